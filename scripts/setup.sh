@@ -13,8 +13,8 @@ packages_of() {
         lint)  echo python3 python3-pip ;;
         train) echo php-fpm python3 nghttp2-client openssl ;;
         run)   echo php-fpm php-sqlite3 curl ;;
-        test)  echo memcached php-fpm php-sqlite3 php-cli php-curl curl python3 python3-httpx python3-h2 openssl sslscan prometheus tmux phpunit php-codesniffer php-nyholm-psr7 ;;
-        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin nghttp2-client openssl ;;
+        test)  echo memcached php-fpm php-sqlite3 php-cli php-curl curl python3 python3-httpx python3-h2 golang-go openssl sslscan prometheus tmux phpunit php-codesniffer php-nyholm-psr7 ;;
+        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin golang-go nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
         *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
@@ -30,8 +30,8 @@ php_fpm() {
     return 1
 }
 
-# A Go that can build Pebble. Older ones, as Debian 12 has, do not fetch the one that a program
-# asks for: then that one is fetched here, from where Go itself would.
+# A Go that can build Pebble and h2spec. Debian's may be older, and then it fetches a newer one as the module
+# that Go's own releases are published as.
 GO_LEAST=21
 GO=1.24.10
 go_program() {
@@ -54,14 +54,15 @@ fetched_go() {
         *)       echo "There is no Go for a $(uname -m) to be fetched; install Go 1.$GO_LEAST or later." >&2; return 1 ;;
     esac
     mkdir -p "$tools"
-    archive=$tools/go.zip
-    curl -fsSL -o "$archive" "https://proxy.golang.org/golang.org/toolchain/@v/v0.0.1-go$GO.linux-$machine.zip"
+    # In a folder without a module, so that no go.mod of another program has a say.
+    archive=$(cd "$tools" && go mod download -json "golang.org/toolchain@v0.0.1-go$GO.linux-$machine" |
+        sed -n 's/^\t"Zip": "\(.*\)",$/\1/p')
     echo "$sum  $archive" | sha256sum --check --quiet >&2
     rm -rf "$tools/go" "$tools/golang.org"
     python3 -m zipfile -e "$archive" "$tools"
     chmod +x "$tools"/golang.org/toolchain@*/bin/* "$tools"/golang.org/toolchain@*/pkg/tool/*/*
     mv "$tools"/golang.org/toolchain@* "$tools/go"
-    rm -rf "$archive" "$tools/golang.org"
+    rm -rf "$tools/golang.org"
     echo "$tools/go/bin/go"
 }
 
@@ -76,6 +77,17 @@ install_pebble() {
     GOBIN=$tools "$go" install \
         "github.com/letsencrypt/pebble/v2/cmd/pebble@$PEBBLE" \
         "github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv@$PEBBLE"
+}
+
+# The foreign suite that the tests of HTTP/2 run.
+H2SPEC=v2.2.1+incompatible
+install_h2spec() {
+    local tools go
+    tools=$(cd "$(dirname "$0")/.." && pwd)/target/tools/h2spec
+    [ -x "$tools/h2spec" ] && return
+    echo "Installing h2spec $H2SPEC"
+    go=$(go_program)
+    GOBIN=$tools "$go" install "github.com/summerwind/h2spec/cmd/h2spec@$H2SPEC"
 }
 
 # Go's net/http as a client, for scripts/checks/clients.
@@ -107,7 +119,7 @@ install_tools() {
     local group
     for group in "$@"; do
         case $group in
-            test)  install_pebble; build_go_client ;;
+            test)  install_pebble; install_h2spec; build_go_client ;;
             bench) install_caddy ;;
         esac
     done
@@ -123,6 +135,7 @@ is_installed() {
         varnish-modules) [ -n "$(find /usr/lib /usr/local/lib -name libvmod_xkey.so -print -quit 2>/dev/null)" ] ;;
         apache2-bin) [ -x /usr/sbin/apache2 ] || command -v httpd >/dev/null ;;
         python3-pip) python3 -m pip --version >/dev/null 2>&1 ;;
+        golang-go)   command -v go >/dev/null || [ -x /usr/local/go/bin/go ] ;;
         php-cli)     command -v php >/dev/null ;;
         php-fpm)     php_fpm >/dev/null ;;
         php-codesniffer) command -v phpcs >/dev/null ;;

@@ -3,9 +3,9 @@
 # applications. A part that fails does not keep the next from running; the last line adds
 # all of them up as "N passed, N failed".
 #
-# One part comes after the other, but for two that only one core is busy with, while the
-# tests beside them mostly wait: the program is linked while the crates are tested, and
-# instructions, which no load changes, are counted while the checks run.
+# Parts that keep one core busy, or mostly wait, run beside others: the program is linked while
+# the crates are tested, and instructions, which no load changes, are counted while the checks
+# and the applications run.
 #
 #   scripts/test.sh BINARY      the program that the build below leaves
 set -uo pipefail
@@ -43,13 +43,14 @@ begin build "$cargo" build --release --locked --package mayfly
 part crates "$cargo" test --workspace --locked --no-fail-fast
 end build
 begin instructions bench/instructions.py --binary "$binary"
-part checks scripts/checks/run.py --binary "$binary"
-end instructions
+begin checks scripts/checks/run.py --binary "$binary"
 if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
     part applications python3 apps/run.py --binary "$binary" --seconds 30
 else
     echo "left out: real applications (apps/run.py needs root, or sudo without a password)"
 fi
+end checks
+end instructions
 
 [ ${#failed_parts[@]} -eq 0 ] || echo "failed: ${failed_parts[*]}"
 # Cargo writes one line for each test program, the others one in all.

@@ -1,7 +1,7 @@
 //! Pages with Edge Side Includes: tags, conditions and variables.
 #![no_main]
 
-use esi::{Escape, Find, Inside, Tag, Values, evaluate, expand, find_tag};
+use esi::{Escape, MarkupState, Tag, TagSearch, Values, evaluate, expand, find_tag};
 
 /// Every value is what is looked for.
 struct Page<'a>(&'a [u8]);
@@ -14,9 +14,9 @@ impl Values for Page<'_> {
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let values = Page(&bytes[..bytes.len().min(64)]);
-    let mut inside = Inside::default();
+    let mut inside = MarkupState::default();
     let mut at = 0;
-    while let Find::Tag(range) = find_tag(&bytes[at..], &mut inside) {
+    while let TagSearch::Tag(range) = find_tag(&bytes[at..], &mut inside) {
         assert!(!range.is_empty(), "a tag has bytes");
         match Tag::parse(&bytes[at..][range.clone()]) {
             Tag::When(test) => drop(evaluate(&test, &values)),

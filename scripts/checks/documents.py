@@ -1,7 +1,7 @@
 """The documents: what they name is there.
 
-A name is what stands between backquotes: a path of this repository, or a `module::name`. Design
-notes are left out: they say how things were.
+A name is what stands between backquotes: a path of this repository, a `module::name`, or a
+`TypeName` of two words. A design note that speaks of a renamed thing says what it is called now.
 """
 
 import functools
@@ -15,6 +15,8 @@ WALKS = ("A hit", "A miss", "A WebSocket", "A purge")
 MOST_STOPS = 10
 # Crates of others that documents mention.
 OTHERS = ("std", "tokio", "libc", "h2", "rustls")
+# Words like a type's that are names of other programs.
+FOREIGN_WORDS = ("CacheLookup",)
 DEFINITION = r"\b(?:fn|struct|enum|trait|type|const|static|mod|union|macro_rules!) +{}\b"
 
 
@@ -23,6 +25,7 @@ def checks(_binary):
         ("paths_in_documents_exist", paths_exist),
         ("links_in_documents_lead_somewhere", links_lead_somewhere),
         ("names_of_code_in_documents_exist", names_of_code_exist),
+        ("types_in_documents_exist", types_exist),
         ("walks_have_at_most_ten_stops_and_come_to_no_file_twice", walks_hold),
     ]
 
@@ -30,7 +33,9 @@ def checks(_binary):
 def documents():
     """Path and text of each, without blocks of code."""
     names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
-    for path in names + sorted(glob.glob("docs/*.md", root_dir=ROOT)):
+    for folder in ("docs/*.md", "docs/design/*.md", "crates/**/LIFECYCLE.md"):
+        names += sorted(glob.glob(folder, root_dir=ROOT, recursive=True))
+    for path in names:
         yield path, re.sub(r"^```.*?^```", "", read(path), flags=re.MULTILINE | re.DOTALL)
 
 
@@ -85,6 +90,17 @@ def names_of_code_exist():
             found = re.fullmatch(r"([\w/.-]+\.rs)::?(\w[\w:]*)", name)
             if found and not any(defines(path, found[2]) for path in tracked() if ("/" + path).endswith("/" + found[1])):
                 missing.append(f"{document}: {name}")
+    assert not missing, "; ".join(missing)
+
+
+def types_exist():
+    words = {word for path in tracked() if path.endswith((".rs", ".py", ".php")) for word in re.findall(r"\w+", read(path))}
+    missing = [
+        f"{document}: {name}"
+        for document, text in documents()
+        for name in quoted(text)
+        if re.fullmatch(r"[A-Z][a-z]+(?:[A-Z][a-z0-9]*)+", name) and name not in words and name not in FOREIGN_WORDS
+    ]
     assert not missing, "; ".join(missing)
 
 

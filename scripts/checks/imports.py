@@ -1,13 +1,15 @@
 """Which files of a crate import which: circles are small, and no floor of `server` looks up.
 
-Counted are `use` lines and paths that begin with `crate`, `super` or `self`, outside of tests.
-A name that a parent module passes on counts for the file that defines it.
+Counted are `use` and `pub use` lines and paths that begin with `crate`, `super` or `self`, outside
+of tests. A name that a parent module passes on counts for the file that defines it.
 """
 
 import os
 import re
+import tomllib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ARCHITECTURE = os.path.join(ROOT, "ARCHITECTURE.md")
 
 # As many as a reader can hold at once. Each circle has a sentence in ARCHITECTURE.md.
 MOST_FILES_IN_A_CIRCLE = 8
@@ -22,20 +24,28 @@ ALLOWED_UP = {
     ("service", "worker"): "what answers a transport is a method of what a worker's threads share",
 }
 
+# The two tables of ARCHITECTURE.md that are made of this. `MAYFLY_BLESS=1` writes them anew; a
+# circle that is new has no sentence then, which fails until it has one.
+
+CIRCLES_BEGIN = "| circle | files | why |\n| --- | --- | --- |\n"
+CRATES_BEGIN = "| crate | what it is for | never | imports |\n| --- | --- | --- | --- |\n"
+
 
 def checks(_binary):
     return [
         ("circles_of_imports_have_at_most_eight_files", circles_are_small),
+        ("circles_of_three_files_have_a_sentence_in_architecture", circles_have_a_sentence),
         ("floors_of_server_import_only_downwards", floors_import_downwards),
+        ("crates_import_only_those_below_them_in_architecture", crates_import_only_those_below),
     ]
 
 
 def circles_are_small():
-    found = []
-    for name in sorted(os.listdir(os.path.join(ROOT, "crates"))):
-        for circle in Crate(name).circles():
-            if len(circle) > MOST_FILES_IN_A_CIRCLE:
-                found.append(f"{name}: {', '.join(sorted(circle))}")
+    found = [
+        f"{name}: {', '.join(sorted(circle))}"
+        for name, circle in circles_of_crates()
+        if len(circle) > MOST_FILES_IN_A_CIRCLE
+    ]
     assert not found, "more than eight files import each other: " + "; ".join(found)
 
 
@@ -93,7 +103,6 @@ class Crate:
 
     def imports_of(self, module):
         text = self.texts[self.files[module]]
-        text = re.sub(r"\bpub(?:\([^)]*\))? use [^;]+;", "", text)
         paths = []
         for use in re.findall(r"\buse ([^;]+);", text):
             paths += [path for path, _ in expanded(use)]
@@ -157,12 +166,27 @@ def module_of(path):
 
 
 def text_without_tests(path):
-    """The code without comments, and without what begins with the tests' attribute."""
+    """The code without comments and texts, and without what stands behind the tests' attribute."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    text = re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))? )?(?:use|mod \w+;)[^;{]*;?", "", text)
-    return re.split(r"^#\[cfg\(test\)\]\s*mod \w+ \{", text, flags=re.MULTILINE)[0]
+    text = re.sub(r"//[^\n]*", "", text)
+    text = re.sub(r'b?r?"(?:\\.|[^"\\])*"', '""', text, flags=re.DOTALL)
+    kept, start = [], 0
+    for attribute in re.finditer(r"#\[cfg\((?:test|all\(test[^\]]*)\)\]", text):
+        if attribute.start() >= start:
+            kept.append(text[start : attribute.start()])
+            start = end_of_item(text, attribute.end())
+    return "".join(kept) + text[start:]
+
+
+def end_of_item(text, start):
+    """Behind the `;` or the closing brace of the item that begins at `start`."""
+    depth = 0
+    for at in range(start, len(text)):
+        depth += (text[at] == "{") - (text[at] == "}")
+        if depth == 0 and text[at] in ";}":
+            return at + 1
+    return len(text)
 
 
 def expanded(use):
@@ -187,3 +211,93 @@ def expanded(use):
         else:
             member += character
     return found
+
+
+def circles_have_a_sentence():
+    known = {}
+    for folder, files, why in rows(CIRCLES_BEGIN):
+        known[frozenset(named(files))] = (folder, why)
+    lines, silent = [], []
+    for name, circle in sorted(circles_of_crates(), key=lambda it: (-len(it[1]), it[0], sorted(it[1]))):
+        if len(circle) < 3:
+            continue
+        where, files = within(name, circle)
+        _, why = known.get(frozenset(files)) or nearest(known, where, files)
+        lines.append(f"| `{where}` ({len(files)}) | {quoted(files)} | {why} |\n")
+        if not why:
+            silent.append(f"{where}: {quoted(files)}")
+    assert_table(CIRCLES_BEGIN, lines)
+    assert not silent, "circles without a sentence: " + "; ".join(silent)
+
+
+def crates_import_only_those_below():
+    uses = {name: dependencies(name) for name in crates()}
+    table = rows(CRATES_BEGIN)
+    order = {name: at for at, row in enumerate(table) for name in named(row[0])}
+    assert set(order) == set(crates()), f"rows and crates differ: {sorted(set(order) ^ set(crates()))}"
+    lines, upward = [], []
+    for at, row in enumerate(table):
+        names = named(row[0])
+        used = sorted({other for name in names for other in uses[name]} - set(names))
+        upward += [f"{row[0]} imports {other}, which stands above it" for other in used if order[other] < at]
+        lines.append("| " + " | ".join(row[:3] + [quoted(used)]) + " |\n")
+    assert not upward, "; ".join(upward)
+    assert_table(CRATES_BEGIN, lines)
+
+
+def circles_of_crates():
+    return [(name, circle) for name in crates() for circle in Crate(name).circles()]
+
+
+def within(name, circle):
+    """The folder that holds a whole circle, and its files from there."""
+    paths = sorted(file.removesuffix(".rs").removesuffix("/mod") for file in circle)
+    folder = os.path.commonpath(paths)
+    if folder in paths or len(paths) == 1:
+        folder = os.path.dirname(folder)
+    return os.path.join(name, folder).rstrip("/"), [os.path.relpath(path, folder or ".") for path in paths]
+
+
+def nearest(known, where, files):
+    """The row of the same folder that shares most files; a circle that grew keeps its sentence."""
+    same = [(len(found & set(files)), row) for found, row in known.items() if row[0].split("`")[1] == where]
+    shared, row = max(same, key=lambda it: it[0], default=(0, ("", "")))
+    return row if shared else ("", "")
+
+
+def crates():
+    return sorted(os.listdir(os.path.join(ROOT, "crates")))
+
+
+def dependencies(name):
+    with open(os.path.join(ROOT, "crates", name, "Cargo.toml"), "rb") as file:
+        manifest = tomllib.load(file)
+    return set(manifest.get("dependencies", {})) & set(crates())
+
+
+def rows(begin):
+    table = architecture().split(begin)[1].split("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
+
+
+def named(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def quoted(names):
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def architecture():
+    with open(ARCHITECTURE, encoding="utf-8") as file:
+        return file.read()
+
+
+def assert_table(begin, lines):
+    text = architecture()
+    before, after = text.split(begin)
+    new = before + begin + "".join(lines) + "\n" + after.split("\n\n", 1)[1]
+    if os.environ.get("MAYFLY_BLESS"):
+        with open(ARCHITECTURE, "w", encoding="utf-8") as file:
+            file.write(new)
+    assert new == architecture(), "ARCHITECTURE.md is not what is there: MAYFLY_BLESS=1 scripts/checks/run.py imports writes it"

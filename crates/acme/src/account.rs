@@ -1,9 +1,9 @@
-//! An issuer with what its certificates share: the account, which is made at the first need, and
-//! the folder.
+//! An issuer with what its certificates share: the account, which is made at first use, and the
+//! folder.
 //!
-//! `account.key` is written before the account is made, so that whoever ends in between finds
-//! the account again by its key (RFC 8555 §7.3.1). `account.url` says that there is one, and
-//! with which issuer.
+//! `account.key` is written before the account is registered, so that a program that stops in
+//! between finds the account again by its key (RFC 8555 §7.3.1). `account.url` records the URLs of
+//! the account and of the issuer's directory.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Authority {
         })
     }
 
-    /// The account; made where there is none yet.
+    /// The account. Registers one at first use.
     pub(crate) async fn account(&self) -> Result<Account, Failure> {
         let mut known = self.account.lock().await;
         if let Some(account) = &*known {
@@ -110,7 +110,8 @@ impl Authority {
         let builder = Account::builder_with_http(Box::new(self.client.clone()));
         let contacts: Vec<&str> = issuer.contacts.iter().map(String::as_str).collect();
         let binds = issuer.external_account.as_ref();
-        // The library takes a key of ours only where nothing else is to be said.
+        // The library accepts a key of ours only in a plain registration: terms accepted, no
+        // external account.
         if binds.is_some() || !issuer.accepts_terms {
             let external = match binds {
                 Some(external) => {

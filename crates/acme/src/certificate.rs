@@ -1,5 +1,5 @@
-//! Certificates as they are kept: one PEM text with the key and the chain, so that the two can
-//! never be of different age.
+//! The stored form of a certificate: one PEM text with the key and the chain, so that the two
+//! always belong together.
 
 use std::time::{Duration, SystemTime};
 
@@ -120,7 +120,7 @@ pub fn signing_request(names: &[String], key_pem: &str) -> Result<Vec<u8>, Strin
     build().map_err(|error: rcgen::Error| error.to_string())
 }
 
-/// What is served until there is a certificate: one that nobody trusts.
+/// A self-signed certificate, served until the issuer's arrives. Clients do not trust it.
 ///
 /// # Errors
 /// What the library says.

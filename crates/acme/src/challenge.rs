@@ -1,4 +1,5 @@
-//! How a name is shown to be ours: what is to be presented for a challenge, and by whom.
+//! Proves control of a name (RFC 8555 §8): presents the response to a challenge through the
+//! [`Host`] or a command, and withdraws it afterwards.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
 
 use crate::certificate::joined;
 use crate::failure::Failure;
-use crate::host::{Answer, Host, Level};
+use crate::host::{ChallengeAnswer, Host, Level};
 use crate::settings::Challenge;
 
 /// A command of DNS-01 has so long. It may wait until all servers of the domain know the record.
@@ -28,13 +29,13 @@ impl Challenge {
 }
 
 /// What was presented. It is withdrawn when this goes, whatever the reason.
-pub struct Presented {
+pub struct PresentedChallenge {
     host: Arc<dyn Host>,
-    what: What,
+    what: Presentation,
 }
 
-enum What {
-    Answer(Answer),
+enum Presentation {
+    Answer(ChallengeAnswer),
     Record(Record),
 }
 
@@ -45,7 +46,7 @@ struct Record {
     value: String,
 }
 
-impl Presented {
+impl PresentedChallenge {
     /// Presents what `challenge` wants to see for `name`, and waits until it is there.
     pub async fn new(
         host: &Arc<dyn Host>,
@@ -53,40 +54,40 @@ impl Presented {
         name: &str,
         token: &str,
         authorization: &KeyAuthorization,
-    ) -> Result<Presented, Failure> {
+    ) -> Result<PresentedChallenge, Failure> {
         let what = match challenge {
-            Challenge::Http01 => What::Answer(Answer::Http {
+            Challenge::Http01 => Presentation::Answer(ChallengeAnswer::Http {
                 token: token.to_owned(),
                 content: authorization.as_str().to_owned(),
             }),
-            Challenge::TlsAlpn01 => What::Answer(Answer::Tls {
+            Challenge::TlsAlpn01 => Presentation::Answer(ChallengeAnswer::Tls {
                 name: name.to_owned(),
                 pem: validation_certificate(name, authorization)?,
             }),
-            Challenge::Dns01 { command } => What::Record(Record {
+            Challenge::Dns01 { command } => Presentation::Record(Record {
                 command: command.clone(),
                 name: format!("_acme-challenge.{name}"),
                 value: authorization.dns_value(),
             }),
         };
         // First the value that goes with the record again, then the record itself.
-        let presented = Presented {
+        let presented = PresentedChallenge {
             host: host.clone(),
             what,
         };
         match &presented.what {
-            What::Answer(answer) => host.present(answer.clone()).await,
-            What::Record(record) => record.run("add").await.map_err(Failure::new)?,
+            Presentation::Answer(answer) => host.present(answer.clone()).await,
+            Presentation::Record(record) => record.run("add").await.map_err(Failure::new)?,
         }
         Ok(presented)
     }
 }
 
-impl Drop for Presented {
+impl Drop for PresentedChallenge {
     fn drop(&mut self) {
         match &self.what {
-            What::Answer(answer) => self.host.withdraw(answer),
-            What::Record(Record {
+            Presentation::Answer(answer) => self.host.withdraw(answer),
+            Presentation::Record(Record {
                 command,
                 name,
                 value,
@@ -120,7 +121,7 @@ impl Record {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let started = Child::spawn(&mut command).map(Running);
+        let started = Child::spawn(&mut command).map(RunningCommand);
         let mut child = started.map_err(|error| format!("{shown} cannot be run: {error}"))?;
         match tokio::time::timeout(COMMAND_TIMEOUT, child.0.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
@@ -132,9 +133,9 @@ impl Record {
 }
 
 /// A command, which ends with the attempt that it belongs to.
-struct Running(Child);
+struct RunningCommand(Child);
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.0.start_kill();

@@ -37,7 +37,7 @@ impl Client {
     /// With the authorities of a PEM text, or those of the system.
     ///
     /// # Errors
-    /// There are none.
+    /// The PEM text or the system holds no usable certificate authority.
     pub fn new(trusted: Option<&[u8]>) -> Result<Client, String> {
         Ok(Client {
             tls: Arc::new(outgoing::tls(trusted)?),

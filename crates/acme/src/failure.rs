@@ -1,4 +1,4 @@
-//! Why there is no certificate yet.
+//! The errors of an issuance.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! Whom the certificates are for: a server that can answer challenges.
+//! The interface to the server that uses the certificates and answers challenges.
 
 use std::future::Future;
 use std::pin::Pin;
 
 /// What a challenge wants to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ChallengeAnswer {
     /// `/.well-known/acme-challenge/TOKEN` on port 80 has this content.
     Http { token: String, content: String },
     /// The certificate for `name` where a client asks for the protocol `acme-tls/1`: chain and
@@ -24,9 +24,9 @@ pub enum Level {
 /// A server.
 pub trait Host: Send + Sync + 'static {
     /// Gives this answer from now on. Resolves when it is in force.
-    fn present(&self, answer: Answer) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    fn present(&self, answer: ChallengeAnswer) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
     /// Forgets it again.
-    fn withdraw(&self, answer: &Answer);
+    fn withdraw(&self, answer: &ChallengeAnswer);
     /// There is a new certificate: chain and key as PEM.
     fn install(&self, file_stem: &str, pem: Vec<u8>);
     fn log(&self, level: Level, message: String);

@@ -6,8 +6,8 @@
 //!              └── STEM.order: URL and key ────┘
 //! ```
 //!
-//! Before the issuer makes a certificate, the order and the key are written down: whoever ends
-//! then fetches the certificate afterwards, in the place of asking for another one.
+//! Before finalize, the URL of the order and the key are stored: after a restart the certificate is
+//! fetched by that order, and no second one is ordered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use instant_acme::{
 
 use crate::account::Authority;
 use crate::certificate::{Facts, joined, new_key, signing_request};
-use crate::challenge::Presented;
+use crate::challenge::PresentedChallenge;
 use crate::failure::{self, Failure};
 use crate::host::{Host, Level};
 use crate::settings::CertificateRequest;
@@ -40,7 +40,7 @@ pub struct Issuance<'a> {
 }
 
 /// An order whose certificate may have been made.
-struct Pending {
+struct PendingOrder {
     url: String,
     key_pem: String,
 }
@@ -49,7 +49,7 @@ impl Issuance<'_> {
     /// Gets the certificate and stores it. Gives chain and key as PEM.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the issuance failed.
     pub async fn run(&self) -> Result<(Vec<u8>, Facts), Failure> {
         // What was said about an earlier attempt is over.
         let _ = self.authority.client.take_retry_after();
@@ -79,7 +79,7 @@ impl Issuance<'_> {
         let mut order = self.new_order(&account).await?;
         self.authorize(&mut order).await?;
         let key_pem = new_key(self.request.key).map_err(Failure::new)?;
-        let pending = Pending {
+        let pending = PendingOrder {
             url: order.url().to_owned(),
             key_pem,
         };
@@ -91,7 +91,7 @@ impl Issuance<'_> {
     async fn resume(
         &self,
         account: &Account,
-        pending: &Pending,
+        pending: &PendingOrder,
     ) -> Result<(Vec<u8>, Facts), Failure> {
         let order = account.order(pending.url.clone()).await?;
         self.complete(order, pending).await
@@ -176,7 +176,7 @@ impl Issuance<'_> {
                 return Err(Failure::new("the issuer asks for something else"));
             }
             let proof = offered.key_authorization();
-            let there = Presented::new(self.host, challenge, &name, &token, &proof);
+            let there = PresentedChallenge::new(self.host, challenge, &name, &token, &proof);
             presented.push(there.await?);
             offered.set_ready().await?;
         }
@@ -200,7 +200,7 @@ impl Issuance<'_> {
     async fn complete(
         &self,
         mut order: Order,
-        pending: &Pending,
+        pending: &PendingOrder,
     ) -> Result<(Vec<u8>, Facts), Failure> {
         if order.state().status == OrderStatus::Ready {
             let request = signing_request(&self.request.names, &pending.key_pem);
@@ -222,11 +222,11 @@ impl Issuance<'_> {
         Ok((pem, facts))
     }
 
-    fn pending(&self) -> Option<Pending> {
+    fn pending(&self) -> Option<PendingOrder> {
         let bytes = self.authority.store.read(&self.pending_file())?;
         let text = String::from_utf8(bytes).ok()?;
         let (url, key_pem) = text.split_once('\n')?;
-        Some(Pending {
+        Some(PendingOrder {
             url: url.to_owned(),
             key_pem: key_pem.to_owned(),
         })

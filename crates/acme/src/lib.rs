@@ -1,4 +1,4 @@
-//! Certificates that come by themselves: issuance and renewal by ACME (RFC 8555).
+//! Issues and renews certificates by ACME (RFC 8555).
 //!
 //! ```text
 //! Issuer, CertificateRequest ─► Renewal ─► issue ─► account, order, challenges, certificate
@@ -28,7 +28,7 @@ mod store;
 pub use account::Authority;
 pub use certificate::{self_signed, usable};
 pub use clock::{Clock, SystemClock};
-pub use host::{Answer, Host, Level};
+pub use host::{ChallengeAnswer, Host, Level};
 pub use renewal::Renewal;
 pub use settings::{
     AccountKey, CertificateRequest, Challenge, ExternalAccount, Issuer, KeyType, Profile,

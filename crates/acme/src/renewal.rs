@@ -1,6 +1,6 @@
-//! A certificate that is kept valid: wait until it is due, get another one, and again. What goes
-//! wrong is said in the log, with when it is tried next, and the certificate that is there
-//! stays.
+//! Keeps a certificate valid: waits until the certificate is due, gets another one, and starts
+//! again. Errors go to the log with the time of the next attempt, and the current certificate stays
+//! in use.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -32,7 +32,7 @@ pub struct Renewal {
 }
 
 /// When the certificate is renewed, as far as is known.
-struct Due {
+struct RenewalTimes {
     renewal: SystemTime,
     /// When the issuer is asked again; `None` where it has nothing to say.
     next_look: Option<SystemTime>,
@@ -148,8 +148,8 @@ impl Renewal {
     }
 
     /// What the issuer suggests, else the usual time.
-    async fn due(&self, facts: &Facts, chance: f64) -> Due {
-        let usual = Due {
+    async fn due(&self, facts: &Facts, chance: f64) -> RenewalTimes {
+        let usual = RenewalTimes {
             renewal: schedule::renewal(facts.not_before, facts.not_after),
             next_look: None,
         };
@@ -160,7 +160,7 @@ impl Renewal {
         let now = self.clock.now();
         let again = Some(now + schedule::next_look(Duration::ZERO));
         let Ok(account) = self.authority.account().await else {
-            return Due {
+            return RenewalTimes {
                 next_look: again,
                 ..usual
             };
@@ -169,13 +169,13 @@ impl Renewal {
             Ok((info, look_again)) => {
                 let window = info.suggested_window;
                 let (start, end) = (SystemTime::from(window.start), SystemTime::from(window.end));
-                Due {
+                RenewalTimes {
                     renewal: schedule::within(start, end, chance),
                     next_look: Some(now + schedule::next_look(look_again)),
                 }
             }
             Err(instant_acme::Error::Unsupported(_)) => usual,
-            Err(_) => Due {
+            Err(_) => RenewalTimes {
                 next_look: again,
                 ..usual
             },

@@ -1,4 +1,5 @@
-//! When something is done next: pure, with the time and chance as arguments.
+//! The times of renewals, of retries and of looks at renewal information: pure functions of the
+//! time and of chance.
 
 use std::time::{Duration, SystemTime};
 
@@ -36,8 +37,9 @@ pub fn next_look(suggested: Duration) -> Duration {
     suggested.clamp(HOUR, DAY)
 }
 
-/// The pause after so many failures in a row, at least one: twice as long each time, a little
-/// more or less by `chance`. `left` is for how long the certificate is still valid.
+/// The pause after `failures` failed attempts in a row (at least one): it doubles with each, varied
+/// by `chance` by up to a fifth, and is at least `retry_after`, within bounds. `left` is the time
+/// for which the certificate is still valid.
 pub fn pause(
     failures: u32,
     left: Duration,
@@ -52,7 +54,8 @@ pub fn pause(
     pause.max(retry_after.unwrap_or_default().min(MAX_RETRY_AFTER))
 }
 
-/// Whether less of the lifetime is left than should ever be: somebody has to look.
+/// Is less than a quarter of the lifetime left? Renewals have failed for long then, and the
+/// operator has to look.
 pub fn is_late(not_before: SystemTime, not_after: SystemTime, now: SystemTime) -> bool {
     let lifetime = not_after.duration_since(not_before).unwrap_or_default();
     not_after.duration_since(now).unwrap_or_default() < lifetime / 4

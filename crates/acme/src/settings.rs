@@ -1,4 +1,4 @@
-//! What is wanted, and from whom.
+//! What the operator has configured of issuers and certificates.
 
 use std::path::PathBuf;
 
@@ -16,8 +16,8 @@ pub struct Issuer {
     pub accepts_terms: bool,
     pub challenge: Challenge,
     pub profile: Option<Profile>,
-    /// The authorities that the server's own certificate is verified with, as PEM; those of
-    /// the system where there are none.
+    /// The authorities that verify the certificate of the issuer's server, as PEM; `None`: those of
+    /// the system.
     pub trusted: Option<Vec<u8>>,
 }
 

@@ -1,6 +1,6 @@
-//! The folder of an issuer: the account's key and the certificates with theirs. Nobody else may
-//! look into it. A file is written under another name and renamed once it is on the disk, so
-//! that there is always the old one or the new one, whole.
+//! The folder of an issuer: the account's key, and certificates with their keys. Other accounts may
+//! not read or write it. A file is written under a temporary name and renamed once it is on disk,
+//! so that a reader finds the whole old file or the whole new one.
 
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File};
@@ -35,7 +35,7 @@ impl Store {
         Store::open_existing(path)
     }
 
-    /// The same where nothing is to be made.
+    /// Opens the folder, which has to exist.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -58,7 +58,7 @@ impl Store {
         Store(Storage::Memory(Mutex::default()))
     }
 
-    /// The content of a file; `None` where there is none that can be read.
+    /// The content of a file; `None` where the file is missing or cannot be read.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
         match &self.0 {
             Storage::Memory(files) => files.lock().get(name).cloned(),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use acme::{
-    AccountKey, Answer, Authority, CertificateRequest, Challenge, Clock, ExternalAccount, Host,
-    Issuer, KeyType, Level, Profile, Renewal, Store,
+    AccountKey, Authority, CertificateRequest, Challenge, ChallengeAnswer, Clock, ExternalAccount,
+    Host, Issuer, KeyType, Level, Profile, Renewal, Store,
 };
 use parking_lot::Mutex;
 use testkit::pebble::{Pebble, PebbleOptions};
@@ -27,15 +27,15 @@ struct Site {
 }
 
 impl Host for Site {
-    fn present(&self, answer: Answer) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        if let Answer::Http { token, content } = answer {
+    fn present(&self, answer: ChallengeAnswer) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        if let ChallengeAnswer::Http { token, content } = answer {
             self.tokens.lock().insert(token, content);
         }
         Box::pin(std::future::ready(()))
     }
 
-    fn withdraw(&self, answer: &Answer) {
-        if let Answer::Http { token, .. } = answer {
+    fn withdraw(&self, answer: &ChallengeAnswer) {
+        if let ChallengeAnswer::Http { token, .. } = answer {
             self.tokens.lock().remove(token);
         }
     }
@@ -85,7 +85,7 @@ impl Site {
         lines.collect()
     }
 
-    /// Waits for so many certificates.
+    /// Waits until `count` certificates are installed.
     async fn installed(&self, count: usize) {
         let is_so = || self.installed.lock().len() >= count;
         until_or(is_so, || format!("no certificate: {}", self.said())).await;
@@ -196,7 +196,7 @@ impl Scene {
         }
     }
 
-    /// Runs until there is so many certificates, and ends what ran.
+    /// Runs the renewal until `count` certificates are installed, then stops it.
     async fn until_installed(&self, issuer: Issuer, names: &[&str], count: usize) {
         let task = tokio::spawn(self.renewal(issuer, names).run());
         self.site.installed(count).await;
@@ -437,7 +437,7 @@ async fn a_server_that_ends_at_any_step_goes_on_where_it_was() {
         let key = std::fs::read(scene.state().join("account.key")).unwrap();
         let stored = scene.state().join("certificate.pem");
         if stored.exists() {
-            // It is found, so that nobody asks for another.
+            // The stored certificate is found, so that a second one is not ordered.
             let task = tokio::spawn(scene.renewal(scene.issuer(), &names).run());
             scene.clock.advance(Duration::from_secs(1));
             task.abort();

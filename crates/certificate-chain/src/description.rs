@@ -64,7 +64,7 @@ const SHORT_NAMES: &[(&str, &str)] = &[
 ];
 
 impl Description {
-    /// Reads a DER certificate; `None` where it is none.
+    /// Reads a DER certificate; `None` where it does not parse.
     pub fn of(certificate: &[u8]) -> Option<Description> {
         let certificate = Certificate::from_der(certificate).ok()?;
         let fields = certificate.tbs_certificate();
@@ -123,7 +123,7 @@ fn rfc2253(name: &Name) -> String {
             let parts = rdn.iter().map(|part| {
                 let value = match (short_name(&part.oid.to_string()), text(&part.value)) {
                     (Some(_), Some(text)) => escaped(&text),
-                    // Somebody who knows the type can read the bytes.
+                    // The DER bytes in hexadecimal (RFC 4514 §2.4).
                     _ => format!("#{}", hexadecimal(&part.value.to_der().unwrap_or_default())),
                 };
                 format!("{}={value}", type_name(&part.oid.to_string()))

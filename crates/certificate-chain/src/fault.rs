@@ -1,4 +1,4 @@
-//! What may be wrong with a certificate.
+//! The reasons to refuse a certificate.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Whether a chain of certificates is to be trusted.
+//! Verifies chains of certificates, of upstreams and of clients.
 //!
 //! ```text
 //! Trust (PEM texts, depth) -> ChainVerifier -> verify(chain, time) -> Ok or VerifyFault
@@ -6,9 +6,8 @@
 //!
 //! [`ChainVerifier`] builds the chain with webpki (time, signatures, purpose, constraints,
 //! revocation) and bounds its depth as OpenSSL counts it. A certificate that is itself among the
-//! trusted ones needs no chain, just its time. Used for the certificates of upstreams and of
-//! clients; names are the caller's. It reads no file and no clock. [`Description`] is what a
-//! certificate says of itself, for logs and applications.
+//! trusted ones needs no chain, just its time. The caller compares names. The crate reads no file
+//! and no clock. [`Description`] is what a certificate says of itself, for logs and applications.
 
 mod description;
 mod fault;

@@ -44,7 +44,7 @@ impl Purpose {
     }
 }
 
-/// PEM texts that cannot be used. Whoever read the files says which one.
+/// PEM texts that cannot be used. The caller, which read the files, names the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustError {
     /// No trusted certificate, or a bad one.

@@ -1,11 +1,11 @@
 //! A child process whose end an async task can wait for.
 //!
-//! A thread of its own waits for each child and leaves it unreaped, so that its number belongs
-//! to nobody else until [`Child::wait`] or [`Child::try_wait`] has told its status.
+//! A thread of its own waits for each child and leaves it unreaped, so that the kernel does not
+//! reuse the pid before [`Child::wait`] or [`Child::try_wait`] has returned the status.
 //!
-//! This is not `tokio::process`: with that, every thread of the program looks at each turn of
-//! its loop whether some child is to be reaped, and a request that is answered from memory would
-//! pay for a child that it has nothing to do with.
+//! This is not `tokio::process`, which makes every thread of the program look for ended children at
+//! each turn of its loop: a request that is answered from memory would pay for children that it has
+//! nothing to do with.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ pub struct Child {
     child: Option<std::process::Child>,
     /// Closed when the process has ended.
     running: watch::Receiver<()>,
-    /// Takes the process that nobody else waits for any more.
+    /// Passes the process to its thread, which reaps it, when the `Child` is dropped.
     reaper: mpsc::Sender<std::process::Child>,
 }
 

@@ -1,4 +1,4 @@
-//! The commands' side: one request, one answer.
+//! The client of the control socket: sends one request and reads one answer.
 
 use std::io;
 use std::path::Path;
@@ -14,12 +14,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
-use crate::Version;
 use crate::command::{Command, CommandReport};
-use crate::entries::{Entry, EntryRequest, Found, SearchRequest};
+use crate::entries::{Entry, EntryRequest, FoundEntries, SearchRequest};
 use crate::explain::{ExplainRequest, Explanation};
 use crate::purge::{PurgeReport, PurgeRequest};
 use crate::refusal::Refusal;
+use crate::version::Version;
 use crate::warm::{MAX_PAGE_BYTES, WarmReport, WarmRequest};
 
 /// The report of the most targets that a request may have, with long URLs.
@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(130);
 /// Why there is no answer, or none that says that it is done.
 #[derive(Debug)]
 pub enum ClientError {
-    /// Nobody listens there.
+    /// No server listens on the socket.
     NoServer(io::Error),
     /// The server says no.
     Refused(Refusal),
@@ -95,7 +95,7 @@ pub async fn explain(path: &Path, request: &ExplainRequest) -> Result<Explanatio
 ///
 /// # Errors
 /// [`ClientError`]
-pub async fn search(path: &Path, request: &SearchRequest) -> Result<Found, ClientError> {
+pub async fn search(path: &Path, request: &SearchRequest) -> Result<FoundEntries, ClientError> {
     ask(path, Method::POST, "/1/search", json(request)?).await
 }
 

@@ -1,5 +1,5 @@
-//! What the server itself is told: to read its configuration anew, to open its logs anew, to end. The
-//! words are those of `-s`.
+//! Commands to the server itself, named as those of `-s`: reload the configuration, reopen the
+//! logs, quit, stop.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl Command {
         Command::ALL.into_iter().find(|it| it.path() == path)
     }
 
-    /// Does the server end by it? Then nobody may be left to answer.
+    /// Does the command end the server? Then the connection may close without an answer.
     #[must_use]
     pub fn ends(self) -> bool {
         matches!(self, Command::Quit | Command::Stop)

@@ -1,6 +1,6 @@
-//! The terms of a look at what is stored: a search, and one stored response.
+//! Requests and answers about stored responses: a search, and one stored response.
 //!
-//! Values of cookies are in none of it. Values of arguments are masked, unless `cache_show_args`
+//! They contain no values of cookies. Values of arguments are masked, unless `cache_show_args`
 //! names the argument.
 
 use serde::{Deserialize, Serialize};
@@ -28,14 +28,14 @@ pub struct SearchRequest {
     /// How many at most; [`USUAL_FOUND`] unless given, and never more than [`MAX_FOUND`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// [`Found::next`] of the answer before.
+    /// [`FoundEntries::next`] of the answer before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
 /// What was found, in no order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundEntries {
     pub entries: Vec<Entry>,
     /// Where the next request goes on; none: that is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub struct Entry {
     /// For one session alone (`cache_private`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_private: bool,
-    /// A purge has removed it; it is shown to nobody and waits to leave.
+    /// A purge has removed it: clients do not get it, and its memory is freed later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_purged: bool,
 }

@@ -1,4 +1,5 @@
-//! The terms of an explanation: what would become of a request, and why.
+//! The request for an explanation, and the answer: what the server would do with a request, and
+//! why.
 
 use std::net::IpAddr;
 
@@ -9,7 +10,7 @@ use crate::entries::Entry;
 /// The most fields that a request to be explained may have.
 pub const MAX_FIELDS: usize = 64;
 
-/// The request that is to be explained.
+/// The request to explain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainRequest {
@@ -24,7 +25,7 @@ pub struct ExplainRequest {
     /// The request is really made, so that the upstream says what it answers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ask: bool,
-    /// The address of the client; `None`: one that nobody has, and that has no rights.
+    /// The address of the client; `None`: an unassigned address, to which no rule gives rights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<IpAddr>,
 }
@@ -70,7 +71,7 @@ pub struct Explanation {
     pub advice: Vec<String>,
     /// What was answered, where it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<AskedResponse>,
 }
 
 /// Who makes the response.
@@ -262,7 +263,7 @@ impl Effect {
 
 /// What was answered to the request that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct AskedResponse {
     pub status: u16,
     /// As `$upstream_cache_status` has it; empty where the cache had no part.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -6,7 +6,7 @@
 //! POST /1/warm      WarmRequest   ─► 200 WarmReport, or 4xx/5xx Refusal
 //! POST /1/page      WarmRequest   ─► 200 with what the page says, or 4xx/5xx Refusal
 //! POST /1/explain   ExplainRequest ─► 200 Explanation, or 4xx/5xx Refusal
-//! POST /1/search    SearchRequest ─► 200 Found, or 4xx/5xx Refusal
+//! POST /1/search    SearchRequest ─► 200 FoundEntries, or 4xx/5xx Refusal
 //! POST /1/entry     EntryRequest  ─► 200 Entry, or 4xx/5xx Refusal
 //! POST /1/reload    nothing       ─► 200 CommandReport, or 4xx/5xx Refusal; as well /1/reopen,
 //!                                    /1/quit, /1/stop
@@ -16,11 +16,11 @@
 //! GET  /1/history?since=MS        ─► 200 HistoryReport of crates/numbers: looks after that moment
 //! ```
 //!
-//! The number at the beginning of each path is the version of this interface. Fields may be added to
-//! an answer within a version; whoever reads one skips the fields that they do not know.
+//! The number at the beginning of each path is the version of this interface. Within a version,
+//! answers may gain fields: clients skip fields that they do not know.
 //!
-//! [`socket`] makes the socket, [`server`] answers on it, [`client`] asks. Who does what is asked
-//! for is a [`server::Handler`]: nothing here knows the cache.
+//! [`socket`] makes the socket, [`server`] answers on it, [`client`] asks. A [`server::Handler`]
+//! carries out what is asked: nothing here knows the cache.
 
 pub mod client;
 pub mod command;
@@ -30,27 +30,15 @@ pub mod purge;
 pub mod refusal;
 pub mod server;
 pub mod socket;
+pub mod version;
 pub mod warm;
-
-use serde::{Deserialize, Serialize};
 
 pub use client::ClientError;
 pub use command::{Command, CommandReport};
-pub use entries::{Entry, EntryRequest, Form, Found, SearchRequest};
+pub use entries::{Entry, EntryRequest, Form, FoundEntries, SearchRequest};
 pub use explain::{ExplainRequest, Explanation};
 pub use purge::{PurgeReport, PurgeRequest, TargetKind, TargetReport, ZoneReport};
 pub use refusal::Refusal;
 pub use server::{Caller, Handler};
+pub use version::{VERSION, Version};
 pub use warm::{WarmReport, WarmRequest, WarmResult};
-
-/// The version of the interface, as paths have it.
-pub const VERSION: u32 = 1;
-
-/// What a server says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Version {
-    /// The program's version, such as `0.1.0`.
-    pub version: String,
-    /// The process that answers.
-    pub pid: u32,
-}

@@ -1,5 +1,5 @@
-//! The terms of a purge: what is asked for, and what was done. The control socket and the purge API
-//! of a location (`cache_purge_api`) have them in common.
+//! The request for a purge, and the report: for the control socket and for the purge API of a
+//! location (`cache_purge_api`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Why something was not done, as every answer that is no success says it:
+//! The body of every answer that reports a failure:
 //!
 //! ```json
 //! {"error":{"field":"urls[3]","message":"expected an absolute URL such as https://example.org/news/5"}}

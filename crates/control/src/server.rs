@@ -15,18 +15,18 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use numbers::{HistoryReport, Pages, Snapshot};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use crate::command::{Command, CommandReport};
-use crate::entries::{Entry, EntryRequest, Found, SearchRequest};
+use crate::entries::{Entry, EntryRequest, FoundEntries, SearchRequest};
 use crate::explain::{ExplainRequest, Explanation};
 use crate::purge::{PurgeReport, PurgeRequest};
 use crate::refusal::Refusal;
+use crate::version::{VERSION, Version};
 use crate::warm::{WarmReport, WarmRequest};
-use crate::{VERSION, Version};
 
 /// Callers at the same time; others wait until they are accepted.
 const MAX_CONNECTIONS: usize = 16;
@@ -40,7 +40,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(120);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Who is at the other end of the socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     pub uid: u32,
     /// Where the system tells.
@@ -88,8 +88,10 @@ pub trait Handler: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Explanation, Refusal>> + Send;
 
     /// `POST /1/search`: what is stored that has a text or a tag.
-    fn search(&self, request: SearchRequest)
-    -> impl Future<Output = Result<Found, Refusal>> + Send;
+    fn search(
+        &self,
+        request: SearchRequest,
+    ) -> impl Future<Output = Result<FoundEntries, Refusal>> + Send;
 
     /// `POST /1/entry`: one stored response.
     fn entry(&self, request: EntryRequest) -> Result<Entry, Refusal>;
@@ -116,7 +118,7 @@ pub async fn serve<H: Handler>(listener: StdUnixListener, handler: Arc<H>) -> st
                 let handler = handler.clone();
                 tokio::spawn(async move {
                     let answered = answer(stream, handler);
-                    // Whoever takes longer has gone away or never meant it.
+                    // A client that takes longer is gone or hostile.
                     let _ = tokio::time::timeout(CONNECTION_TIMEOUT, answered).await;
                     drop(place);
                 });
@@ -214,9 +216,9 @@ fn unknown(path: &str) -> Refusal {
     }
 }
 
-type Answered = Result<Response<Full<Bytes>>, Refusal>;
+type HandlerResult = Result<Response<Full<Bytes>>, Refusal>;
 
-fn history<H: Handler>(request: &Request<Incoming>, handler: &H) -> Answered {
+fn history<H: Handler>(request: &Request<Incoming>, handler: &H) -> HandlerResult {
     let since = match request.uri().query() {
         None => 0,
         Some(query) => {
@@ -229,17 +231,21 @@ fn history<H: Handler>(request: &Request<Incoming>, handler: &H) -> Answered {
     json(&handler.history(since)?)
 }
 
-async fn purge<H: Handler>(request: Request<Incoming>, handler: &H, caller: Caller) -> Answered {
+async fn purge<H: Handler>(
+    request: Request<Incoming>,
+    handler: &H,
+    caller: Caller,
+) -> HandlerResult {
     let purge = PurgeRequest::from_json(&read(request).await?)?;
     json(&handler.purge(purge, caller).await?)
 }
 
-async fn warm<H: Handler>(request: Request<Incoming>, handler: &H) -> Answered {
+async fn warm<H: Handler>(request: Request<Incoming>, handler: &H) -> HandlerResult {
     let warm = read_warm(request).await?;
     json(&handler.warm(warm).await?)
 }
 
-async fn page<H: Handler>(request: Request<Incoming>, handler: &H) -> Answered {
+async fn page<H: Handler>(request: Request<Incoming>, handler: &H) -> HandlerResult {
     let page = read_warm(request).await?;
     Ok(Response::new(Full::new(handler.page(page).await?)))
 }
@@ -274,7 +280,7 @@ async fn read(request: Request<Incoming>) -> Result<Bytes, Refusal> {
     Ok(body.to_bytes())
 }
 
-fn json(value: &impl Serialize) -> Answered {
+fn json(value: &impl Serialize) -> HandlerResult {
     match serde_json::to_string(value) {
         Ok(text) => Ok(with_json(200, text)),
         Err(error) => Err(Refusal::new(500, error.to_string())),

@@ -79,7 +79,7 @@ impl ControlSocket {
         &self.path
     }
 
-    /// The socket, for whoever answers on it.
+    /// The listening socket, for [`crate::server::serve`].
     #[must_use]
     pub fn listener(&self) -> &UnixListener {
         &self.listener
@@ -98,7 +98,7 @@ impl Drop for ControlSocket {
     }
 }
 
-/// Removes a socket that nobody listens on.
+/// Removes the socket of a server that has ended.
 fn remove_abandoned(path: &Path) -> Result<(), String> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
@@ -114,7 +114,8 @@ fn remove_abandoned(path: &Path) -> Result<(), String> {
                     format!("the abandoned control socket \"{shown}\" cannot be removed ({error})")
                 })
             }
-            // Its line is full (`WouldBlock`), or this account may not: somebody listens.
+            // The backlog is full (`WouldBlock`) or this account has no permission: a server
+            // listens.
             Err(error) => Err(format!(
                 "the control socket \"{shown}\" is in use, as far as can be seen ({error})"
             )),

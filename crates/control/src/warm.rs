@@ -1,4 +1,4 @@
-//! The terms of warming: one page is asked for at a time, and what became of it is told.
+//! The request to warm one page, and the report.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub struct WarmReport {
     /// As it was asked for.
     pub url: String,
     pub result: WarmResult,
-    /// What a visitor gets; none where nobody was asked.
+    /// The status that visitors get; `None` where no request was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Why it is not stored: a word, or a sentence where it was refused.

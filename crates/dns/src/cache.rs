@@ -1,4 +1,4 @@
-//! What is known of names, and which are being asked for right now.
+//! Remembered answers, and the names that are being asked for.
 //!
 //! The resolver's lock guards it. Nothing here waits or reads a clock.
 //! Invariant: at most [`MAX_NAMES`] entries, and none is handed out past its time.
@@ -25,24 +25,24 @@ pub(crate) enum Key {
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub(crate) enum Found {
+pub(crate) enum DnsAnswer {
     Addresses(Arc<[std::net::IpAddr]>),
     Services(Arc<[Service]>),
 }
 
 /// An answer and the end of its time.
 #[derive(Clone, Debug)]
-pub(crate) struct Timed {
-    pub found: Found,
+pub(crate) struct TimedAnswer {
+    pub found: DnsAnswer,
     pub valid_until: Millis,
 }
 
 /// Where the asker tells all who wait.
-pub(crate) type Flight = Arc<watch::Sender<Option<Result<Timed, Fault>>>>;
+pub(crate) type Flight = Arc<watch::Sender<Option<Result<TimedAnswer, Fault>>>>;
 
 #[derive(Debug)]
 enum Entry {
-    Known(Timed),
+    Known(TimedAnswer),
     UnderWay(Flight),
 }
 
@@ -53,29 +53,29 @@ pub(crate) struct Cache {
 
 /// What a look says.
 #[derive(Debug)]
-pub(crate) enum Looked {
-    Known(Timed),
+pub(crate) enum CacheLookup {
+    Known(TimedAnswer),
     UnderWay(Flight),
-    /// To be asked for by whoever looked, who announces it as [`Flight`].
+    /// Not known: the caller announces a [`Flight`] and asks.
     Unknown,
     /// No room for another name.
     Full,
 }
 
 impl Cache {
-    pub fn look(&mut self, key: &Key, now: Millis) -> Looked {
+    pub fn look(&mut self, key: &Key, now: Millis) -> CacheLookup {
         match self.entries.get(key) {
             Some(Entry::Known(timed)) if now < timed.valid_until => {
-                return Looked::Known(timed.clone());
+                return CacheLookup::Known(timed.clone());
             }
-            Some(Entry::UnderWay(flight)) => return Looked::UnderWay(flight.clone()),
-            Some(Entry::Known(_)) => return Looked::Unknown,
+            Some(Entry::UnderWay(flight)) => return CacheLookup::UnderWay(flight.clone()),
+            Some(Entry::Known(_)) => return CacheLookup::Unknown,
             None => {}
         }
         if self.has_room(now) {
-            Looked::Unknown
+            CacheLookup::Unknown
         } else {
-            Looked::Full
+            CacheLookup::Full
         }
     }
 
@@ -99,7 +99,7 @@ impl Cache {
     }
 
     /// Ends `flight`, keeping what it found if that is worth it.
-    pub fn land(&mut self, key: &Key, flight: &Flight, found: Option<Timed>) {
+    pub fn land(&mut self, key: &Key, flight: &Flight, found: Option<TimedAnswer>) {
         let is_this = matches!(
             self.entries.get(key),
             Some(Entry::UnderWay(current)) if Arc::ptr_eq(current, flight)
@@ -126,8 +126,12 @@ mod tests {
         for number in 0..MAX_NAMES {
             let flight: Flight = Arc::new(watch::Sender::new(None));
             cache.announce(key(number), flight.clone());
-            let found = Found::Addresses([[127, 0, 0, 1].into()].into());
-            cache.land(&key(number), &flight, Some(Timed { found, valid_until }));
+            let found = DnsAnswer::Addresses([[127, 0, 0, 1].into()].into());
+            cache.land(
+                &key(number),
+                &flight,
+                Some(TimedAnswer { found, valid_until }),
+            );
         }
     }
 
@@ -135,20 +139,23 @@ mod tests {
     fn an_answer_is_known_until_its_time_is_over() {
         let mut cache = Cache::default();
         fill(&mut cache, 100);
-        assert!(matches!(cache.look(&key(7), 99), Looked::Known(_)));
-        assert!(matches!(cache.look(&key(7), 100), Looked::Unknown));
+        assert!(matches!(cache.look(&key(7), 99), CacheLookup::Known(_)));
+        assert!(matches!(cache.look(&key(7), 100), CacheLookup::Unknown));
     }
 
     #[test]
     fn a_full_cache_forgets_answers_but_no_questions_under_way() {
         let mut cache = Cache::default();
         fill(&mut cache, 100);
-        assert!(matches!(cache.look(&key(MAX_NAMES), 0), Looked::Unknown));
+        assert!(matches!(
+            cache.look(&key(MAX_NAMES), 0),
+            CacheLookup::Unknown
+        ));
         assert!(cache.entries.is_empty());
         for number in 0..MAX_NAMES {
             cache.announce(key(number), Arc::new(watch::Sender::new(None)));
         }
-        assert!(matches!(cache.look(&key(MAX_NAMES), 0), Looked::Full));
-        assert!(matches!(cache.look(&key(0), 0), Looked::UnderWay(_)));
+        assert!(matches!(cache.look(&key(MAX_NAMES), 0), CacheLookup::Full));
+        assert!(matches!(cache.look(&key(0), 0), CacheLookup::UnderWay(_)));
     }
 }

@@ -1,6 +1,6 @@
-//! One round of questions to one name server: UDP first, TCP where the answer
-//! was cut. Sockets live for one round, so that each has a port of its own
-//! choosing: whoever forges an answer has to guess number and port.
+//! One round of questions to one name server: UDP first, TCP where the answer is truncated. Each
+//! round opens new sockets on random ports, so that a forged answer has to match both the port and
+//! the number of the question.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

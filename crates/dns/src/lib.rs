@@ -1,11 +1,10 @@
 //! Names to addresses at run time: what `resolver` asks for.
 //!
-//! [`Resolver::resolve`] answers from memory while an answer is valid, lets
-//! requests for one name share one question, and asks exactly the name servers
-//! it was given (`exchange`): over UDP, over TCP where the answer was cut. The
-//! wire format (`message`) is hickory's. One resolver is shared by all
-//! threads; the time is an argument, and the timers are those of waiting for
-//! somebody else.
+//! [`Resolver::resolve`] answers from memory while an answer is valid, lets requests for one name
+//! share one question, and asks exactly the name servers it was given (`exchange`): over UDP, then
+//! over TCP where the answer was truncated. hickory encodes and decodes the messages (`message`).
+//! One resolver is shared by all threads; the time is an argument, and timers only bound the waits
+//! for a name server or for a shared question.
 //!
 //! The rules are nginx's: errors are not remembered, an answer is valid for
 //! the smallest TTL of its records or for `valid`, and malformed or foreign
@@ -15,11 +14,10 @@ mod cache;
 mod error;
 mod exchange;
 mod message;
+mod millis;
 mod resolver;
 
 pub use error::{Fault, ResolveError};
 pub use message::Service;
+pub use millis::Millis;
 pub use resolver::{Addresses, Resolver, ResolverSpec, Services};
-
-/// Milliseconds since any fixed point, the same for all calls on one resolver.
-pub type Millis = u64;

@@ -6,8 +6,8 @@
 //!       Unknown  -- announce, spawn lead ---> lead asks, keeps, tells all
 //! ```
 //!
-//! The task that asks belongs to the resolver and not to the request that
-//! caused it; it ends when nobody waits any more.
+//! The task that asks belongs to the resolver, not to the request that caused it; the task ends
+//! when the last waiting request has gone.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Millis;
-use crate::cache::{Cache, Flight, Found, Key, Looked, Timed};
+use crate::cache::{Cache, CacheLookup, DnsAnswer, Flight, Key, TimedAnswer};
 use crate::error::{Fault, ResolveError};
 use crate::exchange::Round;
 use crate::message::{Kind, Reply, Service};
 
-/// How long a question is asked again for, whoever waits; nginx's `expire`.
+/// Bound of one lookup with all its repeated questions; nginx's `expire`.
 const MAX_LOOKUP: Duration = Duration::from_secs(30);
 /// Aliases followed from question to question.
 const MAX_ALIASES: usize = 16;
@@ -123,8 +123,8 @@ impl Resolver {
             .find(Key::Addresses(normal(name)), resolver_timeout, now)
             .await;
         match timed {
-            Ok(Timed {
-                found: Found::Addresses(addresses),
+            Ok(TimedAnswer {
+                found: DnsAnswer::Addresses(addresses),
                 valid_until,
             }) => Ok(Addresses {
                 addresses,
@@ -146,8 +146,8 @@ impl Resolver {
             .find(Key::Services(normal(name)), resolver_timeout, now)
             .await;
         match timed {
-            Ok(Timed {
-                found: Found::Services(services),
+            Ok(TimedAnswer {
+                found: DnsAnswer::Services(services),
                 valid_until,
             }) => Ok(Services {
                 services,
@@ -163,20 +163,20 @@ impl Resolver {
         key: Key,
         resolver_timeout: Duration,
         now: Millis,
-    ) -> Result<Timed, Fault> {
+    ) -> Result<TimedAnswer, Fault> {
         let mut answer = {
             let mut cache = self.cache.lock();
             match cache.look(&key, now) {
-                Looked::Known(timed) => return Ok(timed),
-                Looked::UnderWay(flight) => flight.subscribe(),
-                Looked::Unknown => {
+                CacheLookup::Known(timed) => return Ok(timed),
+                CacheLookup::UnderWay(flight) => flight.subscribe(),
+                CacheLookup::Unknown => {
                     let (flight, answer) = watch::channel(None);
                     let flight = Arc::new(flight);
                     cache.announce(key.clone(), flight.clone());
                     tokio::spawn(self.clone().lead(key, flight, now));
                     answer
                 }
-                Looked::Full => return Err(Fault::Refused),
+                CacheLookup::Full => return Err(Fault::Refused),
             }
         };
         match timeout(resolver_timeout, answer.wait_for(Option::is_some)).await {
@@ -189,7 +189,7 @@ impl Resolver {
     /// Asks for `key`, remembers an answer and tells all who wait for it.
     async fn lead(self: Arc<Self>, key: Key, flight: Flight, now: Millis) {
         // Whatever ends this task, the name does not stay under way.
-        let landing = Landing {
+        let landing = FlightGuard {
             resolver: &self,
             key: &key,
             flight: &flight,
@@ -200,7 +200,7 @@ impl Resolver {
             tokio::select! {
                 asked = &mut query => break asked.unwrap_or(Err(Fault::TimedOut)),
                 () = flight.closed() => {
-                    // Under the lock, so that nobody joins what is given up.
+                    // Looked at again under the lock, so that no request joins an abandoned lookup.
                     let mut cache = self.cache.lock();
                     if flight.receiver_count() == 0 {
                         cache.land(&key, &flight, None);
@@ -211,7 +211,7 @@ impl Resolver {
             }
         };
         let ended = now.saturating_add(millis(began.elapsed()));
-        let result = asked.map(|(found, ttl)| Timed {
+        let result = asked.map(|(found, ttl)| TimedAnswer {
             found,
             valid_until: ended.saturating_add(millis(self.spec.valid.unwrap_or(ttl))),
         });
@@ -226,7 +226,7 @@ impl Resolver {
         flight.send_replace(Some(result));
     }
 
-    async fn ask(&self, key: &Key) -> Result<(Found, Duration), Fault> {
+    async fn ask(&self, key: &Key) -> Result<(DnsAnswer, Duration), Fault> {
         let (mut name, kinds) = match key {
             Key::Services(name) => (name.clone(), vec![Kind::Srv]),
             Key::Addresses(name) => {
@@ -241,10 +241,10 @@ impl Resolver {
             ttl = ttl.min(gathered.ttl);
             let lifetime = Duration::from_secs(u64::from(ttl));
             if !gathered.addresses.is_empty() {
-                return Ok((Found::Addresses(gathered.addresses.into()), lifetime));
+                return Ok((DnsAnswer::Addresses(gathered.addresses.into()), lifetime));
             }
             if !gathered.services.is_empty() {
-                return Ok((Found::Services(gathered.services.into()), lifetime));
+                return Ok((DnsAnswer::Services(gathered.services.into()), lifetime));
             }
             match gathered.alias {
                 Some(alias) => name = alias,
@@ -254,9 +254,9 @@ impl Resolver {
         Err(Fault::HostNotFound)
     }
 
-    /// Asks one server after the other until each question has an answer.
-    /// Whoever calls sets the bound in time.
-    async fn ask_once(&self, name: &str, kinds: &[Kind]) -> Result<Gathered, Fault> {
+    /// Asks one server after the other until each question has an answer. The caller bounds the
+    /// time.
+    async fn ask_once(&self, name: &str, kinds: &[Kind]) -> Result<GatheredAnswers, Fault> {
         let mut round = Round::new(name, kinds).ok_or(Fault::HostNotFound)?;
         let mut turn = self.next_server.fetch_add(1, Ordering::Relaxed);
         loop {
@@ -270,7 +270,7 @@ impl Resolver {
                 sleep(AFTER_ERROR).await;
             }
             if let Some(replies) = round.replies() {
-                return Ok(Gathered::new(&replies));
+                return Ok(GatheredAnswers::new(&replies));
             }
             turn = turn.wrapping_add(1);
         }
@@ -279,7 +279,7 @@ impl Resolver {
 
 /// The answers to all questions about a name, put together.
 #[derive(Debug)]
-struct Gathered {
+struct GatheredAnswers {
     addresses: Vec<IpAddr>,
     services: Vec<Service>,
     alias: Option<String>,
@@ -288,7 +288,7 @@ struct Gathered {
     fault: Fault,
 }
 
-impl Gathered {
+impl GatheredAnswers {
     fn new(replies: &[&Reply]) -> Self {
         let mut gathered = Self {
             addresses: Vec::new(),
@@ -327,13 +327,13 @@ impl Gathered {
 }
 
 /// Takes a question out of the cache's table when it is dropped, whatever ended its task.
-struct Landing<'a> {
+struct FlightGuard<'a> {
     resolver: &'a Resolver,
     key: &'a Key,
     flight: &'a Flight,
 }
 
-impl Drop for Landing<'_> {
+impl Drop for FlightGuard<'_> {
     fn drop(&mut self) {
         self.resolver.cache.lock().land(self.key, self.flight, None);
     }

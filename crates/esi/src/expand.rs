@@ -8,8 +8,8 @@ const MAX_VARIABLE_BYTES: usize = 1024;
 
 /// What variables stand for.
 pub trait Values {
-    /// The value of `NAME` or of `NAME{KEY}`; `None` where there is none. It is what the visitor
-    /// has sent, as it came.
+    /// The value of `NAME` or of `NAME{KEY}` as the visitor sent it; `None` where the visitor sent
+    /// no value.
     fn value(&self, name: &str, key: Option<&str>) -> Option<Vec<u8>>;
 }
 
@@ -24,6 +24,10 @@ pub enum Escape {
     Url,
 }
 
+/// A visitor's values may be long, and a text may name them often: values that would make the
+/// expanded text longer than this are left out.
+const MAX_EXPANDED_BYTES: usize = 1024 * 1024;
+
 /// Appends `text` with the values of its variables. A variable without a value is its default,
 /// or nothing.
 pub fn expand(text: &[u8], values: &dyn Values, escape: Escape, out: &mut Vec<u8>) {
@@ -33,7 +37,9 @@ pub fn expand(text: &[u8], values: &dyn Values, escape: Escape, out: &mut Vec<u8
         rest = &rest[start..];
         match variable(rest) {
             Some((found, length)) => {
-                put(&found, values, escape, out);
+                if out.len() < MAX_EXPANDED_BYTES {
+                    put(&found, values, escape, out);
+                }
                 rest = &rest[length..];
             }
             None => {
@@ -64,7 +70,7 @@ pub(crate) struct Variable<'a> {
 }
 
 impl Variable<'_> {
-    /// Its value; an empty one is none.
+    /// Its value; `None` for an empty one.
     pub(crate) fn value(&self, values: &dyn Values) -> Option<Vec<u8>> {
         let value = values.value(self.name, self.key)?;
         (!value.is_empty()).then_some(value)

@@ -54,7 +54,7 @@ pub fn evaluate(text: &[u8], values: &dyn Values) -> Result<bool, InvalidExpress
 }
 
 /// Whether a comparison with this result holds.
-type Holds = fn(Ordering) -> bool;
+type OrderingTest = fn(Ordering) -> bool;
 
 struct Reader<'a> {
     text: &'a [u8],
@@ -126,7 +126,7 @@ impl Reader<'_> {
     }
 
     fn comparison(&mut self) -> Result<bool, InvalidExpression> {
-        const OPERATORS: [(&[u8], Holds); 6] = [
+        const OPERATORS: [(&[u8], OrderingTest); 6] = [
             (b"==", Ordering::is_eq),
             (b"!=", Ordering::is_ne),
             (b"<=", Ordering::is_le),

@@ -1,4 +1,4 @@
-//! Where tags stand in a page.
+//! Finds the tags of a page.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ const MARKUP_END: &[u8] = b"-->";
 
 /// What a search has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Find {
+pub enum TagSearch {
     /// A tag, from its first byte to behind its last.
     Tag(Range<usize>),
     /// No whole tag. What begins here may be the beginning of one; it is the length of what was
@@ -24,7 +24,7 @@ pub enum Find {
 
 /// What tags before this part of the page say of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Inside {
+pub struct MarkupState {
     /// `<!--esi` is open: its `-->` is a tag too.
     markup: bool,
 }
@@ -34,7 +34,7 @@ pub struct Inside {
 ///
 /// What is longer than [`MAX_TAG_BYTES`] without an end is text.
 #[must_use]
-pub fn find_tag(bytes: &[u8], inside: &mut Inside) -> Find {
+pub fn find_tag(bytes: &[u8], inside: &mut MarkupState) -> TagSearch {
     let mut at = 0;
     loop {
         let end_of_markup = match inside.markup {
@@ -46,22 +46,22 @@ pub fn find_tag(bytes: &[u8], inside: &mut Inside) -> Find {
             return match end_of_markup {
                 Some(start) => {
                     inside.markup = false;
-                    Find::Tag(start..start + MARKUP_END.len())
+                    TagSearch::Tag(start..start + MARKUP_END.len())
                 }
-                None => Find::None(bytes.len() - tail(&bytes[at..], *inside)),
+                None => TagSearch::None(bytes.len() - tail(&bytes[at..], *inside)),
             };
         };
         let start = at + found;
         match tag_at(&bytes[start..], inside) {
-            Is::Tag(length) => return Find::Tag(start..start + length),
-            Is::Text => at = start + 1,
-            Is::Unknown => return Find::None(start),
+            TagStart::Tag(length) => return TagSearch::Tag(start..start + length),
+            TagStart::Text => at = start + 1,
+            TagStart::Unknown => return TagSearch::None(start),
         }
     }
 }
 
 /// How many bytes at the end may begin the `-->` that is waited for.
-fn tail(bytes: &[u8], inside: Inside) -> usize {
+fn tail(bytes: &[u8], inside: MarkupState) -> usize {
     let lengths = (1..MARKUP_END.len()).rev();
     let mut ends = lengths.filter(|&length| bytes.ends_with(&MARKUP_END[..length]));
     match inside.markup {
@@ -70,7 +70,7 @@ fn tail(bytes: &[u8], inside: Inside) -> usize {
     }
 }
 
-enum Is {
+enum TagStart {
     /// A tag of this length.
     Tag(usize),
     Text,
@@ -79,30 +79,30 @@ enum Is {
 }
 
 /// What a `<` begins.
-fn tag_at(bytes: &[u8], inside: &mut Inside) -> Is {
+fn tag_at(bytes: &[u8], inside: &mut MarkupState) -> TagStart {
     for start in [START, END_START] {
         if bytes.starts_with(start) {
             return match end_of_tag(bytes) {
-                Some(length) => Is::Tag(length),
-                None if bytes.len() > MAX_TAG_BYTES => Is::Text,
-                None => Is::Unknown,
+                Some(length) => TagStart::Tag(length),
+                None if bytes.len() > MAX_TAG_BYTES => TagStart::Text,
+                None => TagStart::Unknown,
             };
         }
     }
     if bytes.starts_with(MARKUP) {
         return match bytes.get(MARKUP.len()) {
-            None => Is::Unknown,
+            None => TagStart::Unknown,
             Some(byte) if byte.is_ascii_whitespace() || *byte == b'<' => {
                 inside.markup = true;
-                Is::Tag(MARKUP.len())
+                TagStart::Tag(MARKUP.len())
             }
-            Some(_) => Is::Text,
+            Some(_) => TagStart::Text,
         };
     }
     let may_become = |start: &[u8]| start.starts_with(bytes);
     match [START, END_START, MARKUP].into_iter().any(may_become) {
-        true => Is::Unknown,
-        false => Is::Text,
+        true => TagStart::Unknown,
+        false => TagStart::Text,
     }
 }
 
@@ -129,19 +129,19 @@ mod tests {
     /// The page in text and `[tags]`, read in pieces of `cut` bytes as a reader does.
     fn shown(page: &[u8], cut: usize) -> String {
         let (mut shown, mut held) = (Vec::new(), Vec::new());
-        let mut inside = Inside::default();
+        let mut inside = MarkupState::default();
         for piece in page.chunks(cut.max(1)) {
             held.extend_from_slice(piece);
             loop {
                 match find_tag(&held, &mut inside) {
-                    Find::Tag(range) => {
+                    TagSearch::Tag(range) => {
                         shown.extend_from_slice(&held[..range.start]);
                         shown.push(b'[');
                         shown.extend_from_slice(&held[range.clone()]);
                         shown.push(b']');
                         held.drain(..range.end);
                     }
-                    Find::None(kept) => {
+                    TagSearch::None(kept) => {
                         shown.extend(held.drain(..kept));
                         break;
                     }
@@ -187,9 +187,9 @@ mod tests {
         let mut page = b"<esi:include src='".to_vec();
         page.resize(MAX_TAG_BYTES + 100, b'x');
         page.extend_from_slice(b"<esi:vars>");
-        let found = find_tag(&page, &mut Inside::default());
+        let found = find_tag(&page, &mut MarkupState::default());
         let start = MAX_TAG_BYTES + 100;
-        assert_eq!(found, Find::Tag(start..page.len()));
+        assert_eq!(found, TagSearch::Tag(start..page.len()));
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! One tag, taken apart.
+//! Parses one tag.
 
 /// A tag of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -45,7 +45,7 @@ enum State {
         content_bytes: u16,
         padding_bytes: u8,
     },
-    /// Bytes that nobody wants: padding, and records to be skipped.
+    /// Bytes to discard: padding, and records that are ignored.
     Skip {
         bytes: u32,
     },

@@ -1,4 +1,4 @@
-//! What can go wrong in an exchange, and whose doing it was.
+//! The errors of an exchange, and who caused each of them.
 //!
 //! A caller decides three things from an [`Error`]: what the client is told,
 //! what the log says, and whether another server may be asked. The facts for
@@ -38,7 +38,7 @@ pub enum Error {
     UnknownRole,
     /// PHP broke the record protocol.
     Malformed(RecordFault),
-    /// PHP sent a response head that is none.
+    /// PHP sent a malformed response head.
     InvalidHead(HeadFault),
     /// The response head is larger than the limit the caller gave.
     HeadTooLarge { limit_bytes: usize },

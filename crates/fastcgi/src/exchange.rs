@@ -1,4 +1,4 @@
-//! A FastCGI request in terms of an exchange: the records that are to be written.
+//! Writes a FastCGI request as the records of an exchange.
 //!
 //! BEGIN_REQUEST and the params leave together with the first records of the body; PHP may answer
 //! before it has read all of it. To abort, drop the exchange: the connection closes, which PHP-FPM
@@ -12,7 +12,7 @@ use upstream_exchange::{EncodeRequest, FIRST_READ_BYTES, NoBody, Protocol, Segme
 
 use crate::params::Params;
 use crate::record::{self, RecordHeader, STREAM_CONTENT_BYTES};
-use crate::response::{Expected, ResponseReader};
+use crate::response::{ExpectedResponse, ResponseReader};
 
 /// One request under way; its last event is [`crate::Event::End`].
 pub type Exchange<S, B = NoBody> = upstream_exchange::Exchange<S, RequestSpec, B>;
@@ -23,7 +23,7 @@ pub struct RequestSpec {
     pub params: Params,
     /// Asks PHP to leave the connection open (`fastcgi_keep_conn`).
     pub keep_conn: bool,
-    /// The method is HEAD: see [`Expected::head_request`].
+    /// The method is HEAD: see [`ExpectedResponse::head_request`].
     pub head_request: bool,
     /// Bound of the response head (`fastcgi_buffer_size`).
     pub head_limit_bytes: usize,
@@ -34,7 +34,7 @@ impl Protocol for RequestSpec {
     type Response = ResponseReader;
 
     fn start(self) -> (RequestRecords, ResponseReader) {
-        let expected = Expected {
+        let expected = ExpectedResponse {
             head_limit_bytes: self.head_limit_bytes,
             head_request: self.head_request,
             keep_conn: self.keep_conn,
@@ -46,7 +46,7 @@ impl Protocol for RequestSpec {
     }
 }
 
-/// The records of a request that are to be written next.
+/// The records of a request that are not yet written.
 #[derive(Debug)]
 pub struct RequestRecords {
     /// Heads and contents of records by turns, behind the params.

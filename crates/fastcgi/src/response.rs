@@ -60,7 +60,7 @@ impl fmt::Display for ExcessData {
 
 /// What a response is read against.
 #[derive(Clone, Copy, Debug)]
-pub struct Expected {
+pub struct ExpectedResponse {
     /// Bound of the response head.
     pub head_limit_bytes: usize,
     /// The request's method is HEAD, so that the response has either the body that it promises, or
@@ -75,7 +75,7 @@ pub struct Expected {
 pub struct ResponseReader {
     decoder: Decoder,
     stage: Stage,
-    expected: Expected,
+    expected: ExpectedResponse,
     is_request_sent: bool,
     stdout_closed: bool,
     /// What the `End` event said.
@@ -106,7 +106,7 @@ struct Body {
 
 impl ResponseReader {
     /// For a response to a request that has been sent.
-    pub fn new(expected: Expected, buffer: BytesMut) -> ResponseReader {
+    pub fn new(expected: ExpectedResponse, buffer: BytesMut) -> ResponseReader {
         ResponseReader {
             decoder: Decoder::with_buffer(buffer),
             stage: Stage::Head(HeadParser::new(expected.head_limit_bytes)),
@@ -295,7 +295,7 @@ pub(crate) fn fuzz(data: &[u8]) {
     let Some((&cut, rest)) = data.split_first() else {
         return;
     };
-    let expected = Expected {
+    let expected = ExpectedResponse {
         head_limit_bytes: HEAD_LIMIT_BYTES,
         head_request: cut & 1 == 1,
         keep_conn: true,
@@ -340,7 +340,7 @@ mod tests {
 
     /// What the caller sees in the end.
     #[derive(Debug, Default, PartialEq)]
-    struct Seen {
+    struct SeenResponse {
         status: u16,
         body: Vec<u8>,
         stderr: Vec<u8>,
@@ -349,14 +349,18 @@ mod tests {
     }
 
     /// Reads `wire` in pieces, then meets the end of the stream.
-    fn read(wire: &[u8], head_request: bool, in_pieces_of: usize) -> Result<Seen, (Seen, Error)> {
-        let expected = Expected {
+    fn read(
+        wire: &[u8],
+        head_request: bool,
+        in_pieces_of: usize,
+    ) -> Result<SeenResponse, (SeenResponse, Error)> {
+        let expected = ExpectedResponse {
             head_limit_bytes: HEAD_LIMIT_BYTES,
             head_request,
             keep_conn: true,
         };
         let mut reader = ResponseReader::new(expected, BytesMut::new());
-        let mut seen = Seen::default();
+        let mut seen = SeenResponse::default();
         let mut pieces = wire.chunks(in_pieces_of);
         loop {
             let event = match reader.next_event() {

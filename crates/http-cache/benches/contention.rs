@@ -11,7 +11,7 @@
 
 mod pages;
 
-use http_cache::{Found, KeyRef, NoFields, Zone, ZoneConfig};
+use http_cache::{FoundResponse, KeyRef, NoFields, Zone, ZoneConfig};
 use pages::{KEYS, NOW, Pages, key};
 use std::fs;
 use std::sync::{Arc, Barrier};
@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 
 /// Operations of each thread in one line of the table.
 const OPERATIONS: u64 = 3_000_000;
-/// One operation in so many is timed by itself.
+/// Of this many operations one is timed by itself.
 const SAMPLED: u64 = 16;
 /// Inserts in a thousand operations: hits only, a site with pages of some seconds, a flood of misses.
 const MIXES: [u64; 4] = [0, 10, 100, 500];
 
 /// What one thread did.
-struct Spent {
+struct ThreadCost {
     cpu: Duration,
     slept: u64,
     hits: u64,
@@ -57,7 +57,8 @@ fn main() {
     }
 }
 
-/// What it costs to take and give back a count that others change as well, or nobody else.
+/// Measures what it costs to take and give back a reference count: one that all threads share, or
+/// each thread its own.
 fn measure_counts(is_shared: bool, threads: usize) {
     let everybodys = Arc::new(0_u64);
     let start = Barrier::new(threads);
@@ -103,7 +104,7 @@ fn measure(zone: &Arc<Zone>, shards: usize, inserts: u64, threads: usize) {
             .collect();
         start.wait();
         let began = Instant::now();
-        let spent: Vec<Spent> = running
+        let spent: Vec<ThreadCost> = running
             .into_iter()
             .map(|one| one.join().expect("no thread panics"))
             .collect();
@@ -125,10 +126,10 @@ fn measure(zone: &Arc<Zone>, shards: usize, inserts: u64, threads: usize) {
     );
 }
 
-fn work(zone: &Zone, inserts: u64, number: u64) -> Spent {
+fn work(zone: &Zone, inserts: u64, number: u64) -> ThreadCost {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (number + 1));
     let pages = Pages::new();
-    let mut spent = Spent {
+    let mut spent = ThreadCost {
         cpu: Duration::ZERO,
         slept: 0,
         hits: 0,
@@ -143,7 +144,7 @@ fn work(zone: &Zone, inserts: u64, number: u64) -> Spent {
         } else {
             let key = key(random.zipf());
             let found = zone.find(&KeyRef::new(&key), &NoFields, NOW);
-            spent.hits += u64::from(matches!(found, Found::Fresh(_)));
+            spent.hits += u64::from(matches!(found, FoundResponse::Fresh(_)));
         }
         if let Some(began) = began {
             let nanoseconds = began.elapsed().as_nanos();

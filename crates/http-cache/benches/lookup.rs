@@ -5,7 +5,7 @@
 mod pages;
 
 use divan::counter::ItemsCount;
-use http_cache::{Found, KeyRef, NoFields, Zone, ZoneConfig};
+use http_cache::{FoundResponse, KeyRef, NoFields, Zone, ZoneConfig};
 use pages::{KEYS, NOW, key};
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
@@ -36,7 +36,7 @@ fn random() -> u64 {
 fn look(number: u64) -> bool {
     matches!(
         ZONE.find(&KeyRef::new(&key(number)), &NoFields, NOW),
-        Found::Fresh(_)
+        FoundResponse::Fresh(_)
     )
 }
 

@@ -14,16 +14,16 @@ mod simulation;
 mod tests;
 
 use crate::fields::RequestFields;
-use crate::flight::{Accepts, Flight};
+use crate::flight::{Flight, FlightAcceptance};
 use crate::key::KeyRef;
 use crate::purge::Stamp;
 use crate::reason::Reason;
-use crate::store::{Found, NotFresh, NotFreshKind, Worth, Zone};
+use crate::store::{FoundResponse, NotFresh, NotFreshKind, ResponseWorth, Zone};
 use crate::stored::StoredResponse;
 use crate::time::Millis;
 use crate::vary::{VaryKey, VarySpec};
-pub use follower::{Followed, Follower, Reader, Truncated};
-pub use leader::{Filling, Leader, Progress, Pushed};
+pub use follower::{Follower, FollowerOutcome, Reader, TruncatedResponse};
+pub use leader::{ArrivingResponse, Leader, Progress, PushResult};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -49,6 +49,9 @@ pub struct JoinRequest<'a> {
     pub came_at: Stamp,
     /// The response may carry tags, which are known when it has ended.
     pub may_have_tags: bool,
+    /// What the response will vary on, as far as that is known of others of its site; counts where nothing
+    /// is known of the key.
+    pub expects: Option<&'a Arc<VarySpec>>,
 }
 
 /// The part a request plays.
@@ -61,12 +64,12 @@ pub enum Join {
     /// A fresh response was stored since the lookup.
     Fresh(Arc<StoredResponse>),
     /// Fetch for yourself: [`Zone::detached`].
-    Alone(Alone),
+    Alone(AloneReason),
 }
 
 /// Why a request goes alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Alone {
+pub enum AloneReason {
     /// The last response for the key could not be shared.
     NotShareable(Reason),
     /// Too many fetches under way to keep another in the table.
@@ -102,30 +105,31 @@ impl Zone {
                 continue;
             }
             match flight.accepts(fields, now, lock_age) {
-                Accepts::Yes => {
+                FlightAcceptance::Yes => {
                     let minds_tags = is_older && request.may_have_tags;
                     return Join::Follow(Follower::of(self, flight, minds_tags));
                 }
-                Accepts::TooOld => too_old = Some(Arc::clone(flight)),
-                Accepts::OtherVariant(of) => spec = of.or(spec),
+                FlightAcceptance::TooOld => too_old = Some(Arc::clone(flight)),
+                FlightAcceptance::OtherVariant(of) => spec = of.or(spec),
             }
         }
         let newer = self.find_newer(found, &key, fields, now);
         let found = match &newer {
             None => found,
-            Some(Found::NotFresh(newer)) => newer,
-            Some(Found::Fresh(response)) => return Join::Fresh(Arc::clone(response)),
+            Some(FoundResponse::NotFresh(newer)) => newer,
+            Some(FoundResponse::Fresh(response)) => return Join::Fresh(Arc::clone(response)),
         };
         let stale = match self.stale_of(found, &key, now) {
             Ok(stale) => stale,
             Err(joined) => return joined,
         };
         if let Some(flight) = too_old {
-            // Its followers stay with it; whoever comes now follows the new leader.
+            // Its followers stay with it; later requests follow the new leader.
             table.remove(&flight);
         }
         let expected = spec
             .or_else(|| found.varies_on().cloned())
+            .or_else(|| request.expects.cloned())
             .map(|spec| VaryKey::for_request(spec, fields));
         let flight = Arc::new(Flight::new(
             key.to_owned(),
@@ -136,34 +140,37 @@ impl Zone {
         ));
         match table.add(&flight) {
             true => Join::Lead(Leader::new(Arc::clone(self), flight, stale, request.group)),
-            false => Join::Alone(Alone::TooManyFlights),
+            false => Join::Alone(AloneReason::TooManyFlights),
         }
     }
 
-    /// The stale response that a leader may use; another part to play where there is to be no
-    /// leader.
+    /// The stale response that a leader may use. `Err`: the request needs no leader, and the value
+    /// says how it goes on.
     fn stale_of(
         &self,
         found: &NotFresh,
         key: &KeyRef<'_>,
         now: Millis,
     ) -> Result<Option<Arc<StoredResponse>>, Join> {
-        let alone = |why| Join::Alone(Alone::NotShareable(why));
+        let alone = |why| Join::Alone(AloneReason::NotShareable(why));
         match &found.kind {
             NotFreshKind::NotShareable(why) => Err(alone(*why)),
             NotFreshKind::Miss | NotFreshKind::VaryMiss => Ok(None),
             NotFreshKind::Stale(response, _) => match self.worth(response, now) {
                 // The clock was set back.
-                Worth::Fresh => Err(Join::Fresh(Arc::clone(response))),
+                ResponseWorth::Fresh => Err(Join::Fresh(Arc::clone(response))),
                 worth => match self.refused(key, now) {
                     Some(why) => Err(alone(why)),
-                    None => Ok(matches!(worth, Worth::Stale(_)).then(|| Arc::clone(response))),
+                    None => {
+                        Ok(matches!(worth, ResponseWorth::Stale(_)).then(|| Arc::clone(response)))
+                    }
                 },
             },
         }
     }
 
-    /// Leads the refresh of a stale response, unless somebody does or it is fresh by now.
+    /// Leads the refresh of a stale response; `None` where one is under way or the response is
+    /// fresh by now.
     pub fn refresh(
         self: &Arc<Zone>,
         request: &JoinRequest<'_>,

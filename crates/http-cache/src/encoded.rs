@@ -1,10 +1,10 @@
 //! Encoded forms: the body of a stored response in a content coding (RFC 9110 §8.4), made once and
 //! kept beside it.
 //!
-//! Whoever finds a form absent gets the one [`Claim`] to make it, and makes it elsewhere: this
-//! crate compresses nothing and knows a coding by number only. What was made is attached, counted
-//! in the zone's budget like everything else, and leaves together with its response. A response
-//! that is freshened by a 304 or purged softly keeps its body, and with it the forms.
+//! The caller that finds a form absent gets the one [`Claim`] to make it, and makes it elsewhere:
+//! this crate compresses nothing and knows a coding by number only. The form is attached to its
+//! response, counted in the zone's budget and removed together with the response. A response that
+//! is freshened by a 304 or purged softly keeps its body, and with it the forms.
 //!
 //! ```text
 //!   absent ── claim ──► being made ──┬── attach ──► ready
@@ -33,14 +33,14 @@ const FORM_BYTES: usize = 4 * size_of::<(Encoding, Form)>();
 
 /// What a stored response has in a coding: [`encoded`](crate::StoredResponse::encoded).
 #[derive(Debug)]
-pub enum Encoded {
+pub enum EncodedLookup {
     /// Send this.
     Ready(Body),
     /// Encoding makes it no smaller: send the body as it is.
     Useless,
-    /// Somebody is making it.
-    Busy(Making),
-    /// Nobody is: make it, then [`Claim::attach`] it.
+    /// Another task is making it.
+    Busy(PendingForm),
+    /// Neither made nor being made: make it, then [`Claim::attach`] it.
     Absent(Claim),
     /// No form is kept of this response: it is one session's own, or has too many forms.
     NotKept,
@@ -48,16 +48,16 @@ pub enum Encoded {
 
 #[derive(Clone, Debug)]
 enum Form {
-    Making(Making),
+    Making(PendingForm),
     Ready(Body),
     Useless,
 }
 
 /// A form that is being made.
 #[derive(Clone, Debug)]
-pub struct Making(watch::Receiver<()>);
+pub struct PendingForm(watch::Receiver<()>);
 
-impl Making {
+impl PendingForm {
     /// Waits until its maker is done, or has given up: then look again.
     pub async fn over(mut self) {
         // Nothing is ever sent; the channel closes with the claim.
@@ -149,7 +149,7 @@ impl EncodedForms {
 
     /// The body in `encoding`, or the right to make it.
     #[inline]
-    pub(crate) fn look_or_claim(self: &Arc<Self>, encoding: Encoding) -> Encoded {
+    pub(crate) fn look_or_claim(self: &Arc<Self>, encoding: Encoding) -> EncodedLookup {
         match self.look(encoding) {
             Some(found) => found,
             None => self.claim(encoding),
@@ -157,30 +157,30 @@ impl EncodedForms {
     }
 
     #[inline]
-    fn look(&self, encoding: Encoding) -> Option<Encoded> {
+    fn look(&self, encoding: Encoding) -> Option<EncodedLookup> {
         let forms = self.forms.read();
         let (_, form) = forms.iter().find(|(other, _)| *other == encoding)?;
         Some(match form {
-            Form::Making(making) => Encoded::Busy(making.clone()),
-            Form::Ready(body) => Encoded::Ready(body.clone()),
-            Form::Useless => Encoded::Useless,
+            Form::Making(making) => EncodedLookup::Busy(making.clone()),
+            Form::Ready(body) => EncodedLookup::Ready(body.clone()),
+            Form::Useless => EncodedLookup::Useless,
         })
     }
 
     #[cold]
-    fn claim(self: &Arc<Self>, encoding: Encoding) -> Encoded {
+    fn claim(self: &Arc<Self>, encoding: Encoding) -> EncodedLookup {
         let (ends, making) = watch::channel(());
         {
             let mut forms = self.forms.write();
-            // Somebody may have been faster.
+            // Another task may have been faster.
             let is_there = forms.iter().any(|(other, _)| *other == encoding);
             if !is_there && forms.len() >= MAX_FORMS {
-                return Encoded::NotKept;
+                return EncodedLookup::NotKept;
             }
             if !is_there {
-                forms.push((encoding, Form::Making(Making(making))));
+                forms.push((encoding, Form::Making(PendingForm(making))));
                 drop(forms);
-                return Encoded::Absent(Claim {
+                return EncodedLookup::Absent(Claim {
                     forms: Arc::clone(self),
                     encoding,
                     is_finished: false,
@@ -188,7 +188,7 @@ impl EncodedForms {
                 });
             }
         }
-        self.look(encoding).unwrap_or(Encoded::NotKept)
+        self.look(encoding).unwrap_or(EncodedLookup::NotKept)
     }
 
     /// Puts `form` where it was being made. Called with the response's shard locked.
@@ -224,20 +224,20 @@ pub struct Claim {
     forms: Arc<EncodedForms>,
     encoding: Encoding,
     is_finished: bool,
-    /// Whoever waits is woken when this goes, which is after the form was put there.
+    /// Dropped once the form is in its place, which wakes the tasks that wait for it.
     ends: watch::Sender<()>,
 }
 
 impl Claim {
     /// What others wait on.
     #[must_use]
-    pub fn making(&self) -> Making {
-        Making(self.ends.subscribe())
+    pub fn making(&self) -> PendingForm {
+        PendingForm(self.ends.subscribe())
     }
 
     /// Keeps what was made. True: it is counted in the zone's budget and stays with the response.
-    /// False: the response has left the zone, and only those who wait for the form get it; or
-    /// there is no room for it, and nobody does.
+    /// False: the response has left the zone, and only the tasks that wait for the form get it; or
+    /// the budget has no room, and the form is dropped.
     pub fn attach(self, body: Body) -> bool {
         let bytes = body.size_bytes() + FORM_BYTES;
         if let Some(slot) = body.file_slot() {
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use crate::testing::{NO_FIELDS, Random, T0, key, response, storable};
     use crate::{
-        Found, JoinRequest, Leader, PurgeMode, PurgeTarget, Reason, StoredResponse, Zone,
+        FoundResponse, JoinRequest, Leader, PurgeMode, PurgeTarget, Reason, StoredResponse, Zone,
         ZoneConfig,
     };
     use bytes::Bytes;
@@ -305,14 +305,14 @@ mod tests {
 
     fn find(zone: &Zone, name: &str) -> Option<Arc<StoredResponse>> {
         match zone.find(&key(name).as_ref(), NO_FIELDS, T0) {
-            Found::Fresh(stored) => Some(stored),
-            Found::NotFresh(found) => found.stale().map(|(stored, _)| Arc::clone(stored)),
+            FoundResponse::Fresh(stored) => Some(stored),
+            FoundResponse::NotFresh(found) => found.stale().map(|(stored, _)| Arc::clone(stored)),
         }
     }
 
     fn claim(stored: &StoredResponse, encoding: Encoding) -> Option<Claim> {
         match stored.encoded(encoding) {
-            Encoded::Absent(claim) => Some(claim),
+            EncodedLookup::Absent(claim) => Some(claim),
             _ => None,
         }
     }
@@ -323,7 +323,7 @@ mod tests {
 
     fn ready_len(stored: &StoredResponse, encoding: Encoding) -> Option<u64> {
         match stored.encoded(encoding) {
-            Encoded::Ready(body) => Some(body.len()),
+            EncodedLookup::Ready(body) => Some(body.len()),
             _ => None,
         }
     }
@@ -341,8 +341,8 @@ mod tests {
         let stored = put(&zone, "a", 10_000).expect("stored");
         let before = zone.stats().used_bytes;
         let made = claim(&stored, BR).expect("the first may");
-        assert!(matches!(stored.encoded(BR), Encoded::Busy(_)));
-        assert!(matches!(stored.encoded(GZIP), Encoded::Absent(_)));
+        assert!(matches!(stored.encoded(BR), EncodedLookup::Busy(_)));
+        assert!(matches!(stored.encoded(GZIP), EncodedLookup::Absent(_)));
         assert!(made.attach(body(3000)));
         let found = find(&zone, "a").expect("stored");
         assert_eq!(ready_len(&found, BR), Some(3000));
@@ -357,7 +357,7 @@ mod tests {
         let zone = zone(1 << 20);
         let stored = put(&zone, "a", 10_000).expect("stored");
         let first = claim(&stored, BR).expect("the first may");
-        let Encoded::Busy(making) = stored.encoded(BR) else {
+        let EncodedLookup::Busy(making) = stored.encoded(BR) else {
             panic!("somebody is making it");
         };
         drop(first);
@@ -371,7 +371,7 @@ mod tests {
         let zone = zone(1 << 20);
         let stored = put(&zone, "a", 10_000).expect("stored");
         claim(&stored, BR).expect("the first may").useless();
-        assert!(matches!(stored.encoded(BR), Encoded::Useless));
+        assert!(matches!(stored.encoded(BR), EncodedLookup::Useless));
         assert_empties(&zone, 1 << 20);
     }
 
@@ -382,17 +382,17 @@ mod tests {
         assert!(claim(&old, BR).expect("the first may").attach(body(3000)));
         let late = claim(&old, GZIP).expect("the first may");
         let new = put(&zone, "a", 10_000).expect("stored");
-        assert!(matches!(new.encoded(BR), Encoded::Absent(_)));
+        assert!(matches!(new.encoded(BR), EncodedLookup::Absent(_)));
         assert!(!late.attach(body(4000)), "its response has left");
         assert_eq!(ready_len(&old, GZIP), Some(4000), "for those who wait");
-        assert!(matches!(new.encoded(GZIP), Encoded::Absent(_)));
+        assert!(matches!(new.encoded(GZIP), EncodedLookup::Absent(_)));
         assert_empties(&zone, 1 << 20);
     }
 
     fn refresh(zone: &Arc<Zone>, name: &str) -> Option<Leader> {
         let named = key(name);
         // Is no use of it, so that it may be evicted.
-        let Found::NotFresh(found) = zone.find_again(&named.as_ref(), NO_FIELDS, T0) else {
+        let FoundResponse::NotFresh(found) = zone.find_again(&named.as_ref(), NO_FIELDS, T0) else {
             return None;
         };
         let request = JoinRequest {
@@ -404,6 +404,7 @@ mod tests {
             address: b"",
             came_at: zone.stamp(),
             may_have_tags: false,
+            expects: None,
         };
         zone.refresh(&request, &found)
     }
@@ -434,7 +435,7 @@ mod tests {
         }
         assert!(find(&zone, "a").is_none(), "it was evicted");
         let fresh = answer_304(leader).expect("freshened");
-        assert!(matches!(fresh.encoded(BR), Encoded::Absent(_)));
+        assert!(matches!(fresh.encoded(BR), EncodedLookup::Absent(_)));
         assert_empties(&zone, 1 << 20);
     }
 
@@ -469,7 +470,10 @@ mod tests {
             let claim = claim(&stored, Encoding(level)).expect("room");
             assert!(claim.attach(body(100)));
         }
-        assert!(matches!(stored.encoded(Encoding(99)), Encoded::NotKept));
+        assert!(matches!(
+            stored.encoded(Encoding(99)),
+            EncodedLookup::NotKept
+        ));
         assert_empties(&zone, 1 << 20);
     }
 
@@ -496,7 +500,7 @@ mod tests {
         let stored = names.filter_map(|name| Some((find(zone, &name)?, key(&name))));
         let bytes = stored.map(|(stored, key)| {
             let forms = (0..3).filter_map(|encoding| match stored.encoded(Encoding(encoding)) {
-                Encoded::Ready(body) => Some(body.size_bytes() as u64 + file_bytes(&body)),
+                EncodedLookup::Ready(body) => Some(body.size_bytes() as u64 + file_bytes(&body)),
                 _ => None,
             });
             let own = stored.size_bytes(key.bytes().len()) as u64;
@@ -523,7 +527,8 @@ mod tests {
                 11 => {
                     let encoding = Encoding(random.below(3) as u16);
                     let stored = find(zone, &name);
-                    if let Some(Encoded::Ready(form)) = stored.map(|it| it.encoded(encoding)) {
+                    if let Some(EncodedLookup::Ready(form)) = stored.map(|it| it.encoded(encoding))
+                    {
                         ask_often(&form);
                     }
                 }

@@ -1,8 +1,9 @@
-//! Fields as the cache meets them: a request's, asked by name, and a response's, kept.
+//! The fields that the cache reads: those of a request, looked up by name, and those of a stored
+//! response.
 //!
 //! A stored response keeps its fields once, as the block of `Name: value\r\n` lines that goes to
 //! the client in one copy; name and value are looked up as spans of that block, those that answers
-//! are asked about ([`Known`]) without comparing names. What must not be
+//! are asked about ([`KnownField`]) without comparing names. What must not be
 //! stored (RFC 9111 §3.1) is left out when the block is made, and so are the fields that the
 //! server writes anew for each answer (`Age`, `Content-Length`).
 
@@ -67,41 +68,49 @@ pub fn first<'a>(fields: &'a [Field], name: &'a str) -> Option<&'a [u8]> {
 /// Fields that answers from memory are asked about. Which of a response's fields they are is found
 /// out when it is stored, so that a hit compares no names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownField {
     /// `Accept-Ranges`
     AcceptRanges,
     /// `Content-Encoding`
     ContentEncoding,
     /// `Content-Type`
     ContentType,
+    /// `Date`
+    Date,
     /// `ETag`
     ETag,
     /// `Last-Modified`
     LastModified,
+    /// `Server`
+    Server,
     /// `Vary`
     Vary,
 }
 
-impl Known {
-    const ALL: [Known; 6] = [
-        Known::AcceptRanges,
-        Known::ContentEncoding,
-        Known::ContentType,
-        Known::ETag,
-        Known::LastModified,
-        Known::Vary,
+impl KnownField {
+    const ALL: [KnownField; 8] = [
+        KnownField::AcceptRanges,
+        KnownField::ContentEncoding,
+        KnownField::ContentType,
+        KnownField::Date,
+        KnownField::ETag,
+        KnownField::LastModified,
+        KnownField::Server,
+        KnownField::Vary,
     ];
 
     /// The field's name, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Known::AcceptRanges => "accept-ranges",
-            Known::ContentEncoding => "content-encoding",
-            Known::ContentType => "content-type",
-            Known::ETag => "etag",
-            Known::LastModified => "last-modified",
-            Known::Vary => "vary",
+            KnownField::AcceptRanges => "accept-ranges",
+            KnownField::ContentEncoding => "content-encoding",
+            KnownField::ContentType => "content-type",
+            KnownField::Date => "date",
+            KnownField::ETag => "etag",
+            KnownField::LastModified => "last-modified",
+            KnownField::Server => "server",
+            KnownField::Vary => "vary",
         }
     }
 }
@@ -111,7 +120,7 @@ impl Known {
 struct KnownSet(u8);
 
 impl KnownSet {
-    const fn of(fields: &[Known]) -> KnownSet {
+    const fn of(fields: &[KnownField]) -> KnownSet {
         let mut set = 0;
         let mut at = 0;
         while at < fields.len() {
@@ -123,8 +132,8 @@ impl KnownSet {
 
     /// The one that is called `name` (any case), if that is a known one.
     fn called(name: &[u8]) -> KnownSet {
-        let is_called = |field: &&Known| name.eq_ignore_ascii_case(field.name().as_bytes());
-        let found = Known::ALL.iter().find(is_called);
+        let is_called = |field: &&KnownField| name.eq_ignore_ascii_case(field.name().as_bytes());
+        let found = KnownField::ALL.iter().find(is_called);
         found.map_or(KnownSet::default(), |field| KnownSet::of(&[*field]))
     }
 
@@ -219,8 +228,15 @@ impl StoredFields {
             known,
             is_html: false,
         };
-        fields.is_html = fields.known(Known::ContentType).is_some_and(is_html);
+        fields.is_html = fields.known(KnownField::ContentType).is_some_and(is_html);
         fields
+    }
+
+    /// Whether there is such a field.
+    #[must_use]
+    #[inline]
+    pub fn has(&self, field: KnownField) -> bool {
+        self.known.meets(KnownSet::of(&[field]))
     }
 
     /// All fields as `Name: value\r\n` lines, ready to be sent.
@@ -243,24 +259,28 @@ impl StoredFields {
     }
 
     /// Appends the lines without those of some fields.
-    pub fn put_without(&self, left_out: &[Known], out: &mut Vec<u8>) {
-        self.put_edited(KnownSet::of(left_out), |_| Edit::LeaveOut, out);
+    pub fn put_without(&self, left_out: &[KnownField], out: &mut Vec<u8>) {
+        self.put_edited(KnownSet::of(left_out), |_| LineEdit::LeaveOut, out);
     }
 
     /// Appends the lines as they hold for the body in another content coding: its bytes are others,
     /// so the entity tag is a weak one (RFC 9110 §8.8.1) and no ranges of it are promised.
     pub fn put_recoded(&self, out: &mut Vec<u8>) {
-        const RANGES: KnownSet = KnownSet::of(&[Known::AcceptRanges]);
+        const RANGES: KnownSet = KnownSet::of(&[KnownField::AcceptRanges]);
         let edit = |span: &Span| match span.known {
-            RANGES => Edit::LeaveOut,
-            _ => Edit::Weaken,
+            RANGES => LineEdit::LeaveOut,
+            _ => LineEdit::Weaken,
         };
-        self.put_edited(KnownSet::of(&[Known::ETag, Known::AcceptRanges]), edit, out);
+        self.put_edited(
+            KnownSet::of(&[KnownField::ETag, KnownField::AcceptRanges]),
+            edit,
+            out,
+        );
     }
 
     /// Appends the lines; those of `edited` fields as `edit` says.
     #[inline]
-    fn put_edited(&self, edited: KnownSet, edit: impl Fn(&Span) -> Edit, out: &mut Vec<u8>) {
+    fn put_edited(&self, edited: KnownSet, edit: impl Fn(&Span) -> LineEdit, out: &mut Vec<u8>) {
         if !self.known.meets(edited) {
             return out.extend_from_slice(self.lines());
         }
@@ -269,12 +289,12 @@ impl StoredFields {
         for span in self.spans().filter(|span| span.known.meets(edited)) {
             let (name, value) = span.ranges();
             match edit(&span) {
-                Edit::LeaveOut => {
+                LineEdit::LeaveOut => {
                     out.extend_from_slice(part(from..name.start));
                     from = value.end + 2;
                 }
-                Edit::Weaken if part(value.clone()).starts_with(b"W/") => {}
-                Edit::Weaken => {
+                LineEdit::Weaken if part(value.clone()).starts_with(b"W/") => {}
+                LineEdit::Weaken => {
                     out.extend_from_slice(part(from..value.start));
                     out.extend_from_slice(b"W/");
                     from = value.start;
@@ -320,7 +340,7 @@ impl StoredFields {
     /// The value of a known field, the first one of it.
     #[inline]
     #[must_use]
-    pub fn known(&self, field: Known) -> Option<&[u8]> {
+    pub fn known(&self, field: KnownField) -> Option<&[u8]> {
         let wanted = KnownSet::of(&[field]);
         if !self.known.meets(wanted) {
             return None;
@@ -382,7 +402,7 @@ impl StoredFields {
 const BODY_FIELDS: [&str; 3] = ["content-encoding", "content-type", "content-range"];
 
 /// What becomes of a line.
-enum Edit {
+enum LineEdit {
     LeaveOut,
     /// The value is an entity tag, to be sent as a weak one.
     Weaken,
@@ -459,7 +479,7 @@ mod tests {
 
     #[test]
     fn known_fields_are_found_in_any_case_and_the_first_counts() {
-        for field in Known::ALL {
+        for field in KnownField::ALL {
             let name = field.name();
             let lines = [
                 format!("{name}-not: 0"),
@@ -468,7 +488,7 @@ mod tests {
             ];
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             let stored = StoredFields::new(&fields(&lines));
-            for other in Known::ALL {
+            for other in KnownField::ALL {
                 let value = (other == field).then_some(&b"1"[..]);
                 assert_eq!(stored.known(other), value, "{name}, {other:?}");
             }
@@ -526,7 +546,10 @@ mod tests {
             "Content-Type-Not: x",
         ]));
         let mut out = Vec::new();
-        stored.put_without(&[Known::ContentType, Known::ContentEncoding], &mut out);
+        stored.put_without(
+            &[KnownField::ContentType, KnownField::ContentEncoding],
+            &mut out,
+        );
         assert_eq!(
             String::from_utf8_lossy(&out),
             "ETag: \"a\"\r\nContent-Type-Not: x\r\n"

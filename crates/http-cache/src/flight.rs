@@ -62,7 +62,7 @@ enum Phase {
     Refused(Reason),
     /// Broke off, with or without a head; the status that answers for it.
     Failed(u16),
-    /// Never sent, as nobody waited for it.
+    /// Cancelled before it was sent, since no request waited for it.
     LeftOut,
 }
 
@@ -97,7 +97,7 @@ struct ReaderPosition {
 }
 
 /// What a flight says to one who would follow.
-pub(crate) enum Accepts {
+pub(crate) enum FlightAcceptance {
     Yes,
     /// It would, but has made no progress for too long.
     TooOld,
@@ -106,7 +106,7 @@ pub(crate) enum Accepts {
 }
 
 /// What a follower sees.
-pub(crate) enum Seen {
+pub(crate) enum FlightView {
     Nothing,
     Streaming(Arc<StoredHead>, usize),
     Complete(Arc<StoredResponse>),
@@ -117,7 +117,7 @@ pub(crate) enum Seen {
 }
 
 /// What a reader gets.
-pub(crate) enum Next {
+pub(crate) enum NextChunk {
     Chunk(Bytes),
     Wait,
     End,
@@ -170,21 +170,21 @@ impl Flight {
         request: &dyn RequestFields,
         now: Millis,
         lock_age: Option<Duration>,
-    ) -> Accepts {
+    ) -> FlightAcceptance {
         let state = self.state.lock();
         let vary = match &state.phase {
             Phase::Waiting => self.expected.as_ref(),
             Phase::Streaming if !state.is_passing => {
                 state.head.as_ref().and_then(|head| head.vary.as_deref())
             }
-            _ => return Accepts::OtherVariant(None),
+            _ => return FlightAcceptance::OtherVariant(None),
         };
         match vary {
             Some(vary) if !vary.matches(request) => {
-                Accepts::OtherVariant(Some(Arc::clone(vary.spec())))
+                FlightAcceptance::OtherVariant(Some(Arc::clone(vary.spec())))
             }
-            _ if state.is_stuck(now, lock_age) => Accepts::TooOld,
-            _ => Accepts::Yes,
+            _ if state.is_stuck(now, lock_age) => FlightAcceptance::TooOld,
+            _ => FlightAcceptance::Yes,
         }
     }
 
@@ -269,7 +269,7 @@ impl Flight {
     }
 
     /// What there is for a follower; a stream comes with the number of its reader.
-    pub(crate) fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Seen {
+    pub(crate) fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> FlightView {
         let mut state = self.state.lock();
         let mismatch = |head: &StoredHead| {
             head.vary
@@ -277,22 +277,22 @@ impl Flight {
                 .is_some_and(|vary| !matches(vary.as_ref()))
         };
         match (&state.phase, &state.head) {
-            (Phase::Stored(response), _) if mismatch(&response.head) => Seen::VaryMismatch,
-            (Phase::Stored(response), _) => Seen::Complete(Arc::clone(response)),
-            (Phase::Refused(why), _) => Seen::NotShareable(*why),
+            (Phase::Stored(response), _) if mismatch(&response.head) => FlightView::VaryMismatch,
+            (Phase::Stored(response), _) => FlightView::Complete(Arc::clone(response)),
+            (Phase::Refused(why), _) => FlightView::NotShareable(*why),
             (Phase::Streaming | Phase::Finished(_), Some(head)) if mismatch(head) => {
-                Seen::VaryMismatch
+                FlightView::VaryMismatch
             }
             (Phase::Streaming | Phase::Finished(_), Some(_)) if state.first_chunk > 0 => {
-                Seen::NotShareable(Reason::TooLarge)
+                FlightView::NotShareable(Reason::TooLarge)
             }
             (Phase::Streaming | Phase::Finished(_), Some(head)) => {
                 let head = Arc::clone(head);
-                Seen::Streaming(head, state.add_reader())
+                FlightView::Streaming(head, state.add_reader())
             }
-            (Phase::Failed(status), _) => Seen::Failed(*status),
-            (Phase::LeftOut, _) => Seen::LeftOut,
-            (Phase::Waiting, _) | (_, None) => Seen::Nothing,
+            (Phase::Failed(status), _) => FlightView::Failed(*status),
+            (Phase::LeftOut, _) => FlightView::LeftOut,
+            (Phase::Waiting, _) | (_, None) => FlightView::Nothing,
         }
     }
 
@@ -302,16 +302,16 @@ impl Flight {
         &self,
         matches: &dyn Fn(&VaryKey) -> bool,
         is_outdated: &dyn Fn(&StoredResponse) -> bool,
-    ) -> Seen {
+    ) -> FlightView {
         let state = self.state.lock();
         match &state.phase {
-            Phase::Stored(response) if is_outdated(response) => return Seen::LeftOut,
+            Phase::Stored(response) if is_outdated(response) => return FlightView::LeftOut,
             Phase::Waiting | Phase::Streaming if state.is_passing => {
-                return Seen::NotShareable(Reason::TooLarge);
+                return FlightView::NotShareable(Reason::TooLarge);
             }
-            Phase::Waiting | Phase::Streaming => return Seen::Nothing,
-            // What it carried nobody knows.
-            Phase::Finished(_) => return Seen::LeftOut,
+            Phase::Waiting | Phase::Streaming => return FlightView::Nothing,
+            // Its tags are unknown.
+            Phase::Finished(_) => return FlightView::LeftOut,
             Phase::Stored(_) | Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => {}
         }
         drop(state);
@@ -343,10 +343,10 @@ impl Flight {
     }
 
     /// The next bytes for a reader.
-    pub(crate) fn next(&self, reader: usize) -> Next {
+    pub(crate) fn next(&self, reader: usize) -> NextChunk {
         let mut state = self.state.lock();
         let next = state.next(reader);
-        let gave_room = state.is_passing && matches!(next, Next::Chunk(_));
+        let gave_room = state.is_passing && matches!(next, NextChunk::Chunk(_));
         drop(state);
         if gave_room {
             self.space.notify_waiters();
@@ -405,7 +405,7 @@ impl State {
         self.phase = Phase::Failed(status);
     }
 
-    /// Nobody waited for it, and it was not sent.
+    /// Ends a fetch that was not sent, since no request waited for it.
     pub(crate) fn leave_out(&mut self) {
         self.phase = Phase::LeftOut;
     }
@@ -469,25 +469,25 @@ impl State {
         self.readers.len() - 1
     }
 
-    fn next(&mut self, reader: usize) -> Next {
+    fn next(&mut self, reader: usize) -> NextChunk {
         let Some(Some(position)) = self.readers.get_mut(reader) else {
-            return Next::Broken;
+            return NextChunk::Broken;
         };
         if let Phase::Stored(response) = &self.phase {
             let Some(chunk) = response.body.slice(position.offset..u64::MAX).next() else {
-                return Next::End;
+                return NextChunk::End;
             };
             position.offset += chunk.len() as u64;
-            return Next::Chunk(chunk);
+            return NextChunk::Chunk(chunk);
         }
         let Some(at) = position.chunk.checked_sub(self.first_chunk) else {
-            return Next::Broken;
+            return NextChunk::Broken;
         };
         let Some(chunk) = self.chunks.get(at).cloned() else {
             return match self.phase {
-                Phase::Waiting | Phase::Streaming => Next::Wait,
-                Phase::Stored(_) | Phase::Finished(_) => Next::End,
-                Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => Next::Broken,
+                Phase::Waiting | Phase::Streaming => NextChunk::Wait,
+                Phase::Stored(_) | Phase::Finished(_) => NextChunk::End,
+                Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => NextChunk::Broken,
             };
         };
         position.chunk += 1;
@@ -495,7 +495,7 @@ impl State {
         if self.is_passing && at == 0 {
             self.trim();
         }
-        Next::Chunk(chunk)
+        NextChunk::Chunk(chunk)
     }
 
     /// Lets go of chunks that every reader has.

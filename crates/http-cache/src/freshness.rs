@@ -1,9 +1,9 @@
 //! The freshness lifetime of a response (RFC 9111 §4.2), with nginx's additions.
 //!
-//! The first voice that speaks decides: `X-Accel-Expires`, `CDN-Cache-Control` (RFC 9213),
-//! `Cache-Control`, `Expires`, then the operator's rules by status. `X-Accel-Expires` silences the
-//! prohibitions of those below it, as in nginx; `stale-while-revalidate` and `stale-if-error` are
-//! heard whoever gave the lifetime. What cannot be parsed counts as stale (§4.2.1).
+//! The first source with a lifetime decides: `X-Accel-Expires`, `CDN-Cache-Control` (RFC 9213),
+//! `Cache-Control`, `Expires`, then the operator's rules by status. `X-Accel-Expires` overrides the
+//! prohibitions of those below it, as in nginx; `stale-while-revalidate` and `stale-if-error` apply
+//! whichever source gave the lifetime. What cannot be parsed counts as stale (§4.2.1).
 
 #[cfg(test)]
 mod tests;
@@ -118,7 +118,7 @@ impl Lifetime {
 }
 
 /// What one voice says about the lifetime.
-enum Says {
+enum LifetimeRule {
     Nothing,
     Never(Reason),
     For(Duration, LifetimeSource),
@@ -137,28 +137,28 @@ pub(crate) fn lifetime(
         false => effective_control(fields, policy.targeted),
     };
     let mut says = match ignore.accel_expires {
-        true => Says::Nothing,
+        true => LifetimeRule::Nothing,
         false => accel_expires(fields, now),
     };
-    if let Says::Nothing = says {
+    if let LifetimeRule::Nothing = says {
         says = by_control(&control, targeted, status);
     }
-    if let (Says::Nothing, false, false) = (&says, ignore.expires, targeted) {
+    if let (LifetimeRule::Nothing, false, false) = (&says, ignore.expires, targeted) {
         says = by_expires(fields, now);
     }
-    if let Says::Nothing = says {
+    if let LifetimeRule::Nothing = says {
         says = by_rule(status, &policy.valid);
     }
-    if let Says::Nothing = says {
+    if let LifetimeRule::Nothing = says {
         says = by_heuristic(status, fields, policy, now);
     }
     match says {
-        Says::Nothing => Err(Reason::NoLifetime),
-        Says::Never(reason) => Err(reason),
-        Says::For(Duration::ZERO, source) if source != LifetimeSource::AccelExpires => {
+        LifetimeRule::Nothing => Err(Reason::NoLifetime),
+        LifetimeRule::Never(reason) => Err(reason),
+        LifetimeRule::For(Duration::ZERO, source) if source != LifetimeSource::AccelExpires => {
             Err(Reason::ZeroLifetime)
         }
-        Says::For(lifetime, source) => Ok(Lifetime {
+        LifetimeRule::For(lifetime, source) => Ok(Lifetime {
             lifetime,
             source,
             stale_while_revalidate: control.stale_while_revalidate,
@@ -184,25 +184,25 @@ fn effective_control(fields: &[Field], obey_targeted: bool) -> (CacheControl, bo
 
 /// nginx: a number of seconds, zero to forbid, `@` before an absolute time; fractions are ours.
 /// What cannot be read is ignored.
-fn accel_expires(fields: &[Field], now: Millis) -> Says {
+fn accel_expires(fields: &[Field], now: Millis) -> LifetimeRule {
     let Some(value) = first(fields, "x-accel-expires").map(<[u8]>::trim_ascii) else {
-        return Says::Nothing;
+        return LifetimeRule::Nothing;
     };
     let (absolute, number) = match value.split_first() {
         Some((b'@', rest)) => (true, rest),
         _ => (false, value),
     };
     let Some(millis) = decimal_millis(number) else {
-        return Says::Nothing;
+        return LifetimeRule::Nothing;
     };
     let lifetime = match absolute {
-        _ if millis == 0 => return Says::Never(Reason::ZeroLifetime),
+        _ if millis == 0 => return LifetimeRule::Never(Reason::ZeroLifetime),
         // A moment that has passed is stored all the same, stale (as in nginx): the application
         // asks for a copy that is refreshed on each use.
         true => Millis(millis).since(now),
         false => Duration::from_millis(millis),
     };
-    Says::For(lifetime, LifetimeSource::AccelExpires)
+    LifetimeRule::For(lifetime, LifetimeSource::AccelExpires)
 }
 
 /// `12`, `0.5`, `.5`: seconds as milliseconds, what is below a millisecond cut off.
@@ -221,73 +221,73 @@ fn decimal_millis(text: &[u8]) -> Option<u64> {
     Some(secs.saturating_mul(1000).saturating_add(millis))
 }
 
-fn by_control(control: &CacheControl, targeted: bool, status: u16) -> Says {
+fn by_control(control: &CacheControl, targeted: bool, status: u16) -> LifetimeRule {
     // RFC 9111 §5.2.2.3: a cache that knows the status may pass over no-store.
     let no_store = control.no_store && !(control.must_understand && is_understood(status));
     if no_store {
-        return Says::Never(Reason::NoStoreDirective);
+        return LifetimeRule::Never(Reason::NoStoreDirective);
     }
     if control.private {
-        return Says::Never(Reason::Private);
+        return LifetimeRule::Never(Reason::Private);
     }
     if control.no_cache {
-        return Says::Never(Reason::NoCache);
+        return LifetimeRule::Never(Reason::NoCache);
     }
     let lifetime = control.s_maxage.or(control.max_age);
     if control.is_lifetime_unreadable && lifetime == Some(Duration::ZERO) {
-        return Says::Never(Reason::UnknownLifetime);
+        return LifetimeRule::Never(Reason::UnknownLifetime);
     }
     match (control.s_maxage, control.max_age, targeted) {
-        (Some(age), _, false) => Says::For(age, LifetimeSource::SMaxage),
-        (None, Some(age), false) => Says::For(age, LifetimeSource::MaxAge),
+        (Some(age), _, false) => LifetimeRule::For(age, LifetimeSource::SMaxage),
+        (None, Some(age), false) => LifetimeRule::For(age, LifetimeSource::MaxAge),
         (Some(age), _, true) | (None, Some(age), true) => {
-            Says::For(age, LifetimeSource::CdnCacheControl)
+            LifetimeRule::For(age, LifetimeSource::CdnCacheControl)
         }
-        (None, None, _) => Says::Nothing,
+        (None, None, _) => LifetimeRule::Nothing,
     }
 }
 
 /// RFC 9111 §5.3: an invalid date, `0` above all, means already stale; so does a second field.
-fn by_expires(fields: &[Field], now: Millis) -> Says {
+fn by_expires(fields: &[Field], now: Millis) -> LifetimeRule {
     let mut all = values(fields, "expires");
     let Some(value) = all.next() else {
-        return Says::Nothing;
+        return LifetimeRule::Nothing;
     };
     let generated = first(fields, "date").and_then(date).unwrap_or(now);
     let is_number = |value: &[u8]| value.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
     let lifetime = match (date(value), all.next()) {
         (Some(expires), None) => expires.since(generated),
         (None, None) if !is_number(value.trim_ascii()) => {
-            return Says::Never(Reason::UnknownLifetime);
+            return LifetimeRule::Never(Reason::UnknownLifetime);
         }
         _ => Duration::ZERO,
     };
-    Says::For(lifetime, LifetimeSource::Expires)
+    LifetimeRule::For(lifetime, LifetimeSource::Expires)
 }
 
-fn by_rule(status: u16, rules: &[ValidRule]) -> Says {
+fn by_rule(status: u16, rules: &[ValidRule]) -> LifetimeRule {
     let rule = rules.iter().find(|rule| match &rule.statuses {
         StatusSet::Any => true,
         StatusSet::Of(statuses) => statuses.contains(&status),
     });
     match rule {
-        Some(rule) => Says::For(rule.lifetime, LifetimeSource::Rule),
-        None => Says::Nothing,
+        Some(rule) => LifetimeRule::For(rule.lifetime, LifetimeSource::Rule),
+        None => LifetimeRule::Nothing,
     }
 }
 
 /// RFC 9111 §4.2.2, for the statuses of RFC 9110 §15.1 only.
-fn by_heuristic(status: u16, fields: &[Field], policy: &Policy, now: Millis) -> Says {
+fn by_heuristic(status: u16, fields: &[Field], policy: &Policy, now: Millis) -> LifetimeRule {
     let (Some((percent, max)), true) = (policy.heuristic, is_heuristically_cacheable(status))
     else {
-        return Says::Nothing;
+        return LifetimeRule::Nothing;
     };
     let Some(modified) = first(fields, "last-modified").and_then(date) else {
-        return Says::Nothing;
+        return LifetimeRule::Nothing;
     };
     let generated = first(fields, "date").and_then(date).unwrap_or(now);
     let lifetime = generated.since(modified).saturating_mul(percent) / 100;
-    Says::For(lifetime.min(max), LifetimeSource::Heuristic)
+    LifetimeRule::For(lifetime.min(max), LifetimeSource::Heuristic)
 }
 
 /// The age a response had when it came (RFC 9111 §4.2.3, without the delay of this hop).

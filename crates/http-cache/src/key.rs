@@ -2,10 +2,9 @@
 //!
 //! The caller writes the key into a buffer that it reuses, makes a [`CacheKey`] of it, which hashes
 //! it, and takes the buffer back when the request is over. All else takes the key borrowed, as a
-//! [`KeyRef`], with the hash that was made then. The hash
-//! is seeded at random once per process, so nobody outside can aim keys at one shard. It only
-//! guides: every match compares the whole key, hence 64 bits are enough and no collision can ever
-//! give one page for another.
+//! [`KeyRef`], with the hash that was made then. The hash is seeded at random once per process, so
+//! that clients cannot aim keys at one shard. It only guides: every match compares the whole key,
+//! hence 64 bits are enough and no collision can ever give one page for another.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};

@@ -1,11 +1,11 @@
-//! What RFC 9111 says about keeping responses, and where they are kept.
+//! Decides by RFC 9111 whether responses may be stored and reused, and stores them.
 //!
 //! ```text
 //!   CacheKey ──► Zone::find ──► Fresh | NotFresh(Stale | VaryMiss | Miss | NotShareable)
 //!                                          │       │       │         └── Zone::detached
 //!                                          │       └───────┴── Zone::collapse ──► Lead | Follow | Fresh | Alone
 //!                                          └── Zone::refresh ──► Leader
-//!   Leader ──► decide(..) ──► publish_head ──► Filling ──► complete ──► stored
+//!   Leader ──► decide(..) ──► publish_head ──► ArrivingResponse ──► complete ──► stored
 //!   stored ──► encoded(coding) ──► Ready | Useless | Busy | Absent(Claim) ──► attach
 //! ```
 //!
@@ -39,24 +39,27 @@ mod testing;
 
 pub use body::Body;
 pub use collapse::{
-    Alone, Filling, Followed, Follower, Join, JoinRequest, Leader, Progress, Pushed, Reader,
-    Truncated,
+    AloneReason, ArrivingResponse, Follower, FollowerOutcome, Join, JoinRequest, Leader, Progress,
+    PushResult, Reader, TruncatedResponse,
 };
-pub use encoded::{Claim, Encoded, EncodedForms, Encoding, Making};
-pub use fields::{Field, Known, NoFields, RequestFields, StoredFields, is_html};
+pub use encoded::{Claim, EncodedForms, EncodedLookup, Encoding, PendingForm};
+pub use fields::{Field, KnownField, NoFields, RequestFields, StoredFields, is_html};
 pub use freshness::{CacheControl, LifetimeSource};
 pub use key::{CacheKey, KeyRef};
 pub use memory_file::MemoryFile;
-pub use outcome::{Forward, Outcome, Served, UpstreamCacheStatus};
+pub use outcome::{Forward, Outcome, ServedFrom, UpstreamCacheStatus};
 pub use policy::{IgnoreFields, Methods, Policy, StatusSet, ValidRule};
 pub use private::GroupLimits;
-pub use purge::{LabelNames, Pattern, PurgeMode, PurgeTarget, Purged, Stamp, Tags, TooManyTags};
+pub use purge::{
+    LabelNames, Pattern, PurgeMode, PurgeResult, PurgeTarget, Stamp, Tags, TooManyTags,
+};
 pub use reason::{DecidedBy, Reason};
 pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{RequestFacts, ResponseFacts, Storable, decide};
 pub use store::{
-    Found, Inspected, MostWanted, NotFresh, NotFreshKind, Refusal, Sharing, Stats, StoredId, Swept,
-    Walk, Wanted, WantedWalk, Zone, ZoneConfig,
+    AwaitedPurge, FoundResponse, InspectedResponse, MostWanted, NotFresh, NotFreshKind,
+    PurgeArrivals, Refusal, Sharing, Stats, StoredId, SweepResult, Walk, WantedResponse,
+    WantedWalk, Zone, ZoneConfig,
 };
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
 pub use time::{Millis, RoughSpan};

@@ -1,17 +1,17 @@
 //! Bodies that are asked for often, as files that live in memory, so that the kernel can send them
 //! without copying them (`sendfile(2)`).
 //!
-//! A body of 21 KB is copied into the socket's buffers for every answer; that is the largest part of
-//! what such a hit costs. Pages of a file are handed over as they are. So a body that has been asked
-//! for 16 times gets a file of its own (`memfd_create(2)`), beside its bytes, which are still there
-//! for whoever needs parts of them.
+//! A body of 21 KB is copied into the socket's buffers for every answer; that is the largest part
+//! of what such a hit costs. Pages of a file are handed over as they are. So a body that has been
+//! asked for 16 times gets a file of its own (`memfd_create(2)`), beside its bytes, from which
+//! parts of the body are still sent.
 //!
-//! The file is sealed: nobody can change or cut it, and bytes on their way to a slow client stay
-//! what they were also when the response has left the cache and the file is closed. It is counted in
-//! the zone's budget like an encoded form and leaves with its response. Files take descriptors, and
-//! memory a second time, so there are bounds on both: 1,024 files for the process (fewer where few
-//! may be open), an eighth of its budget for a zone. A body that finds no room stays as it is and is
-//! looked at again when it has been asked for twice as often.
+//! The file is sealed against changes: bytes on their way to a slow client stay what they were also
+//! when the response has left the cache and the file is closed. It is counted in the zone's budget
+//! like an encoded form and leaves with its response. Files take descriptors, and memory a second
+//! time, so there are bounds on both: 1,024 files for the process (fewer where few may be open), an
+//! eighth of its budget for a zone. A body that finds no room stays as it is and is looked at again
+//! when it has been asked for twice as often.
 //!
 //! ```text
 //!   asked 1, 2, ... 15 times ─► bytes     16 times ─► file, if there is room; else again at 32, 64, ...
@@ -20,7 +20,7 @@
 use crate::size_class::allocated;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::fmt;
@@ -40,14 +40,14 @@ const MAX_BYTES: u64 = 1024 * 1024;
 /// about a dozen answers.
 const ASKED_ENOUGH: u32 = 16;
 
-/// Of a zone's budget, one part in so many may be files.
+/// Files take at most this part of a zone's budget: an eighth.
 const ZONE_SHARE: u64 = 8;
 
 /// Files of all zones together, where descriptors are plenty.
 const MAX_FILES: usize = 1024;
 
-/// Of the descriptors that the process may have, one in so many may be such a file: the others are for
-/// connections.
+/// One in 16 of the descriptors that the process may have can be such a file: connections need the
+/// others.
 const DESCRIPTOR_SHARE: u64 = 16;
 
 /// What the budget counts in: files are made of whole pages.
@@ -210,6 +210,8 @@ fn write(chunks: &[Bytes]) -> io::Result<File> {
         Err(Errno::INVAL) => memfd_create(c"body", flags),
         made => made,
     }?;
+    // It would be everybody's otherwise, for who finds a path to it.
+    fchmod(&file, Mode::RUSR | Mode::WUSR)?;
     let mut file = File::from(file);
     for chunk in chunks {
         file.write_all(chunk)?;
@@ -225,7 +227,7 @@ fn write(chunks: &[Bytes]) -> io::Result<File> {
 mod tests {
     use super::*;
     use crate::testing::{NO_FIELDS, T0, key, response};
-    use crate::{Body, Found, PurgeMode, PurgeTarget, StoredResponse, Zone, ZoneConfig};
+    use crate::{Body, FoundResponse, PurgeMode, PurgeTarget, StoredResponse, Zone, ZoneConfig};
     use std::os::unix::fs::FileExt;
 
     const BUDGET: u64 = 4 << 20;
@@ -355,7 +357,7 @@ mod tests {
         // Instead of itself, as after a 304: still once.
         put_again();
         assert_eq!(zone.stats().used_bytes, counted);
-        let Found::Fresh(found) = zone.find(&key("a").as_ref(), NO_FIELDS, T0) else {
+        let FoundResponse::Fresh(found) = zone.find(&key("a").as_ref(), NO_FIELDS, T0) else {
             panic!("it is stored");
         };
         assert!(found.body.file().is_some());

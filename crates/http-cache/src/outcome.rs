@@ -65,7 +65,7 @@ impl UpstreamCacheStatus {
 
 /// How a stored response came to be the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Served {
+pub enum ServedFrom {
     /// It did not: the answer came from the upstream.
     #[default]
     No,
@@ -73,7 +73,7 @@ pub enum Served {
     Fresh,
     /// Stale, and this request began the refresh in the background.
     StaleRefreshing,
-    /// Stale while a refresh that somebody else began is under way.
+    /// Stale while the refresh that another request began is under way.
     StaleUpdating,
     /// Stale because the upstream failed.
     StaleError,
@@ -85,7 +85,7 @@ pub enum Served {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether and how the answer came from storage.
-    pub served: Served,
+    pub served: ServedFrom,
     /// Why the request went forward, if it did. A collapsed request went forward too.
     pub fwd: Option<Forward>,
     /// The upstream's status where it differs from the one sent (RFC 9211 §2.3).
@@ -106,7 +106,7 @@ impl Outcome {
     pub fn hit(fresh_for: Duration) -> Outcome {
         let ttl_secs = Some(i64::try_from(fresh_for.as_secs()).unwrap_or(i64::MAX));
         Outcome {
-            served: Served::Fresh,
+            served: ServedFrom::Fresh,
             ttl_secs,
             ..Outcome::default()
         }
@@ -125,14 +125,14 @@ impl Outcome {
     #[must_use]
     pub fn upstream_cache_status(&self) -> Option<UpstreamCacheStatus> {
         Some(match (self.served, self.fwd) {
-            (Served::Fresh, _) => UpstreamCacheStatus::Hit,
-            (Served::StaleUpdating, _) => UpstreamCacheStatus::Updating,
-            (Served::StaleRefreshing | Served::StaleError, _) => UpstreamCacheStatus::Stale,
-            (Served::Revalidated, _) => UpstreamCacheStatus::Revalidated,
-            (Served::No, Some(Forward::Bypass)) => UpstreamCacheStatus::Bypass,
-            (Served::No, Some(Forward::Stale)) => UpstreamCacheStatus::Expired,
-            (Served::No, Some(Forward::Method) | None) => return None,
-            (Served::No, Some(_)) => UpstreamCacheStatus::Miss,
+            (ServedFrom::Fresh, _) => UpstreamCacheStatus::Hit,
+            (ServedFrom::StaleUpdating, _) => UpstreamCacheStatus::Updating,
+            (ServedFrom::StaleRefreshing | ServedFrom::StaleError, _) => UpstreamCacheStatus::Stale,
+            (ServedFrom::Revalidated, _) => UpstreamCacheStatus::Revalidated,
+            (ServedFrom::No, Some(Forward::Bypass)) => UpstreamCacheStatus::Bypass,
+            (ServedFrom::No, Some(Forward::Stale)) => UpstreamCacheStatus::Expired,
+            (ServedFrom::No, Some(Forward::Method) | None) => return None,
+            (ServedFrom::No, Some(_)) => UpstreamCacheStatus::Miss,
         })
     }
 
@@ -172,7 +172,7 @@ impl fmt::Display for CacheStatus<'_> {
         f.write_str(self.cache)?;
         match fwd {
             // RFC 9211 §2.1: hit and fwd exclude each other; a stale answer given at once is a hit.
-            None if *served != Served::No => f.write_str("; hit")?,
+            None if *served != ServedFrom::No => f.write_str("; hit")?,
             None => {}
             Some(reason) => write!(f, "; fwd={}", reason.token())?,
         }
@@ -189,7 +189,7 @@ impl fmt::Display for CacheStatus<'_> {
             f.write_str("; collapsed")?;
         }
         if let Some(key) = key {
-            write!(f, "; key={}", Quoted(key))?;
+            write!(f, "; key={}", QuotedString(key))?;
         }
         if let Some(reason) = self.reason {
             write!(f, "; detail={}", reason.word())?;
@@ -199,9 +199,9 @@ impl fmt::Display for CacheStatus<'_> {
 }
 
 /// A structured-field string (RFC 9651 §3.3.3): printable ASCII, the rest shown as `?`.
-struct Quoted<'a>(&'a str);
+struct QuotedString<'a>(&'a str);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for QuotedString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
         f.write_char('"')?;
@@ -270,7 +270,7 @@ mod tests {
             (forwarded(Forward::Stale), "m; fwd=stale", Some("EXPIRED")),
             (
                 Outcome {
-                    served: Served::Revalidated,
+                    served: ServedFrom::Revalidated,
                     fwd_status: Some(304),
                     ..forwarded(Forward::Stale)
                 },
@@ -278,18 +278,18 @@ mod tests {
                 Some("REVALIDATED"),
             ),
             (
-                stale(Served::StaleUpdating),
+                stale(ServedFrom::StaleUpdating),
                 "m; hit; ttl=-3",
                 Some("UPDATING"),
             ),
             (
-                stale(Served::StaleRefreshing),
+                stale(ServedFrom::StaleRefreshing),
                 "m; hit; ttl=-3",
                 Some("STALE"),
             ),
             (
                 Outcome {
-                    served: Served::StaleError,
+                    served: ServedFrom::StaleError,
                     fwd_status: Some(503),
                     ..forwarded(Forward::Stale)
                 },

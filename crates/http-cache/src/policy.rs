@@ -36,7 +36,7 @@ pub struct Policy {
     /// The longest that a response is fresh here, whatever gives its lifetime. Default: no bound.
     pub max_fresh: Option<Duration>,
     /// How long answers that say that there is no such page (404, 410) are fresh, whatever their
-    /// fields and `max_fresh` say. For requests of which nobody's identity is a part. Default: as
+    /// fields and `max_fresh` say. Only for requests without an identity in their key. Default: as
     /// other answers.
     pub not_found: Option<Duration>,
     /// Store answers to requests with `Authorization` although the response does not allow it.

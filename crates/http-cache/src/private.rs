@@ -1,8 +1,8 @@
 //! Private copies: a bound on how much of a zone one session may take.
 //!
 //! A response stored for one session carries a group (a hash of the session's identity made by the
-//! caller). Each group keeps at most so many responses and bytes; past that its oldest ones go.
-//! The key must hold the whole identity: the group only counts.
+//! caller). Each group keeps a bounded number of responses and bytes; past that its oldest
+//! responses are removed. The key must hold the whole identity: the group only counts.
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;

@@ -1,8 +1,8 @@
-//! Everything that a cache decides against itself, each with a name, a word and a sentence: why a
-//! request went past it, and why a response was not stored.
+//! The reasons for which a request bypassed the cache or a response was not stored, each with a
+//! name, a word and a sentence.
 //!
 //! The word is the same in `$cache_reason`, in the `detail` of `Cache-Status` (RFC 9211 §2.8), in
-//! logs and in what commands say. Where RFC 9211 §2.2 has one, it is that.
+//! logs and in the output of commands. It is the word of RFC 9211 §2.2 where that has one.
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $variant:ident, $when:ident, $word:literal, $sentence:literal;)*) => {

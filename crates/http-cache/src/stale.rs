@@ -1,9 +1,8 @@
 //! Whether a stale stored response may be served: pure decisions.
 //!
-//! Two voices count: the operator's ([`UseStale`], as `fastcgi_cache_use_stale`) and the
-//! response's own (RFC 5861 windows). `must-revalidate` silences both, as RFC 9111 §5.2.2.2 asks,
-//! unless the operator overrides it by name. Neither goes beyond the operator's bounds
-//! ([`StaleBounds`]):
+//! Two rules count: the operator's ([`UseStale`], as `fastcgi_cache_use_stale`) and the response's
+//! own (RFC 5861 windows). `must-revalidate` overrides both, as RFC 9111 §5.2.2.2 asks, unless the
+//! operator ignores it by name. Neither goes beyond the operator's bounds ([`StaleBounds`]):
 //!
 //! ```text
 //!   fresh ──┬── while_renewed ──┬── while_failing ──────────────┬── never
@@ -13,9 +12,9 @@
 
 use std::time::Duration;
 
-/// How long a failure counts: within this time of one, a stale response is shown at once, as
-/// long as it may be at all, and nobody waits for an upstream that has just failed. Short, as it is
-/// for how long a copy may be shown although the upstream is back.
+/// How long a failure counts: within this time of one, a stale response is served at once, for as
+/// long as it may be served at all, instead of waiting for an upstream that has just failed. Short,
+/// since an upstream that is back is not asked for so long.
 const FAILURE_COUNTS_FOR: Duration = Duration::from_secs(10);
 
 /// What [`crate::Zone::find`] tells about a stale response.
@@ -52,7 +51,7 @@ impl StaleInfo {
     }
 }
 
-/// For how long past its freshness a response is shown at most, whoever allows it.
+/// For how long past its freshness lifetime a response is served at most, by whichever rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleBounds {
     /// While it is renewed, and the upstream can keep up.

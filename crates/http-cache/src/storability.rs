@@ -1,8 +1,8 @@
 //! Whether a response may be stored, and for how long (RFC 9111 §3).
 //!
-//! One question with one answer: [`decide`] gives a [`Storable`] or the named reason why not.
-//! Safe by default: what carries `Set-Cookie`, what answers an `Authorization`, what says
-//! `private`, what nobody gave a lifetime is not stored unless the policy says so by name.
+//! [`decide`] gives a [`Storable`], or the named reason not to store the response. Safe by default:
+//! a response with `Set-Cookie`, one to a request with `Authorization`, one that says `private` and
+//! one without a lifetime are not stored unless the policy says so by name.
 
 use crate::fields::{Field, RequestFields, first, values};
 use crate::freshness::{Lifetime, LifetimeSource, initial_age, lifetime};

@@ -5,8 +5,8 @@
 //! response adds the body when all of it is there. Freshening on a 304 and a soft purge make a new
 //! stored response that shares the body of the old one.
 //!
-//! What a hit reads lies side by side, since in a large store each address is a wait for memory, and
-//! the index knows both addresses, so that nobody waits for one to learn of the other:
+//! What a hit reads lies side by side, since in a large store each address is a wait for memory.
+//! The index holds both addresses, so that the two waits overlap:
 //!
 //! ```text
 //!   index ─┬──► [ key ][ fields ][ body of up to 2 KB ] ◄─┐
@@ -19,8 +19,8 @@
 //! ```
 
 use crate::body::{Body, COUNTER_BYTES};
-use crate::encoded::{Encoded, EncodedForms, Encoding, FormsHome};
-use crate::fields::{Field, Known, StoredFields};
+use crate::encoded::{EncodedForms, EncodedLookup, Encoding, FormsHome};
+use crate::fields::{Field, KnownField, StoredFields};
 use crate::freshness::LifetimeSource;
 use crate::memory_file::FileSlot;
 use crate::purge::Stamp;
@@ -39,7 +39,7 @@ use std::time::Duration;
 pub struct ResponseHead<'a> {
     /// Status code.
     pub status: u16,
-    /// Reason phrase as it is to be sent, or empty.
+    /// Reason phrase to send, or empty.
     pub reason: &'a [u8],
     /// The fields to keep and send; those that may not be stored are dropped here.
     pub fields: &'a [Field],
@@ -176,13 +176,13 @@ impl StoredHead {
     /// The validator `ETag`, as received.
     #[must_use]
     pub fn etag(&self) -> Option<&[u8]> {
-        self.fields.known(Known::ETag)
+        self.fields.known(KnownField::ETag)
     }
 
     /// The validator `Last-Modified`, as received.
     #[must_use]
     pub fn last_modified(&self) -> Option<&[u8]> {
-        self.fields.known(Known::LastModified)
+        self.fields.known(KnownField::LastModified)
     }
 }
 
@@ -208,17 +208,17 @@ pub struct StoredResponse {
     /// By what it is purged; the zone says so when it is stored.
     pub(crate) labels: Labels,
     /// Up to which stamp purges were compared with it and found to concern others.
-    compared_until: Noted,
+    compared_until: NotedNumber,
 }
 
 /// A number that grows while others read: all that changes about a stored response. What succeeds
 /// a response replaces it.
 #[derive(Debug, Default)]
-struct Noted(AtomicU64);
+struct NotedNumber(AtomicU64);
 
-impl Clone for Noted {
-    fn clone(&self) -> Noted {
-        Noted(AtomicU64::new(self.0.load(Relaxed)))
+impl Clone for NotedNumber {
+    fn clone(&self) -> NotedNumber {
+        NotedNumber(AtomicU64::new(self.0.load(Relaxed)))
     }
 }
 
@@ -226,7 +226,7 @@ impl Clone for Noted {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastFailure {
     /// Milliseconds of the Unix epoch; 0: never.
-    at: Noted,
+    at: NotedNumber,
 }
 
 impl LastFailure {
@@ -256,7 +256,7 @@ impl StoredResponse {
             encoded_forms: Arc::default(),
             last_failure: LastFailure::default(),
             labels: Labels::default(),
-            compared_until: Noted(AtomicU64::new(stamp.0)),
+            compared_until: NotedNumber(AtomicU64::new(stamp.0)),
         }
     }
 
@@ -284,10 +284,10 @@ impl StoredResponse {
 
     /// The body in `encoding`. When it is ready this costs one shared lock and no allocation.
     #[must_use]
-    pub fn encoded(&self, encoding: Encoding) -> Encoded {
+    pub fn encoded(&self, encoding: Encoding) -> EncodedLookup {
         // A session's page is seldom asked for twice, and its group's bounds count whole responses.
         if self.group.is_some() || !self.encoded_forms.has_home() {
-            return Encoded::NotKept;
+            return EncodedLookup::NotKept;
         }
         self.encoded_forms.look_or_claim(encoding)
     }
@@ -366,7 +366,7 @@ impl StoredResponse {
         merged.pairs().chain(stated_age).collect()
     }
 
-    /// Bytes of memory the response takes under a key of so many bytes: key, body, fields and
+    /// Bytes of memory the response takes under a key of `key_len` bytes: key, body, fields and
     /// bookkeeping as the allocator rounds them. The zone adds the index, and what encoded forms
     /// and files take when they come.
     #[must_use]

@@ -133,7 +133,7 @@ impl VaryKey {
     #[must_use]
     pub fn matches<F: RequestFields + ?Sized>(&self, request: &F) -> bool {
         let mut values = Vec::new();
-        self.spec.values(&Borrowed(request), &mut values);
+        self.spec.values(&BorrowedFields(request), &mut values);
         *values == *self.values
     }
 
@@ -154,6 +154,12 @@ impl VaryKey {
 }
 
 impl VarySpec {
+    /// Of names in lower case, each once.
+    pub(crate) fn of_names(mut names: Vec<String>) -> VarySpec {
+        names.sort_unstable();
+        VarySpec { names }
+    }
+
     /// The field names, lower case and sorted.
     #[must_use]
     pub fn names(&self) -> &[String] {
@@ -182,9 +188,9 @@ impl VarySpec {
 }
 
 /// Lets a generic caller use the functions over `dyn`.
-struct Borrowed<'a, F: ?Sized>(&'a F);
+struct BorrowedFields<'a, F: ?Sized>(&'a F);
 
-impl<F: RequestFields + ?Sized> RequestFields for Borrowed<'_, F> {
+impl<F: RequestFields + ?Sized> RequestFields for BorrowedFields<'_, F> {
     fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
         self.0.each_value(name, visit);
     }

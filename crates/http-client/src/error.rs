@@ -1,4 +1,4 @@
-//! What can go wrong in an exchange, and whose doing it was.
+//! The errors of an exchange, and who caused each of them.
 //!
 //! A caller decides three things from an [`Error`]: what the client is told,
 //! what the log says, and whether another server may be asked. The facts for
@@ -30,17 +30,16 @@ pub enum Error {
     },
     /// The upstream closed before the response head was complete.
     Closed { before_first_byte: bool },
-    /// A response head that is none, or with more than one reading.
+    /// A response head that is malformed or ambiguous.
     InvalidHead(ResponseError),
     /// A response head, interim or final, above the limit that the caller gave.
     HeadTooLarge { limit_bytes: usize },
-    /// A 101 that the request did not ask for, or that came before all of it was sent.
-    /// Passed on, it would make whoever reads the response take what follows for a
-    /// tunnel (RFC 9110 §15.2.2).
+    /// A 101 that the request did not ask for, or that came before all of it was sent. Passed on,
+    /// it would make the client take what follows for a tunnel (RFC 9110 §15.2.2).
     UnaskedUpgrade,
     /// More than [`crate::MAX_INTERIM_RESPONSES`] before the final one.
     TooManyInterimResponses,
-    /// A chunked body that is none.
+    /// A malformed chunked body.
     InvalidChunk {
         fault: ChunkedError,
         received_bytes: u64,

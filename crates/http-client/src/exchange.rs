@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use upstream_exchange::{NoBody, Protocol};
 
 use crate::request::{BodyFraming, RequestEncoder};
-use crate::response::{Expected, ResponseReader};
+use crate::response::{ExpectedResponse, ResponseReader};
 
 /// One request under way. Its last event is [`crate::Event::End`], or the head of an upgrade.
 pub type Exchange<S, B = NoBody> = upstream_exchange::Exchange<S, RequestSpec, B>;
@@ -32,8 +32,8 @@ pub struct RequestSpec {
     pub allow_upgrade: bool,
     /// Bound of each response head (`proxy_buffer_size`).
     pub head_limit_bytes: usize,
-    /// The caller has seen that the stream was silent when it was taken: nobody
-    /// looks again before the first byte is sent.
+    /// The caller has seen that the stream was silent when it was taken: the exchange does not look
+    /// again before the first byte is sent.
     pub known_silent: bool,
 }
 
@@ -42,7 +42,7 @@ impl Protocol for RequestSpec {
     type Response = ResponseReader;
 
     fn start(self) -> (RequestEncoder, ResponseReader) {
-        let expected = Expected {
+        let expected = ExpectedResponse {
             head_limit_bytes: self.head_limit_bytes,
             head_request: self.head_request,
             allow_upgrade: self.allow_upgrade,

@@ -1,9 +1,8 @@
-//! What is to be written of a request: its head, then its body as it comes.
+//! Writes a request: its head, then its body as it comes.
 //!
-//! One part of the body is held at a time, between the head of its chunk and
-//! what ends that; head and first part leave in one write. The body is counted:
-//! what would not be the length that the head promises is not sent, since the
-//! upstream would take the rest for another request.
+//! One part of the body is held at a time, between the head of its chunk and what ends that; head
+//! and first part leave in one write. The body is counted: a part beyond the length that the head
+//! promises is not sent, since the upstream would take the rest for another request.
 
 use std::io;
 

@@ -15,7 +15,7 @@ use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_semantics::{Fields, Version};
-use http1::chunked::{ChunkedDecoder, Decoded};
+use http1::chunked::{ChunkedDecoder, DecodedChunk};
 use http1::{ResponseFraming, response_framing, take_response};
 use upstream_exchange::{DecodeResponse, LEAST_READ_BYTES, READ_BUFFER_BYTES};
 
@@ -101,20 +101,20 @@ impl fmt::Display for ExcessData {
 
 /// What a response is read against.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Expected {
+pub(crate) struct ExpectedResponse {
     pub(crate) head_limit_bytes: usize,
     pub(crate) head_request: bool,
     pub(crate) allow_upgrade: bool,
     /// The request allows that the connection is used again.
     pub(crate) keep_alive: bool,
-    /// Nobody need look before the request is sent.
+    /// The stream was silent: it is not looked at again before the request is sent.
     pub(crate) known_silent: bool,
 }
 
 /// Bytes in, events out.
 #[derive(Debug)]
 pub struct ResponseReader {
-    expected: Expected,
+    expected: ExpectedResponse,
     is_request_sent: bool,
     buffer: BytesMut,
     stage: Stage,
@@ -144,7 +144,7 @@ enum Stage {
 }
 
 impl ResponseReader {
-    pub(crate) fn new(expected: Expected, buffer: BytesMut) -> ResponseReader {
+    pub(crate) fn new(expected: ExpectedResponse, buffer: BytesMut) -> ResponseReader {
         ResponseReader {
             expected,
             is_request_sent: true,
@@ -255,16 +255,16 @@ impl ResponseReader {
         }
         let decoded = decoder.decode(&self.buffer);
         match decoded {
-            Ok(Decoded::Data { data, .. }) => {
+            Ok(DecodedChunk::Data { data, .. }) => {
                 self.buffer.advance(data.start);
                 let data = take(&mut self.buffer, data.len());
                 Ok(self.data(data))
             }
-            Ok(Decoded::NeedMore) => {
+            Ok(DecodedChunk::NeedMore) => {
                 self.buffer.clear();
                 Ok(None)
             }
-            Ok(Decoded::Done { consumed }) => {
+            Ok(DecodedChunk::Done { consumed }) => {
                 self.buffer.advance(consumed);
                 if decoder.trailers().is_empty() {
                     return Ok(Some(self.end(ExcessData::AfterLastChunk)));
@@ -323,7 +323,7 @@ impl DecodeResponse for ResponseReader {
         {
             self.buffer = spare;
         }
-        // Reuses the allocation when nobody holds slices of it.
+        // Reuses the allocation where no slice of it is held.
         self.buffer.reserve(wanted.max(LEAST_READ_BYTES));
     }
 
@@ -454,7 +454,7 @@ pub(crate) fn fuzz(data: &[u8]) {
     let Some((&how, wire)) = data.split_first() else {
         return;
     };
-    let expected = Expected {
+    let expected = ExpectedResponse {
         // Small, so that the fuzzer meets the limit.
         head_limit_bytes: 256,
         head_request: how & 1 == 1,
@@ -471,7 +471,7 @@ pub(crate) fn fuzz(data: &[u8]) {
 
 /// All that came of a response, however it was cut.
 #[derive(Debug, Default, PartialEq)]
-struct Seen {
+struct SeenResponse {
     heads: Vec<ResponseHead>,
     body: Vec<u8>,
     trailers: Vec<(Bytes, Bytes)>,
@@ -479,9 +479,9 @@ struct Seen {
     fault: Option<String>,
 }
 
-fn read(wire: &[u8], expected: Expected, piece_bytes: usize) -> Seen {
+fn read(wire: &[u8], expected: ExpectedResponse, piece_bytes: usize) -> SeenResponse {
     let mut reader = ResponseReader::new(expected, BytesMut::new());
-    let mut seen = Seen::default();
+    let mut seen = SeenResponse::default();
     let mut pieces = wire.chunks(piece_bytes);
     loop {
         let event = match reader.next_event() {
@@ -537,7 +537,7 @@ fn read(wire: &[u8], expected: Expected, piece_bytes: usize) -> Seen {
 }
 
 /// An `End` comes after a final head and as much body as that promised.
-fn check_end(seen: &Seen, expected: Expected) {
+fn check_end(seen: &SeenResponse, expected: ExpectedResponse) {
     let head = seen.heads.last().expect("a head before the end");
     let has_body = !expected.head_request && !matches!(head.status, 101 | 204 | 304);
     match head.content_length {

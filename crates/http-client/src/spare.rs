@@ -12,8 +12,8 @@ thread_local! {
     static SPARE: Cell<Option<BytesMut>> = const { Cell::new(None) };
 }
 
-/// Takes back a part of a body that nobody needs any more. Its memory serves the
-/// thread's next large read, if it is large and nobody else holds it.
+/// Takes back a part of a body that was sent. Large memory without another owner serves the
+/// thread's next large read.
 pub fn recycle(part: Bytes) {
     if part.len() < LEAST_BYTES / 2 {
         return;

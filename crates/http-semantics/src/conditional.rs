@@ -42,9 +42,8 @@ pub enum Verdict {
     PreconditionFailed,
 }
 
-/// Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since
-/// for a response that would have been 200. (For other statuses they are to be
-/// ignored, RFC 9110 §13.2.1.)
+/// Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since for a response that
+/// would have been 200. (They are ignored for other statuses, RFC 9110 §13.2.1.)
 pub fn evaluate<'r>(
     head: impl Into<RequestView<'r>>,
     validators: Validators<'_>,
@@ -132,8 +131,8 @@ impl<'a> EntityTag<'a> {
     }
 }
 
-/// The first tag of a list and what follows it; `None` at the end or where the
-/// list is none. A comma inside quotes is part of the tag.
+/// The first tag of a list and what follows it; `None` at the end or at what is not a tag. A comma
+/// inside quotes is part of the tag.
 fn next_tag(list: &[u8]) -> Option<(EntityTag<'_>, &[u8])> {
     let separators = list
         .iter()

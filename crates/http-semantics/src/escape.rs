@@ -65,7 +65,7 @@ pub fn escape_args(args: &[u8]) -> Cow<'_, [u8]> {
     escape(args, Escape::Args)
 }
 
-/// Writes `<`, `>`, `&` and `"` as entities; borrows when there are none.
+/// Writes `<`, `>`, `&` and `"` as entities; borrows a text without them.
 pub fn escape_html(text: &[u8]) -> Cow<'_, [u8]> {
     let entity = |byte: u8| -> Option<&'static [u8]> {
         Some(match byte {

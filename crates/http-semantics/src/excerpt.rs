@@ -1,4 +1,4 @@
-//! What a peer sent, as far as an error message shows it.
+//! Excerpts of what a peer sent, for error messages.
 
 use std::fmt;
 

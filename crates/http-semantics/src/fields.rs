@@ -103,7 +103,7 @@ impl Fields {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Is the list without fields?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

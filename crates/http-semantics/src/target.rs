@@ -27,7 +27,7 @@ pub enum TargetForm {
     Asterisk,
 }
 
-/// Why a request has no target URI. Whoever answers says 400 to either.
+/// Why a request has no target URI. The response is 400 for either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetError {
     /// A request target that does not decode (bad `%`, above the root, ...).
@@ -68,9 +68,8 @@ impl<'a> Target<'a> {
     /// Reads the target of a request. `merge_slashes` is nginx's directive.
     ///
     /// # Errors
-    /// [`TargetError::InvalidTarget`] for a bad or NUL escape, a path above
-    /// the root or an unknown form; [`TargetError::InvalidHost`] for an
-    /// authority that is none.
+    /// [`TargetError::InvalidTarget`] for a bad or NUL escape, a path above the root or an unknown form;
+    /// [`TargetError::InvalidHost`] for a malformed authority.
     #[inline]
     pub fn parse(target: &'a [u8], merge_slashes: bool) -> Result<Self, TargetError> {
         match target {
@@ -200,8 +199,8 @@ fn find_fragment(raw: &[u8], from: usize) -> Option<usize> {
     scan::find_far(raw, from, |byte| byte == b'#', scan::equal::<b'#'>)
 }
 
-/// Path and query of a target in whose path nothing is to be decoded or resolved; `None`
-/// when `normalise` must look.
+/// Path and query of a target whose path needs no decoding and has no dot segments; `None` when
+/// `normalise` must look.
 #[inline(always)]
 fn split_plain(raw: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     let mut after_slash = 0;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use http_semantics::{RequestView, Target, request_host};
-use http1::{HeadLimits, HeadWriter, Parsed, body_framing, parse_request, wants_keep_alive};
+use http1::{HeadLimits, HeadWriter, ParsedHead, body_framing, parse_request, wants_keep_alive};
 
 const LOAD_TOOL: &[u8] = b"GET /news/1.html HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 const BROWSER: &[u8] = b"GET /news/2026/11/a-longer-title.html?page=2 HTTP/1.1\r\n\
@@ -40,7 +40,7 @@ fn main() {
             "parse_request, framing, target, host, keep-alive",
             || {
                 let parsed = parse_request(black_box(head), &limits, &mut fields);
-                let Ok(Parsed::Complete(line)) = parsed else {
+                let Ok(ParsedHead::Complete(line)) = parsed else {
                     return;
                 };
                 let view = RequestView {

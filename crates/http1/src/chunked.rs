@@ -17,14 +17,14 @@ use crate::field_line::{self, Line};
 
 /// 16 hexadecimal digits say every `u64`; more are padding.
 const MAX_SIZE_DIGITS: u8 = 16;
-/// Extensions of a whole body. Nobody uses them but to waste our time.
+/// Extensions of a whole body. Clients have no use for them; long ones only cost us time.
 const MAX_EXTENSION_BYTES: u32 = 16 * 1024;
 /// The trailer section, empty line included.
 const MAX_TRAILER_BYTES: usize = 8 * 1024;
 
 /// What one step of decoding found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decoded {
+pub enum DecodedChunk {
     /// Body bytes: `input[data]`. Go on with `input[consumed..]`.
     Data {
         /// How much of the input is dealt with (ends where `data` ends).
@@ -135,7 +135,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// The trailers, complete after [`Decoded::Done`].
+    /// The trailers, complete after [`DecodedChunk::Done`].
     pub fn trailers(&self) -> &Fields {
         &self.trailers
     }
@@ -146,16 +146,16 @@ impl ChunkedDecoder {
     }
 
     /// Decodes up to the end of the next piece of data, of the body or of the
-    /// input. Call again with the rest after [`Decoded::Data`].
+    /// input. Call again with the rest after [`DecodedChunk::Data`].
     ///
     /// # Errors
     /// [`ChunkedError`], and the same again from then on.
-    pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, ChunkedError> {
+    pub fn decode(&mut self, input: &[u8]) -> Result<DecodedChunk, ChunkedError> {
         self.advance(input)
             .inspect_err(|&error| self.state = State::Failed(error))
     }
 
-    fn advance(&mut self, input: &[u8]) -> Result<Decoded, ChunkedError> {
+    fn advance(&mut self, input: &[u8]) -> Result<DecodedChunk, ChunkedError> {
         let mut at = 0;
         while let Some(&byte) = input.get(at) {
             match self.state {
@@ -169,7 +169,7 @@ impl ChunkedDecoder {
                         left => State::Data { left },
                     };
                     let data = at..at + len;
-                    return Ok(Decoded::Data {
+                    return Ok(DecodedChunk::Data {
                         consumed: data.end,
                         data,
                     });
@@ -185,8 +185,8 @@ impl ChunkedDecoder {
         }
         match self.state {
             State::Failed(error) => Err(error),
-            State::Done => Ok(Decoded::Done { consumed: at }),
-            _ => Ok(Decoded::NeedMore),
+            State::Done => Ok(DecodedChunk::Done { consumed: at }),
+            _ => Ok(DecodedChunk::NeedMore),
         }
     }
 
@@ -321,12 +321,12 @@ mod tests {
         while at < input.len() {
             let piece = &input[at..input.len().min(at + step)];
             match decoder.decode(piece)? {
-                Decoded::Data { consumed, data } => {
+                DecodedChunk::Data { consumed, data } => {
                     body.extend_from_slice(&piece[data]);
                     at += consumed;
                 }
-                Decoded::NeedMore => at += piece.len(),
-                Decoded::Done { consumed } => {
+                DecodedChunk::NeedMore => at += piece.len(),
+                DecodedChunk::Done { consumed } => {
                     return Ok(Some((body, input[at + consumed..].to_vec())));
                 }
             }

@@ -4,10 +4,10 @@
 
 use http_semantics::{RequestView, Target, request_host};
 
-use crate::chunked::{ChunkedDecoder, ChunkedError, Decoded};
+use crate::chunked::{ChunkedDecoder, ChunkedError, DecodedChunk};
 use crate::framing::{body_framing, response_framing, wants_keep_alive};
 use crate::limits::HeadLimits;
-use crate::request::{Parsed, parse_request};
+use crate::request::{ParsedHead, parse_request};
 use crate::response::parse_response;
 
 /// Spans lie in bounds; pieces of a head are waited for or refused, never read
@@ -24,7 +24,7 @@ pub fn fuzz_request_head(data: &[u8]) {
     let mut fields = Vec::new();
     let whole = parse_request(data, &limits, &mut fields);
     let head_len = match &whole {
-        Ok(Parsed::Complete(line)) => {
+        Ok(ParsedHead::Complete(line)) => {
             assert!(line.head_len <= data.len());
             assert!(line.head_len <= limits.max_head_bytes());
             let view = RequestView {
@@ -35,13 +35,13 @@ pub fn fuzz_request_head(data: &[u8]) {
             check_view(view);
             line.head_len
         }
-        Ok(Parsed::Partial) | Err(_) => data.len(),
+        Ok(ParsedHead::Partial) | Err(_) => data.len(),
     };
     for end in 0..head_len.min(512) {
         let piece = data.get(..end).expect("in bounds");
         match parse_request(piece, &limits, &mut fields) {
-            Ok(Parsed::Partial) => {}
-            Ok(Parsed::Complete(_)) => panic!("a piece of {end} bytes is a whole head"),
+            Ok(ParsedHead::Partial) => {}
+            Ok(ParsedHead::Complete(_)) => panic!("a piece of {end} bytes is a whole head"),
             Err(_) => assert!(whole.is_err(), "refused at {end}, but the whole is good"),
         }
     }
@@ -83,7 +83,7 @@ fn decode(data: &[u8], step: usize) -> Result<(Vec<u8>, Option<usize>), ChunkedE
         let end = data.len().min(at.saturating_add(step));
         let piece = data.get(at..end).expect("in bounds");
         match decoder.decode(piece)? {
-            Decoded::Data {
+            DecodedChunk::Data {
                 consumed,
                 data: range,
             } => {
@@ -91,8 +91,8 @@ fn decode(data: &[u8], step: usize) -> Result<(Vec<u8>, Option<usize>), ChunkedE
                 body.extend_from_slice(piece.get(range).expect("in bounds"));
                 at += consumed;
             }
-            Decoded::NeedMore => at = end,
-            Decoded::Done { consumed } => return Ok((body, Some(at + consumed))),
+            DecodedChunk::NeedMore => at = end,
+            DecodedChunk::Done { consumed } => return Ok((body, Some(at + consumed))),
         }
     }
     Ok((body, None))

@@ -29,5 +29,5 @@ pub use framing::{
 pub use fuzz::{fuzz_chunked, fuzz_request_head, fuzz_response_head};
 pub use head_writer::{FieldError, HeadWriter};
 pub use limits::HeadLimits;
-pub use request::{Parsed, parse_head, parse_request, worth_parsing};
+pub use request::{ParsedHead, parse_head, parse_request, worth_parsing};
 pub use response::{ResponseHead, take_response};

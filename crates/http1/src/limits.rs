@@ -79,8 +79,8 @@ impl<'a> BufferUse<'a> {
         }
     }
 
-    /// Takes room for a line in the buffer that the line before it landed in; false, and
-    /// nothing taken, when there is none.
+    /// Takes room for a line in the buffer of the line before it. Returns false, and takes nothing,
+    /// where the room is too small.
     #[inline]
     pub(crate) fn take_here(&mut self, line_bytes: usize) -> bool {
         let left = self.room_bytes.checked_sub(line_bytes);

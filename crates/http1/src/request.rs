@@ -3,7 +3,7 @@
 //! `parse_request` is on the path of every cache hit. It allocates nothing but
 //! what the caller's reused vector of fields may need to grow, and it looks at
 //! each byte about once. It is called again with more bytes after
-//! [`Parsed::Partial`]; [`worth_parsing`] keeps that linear for slow clients.
+//! [`ParsedHead::Partial`]; [`worth_parsing`] keeps that linear for slow clients.
 //!
 //! Invariant: for any way of cutting a head in pieces, the verdict on the whole
 //! is the same, and a piece is refused only if the whole would be (fuzzed).
@@ -19,7 +19,7 @@ use crate::request_line::{self, is_method_byte};
 
 /// What a buffer holds so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parsed {
+pub enum ParsedHead {
     /// No whole head yet.
     Partial,
     /// A head; the body begins at `head_len`.
@@ -36,7 +36,7 @@ pub fn parse_request(
     buf: &[u8],
     limits: &HeadLimits,
     fields: &mut Vec<FieldSpan>,
-) -> Result<Parsed, RequestError> {
+) -> Result<ParsedHead, RequestError> {
     fields.clear();
     let mut room = BufferUse::new(limits);
     let start = buf
@@ -61,7 +61,7 @@ pub fn parse_request(
     };
     if line.version == Version::Http09 {
         line.head_len = lf + 1;
-        return Ok(Parsed::Complete(line));
+        return Ok(ParsedHead::Complete(line));
     }
     parse_fields(buf, lf + 1, limits, &mut room, &mut line, fields)
 }
@@ -76,7 +76,7 @@ fn check_unfinished_request_line(
     buf: &[u8],
     start: usize,
     room: &mut BufferUse<'_>,
-) -> Result<Parsed, RequestError> {
+) -> Result<ParsedHead, RequestError> {
     let line = buf.get(start..).unwrap_or_default();
     let method_len = line
         .iter()
@@ -90,7 +90,7 @@ fn check_unfinished_request_line(
     if !room.take(buf.len()) {
         return Err(RequestError::UriTooLong);
     }
-    Ok(Parsed::Partial)
+    Ok(ParsedHead::Partial)
 }
 
 fn parse_fields(
@@ -100,7 +100,7 @@ fn parse_fields(
     room: &mut BufferUse<'_>,
     line: &mut RequestLine,
     fields: &mut Vec<FieldSpan>,
-) -> Result<Parsed, RequestError> {
+) -> Result<ParsedHead, RequestError> {
     loop {
         at = parse_usual_fields(buf, at, limits, room, line, fields);
         let rest = buf.get(at..).unwrap_or_default();
@@ -109,7 +109,7 @@ fn parse_fields(
             Line::Empty(len) => {
                 take_room(room, rest, len, limits)?;
                 line.head_len = at + len;
-                return Ok(Parsed::Complete(*line));
+                return Ok(ParsedHead::Complete(*line));
             }
             Line::Partial => {
                 take_room(room, rest, rest.len(), limits)?;
@@ -117,7 +117,7 @@ fn parse_fields(
                 if buf.len() >= limits.max_head_bytes() {
                     return Err(RequestError::HeadTooLarge);
                 }
-                return Ok(Parsed::Partial);
+                return Ok(ParsedHead::Partial);
             }
             Line::Refused => {
                 return Err(RequestError::InvalidField(Excerpt::of(field_line::text(
@@ -215,11 +215,11 @@ pub fn parse_head(
     let bytes = bytes.into();
     let mut fields = Vec::new();
     match parse_request(&bytes, limits, &mut fields)? {
-        Parsed::Complete(line) => Ok(RequestHead {
+        ParsedHead::Complete(line) => Ok(RequestHead {
             bytes: bytes.slice(..line.head_len),
             line,
             fields,
         }),
-        Parsed::Partial => Err(RequestError::InvalidRequestLine),
+        ParsedHead::Partial => Err(RequestError::InvalidRequestLine),
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>
 
 /// Where the parts of a head are: only offsets, so that a head in pieces costs no
 /// copies.
-struct Found {
+struct HeadParts {
     version: Version,
     status: u16,
     reason: Option<Range<usize>>,
@@ -84,7 +84,7 @@ struct Found {
     head_len: usize,
 }
 
-fn find_response(buf: &[u8]) -> Result<Option<Found>, ResponseError> {
+fn find_response(buf: &[u8]) -> Result<Option<HeadParts>, ResponseError> {
     let Some((status_line, mut at)) = line_at(buf, 0) else {
         return check_unfinished_status_line(buf);
     };
@@ -112,7 +112,7 @@ fn find_response(buf: &[u8]) -> Result<Option<Found>, ResponseError> {
         at += field.line_len;
     }
     let reason = reason_start..status_line.len();
-    Ok(Some(Found {
+    Ok(Some(HeadParts {
         version,
         status,
         reason: Some(reason).filter(|reason| !reason.is_empty()),

@@ -240,7 +240,7 @@ impl AsyncRead for Script<'_> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.rest.is_empty() {
-            // Nothing is to be read until what was read is answered.
+            // Reads nothing until the requests that were read are answered.
             if self.answered.get() < self.given {
                 context.waker().wake_by_ref();
                 return Poll::Pending;

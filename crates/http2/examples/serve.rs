@@ -5,7 +5,7 @@
 //! cargo run --release -p http2 --example serve -- 127.0.0.1:8082 21000
 //! ```
 //!
-//! It answers everything with 200 and a body of so many bytes (40), once a request is whole.
+//! It answers each whole request with 200 and a body of the given number of bytes (default: 40).
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -125,6 +125,16 @@ pub(crate) const REMEMBERED_STREAMS: usize = 128;
 /// streams that may be open; browsers send one at most).
 pub(crate) const REMEMBERED_PRIORITIES: usize = 32;
 
+/// So much of a body may wait for its turn, beyond which no more of it should be given: what is written
+/// in one turn, and the next piece is read from its file meanwhile.
+pub(crate) const STREAM_QUEUE_BYTES: usize = 64 * 1024;
+/// The same for all bodies of a connection: some of one urgency take turns, and what is written at once
+/// has [`OUTPUT_BYTES`].
+pub(crate) const CONNECTION_QUEUE_BYTES: usize = 256 * 1024;
+/// Of what waits, a client must take so much in each time that a stream has
+/// ([`crate::Connection::reset_stalled`]): a byte now and then does not keep a stream.
+pub(crate) const LEAST_PROGRESS_BYTES: usize = 4096;
+
 /// No more bytes are put into the output at once: the next turn may bring more urgent
 /// ones. A system call for so much costs little for each byte.
 pub(crate) const OUTPUT_BYTES: usize = 256 * 1024;

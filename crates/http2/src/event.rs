@@ -1,4 +1,4 @@
-//! What a client's bytes meant, for whoever serves its requests. Events borrow the bytes
+//! Events: what a client's bytes meant to the server of its requests. Events borrow the bytes
 //! they came in and the buffer of the head; they do not borrow the connection.
 
 use http_semantics::{FieldSpan, RequestView};
@@ -103,7 +103,7 @@ impl<'a> TrailerView<'a> {
     }
 }
 
-/// How a response goes, for whoever gives it.
+/// The progress of a response, for the caller that sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// All of a body that was given is in the output, and more is expected.

@@ -20,7 +20,7 @@ pub enum FieldError {
     /// The name is no field name (RFC 9110 §5.1), or the value has CR, LF or NUL in it.
     Invalid,
     /// A field that speaks of a connection of HTTP/1, such as `Connection` (RFC 9113
-    /// §8.2.2). Whoever passes on a response leaves those out.
+    /// §8.2.2). A proxy removes such fields from a response.
     ConnectionSpecific,
 }
 
@@ -85,8 +85,8 @@ impl FieldBlock {
     }
 }
 
-/// Hands a field to `put` as it is to be sent, its name in lower case and without white space
-/// around its value, if HTTP/2 and HTTP/3 have such a field.
+/// Passes a field to `put` in the form of HTTP/2 and HTTP/3, its name in lower case and without
+/// white space around its value, if they may carry the field.
 ///
 /// # Errors
 /// [`FieldError`]; then `put` was not called.

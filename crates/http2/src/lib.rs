@@ -87,6 +87,7 @@ pub mod hpack;
 mod output;
 mod preface;
 mod priority;
+mod progress;
 mod request_error;
 mod scheduler;
 mod settings;

@@ -41,12 +41,12 @@ impl Output {
         self.len
     }
 
-    /// Whether there are none.
+    /// Are there no bytes to write?
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// What is to be written, in order. No slice is empty.
+    /// The bytes to write, in order. No slice is empty.
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> {
         let last = self.frames.get(self.frames_cut..).unwrap_or_default();
         let pieces = self.pieces.get(self.written..).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Output {
             .filter(|slice| !slice.is_empty())
     }
 
-    /// Notes that so many bytes were written.
+    /// Notes that `written` bytes were written.
     pub fn advance(&mut self, written: usize) {
         let mut left = written.min(self.len);
         self.len -= left;

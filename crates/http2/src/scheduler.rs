@@ -112,7 +112,8 @@ mod tests {
         }
     }
 
-    /// Who sends, frame by frame, where each stream has so many frames.
+    /// The streams that send, frame by frame. A stream is its number, its urgency, whether it is
+    /// incremental, and the number of its frames.
     fn order(streams: &[(u32, u8, bool, u32)]) -> Vec<u32> {
         let mut scheduler = Scheduler::default();
         let mut left = BTreeMap::new();

@@ -19,7 +19,7 @@ const NO_RFC7540_PRIORITIES: u16 = 0x9;
 pub struct Settings {
     /// How many streams a client may have open at a time (`http2_max_concurrent_streams`).
     pub max_concurrent_streams: u32,
-    /// How many bytes of a request's body may wait for whoever consumes it
+    /// How many bytes of a request's body may wait to be consumed
     /// (`http2_body_preread_size`); from 0 to 2^31-1.
     pub stream_window_bytes: u32,
     /// The same for all bodies of a connection together, which bounds its memory; from

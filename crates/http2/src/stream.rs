@@ -2,12 +2,12 @@
 //! LIFECYCLE.md of this crate draws the states.
 
 use std::collections::VecDeque;
-use std::time::Instant;
 
 use bytes::Bytes;
 
 use crate::flow::{ReceiveWindow, SendWindow};
 use crate::priority::Priority;
+use crate::progress::Progress;
 
 /// The states of a stream that a client opened. `idle` is a number above all that were
 /// used; the `reserved` ones belong to server push.
@@ -105,8 +105,8 @@ pub(crate) struct Stream {
     pub(crate) chunk_bytes: usize,
     /// Bytes of frames for this stream so far.
     pub(crate) sent_bytes: u64,
-    /// When it last had nothing to send, or sent something.
-    pub(crate) progress_at: Instant,
+    /// Since it last had nothing to send.
+    pub(crate) progress: Progress,
 }
 
 impl Stream {

@@ -42,7 +42,7 @@ impl StreamKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlFrame {
     Settings,
-    /// It wants no more pushes, which there are none of.
+    /// It wants no more pushes; server push is not supported.
     GoAway,
 }
 
@@ -51,7 +51,7 @@ pub enum ControlFrame {
 pub struct ControlReader {
     has_settings: bool,
     frames: u32,
-    /// Of a frame that nobody needs, so much is still to come.
+    /// Bytes that are still to come of an ignored frame.
     skipped: u64,
 }
 

@@ -18,6 +18,7 @@ impl Code {
     pub const SETTINGS_ERROR: Code = Code(0x109);
     pub const MISSING_SETTINGS: Code = Code(0x10a);
     pub const REQUEST_REJECTED: Code = Code(0x10b);
+    pub const REQUEST_CANCELLED: Code = Code(0x10c);
     pub const REQUEST_INCOMPLETE: Code = Code(0x10d);
     pub const MESSAGE_ERROR: Code = Code(0x10e);
     pub const QPACK_DECOMPRESSION_FAILED: Code = Code(0x200);

@@ -16,7 +16,7 @@ const MAX_FIELD_SECTION_SIZE: u64 = 0x06;
 /// The type of the stream that begins with SETTINGS (§6.2.1).
 const CONTROL_STREAM: u64 = 0x00;
 
-/// Types that stand for frames of HTTP/2 (§7.2.8): nobody may send them.
+/// Types that stand for frames of HTTP/2 (§7.2.8): they must not be sent.
 pub(crate) fn is_reserved(kind: u64) -> bool {
     matches!(kind, 0x02 | 0x06 | 0x08 | 0x09)
 }

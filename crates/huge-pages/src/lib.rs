@@ -17,7 +17,7 @@ static WORD: Mutex<Option<Word>> = Mutex::new(None);
 /// What is known of the word; none before [`begin_without`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
-    /// Whoever started us forbade them: then that holds.
+    /// Huge pages were forbidden when this process started: they stay forbidden.
     given_forbidden: bool,
     permitted: bool,
     /// Programs that are being started.
@@ -55,14 +55,14 @@ pub fn permit(permitted: bool) {
 /// Starts a program, with the word that this one was started with. Meanwhile huge pages are
 /// permitted here too, which is over before it could matter.
 pub fn as_given<T>(start: impl FnOnce() -> T) -> T {
-    struct Starting;
-    impl Drop for Starting {
+    struct StartGuard;
+    impl Drop for StartGuard {
         fn drop(&mut self) {
             change(|word| word.starting = word.starting.saturating_sub(1));
         }
     }
     change(|word| word.starting += 1);
-    let _starting = Starting;
+    let _starting = StartGuard;
     start()
 }
 

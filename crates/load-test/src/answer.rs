@@ -24,7 +24,7 @@ pub struct Answer {
 pub enum CacheWord {
     Hit,
     Stale,
-    /// It waited for the request of somebody else.
+    /// It waited for the fetch of another request.
     Collapsed,
     Miss,
     Bypass,
@@ -50,6 +50,25 @@ impl CacheWord {
             CacheWord::Miss => "miss",
             CacheWord::Bypass => "bypass",
         }
+    }
+
+    /// What the fields of an answer say: `Cache-Status` before the others.
+    #[must_use]
+    pub fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Option<CacheWord> {
+        let mut word = None;
+        for (name, value) in fields {
+            word = CacheWord::after_field(word, name, value);
+        }
+        word
+    }
+
+    /// What is known after one more field.
+    fn after_field(known: Option<CacheWord>, name: &str, value: &str) -> Option<CacheWord> {
+        if name.eq_ignore_ascii_case("cache-status") {
+            return CacheWord::of_cache_status(value).or(known);
+        }
+        let is_such = || CACHE_FIELDS.iter().any(|it| name.eq_ignore_ascii_case(it));
+        known.or_else(|| is_such().then(|| CacheWord::of_word(value)).flatten())
     }
 
     /// The value of `Cache-Status`: a list, of which the last cache is the nearest one.
@@ -265,7 +284,7 @@ impl Reader {
             .ok_or(Broken)?;
         self.status = status.parse().map_err(|_| Broken)?;
         if (100..200).contains(&self.status) {
-            // 103 and its like: the answer is still to come. Nobody asked for an upgrade.
+            // 103 and its like: the answer is still to come. An upgrade was not asked for.
             return if self.status == 101 {
                 Err(Broken)
             } else {
@@ -306,18 +325,14 @@ impl Reader {
                     .any(|it| it.trim().eq_ignore_ascii_case(word))
             };
             self.closes = has("close") || self.closes && !has("keep-alive");
-        } else if name.eq_ignore_ascii_case("cache-status") {
-            self.cache = CacheWord::of_cache_status(value).or(self.cache);
-        } else if self.cache.is_none()
-            && CACHE_FIELDS.iter().any(|it| name.eq_ignore_ascii_case(it))
-        {
-            self.cache = CacheWord::of_word(value);
         } else if self.keeps_cookies
             && name.eq_ignore_ascii_case("set-cookie")
             && self.cookies.len() < MOST_COOKIES
         {
             let pair = value.split(';').next().unwrap_or_default().trim();
             self.cookies.push(pair.to_owned());
+        } else {
+            self.cache = CacheWord::after_field(self.cache, name, value);
         }
     }
 

@@ -72,8 +72,9 @@ impl Comparison {
     }
 }
 
-/// Nothing is loaded, and no script runs.
-fn page(body: &str) -> String {
+/// A page around a body. Nothing is loaded, and no script runs.
+#[must_use]
+pub fn page(body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
@@ -180,7 +181,9 @@ fn number(value: f64) -> String {
     }
 }
 
-fn escaped(text: &str) -> String {
+/// A text as it is written in HTML.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -15,7 +15,7 @@
 //! Every request that became due is counted once: as an answer, or as an error with its kind.
 
 pub mod answer;
-mod html;
+pub mod html;
 mod local;
 mod plan;
 mod record;

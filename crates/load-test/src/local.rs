@@ -1,4 +1,4 @@
-//! Whether an address is of this machine: a load test of somebody else's server is an attack.
+//! Whether an address is of this machine: a load test of a foreign server is an attack.
 
 use std::net::{IpAddr, UdpSocket};
 

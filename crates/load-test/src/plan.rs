@@ -1,4 +1,4 @@
-//! What is to be done, with every address looked up and every request written.
+//! The plan of a run: every address looked up, every request written.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -15,7 +15,7 @@ use crate::url::Target;
 pub enum Load {
     /// Each visitor asks again when it has its answer.
     Closed,
-    /// So many in a second, whatever becomes of them.
+    /// A fixed rate of requests in a second, whatever becomes of them.
     Open { rate: f64 },
     /// As a log says.
     Replay(Replay),
@@ -36,7 +36,7 @@ pub struct Settings {
     pub fields: Vec<String>,
     /// Visitors send the cookies that they were given.
     pub cookies: bool,
-    /// A visitor leaves after so many requests, and another one comes.
+    /// A visitor leaves after this many requests, and another one comes.
     pub requests_per_visitor: Option<u32>,
     /// Also hosts that are not this machine.
     pub anywhere: bool,

@@ -164,7 +164,7 @@ impl Counts {
 }
 
 impl Recorder {
-    /// For so many URLs and a run of this length.
+    /// For `urls` URLs and a run of this length.
     #[must_use]
     pub fn new(urls: usize, duration: Duration) -> Recorder {
         Recorder {
@@ -228,7 +228,7 @@ impl Recorder {
         self.lateness.saturating_record(micros(late));
     }
 
-    /// What is to be shown so long after the turn began.
+    /// The numbers to show `elapsed` after the turn began.
     #[must_use]
     pub fn live(&self, elapsed: Duration) -> Live {
         Live {

@@ -38,7 +38,7 @@ pub enum ReplayError {
 }
 
 impl Replay {
-    /// Reads logs, as much as is due within `duration` with so many times the speed.
+    /// Reads the part of logs that is due within `duration` at `speed` times their speed.
     ///
     /// # Errors
     /// A log cannot be read, or nothing in it can be asked again.

@@ -75,7 +75,7 @@ struct Shared {
     began: Instant,
     /// Nothing becomes due behind it.
     ends: Instant,
-    /// Nobody waits any longer.
+    /// Requests without an answer by then are given up.
     deadline: Instant,
     waiting: RefCell<VecDeque<Job>>,
     idle: RefCell<Vec<Rc<Notify>>>,
@@ -156,7 +156,7 @@ fn closed(shared: &Rc<Shared>, visitors: &mut JoinSet<()>) {
                     request: own.plan.draw(own.random()),
                     due: Instant::now(),
                 };
-                // Whoever is refused at once does not ask a million times.
+                // A visitor that is refused at once does not ask a million times.
                 if !own.ask(&mut visitor, slot, job).await {
                     tokio::time::sleep(AFTER_FAILURE).await;
                 }
@@ -205,7 +205,7 @@ async fn serve_queue(shared: Rc<Shared>) {
         let job = shared.waiting.borrow_mut().pop_front();
         match job {
             Some(_) if Instant::now() >= shared.deadline => {
-                // Too late: counted with those that nobody took.
+                // Too late: counted with the requests that were never sent.
                 if let Some(job) = job {
                     shared.waiting.borrow_mut().push_front(job);
                 }

@@ -29,7 +29,7 @@ struct Connection {
     reader: Reader,
 }
 
-/// Somebody who asks.
+/// A simulated visitor, which sends requests.
 pub struct Visitor {
     /// One for each origin.
     connections: Vec<Option<Connection>>,

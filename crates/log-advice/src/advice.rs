@@ -1,9 +1,9 @@
-//! What came of the simulation, as values: what `--json` prints and [`Advice::to_text`] shows.
+//! The results of the simulation, as values: what `--json` prints and [`Advice::to_text`] shows.
 
 use serde::Serialize;
 
 use crate::entry::Fault;
-use crate::names::{Names, Sent};
+use crate::names::{NameStatistics, Names};
 use crate::pages::LIFETIMES_MS;
 use crate::patterns::REST;
 use crate::study::{SPLIT_LIFETIMES_MS, Study, Totals};
@@ -85,7 +85,8 @@ pub struct Lifetime {
     pub busy_workers: Option<f64>,
     /// The most that is fresh at one time.
     pub memory_bytes: u64,
-    /// So many pages that some were forgotten by the simulation: the hit ratio is at least this.
+    /// The simulation had to forget pages, since there were more than it remembers: the hit ratio
+    /// is at least this.
     pub is_lower_bound: bool,
 }
 
@@ -116,7 +117,7 @@ pub struct Name {
     pub more_values: bool,
     /// It is known that no page depends on it.
     pub splits_for_nothing: bool,
-    /// Nearly each request has another value. It may be what chooses the page: nobody but the
+    /// Nearly each request has another value. The argument may choose the page, which only the
     /// application knows, so no directive is made of it.
     pub mostly_unique: bool,
 }
@@ -299,11 +300,11 @@ fn names(names: &Names) -> Vec<Name> {
         .collect()
 }
 
-fn is_mostly_unique(sent: &Sent) -> bool {
+fn is_mostly_unique(sent: &NameStatistics) -> bool {
     sent.requests >= LEAST_REQUESTS && sent.unique_share() >= MOSTLY_UNIQUE
 }
 
-fn name(name: &str, sent: &Sent) -> Name {
+fn name(name: &str, sent: &NameStatistics) -> Name {
     let (values, more_values) = sent.values();
     Name {
         name: name.to_owned(),

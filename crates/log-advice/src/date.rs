@@ -1,57 +1,38 @@
 //! The times of logs: `$time_local`, `$time_iso8601` and `$msec`, as milliseconds since the Unix epoch.
 
-const MONTHS: [&[u8; 3]; 12] = [
-    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
-];
-/// Of time zones.
-const MOST_OFFSET_HOURS: u64 = 24;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::fmt::strtime::BrokenDownTime;
+use jiff::tz::Offset;
 
 /// A time, and whether it has milliseconds.
 #[must_use]
 pub fn parse(text: &[u8]) -> Option<(u64, bool)> {
-    local(text)
-        .or_else(|| iso8601(text))
-        .map(|seconds| (seconds * 1000, false))
-        .or_else(|| msec(text).map(|at| (at, true)))
+    // The formats differ in their first bytes, so that only one is tried.
+    let moment = match text.get(2) {
+        Some(b'/') => local(text),
+        _ if text.get(4) == Some(&b'-') => iso8601(text),
+        _ => return msec(text).map(|at| (at, true)),
+    };
+    let seconds = u64::try_from(moment?.as_second()).ok()?;
+    Some((seconds * 1000, false))
 }
 
-/// `23/Nov/2026:11:22:38 +0100`, in seconds.
-fn local(text: &[u8]) -> Option<u64> {
-    let month = text.get(3..6)?;
-    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
-    if text.get(2) != Some(&b'/') || text.get(6) != Some(&b'/') || text.get(11) != Some(&b':') {
-        return None;
-    }
-    let day = number(text.get(..2)?)?;
-    let year = number(text.get(7..11)?)?;
-    let clock = clock(text.get(12..20)?)?;
-    seconds(
-        (year, month, day),
-        clock,
-        text.get(20..)?.trim_ascii_start(),
-    )
+/// `23/Nov/2026:11:22:38 +0100`
+fn local(text: &[u8]) -> Option<Timestamp> {
+    let time = BrokenDownTime::parse("%d/%b/%Y:%H:%M:%S %z", text);
+    time.ok()?.to_timestamp().ok()
 }
 
-/// `2026-11-23T11:22:38+01:00`, in seconds; a fraction is read past.
-fn iso8601(text: &[u8]) -> Option<u64> {
-    if text.get(4) != Some(&b'-') || text.get(7) != Some(&b'-') {
-        return None;
-    }
-    if !matches!(text.get(10), Some(b'T' | b't' | b' ')) {
-        return None;
-    }
-    let day = (
-        number(text.get(..4)?)?,
-        number(text.get(5..7)?)?,
-        number(text.get(8..10)?)?,
-    );
-    let clock = clock(text.get(11..19)?)?;
-    let mut zone = text.get(19..)?;
-    if let Some(rest) = zone.strip_prefix(b".") {
-        let digits = rest.iter().take_while(|it| it.is_ascii_digit()).count();
-        zone = rest.get(digits..)?;
-    }
-    seconds(day, clock, zone)
+/// `2026-11-23T11:22:38+01:00`; without an offset it is UTC.
+fn iso8601(text: &[u8]) -> Option<Timestamp> {
+    let text = std::str::from_utf8(text).ok()?;
+    let utc = || {
+        Offset::UTC
+            .to_timestamp(text.parse::<DateTime>().ok()?)
+            .ok()
+    };
+    text.parse().ok().or_else(utc)
 }
 
 /// `1795432958.123`
@@ -61,49 +42,6 @@ fn msec(text: &[u8]) -> Option<u64> {
         return None;
     }
     Some(number(text.get(..dot)?)? * 1000 + number(text.get(dot + 1..)?)?)
-}
-
-/// `11:22:38`, in seconds.
-fn clock(text: &[u8]) -> Option<u64> {
-    if text.get(2) != Some(&b':') || text.get(5) != Some(&b':') {
-        return None;
-    }
-    let hours = number(text.get(..2)?)?;
-    let minutes = number(text.get(3..5)?)?;
-    let seconds = number(text.get(6..8)?)?;
-    (hours < 24 && minutes < 60 && seconds <= 60).then_some(hours * 3600 + minutes * 60 + seconds)
-}
-
-fn seconds(day: (u64, u64, u64), clock: u64, zone: &[u8]) -> Option<u64> {
-    let since_epoch = days(day)? * 86_400 + clock;
-    let (sign, digits) = match zone {
-        b"" | b"Z" | b"z" => return Some(since_epoch),
-        [sign @ (b'+' | b'-'), digits @ ..] => (*sign, digits),
-        _ => return None,
-    };
-    let hours = number(digits.get(..2)?)?;
-    let minutes = digits.get(2..)?;
-    let minutes = number(minutes.strip_prefix(b":").unwrap_or(minutes))?;
-    if hours > MOST_OFFSET_HOURS || minutes > 59 {
-        return None;
-    }
-    let offset = hours * 3600 + minutes * 60;
-    match sign {
-        b'+' => since_epoch.checked_sub(offset),
-        _ => Some(since_epoch + offset),
-    }
-}
-
-/// Days since 1970-01-01 of a date of the Gregorian calendar.
-fn days((year, month, day): (u64, u64, u64)) -> Option<u64> {
-    if !(1970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Years begin in March here, so that the leap day is the last one.
-    let years = if month <= 2 { year - 1 } else { year };
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = years * 365 + years / 4 - years / 100 + years / 400 + day_of_year;
-    days.checked_sub(719_468)
 }
 
 /// Digits and nothing else.

@@ -96,7 +96,7 @@ impl Input {
         self.entries(&mut |entry| study.take(entry), progress)
     }
 
-    /// The same, with somebody else who takes the entries.
+    /// As [`Input::read`], with a function that takes the entries.
     ///
     /// # Errors
     /// A file cannot be read.

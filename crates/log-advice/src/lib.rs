@@ -2,8 +2,8 @@
 //! engine's rules.
 //!
 //! ```text
-//! files ─► lines ─► Entry ─► Visit: a page, or why it is none ─► Timeline ─► Pages ─► Advice
-//! input     line, format      study                 (order of starts)   (16 lifetimes)   text, JSON
+//! files ─► lines ─► Entry ─► Visit: a page, or why it is not ─► Timeline ─► Pages ─► Advice
+//! input     line, format      study                (order of starts)   (16 lifetimes)   text, JSON
 //! ```
 //!
 //! The rules: a page is found by host, target without ignored arguments, and class of visitor; it is

@@ -18,7 +18,7 @@ const MOST_PARTS: usize = 64;
 /// # Errors
 /// What is missing.
 pub fn parse(line: &[u8]) -> Result<Entry<'_>, Fault> {
-    let mut found = Found::default();
+    let mut found = LineFields::default();
     for part in (Parts { rest: line }).take(MOST_PARTS) {
         match found.has_request {
             false => found.before_request(part),
@@ -80,7 +80,7 @@ enum Form {
 #[derive(Clone, Copy)]
 struct Part<'l> {
     form: Form,
-    /// `rt` of `rt=0.012`; empty where there is none.
+    /// `rt` of `rt=0.012`; empty in a value without a name.
     name: &'l [u8],
     text: &'l [u8],
 }
@@ -163,7 +163,7 @@ fn quoted(text: &[u8]) -> (&[u8], &[u8]) {
 
 /// What was found so far.
 #[derive(Default)]
-struct Found<'l> {
+struct LineFields<'l> {
     entry: Entry<'l>,
     time: Option<(u64, bool)>,
     has_request: bool,
@@ -173,7 +173,7 @@ struct Found<'l> {
     quoted_count: usize,
 }
 
-impl<'l> Found<'l> {
+impl<'l> LineFields<'l> {
     fn before_request(&mut self, part: Part<'l>) {
         match part.form {
             Form::Quoted => {

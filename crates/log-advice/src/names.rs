@@ -13,7 +13,7 @@ const MOST_VALUES: usize = 1000;
 
 /// What is known of one name.
 #[derive(Debug, Default)]
-pub struct Sent {
+pub struct NameStatistics {
     pub requests: u64,
     values: HashSet<u64, foldhash::fast::FixedState>,
     /// Requests until there were too many values.
@@ -22,7 +22,7 @@ pub struct Sent {
     pub is_ignored: bool,
 }
 
-impl Sent {
+impl NameStatistics {
     /// Different values, and whether there were more than are counted.
     pub fn values(&self) -> (usize, bool) {
         (self.values.len(), self.values.len() >= MOST_VALUES)
@@ -37,7 +37,7 @@ impl Sent {
 /// All names of arguments, or of cookies.
 #[derive(Debug, Default)]
 pub struct Names {
-    known: HashMap<Vec<u8>, Sent, foldhash::fast::FixedState>,
+    known: HashMap<Vec<u8>, NameStatistics, foldhash::fast::FixedState>,
 }
 
 impl Names {
@@ -57,9 +57,9 @@ impl Names {
                 if self.known.len() >= MOST_NAMES {
                     continue;
                 }
-                let sent = Sent {
+                let sent = NameStatistics {
                     is_ignored: ignored.has(name),
-                    ..Sent::default()
+                    ..NameStatistics::default()
                 };
                 self.known.insert(name.to_vec(), sent);
             }
@@ -74,9 +74,9 @@ impl Names {
     }
 
     /// By how often they were sent, most often first.
-    pub fn all(&self) -> Vec<(String, &Sent)> {
+    pub fn all(&self) -> Vec<(String, &NameStatistics)> {
         let name = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
-        let mut all: Vec<(String, &Sent)> = self
+        let mut all: Vec<(String, &NameStatistics)> = self
             .known
             .iter()
             .map(|(bytes, sent)| (name(bytes), sent))

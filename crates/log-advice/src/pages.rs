@@ -7,8 +7,8 @@
 //!           └── others wait for it ──┘└──── lifetime ─────┘
 //! ```
 //!
-//! Memory is bounded: with [`MOST_PAGES`] pages known, those that nobody asked for in the longest time
-//! are forgotten. That changes nothing where they would not be fresh anyway; for longer lifetimes it
+//! Memory is bounded: with [`MOST_PAGES`] pages known, the least recently requested ones are
+//! forgotten. That changes nothing where they would not be fresh anyway; for longer lifetimes it
 //! counts too many runs, and [`Pages::exact_up_to_ms`] says from which on.
 
 use hashbrown::HashMap;
@@ -25,7 +25,7 @@ const MOVE_MS: u64 = 1 << 31;
 
 /// What a visit did for each lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Visited {
+pub struct VisitResult {
     /// Bit `n`: PHP ran with the lifetime of this index.
     pub runs: u32,
     /// The page was not known.
@@ -83,7 +83,7 @@ impl<const N: usize> Pages<N> {
         self.exact_up_to_ms
     }
 
-    pub fn visit(&mut self, visit: PageVisit) -> Visited {
+    pub fn visit(&mut self, visit: PageVisit) -> VisitResult {
         let now = self.moment(visit.at_ms);
         if self.pages.len() >= self.most_pages && !self.pages.contains_key(&visit.key) {
             self.forget_some(now);
@@ -105,7 +105,7 @@ impl<const N: usize> Pages<N> {
                 *fresh_until = now.saturating_add(visit.run_ms).saturating_add(lifetime_ms);
             }
         }
-        Visited {
+        VisitResult {
             runs,
             is_new,
             body_bytes: page.body_bytes,
@@ -133,7 +133,7 @@ impl<const N: usize> Pages<N> {
         u32::try_from(passed).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Forgets the quarter that nobody asked for in the longest time.
+    /// Forgets the least recently requested quarter.
     fn forget_some(&mut self, now: u32) {
         let mut visits: Vec<u32> = self.pages.values().map(|page| page.last_visit).collect();
         let quarter = visits.len() / 4;

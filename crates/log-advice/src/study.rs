@@ -6,7 +6,7 @@ use crate::entry::Entry;
 use crate::names::{Names, hash_of};
 use crate::pages::{LIFETIMES_MS, PageVisit, Pages};
 use crate::patterns::{PatternId, Patterns};
-use crate::timeline::{Logged, Timeline};
+use crate::timeline::{LoggedTime, Timeline};
 use crate::visit::{Visit, path};
 
 /// What every stored page needs beside its body: key, fields, and its share of the tables.
@@ -186,7 +186,7 @@ impl Study {
             true => self.with_keys(entry, class, request),
             false => request,
         };
-        let logged = Logged {
+        let logged = LoggedTime {
             at_ms: entry.at_ms,
             is_exact: entry.is_exact,
             took_ms: entry.request_ms.or(entry.upstream_ms).unwrap_or(0),

@@ -17,7 +17,7 @@ const MOST_HELD: usize = 1 << 17;
 /// Requests with what is known of them, by the time of their beginning.
 #[derive(Debug)]
 pub struct Timeline<T> {
-    held: BinaryHeap<Reverse<Held<T>>>,
+    held: BinaryHeap<Reverse<HeldValue<T>>>,
     count: u64,
     latest_ms: u64,
     given_ms: u64,
@@ -25,35 +25,35 @@ pub struct Timeline<T> {
 }
 
 #[derive(Debug)]
-struct Held<T> {
+struct HeldValue<T> {
     at_ms: u64,
     number: u64,
     value: T,
 }
 
-impl<T> PartialEq for Held<T> {
-    fn eq(&self, other: &Held<T>) -> bool {
+impl<T> PartialEq for HeldValue<T> {
+    fn eq(&self, other: &HeldValue<T>) -> bool {
         (self.at_ms, self.number) == (other.at_ms, other.number)
     }
 }
 
-impl<T> Eq for Held<T> {}
+impl<T> Eq for HeldValue<T> {}
 
-impl<T> PartialOrd for Held<T> {
-    fn partial_cmp(&self, other: &Held<T>) -> Option<std::cmp::Ordering> {
+impl<T> PartialOrd for HeldValue<T> {
+    fn partial_cmp(&self, other: &HeldValue<T>) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Held<T> {
-    fn cmp(&self, other: &Held<T>) -> std::cmp::Ordering {
+impl<T> Ord for HeldValue<T> {
+    fn cmp(&self, other: &HeldValue<T>) -> std::cmp::Ordering {
         (self.at_ms, self.number).cmp(&(other.at_ms, other.number))
     }
 }
 
 /// How a request's time was logged.
 #[derive(Clone, Copy, Debug)]
-pub struct Logged {
+pub struct LoggedTime {
     /// When it ended.
     pub at_ms: u64,
     pub is_exact: bool,
@@ -71,14 +71,14 @@ impl<T> Timeline<T> {
         }
     }
 
-    pub fn put(&mut self, logged: Logged, value: T) {
+    pub fn put(&mut self, logged: LoggedTime, value: T) {
         let end = match logged.is_exact {
             true => logged.at_ms,
             false => logged.at_ms + self.random_below_second(),
         };
         self.latest_ms = self.latest_ms.max(logged.at_ms);
         self.count += 1;
-        self.held.push(Reverse(Held {
+        self.held.push(Reverse(HeldValue {
             at_ms: end.saturating_sub(u64::from(logged.took_ms)),
             number: self.count,
             value,
@@ -94,7 +94,7 @@ impl<T> Timeline<T> {
 
     /// The next request at the end of all logs.
     pub fn any(&mut self) -> Option<(u64, T)> {
-        let Reverse(Held { at_ms, value, .. }) = self.held.pop()?;
+        let Reverse(HeldValue { at_ms, value, .. }) = self.held.pop()?;
         self.given_ms = self.given_ms.max(at_ms);
         Some((self.given_ms, value))
     }
@@ -113,8 +113,8 @@ impl<T> Timeline<T> {
 mod tests {
     use super::*;
 
-    fn exact(at_ms: u64, took_ms: u32) -> Logged {
-        Logged {
+    fn exact(at_ms: u64, took_ms: u32) -> LoggedTime {
+        LoggedTime {
             at_ms,
             is_exact: true,
             took_ms,
@@ -140,7 +140,7 @@ mod tests {
     fn requests_of_one_second_are_spread_over_it() {
         let mut timeline = Timeline::new();
         for _ in 0..1000 {
-            let logged = Logged {
+            let logged = LoggedTime {
                 at_ms: 60_000,
                 is_exact: false,
                 took_ms: 0,

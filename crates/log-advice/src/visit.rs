@@ -1,4 +1,4 @@
-//! What a request was to the cache: a page that may be stored, or why it is none.
+//! What a request was to the cache: a page that may be stored, or the reason not to store it.
 
 use crate::entry::{CacheStatus, Entry};
 

@@ -268,8 +268,8 @@ mod tests {
     fn settings_of_applications_are_read() {
         use System::{MySql, PostgreSql};
         type Reader = fn(&str) -> Option<Database>;
-        type Expected = Option<(System, &'static str)>;
-        let cases: [(Reader, &str, Expected); 19] = [
+        type ExpectedDatabase = Option<(System, &'static str)>;
+        let cases: [(Reader, &str, ExpectedDatabase); 19] = [
             (
                 of_wordpress,
                 "define( 'DB_HOST', 'localhost' );",

@@ -1,4 +1,4 @@
-//! What is wrong, in words.
+//! One finding: what is wrong, why it matters, and what mends it.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub enum Severity {
     Note,
     /// It will hurt under load, or when something else fails.
     Warning,
-    /// It hurts, or lets somebody in.
+    /// It does harm, or lets an intruder in.
     Error,
 }
 

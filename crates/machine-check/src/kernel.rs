@@ -117,7 +117,7 @@ fn ports(machine: &Machine, subject: &Subject) -> Vec<Finding> {
     findings
 }
 
-/// Ports that somebody listens on, over TCP.
+/// TCP ports with a listener.
 fn taken_ports(machine: &Machine) -> BTreeSet<u16> {
     const LISTENS: &str = "0A";
     let tables = ["proc/net/tcp", "proc/net/tcp6"].map(|path| machine.read(path));

@@ -6,8 +6,9 @@
 //! Machine (files below a root)            ├─► kernel, memory, php, database ─► Finding
 //! ```
 //!
-//! Nothing is changed, nothing is started, and no file is read but those named here. A file that is not
-//! there or says something unexpected gives no finding: nobody is told of a fault that may be none.
+//! Nothing is changed, nothing is started, and only the files named here are read. A file that is
+//! missing or says something unexpected gives no finding: a fault is reported only where it is
+//! certain.
 
 mod database;
 mod finding;

@@ -39,8 +39,8 @@ impl Machine {
         self.path(path).exists()
     }
 
-    /// The text of a file; `None` if there is none that can be read. Pipes and sockets are not
-    /// waited for.
+    /// The text of a regular file; `None` where it is missing or cannot be read. Pipes and sockets
+    /// are not waited for.
     pub fn read(&self, path: &str) -> Option<String> {
         let path = self.path(path);
         if !path.metadata().ok()?.is_file() {

@@ -8,7 +8,7 @@ use crate::{Subject, Workers};
 
 /// What a PHP worker of a usual application takes beside what it shares with others.
 const WORKER_BYTES: u64 = 64 << 20;
-/// Zones whose size nobody names share a quarter of the memory.
+/// Zones without a configured size share a quarter of the memory.
 const UNNAMED_SHARE: u64 = 4;
 /// A small machine without swap has nowhere to go when PHP needs more for a moment.
 const SMALL_MACHINE_BYTES: u64 = 2 << 30;

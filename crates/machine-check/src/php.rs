@@ -1,4 +1,4 @@
-//! PHP: its settings as they lie on the disk, and the pools.
+//! PHP: its settings files, and its pools.
 
 use crate::database;
 use crate::finding::Finding;

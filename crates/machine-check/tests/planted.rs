@@ -319,7 +319,7 @@ fn a_small_group_is_no_room_for_what_is_chosen_at_least() {
     assert_eq!(found(&[(group, Some("134217728\n"))], &subject), []);
     let all = found(&[(group, Some("100000000\n"))], &subject);
     assert_eq!((all.len(), all[0].name), (1, "group-memory"));
-    // Where nobody says how large a zone is, it takes a quarter.
+    // A zone without a size takes a quarter of the memory.
     subject.zones[0].memory_bytes = None;
     subject.pools[0].workers = auto(50);
     assert_eq!(found(&[], &subject), []);
@@ -354,8 +354,8 @@ fn databases_of_the_same_machine_are_asked_over_their_socket() {
     let own6 = "20010db8000000000000000000000005 02 40 00 80 eth0\n";
     let postgresql = ("run/postgresql/.s.PGSQL.5432", Some(""));
     let pgsql = |host: &'static str| ("srv/.env", Some(host));
-    type Changed = [(&'static str, Option<&'static str>)];
-    let cases: [(&Changed, Option<(Severity, &str)>); 13] = [
+    type ChangedFiles = [(&'static str, Option<&'static str>)];
+    let cases: [(&ChangedFiles, Option<(Severity, &str)>); 13] = [
         // MySQL, by an address of this machine.
         (
             &[
@@ -466,7 +466,7 @@ fn databases_of_the_same_machine_are_asked_over_their_socket() {
             "{changed:?}"
         );
         assert!(all[0].mend.contains(mend), "{:?}", all[0]);
-        // What else is in the settings is nobody's business.
+        // Other settings, which may hold passwords, are not shown.
         assert!(!format!("{all:?}").contains("a:b"), "{all:?}");
     }
 }

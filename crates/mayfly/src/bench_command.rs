@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::BenchArgs;
 use crate::exit::Exit;
+use crate::page_command;
 use crate::paths;
 use crate::running_server::complain;
 use crate::system_error::reason;
@@ -24,6 +25,9 @@ const TURNS: u32 = 4;
 
 /// Does what was typed.
 pub fn run(args: &BenchArgs) -> Exit {
+    if let Some(page) = &args.page.page {
+        return page_command::run(args, page);
+    }
     let plans = plan(args, &args.urls).and_then(|first| {
         let second = args
             .compare

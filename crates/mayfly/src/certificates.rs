@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acme::{Answer, Authority, Host, Level, Renewal, Store, SystemClock};
+use acme::{Authority, ChallengeAnswer, Host, Level, Renewal, Store, SystemClock};
 use parking_lot::Mutex;
 use server::live::acme_answers::AcmeAnswerTexts;
 use site::{
@@ -48,7 +48,7 @@ pub struct Certificates {
 struct Shared {
     journal: Arc<Journal>,
     changes: mpsc::UnboundedSender<Change>,
-    answers: Mutex<Vec<Answer>>,
+    answers: Mutex<Vec<ChallengeAnswer>>,
     /// Those that were issued or made since the start, by the names that servers know them by.
     files: Mutex<HashMap<PathBuf, Vec<u8>>>,
 }
@@ -177,8 +177,8 @@ impl Certificates {
         let mut texts = AcmeAnswerTexts::default();
         for answer in &*self.shared.answers.lock() {
             match answer.clone() {
-                Answer::Http { token, content } => texts.files.push((token, content)),
-                Answer::Tls { name, pem } => texts.certificates.push((name, pem)),
+                ChallengeAnswer::Http { token, content } => texts.files.push((token, content)),
+                ChallengeAnswer::Tls { name, pem } => texts.certificates.push((name, pem)),
             }
         }
         texts
@@ -327,7 +327,7 @@ struct CertificateHost {
 }
 
 impl Host for CertificateHost {
-    fn present(&self, answer: Answer) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn present(&self, answer: ChallengeAnswer) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         self.shared.answers.lock().push(answer);
         let (sender, served) = oneshot::channel();
         let _ = self.shared.changes.send(Change::Answers(Some(sender)));
@@ -337,7 +337,7 @@ impl Host for CertificateHost {
         })
     }
 
-    fn withdraw(&self, answer: &Answer) {
+    fn withdraw(&self, answer: &ChallengeAnswer) {
         let mut answers = self.shared.answers.lock();
         if let Some(at) = answers.iter().position(|known| known == answer) {
             answers.remove(at);

@@ -15,7 +15,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, MemfdFlags};
+use rustix::fs::{FileType, MemfdFlags, Mode};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -49,7 +49,6 @@ pub const FROM_WORKER: Limits = Limits {
 /// One message.
 #[derive(Debug)]
 pub struct Message {
-    pub kind: u8,
     pub body: Vec<u8>,
     pub fds: Vec<OwnedFd>,
 }
@@ -72,17 +71,14 @@ pub fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
 ///
 /// # Errors
 /// What the system says; the other side may be gone.
-pub fn send(
-    channel: BorrowedFd<'_>,
-    kind: u8,
-    body: &[u8],
-    fds: &[BorrowedFd<'_>],
-) -> io::Result<()> {
-    let mut file = File::from(rustix::fs::memfd_create("mayfly", MemfdFlags::CLOEXEC)?);
+pub fn send(channel: BorrowedFd<'_>, body: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let file = rustix::fs::memfd_create("mayfly", MemfdFlags::CLOEXEC)?;
+    // Keys of certificates may be in it.
+    rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+    let mut file = File::from(file);
     file.write_all(body)?;
     file.rewind()?;
-    let mut head = vec![kind];
-    head.extend(u32::try_from(fds.len()).unwrap_or(u32::MAX).to_le_bytes());
+    let head = u32::try_from(fds.len()).unwrap_or(u32::MAX).to_le_bytes();
     packet(channel, &head, &[file.as_fd()])?;
     for some in fds.chunks(FDS_PER_PACKET) {
         packet(channel, b"+", some)?;
@@ -116,12 +112,7 @@ pub fn receive(channel: BorrowedFd<'_>, limits: Limits) -> io::Result<Option<Mes
     if head.is_empty() {
         return Ok(None);
     }
-    let (Some(&kind), Some(count)) = (
-        head.first(),
-        head.get(1..5).and_then(|it| it.try_into().ok()),
-    ) else {
-        return Err(nonsense());
-    };
+    let count = <[u8; 4]>::try_from(head.as_slice()).map_err(|_| nonsense())?;
     let count = u32::from_le_bytes(count) as usize;
     let file = first.pop().ok_or_else(nonsense)?;
     // From anything else, like a pipe, one could be made to wait.
@@ -141,7 +132,7 @@ pub fn receive(channel: BorrowedFd<'_>, limits: Limits) -> io::Result<Option<Mes
         }
         fds.extend(more);
     }
-    Ok(Some(Message { kind, body, fds }))
+    Ok(Some(Message { body, fds }))
 }
 
 fn receive_packet(channel: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
@@ -174,51 +165,6 @@ fn nonsense() -> io::Error {
     )
 }
 
-/// Writes values one after another.
-#[derive(Default)]
-pub struct Encoder(pub Vec<u8>);
-
-impl Encoder {
-    pub fn number(&mut self, value: u64) {
-        self.0.extend(value.to_le_bytes());
-    }
-
-    pub fn bytes(&mut self, value: &[u8]) {
-        self.number(value.len() as u64);
-        self.0.extend(value);
-    }
-
-    /// `None` and the empty text are two things.
-    pub fn optional(&mut self, value: Option<&[u8]>) {
-        self.number(u64::from(value.is_some()));
-        self.bytes(value.unwrap_or_default());
-    }
-}
-
-/// Reads them back; `None` where the bytes end too early.
-pub struct Decoder<'a>(pub &'a [u8]);
-
-impl<'a> Decoder<'a> {
-    pub fn number(&mut self) -> Option<u64> {
-        let (number, rest) = self.0.split_first_chunk::<8>()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*number))
-    }
-
-    pub fn bytes(&mut self) -> Option<&'a [u8]> {
-        let length = usize::try_from(self.number()?).ok()?;
-        let (value, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(value)
-    }
-
-    pub fn optional(&mut self) -> Option<Option<&'a [u8]>> {
-        let is_some = self.number()? == 1;
-        let value = self.bytes()?;
-        Some(is_some.then_some(value))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,11 +182,11 @@ mod tests {
         let sent = body.clone();
         let sender = std::thread::spawn(move || {
             let fds: Vec<_> = files.iter().map(AsFd::as_fd).collect();
-            send(one.as_fd(), 3, &sent, &fds).unwrap();
-            send(one.as_fd(), 4, b"", &[]).unwrap();
+            send(one.as_fd(), &sent, &fds).unwrap();
+            send(one.as_fd(), b"", &[]).unwrap();
         });
         let message = receive(other.as_fd(), FROM_PARENT).unwrap().unwrap();
-        assert_eq!((message.kind, message.body == body), (3, true));
+        assert!(message.body == body);
         let received: Vec<u64> = message
             .fds
             .into_iter()
@@ -248,7 +194,7 @@ mod tests {
             .collect();
         assert_eq!(received, inodes);
         let message = receive(other.as_fd(), FROM_PARENT).unwrap().unwrap();
-        assert_eq!((message.kind, message.fds.len()), (4, 0));
+        assert_eq!((message.body.len(), message.fds.len()), (0, 0));
         sender.join().unwrap();
         assert!(
             receive(other.as_fd(), FROM_PARENT).unwrap().is_none(),
@@ -260,27 +206,10 @@ mod tests {
     fn what_would_make_the_reader_wait_or_hoard_is_refused() {
         let (one, other) = channel().unwrap();
         let (reader, _writer) = io::pipe().unwrap();
-        packet(one.as_fd(), &[3, 0, 0, 0, 0], &[reader.as_fd()]).unwrap();
+        packet(one.as_fd(), &[0, 0, 0, 0], &[reader.as_fd()]).unwrap();
         assert!(receive(other.as_fd(), FROM_WORKER).is_err());
         let file = tempfile::tempfile().unwrap();
-        send(one.as_fd(), 3, b"", &[file.as_fd()]).unwrap();
+        send(one.as_fd(), b"", &[file.as_fd()]).unwrap();
         assert!(receive(other.as_fd(), FROM_WORKER).is_err());
-    }
-
-    #[test]
-    fn values_come_back_as_they_were_and_short_bytes_as_none() {
-        let mut encoder = Encoder::default();
-        encoder.number(5);
-        encoder.bytes(b"abc");
-        encoder.optional(None);
-        encoder.optional(Some(b""));
-        let bytes = encoder.0;
-        let mut decoder = Decoder(&bytes);
-        assert_eq!(decoder.number(), Some(5));
-        assert_eq!(decoder.bytes(), Some(&b"abc"[..]));
-        assert_eq!(decoder.optional(), Some(None));
-        assert_eq!(decoder.optional(), Some(Some(&b""[..])));
-        assert_eq!(decoder.number(), None);
-        assert_eq!(Decoder(&bytes[8..18]).bytes(), None);
     }
 }

@@ -154,7 +154,7 @@ fn count_mistakes(args: &CheckArgs, count: usize) -> Exit {
 }
 
 /// What becomes of each directive, one line each.
-fn explain(reading: &site::Reading) {
+fn explain(reading: &site::ReadConfiguration) {
     let mut stdout = io::stdout().lock();
     for line in site::explain(&reading.ast, &reading.sources, &reading.complaints) {
         // A pipe that was closed wants no more.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nginx_conf::{Diagnostic, FileLoader, Loader, MemoryLoader, Note, Severity, Sources, Style};
-use site::{LowerOptions, Reading, Site};
+use site::{LowerOptions, ReadConfiguration, Site};
 
 use crate::cli::Flags;
 
@@ -77,7 +77,7 @@ impl Invocation {
         }
     }
 
-    pub fn read(&self) -> Reading {
+    pub fn read(&self) -> ReadConfiguration {
         let loader: &dyn Loader = match &self.texts {
             Some(texts) => &**texts,
             None => &FileLoader,
@@ -138,8 +138,8 @@ pub struct Rejected {
 ///
 /// # Errors
 /// [`Rejected`], with every complaint.
-pub fn judge(reading: Reading) -> Result<Accepted, Rejected> {
-    let Reading {
+pub fn judge(reading: ReadConfiguration) -> Result<Accepted, Rejected> {
+    let ReadConfiguration {
         site,
         ast,
         sources,

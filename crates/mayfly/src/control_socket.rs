@@ -10,7 +10,7 @@ use bytes::Bytes;
 use control::socket::ControlSocket;
 use control::warm::MAX_PAGE_BYTES;
 use control::{
-    Caller, Command, CommandReport, Entry, EntryRequest, ExplainRequest, Explanation, Found,
+    Caller, Command, CommandReport, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries,
     Handler, PurgeReport, PurgeRequest, Refusal, SearchRequest, Version, WarmReport, WarmRequest,
 };
 use server::content::purging::{self, Asked, Scope};
@@ -221,7 +221,7 @@ impl Handler for Answering {
         explain::explain(configuration, &request).await
     }
 
-    async fn search(&self, request: SearchRequest) -> Result<Found, Refusal> {
+    async fn search(&self, request: SearchRequest) -> Result<FoundEntries, Refusal> {
         let configuration = self.shared()?.configuration();
         explain::search(configuration, &request).await
     }

@@ -47,16 +47,25 @@ pub fn begin_session() -> io::Result<()> {
     Ok(())
 }
 
-/// In the detached half, when everything listens: lets the first process go,
-/// and lets go of the terminal.
+/// In the detached half, when everything listens: lets go of the terminal, and
+/// lets the first process go.
 ///
 /// # Errors
 /// What the system says.
 pub fn leave_terminal() -> io::Result<()> {
     let mut waiting = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let left = close_standard_streams();
     // It may have been interrupted; we go on.
     let _ = waiting.write_all(READY);
-    drop(waiting);
+    left
+}
+
+/// In the detached half and in its worker, when the start has succeeded: standard input, output
+/// and error lead nowhere, so that a caller who reads them does not wait for the end of the program.
+///
+/// # Errors
+/// What the system says.
+pub fn close_standard_streams() -> io::Result<()> {
     let null = OpenOptions::new()
         .read(true)
         .write(true)

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use control::explain::{Effect, KnownBy, Limit, LimitSays, Outcome, PlanKind, ToldReason};
 use control::{
-    ClientError, Entry, EntryRequest, ExplainRequest, Explanation, Found, SearchRequest,
+    ClientError, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries, SearchRequest,
 };
 use serde::Serialize;
 
@@ -313,7 +313,7 @@ fn part_lines(told: &Explanation) -> Vec<Line> {
 }
 
 /// What was found, for people.
-fn table(found: &Found) -> String {
+fn table(found: &FoundEntries) -> String {
     let mut out = String::new();
     for entry in &found.entries {
         let fresh = match entry.fresh_milliseconds {
@@ -383,7 +383,7 @@ mod tests {
             memory_bytes: 1234,
             ..Entry::default()
         };
-        let found = Found {
+        let found = FoundEntries {
             entries: vec![entry],
             next: Some("0.1.2".to_owned()),
             looked_at: 9,

@@ -33,6 +33,7 @@ mod local_authority;
 mod logs;
 mod messages;
 mod orders;
+mod page_command;
 mod paths;
 mod pid_file;
 mod pools;
@@ -61,9 +62,11 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use account::Account;
 use cli::{Action, Command, Flags, Refusal, ServeArgs};
 use config::{Accepted, Invocation};
 use exit::Exit;
+use inherited_files::InheritedFiles;
 use journal::Journal;
 use serve_dashboard::Token;
 use supervisor::Plan;
@@ -76,9 +79,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     // First of all: what is allocated before lies in huge pages.
     huge_pages::begin_without();
+    let inherited = inherited_files::keep_from_others();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let exit = match cli::parse(&arguments) {
-        Ok(command) => run(command),
+        Ok(command) => run(command, inherited),
         Err(Refusal::Flags(message)) => {
             complain(&format!("mayfly: {message}\n"));
             Exit::Refused
@@ -91,13 +95,17 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-fn run(command: Command) -> Exit {
+/// Those that serve close what they inherited.
+fn run(command: Command, inherited: InheritedFiles) -> Exit {
     match command {
-        Command::Flags(flags, action) => run_flags(&flags, action),
-        Command::Detached(flags) => start_detached(&flags),
-        Command::Worker => worker_process::run(),
+        Command::Flags(flags, action) => run_flags(&flags, action, inherited),
+        Command::Detached(flags) => start_detached(&flags, inherited),
+        Command::Worker => {
+            inherited.close();
+            worker_process::run()
+        }
         Command::Check(args) => check::check(&args),
-        Command::Serve(args) => serve_folder(&args),
+        Command::Serve(args) => serve_folder(&args, inherited),
         Command::Explain(args) => explain_command::run(&args),
         Command::Purge(args) => purge_command::run(&args),
         Command::Warm(args) => warm_command::run(&args),
@@ -113,9 +121,9 @@ fn run(command: Command) -> Exit {
     }
 }
 
-fn run_flags(flags: &Flags, action: Action) -> Exit {
+fn run_flags(flags: &Flags, action: Action, inherited: InheritedFiles) -> Exit {
     match action {
-        Action::Run => start(flags),
+        Action::Run => start(flags, inherited),
         Action::Test { dump } => check::test(flags, dump),
         Action::Signal(name) => signal_command::send(flags, name),
         Action::Version => show(&cli::nginx_version_line()),
@@ -139,12 +147,13 @@ fn complain(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-fn start(flags: &Flags) -> Exit {
+fn start(flags: &Flags, inherited: InheritedFiles) -> Exit {
     let invocation = Invocation::from_flags(flags);
     let (journal, accepted) = match read(&invocation) {
         Ok(read) => read,
         Err(exit) => return exit,
     };
+    inherited.close();
     if accepted.site.process.daemon {
         return daemon::detach(flags).unwrap_or_else(|error| {
             journal.emerg(format_args!("could not leave the terminal: {error}"));
@@ -160,7 +169,8 @@ fn start(flags: &Flags) -> Exit {
     serve_until_the_end(plan, journal, accepted)
 }
 
-fn start_detached(flags: &Flags) -> Exit {
+fn start_detached(flags: &Flags, inherited: InheritedFiles) -> Exit {
+    inherited.close();
     let invocation = Invocation::from_flags(flags);
     let (journal, accepted) = match read(&invocation) {
         Ok(read) => read,
@@ -170,7 +180,7 @@ fn start_detached(flags: &Flags) -> Exit {
         journal.warn(format_args!("setsid() failed: {error}"));
     }
     let own = journal.clone();
-    let when_ready = move |_: &site::Process| {
+    let when_ready = move |_: Option<&Account>| {
         if let Err(error) = daemon::leave_terminal() {
             own.warn(format_args!("the terminal could not be left: {error}"));
         }
@@ -200,7 +210,8 @@ fn read(invocation: &Invocation) -> Result<(std::sync::Arc<Journal>, Accepted), 
     }
 }
 
-fn serve_folder(args: &ServeArgs) -> Exit {
+fn serve_folder(args: &ServeArgs, inherited: InheritedFiles) -> Exit {
+    inherited.close();
     let serve = match serve_command::prepare(args) {
         Ok(serve) => serve,
         Err(message) => {
@@ -219,9 +230,9 @@ fn serve_folder(args: &ServeArgs) -> Exit {
             // Kept until the end, with which it is forgotten.
             let token = Rc::new(OnceCell::new());
             let made = token.clone();
-            let when_ready = Box::new(move |_: &site::Process| {
+            let when_ready = Box::new(move |account: Option<&Account>| {
                 let dashboard = serve.dashboard.as_ref();
-                let token = dashboard.map(|it| made.get_or_init(|| Token::make(it)));
+                let token = dashboard.map(|it| made.get_or_init(|| Token::make(it, account)));
                 serve.announce();
                 if let (Some(dashboard), Some(token)) = (dashboard, token) {
                     serve_dashboard::announce(dashboard, token);

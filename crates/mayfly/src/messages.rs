@@ -1,25 +1,26 @@
-//! The messages between parent and worker process, as values; [`channel`]
-//! carries their bytes and descriptors.
+//! The messages between parent and worker process, as values. serde writes them in the form of
+//! `postcard`; [`channel`] carries the bytes, and beside them the descriptors in the order in which
+//! the message names what they are.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::net::{TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use control::{Caller, Command};
 use nginx_conf::{MemoryLoader, Sources};
+use serde::{Deserialize, Serialize};
 use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::tls_files::TlsFiles;
 use server::worker::{Listening, Sockets};
 use site::ListenAddress;
 
-use crate::channel::{self, Decoder, Encoder, Message};
+use crate::channel::{self, Message};
 use crate::config::Invocation;
 use crate::logs::LogFiles;
 use crate::orders::Outcome;
@@ -55,7 +56,7 @@ pub enum ToWorker {
 }
 
 /// From the worker.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The last configuration is in force, or the last answers are.
     Ready,
@@ -71,16 +72,45 @@ pub enum FromWorker {
     },
 }
 
-const SERVE: u8 = b'c';
-const POOL: u8 = b'p';
-const REOPEN: u8 = b'l';
-const ANSWERS: u8 = b'a';
-const OUTCOME: u8 = b'o';
-const STOP: u8 = b'q';
-const READY: u8 = b'r';
-const REFUSED: u8 = b'x';
-const RELEASED: u8 = b'd';
-const ORDER: u8 = b's';
+/// [`ToWorker`] without its descriptors.
+#[derive(Serialize, Deserialize)]
+enum ParentMessage {
+    Serve(ConfigurationTexts),
+    Pool(PoolStatus),
+    Reopen(LogNames),
+    Answers(AcmeAnswerTexts),
+    Outcome(u64, Outcome),
+    Stop,
+}
+
+/// [`ReceivedConfiguration`] without its descriptors, which follow in the order of the fields.
+#[derive(Serialize, Deserialize)]
+struct ConfigurationTexts {
+    path: OsString,
+    prefix: OsString,
+    globals: Option<String>,
+    error_log: Option<OsString>,
+    texts: Vec<(OsString, String)>,
+    serial: u64,
+    /// With the number of sockets that listen there.
+    sockets: Vec<(SocketName, usize)>,
+    has_control: bool,
+    logs: LogNames,
+    pools: Vec<PoolStatus>,
+    tls_files: Vec<(OsString, Vec<u8>)>,
+}
+
+/// The paths of log files; the descriptor of each follows.
+#[derive(Serialize, Deserialize)]
+struct LogNames(Vec<OsString>);
+
+/// [`ListenAddress`]
+#[derive(Serialize, Deserialize)]
+enum SocketName {
+    Tcp(SocketAddr),
+    Udp(SocketAddr),
+    Unix(OsString),
+}
 
 /// What the parent sends of a configuration; borrowed, since it keeps all of it.
 #[derive(Clone, Copy)]
@@ -98,112 +128,91 @@ pub struct SentConfiguration<'a> {
 /// # Errors
 /// What the system says.
 pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) -> io::Result<()> {
-    let mut out = Encoder::default();
-    let mut fds = Vec::new();
     let invocation = sent.invocation;
-    out.bytes(invocation.path.as_os_str().as_bytes());
-    out.bytes(invocation.prefix.as_os_str().as_bytes());
-    out.optional(invocation.globals.as_deref().map(str::as_bytes));
-    out.optional(
-        invocation
-            .error_log
-            .as_deref()
-            .map(|path| path.as_os_str().as_bytes()),
-    );
-    out.number(sent.serial);
-    out.number(sent.sources.files().count() as u64);
-    for (path, text) in sent.sources.files() {
-        out.bytes(path.as_os_str().as_bytes());
-        out.bytes(text.as_bytes());
-    }
-    out.number(sent.sockets.len() as u64);
-    for (address, group) in sent.sockets {
-        put_address(&mut out, address);
-        out.number(group.len() as u64);
+    let mut fds = Vec::new();
+    for group in sent.sockets.values() {
         fds.extend(group.iter().map(|socket| match &**socket {
             Listening::Tcp(listener) => listener.as_fd(),
             Listening::Unix(listener) => listener.as_fd(),
             Listening::Udp(socket) => socket.as_fd(),
         }));
     }
-    out.number(u64::from(sent.control.is_some()));
     fds.extend(sent.control.map(AsFd::as_fd));
-    put_logs(&mut out, sent.logs, &mut fds);
-    out.number(sent.pools.len() as u64);
-    sent.pools.iter().for_each(|pool| put_pool(&mut out, pool));
-    out.number(sent.tls_files.len() as u64);
-    for (path, bytes) in sent.tls_files.iter() {
-        out.bytes(path.as_os_str().as_bytes());
-        out.bytes(bytes);
-    }
-    channel::send(channel, SERVE, &out.0, &fds)
+    let texts = sent.sources.files();
+    let tls_files = sent.tls_files.iter();
+    let message = ParentMessage::Serve(ConfigurationTexts {
+        path: os_string(&invocation.path),
+        prefix: os_string(&invocation.prefix),
+        globals: invocation.globals.clone(),
+        error_log: invocation.error_log.as_deref().map(os_string),
+        texts: texts
+            .map(|(path, text)| (os_string(path), text.to_owned()))
+            .collect(),
+        serial: sent.serial,
+        sockets: sent
+            .sockets
+            .iter()
+            .map(|(address, group)| (SocketName::of(address), group.len()))
+            .collect(),
+        has_control: sent.control.is_some(),
+        logs: log_names(sent.logs, &mut fds),
+        pools: sent.pools.to_vec(),
+        tls_files: tls_files
+            .map(|(path, bytes)| (os_string(path), bytes.to_vec()))
+            .collect(),
+    });
+    send(channel, &message, &fds)
 }
 
 /// # Errors
 /// What the system says.
 pub fn send_pool(channel: BorrowedFd<'_>, pool: &PoolStatus) -> io::Result<()> {
-    let mut out = Encoder::default();
-    put_pool(&mut out, pool);
-    channel::send(channel, POOL, &out.0, &[])
+    send(channel, &ParentMessage::Pool(pool.clone()), &[])
 }
 
 /// # Errors
 /// What the system says.
 pub fn send_logs(channel: BorrowedFd<'_>, logs: &LogFiles) -> io::Result<()> {
-    let (mut out, mut fds) = (Encoder::default(), Vec::new());
-    put_logs(&mut out, logs, &mut fds);
-    channel::send(channel, REOPEN, &out.0, &fds)
+    let mut fds = Vec::new();
+    let names = log_names(logs, &mut fds);
+    send(channel, &ParentMessage::Reopen(names), &fds)
 }
 
 /// # Errors
 /// What the system says.
 pub fn send_answers(channel: BorrowedFd<'_>, answers: &AcmeAnswerTexts) -> io::Result<()> {
-    let mut out = Encoder::default();
-    put_pairs(&mut out, &answers.files);
-    put_pairs(&mut out, &answers.certificates);
-    channel::send(channel, ANSWERS, &out.0, &[])
+    send(channel, &ParentMessage::Answers(answers.clone()), &[])
 }
 
 /// # Errors
 /// What the system says.
 pub fn send_outcome(channel: BorrowedFd<'_>, number: u64, outcome: &Outcome) -> io::Result<()> {
-    let mut out = Encoder::default();
-    out.number(number);
-    let reasons = outcome.as_ref().err();
-    out.optional(reasons.map(String::as_bytes));
-    channel::send(channel, OUTCOME, &out.0, &[])
+    send(
+        channel,
+        &ParentMessage::Outcome(number, outcome.clone()),
+        &[],
+    )
 }
 
 /// # Errors
 /// What the system says.
 pub fn send_stop(channel: BorrowedFd<'_>) -> io::Result<()> {
-    channel::send(channel, STOP, b"", &[])
+    send(channel, &ParentMessage::Stop, &[])
 }
 
 /// # Errors
 /// What the system says.
 pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
-    match reply {
-        FromWorker::Ready => channel::send(channel, READY, b"", &[]),
-        FromWorker::Refused(reason) => channel::send(channel, REFUSED, reason.as_bytes(), &[]),
-        FromWorker::Released(serial) => {
-            channel::send(channel, RELEASED, &serial.to_le_bytes(), &[])
-        }
-        FromWorker::Order {
-            number,
-            command,
-            caller,
-        } => {
-            let mut out = Encoder::default();
-            out.number(*number);
-            out.bytes(command.path().as_bytes());
-            out.number(u64::from(caller.uid));
-            // No process has the number 0.
-            let pid = caller.pid.and_then(|pid| u64::try_from(pid).ok());
-            out.number(pid.unwrap_or(0));
-            channel::send(channel, ORDER, &out.0, &[])
-        }
-    }
+    send(channel, reply, &[])
+}
+
+fn send(
+    channel: BorrowedFd<'_>,
+    message: &impl Serialize,
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let body = postcard::to_stdvec(message).map_err(io::Error::other)?;
+    channel::send(channel, &body, fds)
 }
 
 /// The worker's next message; `None` at the end of the channel.
@@ -211,21 +220,8 @@ pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
 /// # Errors
 /// What the system says, or a message that makes no sense.
 pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> {
-    let Some(message) = channel::receive(channel, channel::FROM_WORKER)? else {
-        return Ok(None);
-    };
-    let reply = match message.kind {
-        READY => Some(FromWorker::Ready),
-        REFUSED => Some(FromWorker::Refused(
-            String::from_utf8_lossy(&message.body).into_owned(),
-        )),
-        RELEASED => Decoder(&message.body).number().map(FromWorker::Released),
-        ORDER => order(&mut Decoder(&message.body)),
-        _ => None,
-    };
-    reply
-        .map(Some)
-        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    let message = channel::receive(channel, channel::FROM_WORKER)?;
+    message.map(|message| decode(&message.body)).transpose()
 }
 
 /// The parent's next message; `None` at the end of the channel.
@@ -233,68 +229,37 @@ pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> 
 /// # Errors
 /// What the system says, or a message that makes no sense.
 pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<ToWorker>> {
-    let Some(message) = channel::receive(channel, channel::FROM_PARENT)? else {
-        return Ok(None);
-    };
-    decode(message)
-        .map(Some)
-        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    let message = channel::receive(channel, channel::FROM_PARENT)?;
+    message.map(to_worker).transpose()
 }
 
-fn decode(message: Message) -> Option<ToWorker> {
-    let mut input = Decoder(&message.body);
+fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> io::Result<T> {
+    postcard::from_bytes(body).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+fn to_worker(message: Message) -> io::Result<ToWorker> {
     let mut fds = message.fds.into_iter();
-    Some(match message.kind {
-        SERVE => ToWorker::Serve(received(&mut input, &mut fds)?),
-        POOL => ToWorker::Pool(pool(&mut input)?),
-        REOPEN => ToWorker::Reopen(logs(&mut input, &mut fds)?),
-        ANSWERS => ToWorker::Answers(AcmeAnswerTexts {
-            files: pairs(&mut input)?,
-            certificates: pairs(&mut input)?,
-        }),
-        OUTCOME => {
-            let number = input.number()?;
-            let reasons = input.optional()?;
-            let reasons = reasons.map(|text| String::from_utf8_lossy(text).into_owned());
-            ToWorker::Outcome(number, reasons.map_or(Ok(()), Err))
-        }
-        STOP => ToWorker::Stop,
-        _ => return None,
-    })
+    let with_fds = match decode(&message.body)? {
+        ParentMessage::Serve(texts) => received(texts, &mut fds).map(ToWorker::Serve),
+        ParentMessage::Pool(pool) => Some(ToWorker::Pool(pool)),
+        ParentMessage::Reopen(names) => log_files(names, &mut fds).map(ToWorker::Reopen),
+        ParentMessage::Answers(answers) => Some(ToWorker::Answers(answers)),
+        ParentMessage::Outcome(number, outcome) => Some(ToWorker::Outcome(number, outcome)),
+        ParentMessage::Stop => Some(ToWorker::Stop),
+    };
+    with_fds.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-fn order(input: &mut Decoder<'_>) -> Option<FromWorker> {
-    Some(FromWorker::Order {
-        number: input.number()?,
-        command: Command::of_path(std::str::from_utf8(input.bytes()?).ok()?)?,
-        caller: Caller {
-            uid: u32::try_from(input.number()?).ok()?,
-            pid: i32::try_from(input.number()?).ok().filter(|&pid| pid > 0),
-        },
-    })
-}
-
+/// `None` where descriptors are missing.
 fn received(
-    input: &mut Decoder<'_>,
+    sent: ConfigurationTexts,
     fds: &mut impl Iterator<Item = OwnedFd>,
 ) -> Option<ReceivedConfiguration> {
-    let main = path(input)?;
-    let prefix = path(input)?;
-    let globals = input
-        .optional()?
-        .map(|text| String::from_utf8_lossy(text).into_owned());
-    let error_log = input.optional()?.map(path_of);
-    let serial = input.number()?;
-    let mut texts = Vec::new();
-    for _ in 0..input.number()? {
-        texts.push((path(input)?, input.bytes()?.to_vec()));
-    }
-    let texts: MemoryLoader = texts.into_iter().collect();
     let mut sockets = HashMap::new();
-    for _ in 0..input.number()? {
-        let address = address(input)?;
+    for (name, count) in sent.sockets {
+        let address = name.address();
         let mut group = Vec::new();
-        for _ in 0..input.number()? {
+        for _ in 0..count {
             let fd = fds.next()?;
             group.push(Arc::new(match &address {
                 ListenAddress::Tcp(_) => Listening::Tcp(TcpListener::from(fd)),
@@ -304,121 +269,86 @@ fn received(
         }
         sockets.insert(address, group);
     }
-    let control = match input.number()? {
-        0 => None,
-        _ => Some(UnixListener::from(fds.next()?)),
+    let control = match sent.has_control {
+        true => Some(UnixListener::from(fds.next()?)),
+        false => None,
     };
-    let logs = logs(input, fds)?;
-    let mut pools = Vec::new();
-    for _ in 0..input.number()? {
-        pools.push(pool(input)?);
-    }
-    let mut tls_files = Vec::new();
-    for _ in 0..input.number()? {
-        tls_files.push((path(input)?, input.bytes()?.to_vec()));
-    }
+    let texts: MemoryLoader = sent.texts.into_iter().collect();
     let invocation = Invocation {
-        path: main,
-        prefix,
-        globals,
-        error_log,
+        path: sent.path.into(),
+        prefix: sent.prefix.into(),
+        globals: sent.globals,
+        error_log: sent.error_log.map(PathBuf::from),
         texts: Some(Arc::new(texts)),
         // Only root has a worker process.
         is_privileged: true,
     };
+    let tls_files = sent.tls_files.into_iter();
     Some(ReceivedConfiguration {
         invocation,
-        serial,
+        serial: sent.serial,
         sockets,
         control,
-        logs,
-        pools,
-        tls_files: tls_files.into_iter().collect(),
+        logs: log_files(sent.logs, fds)?,
+        pools: sent.pools,
+        tls_files: tls_files
+            .map(|(path, bytes)| (path.into(), bytes))
+            .collect(),
     })
 }
 
-fn put_address(out: &mut Encoder, address: &ListenAddress) {
-    match address {
-        ListenAddress::Tcp(address) => {
-            out.number(0);
-            out.bytes(address.to_string().as_bytes());
+impl SocketName {
+    fn of(address: &ListenAddress) -> SocketName {
+        match address {
+            ListenAddress::Tcp(address) => SocketName::Tcp(*address),
+            ListenAddress::Udp(address) => SocketName::Udp(*address),
+            ListenAddress::Unix(path) => SocketName::Unix(os_string(path)),
         }
-        ListenAddress::Unix(path) => {
-            out.number(1);
-            out.bytes(path.as_os_str().as_bytes());
-        }
-        ListenAddress::Udp(address) => {
-            out.number(2);
-            out.bytes(address.to_string().as_bytes());
+    }
+
+    fn address(self) -> ListenAddress {
+        match self {
+            SocketName::Tcp(address) => ListenAddress::Tcp(address),
+            SocketName::Udp(address) => ListenAddress::Udp(address),
+            SocketName::Unix(path) => ListenAddress::Unix(path.into()),
         }
     }
 }
 
-fn address(input: &mut Decoder<'_>) -> Option<ListenAddress> {
-    let kind = input.number()?;
-    if kind == 1 {
-        return path(input).map(ListenAddress::Unix);
-    }
-    let address = std::str::from_utf8(input.bytes()?).ok()?.parse().ok()?;
-    Some(match kind {
-        0 => ListenAddress::Tcp(address),
-        _ => ListenAddress::Udp(address),
-    })
-}
-
-fn put_logs<'a>(out: &mut Encoder, logs: &'a LogFiles, fds: &mut Vec<BorrowedFd<'a>>) {
-    out.number(logs.files.len() as u64);
-    for (path, file) in &logs.files {
-        out.bytes(path.as_os_str().as_bytes());
+fn log_names<'a>(logs: &'a LogFiles, fds: &mut Vec<BorrowedFd<'a>>) -> LogNames {
+    let names = logs.files.iter().map(|(path, file)| {
         fds.push(file.as_fd());
-    }
+        os_string(path)
+    });
+    LogNames(names.collect())
 }
 
-fn logs(input: &mut Decoder<'_>, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<LogFiles> {
-    let mut files = HashMap::new();
-    for _ in 0..input.number()? {
-        files.insert(path(input)?, Arc::new(File::from(fds.next()?)));
-    }
-    Some(LogFiles { files })
-}
-
-fn put_pool(out: &mut Encoder, pool: &PoolStatus) {
-    out.bytes(pool.name.as_bytes());
-    out.bytes(pool.socket.as_os_str().as_bytes());
-    out.number(u64::from(pool.workers));
-    out.number(pool.generation);
-}
-
-fn pool(input: &mut Decoder<'_>) -> Option<PoolStatus> {
-    Some(PoolStatus {
-        name: String::from_utf8(input.bytes()?.to_vec()).ok()?,
-        socket: path(input)?,
-        workers: u32::try_from(input.number()?).ok()?,
-        generation: input.number()?,
+/// `None` where descriptors are missing.
+fn log_files(names: LogNames, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<LogFiles> {
+    let names = names.0.into_iter();
+    let files = names.map(|name| Some((name.into(), Arc::new(File::from(fds.next()?)))));
+    Some(LogFiles {
+        files: files.collect::<Option<_>>()?,
     })
 }
 
-fn put_pairs(out: &mut Encoder, pairs: &[(String, String)]) {
-    out.number(pairs.len() as u64);
-    for (name, value) in pairs {
-        out.bytes(name.as_bytes());
-        out.bytes(value.as_bytes());
+/// A path in a form that serde takes whatever its bytes are.
+fn os_string(path: &Path) -> OsString {
+    path.as_os_str().to_owned()
+}
+
+/// For fields that are paths: `#[serde(with = "messages::os_path")]`.
+pub mod os_path {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
     }
-}
 
-fn pairs(input: &mut Decoder<'_>) -> Option<Vec<(String, String)>> {
-    let mut pairs = Vec::new();
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
-    for _ in 0..input.number()? {
-        pairs.push((text(input.bytes()?)?, text(input.bytes()?)?));
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(deserializer).map(PathBuf::from)
     }
-    Some(pairs)
-}
-
-fn path(input: &mut Decoder<'_>) -> Option<PathBuf> {
-    input.bytes().map(path_of)
-}
-
-fn path_of(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(OsString::from_vec(bytes.to_vec()))
 }

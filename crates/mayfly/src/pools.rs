@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, RunAs, SlowLog, Workers};
+use serde::{Deserialize, Serialize};
 use site::{LogLevel, PhpLogLevel, PhpPool, PhpSettingKind, PoolManager};
 use tokio::sync::mpsc;
 
@@ -16,9 +17,10 @@ use crate::account::Account;
 use crate::journal::Journal;
 
 /// A pool as requests see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolStatus {
     pub name: String,
+    #[serde(with = "crate::messages::os_path")]
     pub socket: PathBuf,
     pub workers: u32,
     /// Grows with each master; connections of older ones must be closed.

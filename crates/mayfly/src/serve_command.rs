@@ -228,8 +228,8 @@ fn plugin_note(
         None => "pages are kept for --ttl".to_owned(),
     };
     let take_out = format!(
-        "WordPress publishes scheduled posts when it makes a page: have cron call wp-cron.php each minute. To take \
-         the plug-in out, remove {} and {}, and start anew.",
+        "WordPress's cron is called each minute, also where no page is made. To take the plug-in out, remove {} and \
+         {}, and start anew.",
         loader.display(),
         inner.display()
     );
@@ -277,10 +277,7 @@ fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
         true => everywhere("80"),
         false => args.listen_http.clone(),
     };
-    let state = match &args.acme_state {
-        Some(folder) => paths::from_here(folder.clone()),
-        None => paths::state()?,
-    };
+    let state = state_folder(args)?;
     Ok(Some(Https {
         domains: args
             .domain
@@ -295,6 +292,14 @@ fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
         issuer,
         is_trusted: !args.staging && args.acme_directory.is_none(),
     }))
+}
+
+/// Where keys and certificates are kept.
+fn state_folder(args: &ServeArgs) -> Result<PathBuf, String> {
+    match &args.acme_state {
+        Some(folder) => Ok(paths::from_here(folder.clone())),
+        None => paths::state(),
+    }
 }
 
 /// A name for an issuer of which only the URL is known; its folder is called so.
@@ -343,7 +348,7 @@ fn local_certificate(
              expected an address such as 127.0.0.1:{LOCAL_PORT}. --domain serves others"
         ));
     }
-    local_authority::make(&paths::state()?.join("local")).map(Some)
+    local_authority::make(&state_folder(args)?.join("local")).map(Some)
 }
 
 fn is_loopback(listen: &str) -> bool {

@@ -15,6 +15,7 @@ use rustix::fs::FileType;
 use server::content::purging::token;
 use site::ListenAddress;
 
+use crate::account::Account;
 use crate::control_socket;
 use crate::serve::Dashboard;
 use crate::socket_holder;
@@ -24,8 +25,8 @@ use crate::system_error::reason;
 pub const PLACE: &str = "127.0.0.1:8090";
 /// What the token is called in the log of purges.
 const NAME: &str = "dashboard";
-/// The hash of 32 random bytes tells nothing, and the number of the account that serves is known only later.
-const FILE_MODE: u32 = 0o644;
+/// For the account that serves.
+const FILE_MODE: u32 = 0o600;
 
 /// Where the dashboard will be, for a site that listens at `listen`.
 ///
@@ -117,11 +118,12 @@ pub struct Token {
 }
 
 impl Token {
-    /// Makes a token, and writes the file that lets the server know it.
+    /// Makes a token, and writes the file that lets the server know it. `account` serves; `None`: this
+    /// process.
     ///
     /// # Errors
     /// A message for the operator.
-    pub fn make(dashboard: &Dashboard) -> Result<Token, String> {
+    pub fn make(dashboard: &Dashboard, account: Option<&Account>) -> Result<Token, String> {
         let path = &dashboard.tokens;
         let failed = |error: io::Error| {
             format!(
@@ -132,7 +134,9 @@ impl Token {
         };
         control_socket::make_folder(path);
         let (token, line) = token::new(NAME).map_err(failed)?;
-        trusted_path::replace(path, format!("{line}\n").as_bytes(), FILE_MODE).map_err(failed)?;
+        let owner = account.map(|account| (account.uid, account.gid));
+        let line = format!("{line}\n");
+        trusted_path::replace_for(path, line.as_bytes(), FILE_MODE, owner).map_err(failed)?;
         let made = fs::symlink_metadata(path).map_err(failed)?;
         Ok(Token {
             url: format!("http://{}/#token={token}", dashboard.place),
@@ -246,7 +250,7 @@ mod tests {
             place: PLACE.parse().unwrap(),
             tokens: folder.path().join("run/dashboard.tokens"),
         };
-        let first = Token::make(&dashboard).unwrap();
+        let first = Token::make(&dashboard, None).unwrap();
         let token = |it: &Token| it.url.split_once("#token=").unwrap().1.to_owned();
         let known = |token: &str| {
             token::find(&dashboard.tokens, token.as_bytes())
@@ -254,7 +258,9 @@ mod tests {
                 .flatten()
         };
         assert_eq!(known(&token(&first)).as_deref(), Some(NAME));
-        let second = Token::make(&dashboard).unwrap();
+        let mode = fs::metadata(&dashboard.tokens).unwrap().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+        let second = Token::make(&dashboard, None).unwrap();
         assert_eq!(known(&token(&first)), None);
         // The file is the second one's by now.
         drop(first);

@@ -51,9 +51,12 @@ pub struct Plan {
     pub writes_pid_file: bool,
     /// Where the control socket is unless the configuration says so; `None`: beside the pid file.
     pub control_socket: Option<PathBuf>,
-    /// Called when everything listens.
-    pub when_ready: Box<dyn FnOnce(&Process)>,
+    /// Called when everything listens, with the account that serves; `None`: this process.
+    pub when_ready: ReadyCallback,
 }
+
+/// [`Plan::when_ready`]
+pub type ReadyCallback = Box<dyn FnOnce(Option<&Account>)>;
 
 /// The configuration that is served, and what belongs to it.
 struct Supervisor {
@@ -124,7 +127,7 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: Accepted) -> Exit 
     };
     match started {
         Ok(mut supervisor) => {
-            when_ready(&supervisor.configuration.process);
+            when_ready(supervisor.account.as_ref());
             journal.start_is_over();
             let shutdown = supervisor.serve(&mut signals).await;
             supervisor.end(shutdown, &mut signals).await

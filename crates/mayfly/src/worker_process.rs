@@ -11,6 +11,7 @@ use rustix::process::DumpableBehavior;
 use tokio::sync::mpsc;
 
 use crate::config;
+use crate::daemon;
 use crate::exit::Exit;
 use crate::messages::{self, FromWorker, ReceivedConfiguration, ToWorker};
 use crate::orders::{self, Orders, Waiting};
@@ -178,6 +179,7 @@ fn serve_configuration(
         let lines = config::lines(&rejected.diagnostics, &rejected.sources);
         lines.map(|(_, line)| line).collect::<Vec<_>>().join("; ")
     })?;
+    let is_detached = accepted.site.process.daemon;
     let served = Served {
         site: accepted.site,
         sockets,
@@ -187,7 +189,13 @@ fn serve_configuration(
         tls_files,
     };
     match serving {
-        None => *serving = Some(Serving::start(served, orders.clone())?),
+        None => {
+            *serving = Some(Serving::start(served, orders.clone())?);
+            if is_detached {
+                // Where there is no /dev/null, the streams stay.
+                let _ = daemon::close_standard_streams();
+            }
+        }
         Some(serving) => {
             let former = serving.replace(served)?;
             let channel = channel.clone();

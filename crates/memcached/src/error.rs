@@ -1,4 +1,4 @@
-//! What can go wrong in an exchange, and whose doing it was.
+//! The errors of an exchange, and who caused each of them.
 
 use std::fmt;
 use std::io;

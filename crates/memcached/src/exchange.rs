@@ -85,7 +85,7 @@ mod tests {
         let peer = tokio::spawn(async move {
             let mut asked = vec![0; 7];
             far.read_exact(&mut asked).await.expect("a command");
-            // Nobody reads on after a mistake.
+            // The client stops reading after a protocol error.
             let _ = far.write_all(answer).await;
             asked
         });

@@ -47,7 +47,7 @@ pub enum Event {
 enum State {
     Head,
     Body,
-    /// So many bytes of [`TRAILER`] have been seen.
+    /// The number of bytes of [`TRAILER`] that have been seen.
     Trailer(usize),
     /// There is no value: only the end is left to tell.
     NotFound,

@@ -11,21 +11,21 @@ const PROGRAM: &str = "/usr/bin/memcached";
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Stopped when dropped.
-struct Running {
+struct RunningMemcached {
     child: Child,
     folder: tempfile::TempDir,
 }
 
-impl Drop for Running {
+impl Drop for RunningMemcached {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Running {
+impl RunningMemcached {
     /// `None` where there is no memcached on this machine.
-    async fn start() -> Option<Running> {
+    async fn start() -> Option<RunningMemcached> {
         if !std::path::Path::new(PROGRAM).exists() {
             eprintln!("skipped: no {PROGRAM}");
             return None;
@@ -37,7 +37,7 @@ impl Running {
             .stdout(Stdio::null())
             .spawn()
             .expect("memcached starts");
-        let running = Running { child, folder };
+        let running = RunningMemcached { child, folder };
         let started_at = Instant::now();
         while UnixStream::connect(running.folder.path().join("socket"))
             .await
@@ -88,7 +88,7 @@ async fn get(stream: UnixStream, key: &[u8]) -> (ResponseHead, Vec<u8>, Option<U
 
 #[tokio::test]
 async fn values_are_found_on_one_connection_whatever_their_keys_and_lengths() {
-    let Some(server) = Running::start().await else {
+    let Some(server) = RunningMemcached::start().await else {
         return;
     };
     let mut stream = server.connect().await;

@@ -125,7 +125,7 @@ impl Diagnostic {
     }
 }
 
-/// So many further spans of one cause are shown.
+/// At most this many further spans of one cause are shown.
 const MAX_SPANS_SHOWN: usize = 5;
 
 /// One complaint for each cause and severity: the first keeps its span and words, the

@@ -1,5 +1,4 @@
-//! Configuration text, tidily indented: from a tree, or from a text whose
-//! comments and line breaks are to be kept.
+//! Indents configuration text: from a tree, or from a text whose comments and line breaks are kept.
 //!
 //! Either way parsing the result gives the same tree again.
 

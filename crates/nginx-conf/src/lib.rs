@@ -27,7 +27,8 @@ pub use format::{format, reformat};
 #[doc(hidden)]
 pub use fuzz::fuzz_parse;
 pub use load::{
-    Loaded, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_TOTAL_BYTES, load, load_with_globals, parse,
+    LoadedConfiguration, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_TOTAL_BYTES, load, load_with_globals,
+    parse,
 };
 pub use loader::{FileLoader, Loader, MemoryLoader};
 pub use parser::{MAX_BLOCK_DEPTH, MAX_DIAGNOSTICS};

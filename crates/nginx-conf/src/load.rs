@@ -28,7 +28,7 @@ pub const MAX_TOTAL_BYTES: usize = 32 << 20;
 
 /// What came of a configuration's texts.
 #[derive(Clone, Debug, Default)]
-pub struct Loaded {
+pub struct LoadedConfiguration {
     /// All that could be parsed.
     pub ast: Ast,
     pub sources: Sources,
@@ -36,7 +36,7 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Loaded {
+impl LoadedConfiguration {
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
@@ -44,7 +44,7 @@ impl Loaded {
 
 /// Loads the configuration file `path`; a relative one starts at `prefix`
 /// (nginx's `-p`).
-pub fn load(path: &Path, prefix: &Path, loader: &dyn Loader) -> Loaded {
+pub fn load(path: &Path, prefix: &Path, loader: &dyn Loader) -> LoadedConfiguration {
     load_with_globals(None, path, prefix, loader)
 }
 
@@ -54,7 +54,7 @@ pub fn load_with_globals(
     path: &Path,
     prefix: &Path,
     loader: &dyn Loader,
-) -> Loaded {
+) -> LoadedConfiguration {
     let main = prefix.join(path);
     let folder = main.parent().unwrap_or(Path::new("")).to_owned();
     let mut load = Load::new(&folder, loader);
@@ -77,7 +77,7 @@ pub fn load_with_globals(
 }
 
 /// Parses one text. An `include` stays a directive.
-pub fn parse(name: &str, text: &[u8]) -> Loaded {
+pub fn parse(name: &str, text: &[u8]) -> LoadedConfiguration {
     let mut load = Load::new(Path::new(""), &crate::FileLoader);
     let directives = match load.spend(text.len()) {
         true => load.text(Path::new(name), text, Origin::File).1,
@@ -113,7 +113,7 @@ fn too_large() -> String {
 struct Load<'a> {
     folder: &'a Path,
     loader: &'a dyn Loader,
-    loaded: Loaded,
+    loaded: LoadedConfiguration,
     /// What each file says, for the next time it is included.
     parsed: HashMap<PathBuf, (SourceId, Vec<Directive>)>,
     /// The files whose directives are being put in, outermost first.
@@ -127,7 +127,7 @@ impl<'a> Load<'a> {
         Self {
             folder,
             loader,
-            loaded: Loaded::default(),
+            loaded: LoadedConfiguration::default(),
             parsed: HashMap::new(),
             stack: Vec::new(),
             includes_left: MAX_INCLUDES,
@@ -135,7 +135,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    fn finish(mut self, directives: Vec<Directive>) -> Loaded {
+    fn finish(mut self, directives: Vec<Directive>) -> LoadedConfiguration {
         self.loaded.ast = Ast { directives };
         self.loaded
     }
@@ -157,7 +157,7 @@ impl<'a> Load<'a> {
 
     fn text(&mut self, path: &Path, bytes: &[u8], origin: Origin) -> (SourceId, Vec<Directive>) {
         let id = self.loaded.sources.add(path, bytes, origin);
-        let Loaded {
+        let LoadedConfiguration {
             sources,
             diagnostics,
             ..

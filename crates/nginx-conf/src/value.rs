@@ -176,7 +176,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, ValueError> {
     Ok(Duration::from_millis(total))
 }
 
-/// What somebody who wrote this unit may have meant.
+/// The unit that the author may have meant.
 fn unit_hint(text: &str, unit: &str) -> Option<String> {
     if unit.starts_with(['.', ',']) {
         let seconds = text.strip_suffix('s').unwrap_or(text).replace(',', ".");
@@ -240,8 +240,8 @@ pub fn parse_on_off(text: &str) -> Result<bool, ValueError> {
     })
 }
 
-/// The candidate somebody who wrote `word` most likely meant, if one is near:
-/// at most one wrong, missing, added or swapped letter in three.
+/// The candidate that the author of `word` most likely meant, if one is near: at most one wrong,
+/// missing, added or swapped letter in three.
 pub fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! What the table says of one number.
+//! The definition of one number: an entry of the table.
 
 use crate::table::Number;
 

@@ -35,7 +35,7 @@ pub fn full_name(definition: &Definition) -> String {
 /// The library cannot write it, which is a mistake of the table.
 pub fn open_metrics(snapshot: Snapshot) -> Result<String, fmt::Error> {
     let mut registry = registry::Registry::with_prefix(PREFIX);
-    registry.register_collector(Box::new(Shown(snapshot)));
+    registry.register_collector(Box::new(ShownSnapshot(snapshot)));
     let mut out = String::with_capacity(32 << 10);
     text::encode(&mut out, &registry)?;
     Ok(out)
@@ -73,9 +73,9 @@ pub fn prometheus_text(snapshot: Snapshot) -> Result<String, fmt::Error> {
 }
 
 #[derive(Debug)]
-struct Shown(Snapshot);
+struct ShownSnapshot(Snapshot);
 
-impl Collector for Shown {
+impl Collector for ShownSnapshot {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for definition in TABLE {
             let all = self.0.all(definition.number);

@@ -7,8 +7,8 @@
 //!           └──► docs/metrics.md
 //! ```
 //!
-//! [`table::TABLE`] has one definition for each number. A name, a label or a unit is written there
-//! and nowhere else. Who counts is not known here: the server fills a [`Snapshot`] when somebody asks.
+//! [`table::TABLE`] defines each number: its name, its labels and its unit are written there and
+//! nowhere else. This crate does not know who counts: the server fills a [`Snapshot`] on request.
 
 mod definition;
 mod exposition;

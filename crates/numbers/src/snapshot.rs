@@ -211,7 +211,7 @@ impl Snapshot {
                 Value::Single { value } => *value,
                 Value::Distribution(all) => all.count as f64,
             });
-        // The sum of no numbers is -0.0, which nobody wants to see.
+        // The sum of no numbers is -0.0, which would be shown as such.
         values.fold(0.0, |sum, value| sum + value)
     }
 

@@ -1,8 +1,8 @@
-//! What comes first among things of which there are more than can be kept: the "space saving" way of
-//! Metwally, Agrawal and El Abbadi (2005). As many are kept as there is room for; a newcomer takes the
-//! room of the least one and inherits its weight, so that what is truly frequent stays.
+//! The most frequent names, of more than can be kept, by the "space saving" algorithm of Metwally,
+//! Agrawal and El Abbadi (2005): a new name takes the room of the least frequent one and inherits
+//! its weight, so that what is truly frequent stays.
 //!
-//! Two halves of an hour are kept, so that what was yesterday does not count for ever.
+//! Two halves of an hour are kept, so that old counts are forgotten.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -38,12 +38,12 @@ pub struct Top {
 #[derive(Debug, Default)]
 struct Half {
     hashes: Vec<u32>,
-    kept: Vec<Kept>,
+    kept: Vec<KeptName>,
 }
 
 /// A name, and what it weighs.
 #[derive(Debug, PartialEq)]
-struct Kept {
+struct KeptName {
     name: Vec<u8>,
     count: u64,
     weight: u64,
@@ -83,7 +83,7 @@ impl Top {
     }
 
     /// What counts at `now`.
-    fn kept(&self, now: u64) -> impl Iterator<Item = &Kept> {
+    fn kept(&self, now: u64) -> impl Iterator<Item = &KeptName> {
         let is_over = |ms: u64| now.saturating_sub(self.began_at) >= ms;
         let (is_now_over, is_before_over) = (is_over(2 * HALF_MS), is_over(HALF_MS));
         let recent = self.now.kept.iter().filter(move |_| !is_now_over);
@@ -131,7 +131,7 @@ impl Half {
             self.sink(at);
         } else if self.kept.len() < ROOM {
             self.hashes.push(hash);
-            self.kept.push(Kept {
+            self.kept.push(KeptName {
                 name: name.to_vec(),
                 count: 1,
                 weight,
@@ -195,7 +195,7 @@ impl Half {
     }
 }
 
-/// Whoever chooses the names gains nothing by two with one hash: they would miss in a list.
+/// A client that chooses two names with one hash gains nothing: at worst one is missing in a list.
 fn hash(name: &[u8]) -> u32 {
     FixedState::default().hash_one(name) as u32
 }

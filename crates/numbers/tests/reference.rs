@@ -1,5 +1,5 @@
-//! `docs/metrics.md` is what the table says (`MAYFLY_BLESS=1` writes it), and whoever shows numbers
-//! shows those of the table.
+//! `docs/metrics.md` is what the table says (`MAYFLY_BLESS=1` writes it), and the dashboard for
+//! Grafana shows numbers of the table alone.
 
 use std::path::{Path, PathBuf};
 

@@ -21,7 +21,7 @@ const SYSTEM_AUTHORITIES: [&str; 5] = [
 /// TLS that trusts the authorities of a PEM text, or those of the system.
 ///
 /// # Errors
-/// There are none, in words for a log.
+/// The PEM text or the system holds no usable certificate authority; the text is for a log.
 pub fn tls(trusted: Option<&[u8]>) -> Result<ClientConfig, String> {
     let system;
     let pem = match trusted {

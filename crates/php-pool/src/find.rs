@@ -18,7 +18,7 @@ const USUAL_FOLDERS: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbi
 pub enum FindError {
     /// The one that was named is not there or not executable.
     Named(PathBuf),
-    /// There is none in any of the folders.
+    /// No folder has php-fpm.
     None(Vec<PathBuf>),
 }
 
@@ -79,8 +79,8 @@ fn folders(path: Option<&OsStr>) -> Vec<PathBuf> {
     path.map(std::env::split_paths)
         .into_iter()
         .flatten()
-        // A relative or empty part of PATH means the current folder, from
-        // which nobody wants to start a daemon.
+        // A relative or empty part of PATH means the current folder, from which no daemon should be
+        // started.
         .filter(|folder| folder.is_absolute())
         .chain(USUAL_FOLDERS.map(PathBuf::from))
         .filter(|folder| seen.insert(folder.clone()))

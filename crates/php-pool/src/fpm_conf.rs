@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use crate::spec::{LogLevel, PoolSpec, ProcessManager};
 
-/// Whose rights the master has: only root's may choose who runs PHP.
+/// Whose rights the master has: only root may choose the account of the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MasterAccount {
     /// May become anybody, and must say whom.
     Root,
-    /// Workers run as the master does: as the pool's account, to which whoever
-    /// starts the master has changed before, or as whoever starts it.
+    /// Workers run as the master does: as the account that the process had when it became php-fpm.
     Ordinary,
 }
 
@@ -238,8 +237,8 @@ impl Conf {
         Ok(())
     }
 
-    /// The same where php-fpm is not root: what it would leave out without a
-    /// word is refused or, like the priority, done by whoever starts it.
+    /// The same where php-fpm is not root: what php-fpm would leave out silently is refused, except
+    /// for the priority, which is set before php-fpm starts.
     fn extra_without_root(&mut self, spec: &PoolSpec) -> Result<(), SpecError> {
         for (name, value) in &spec.extra {
             check_key("ini", name)?;

@@ -16,13 +16,12 @@
 //! means "we ended". A watcher process on a pipe would also work, but costs a
 //! process per pool and can itself be killed.
 //!
-//! **No php-fpm is root.** Started by root, `setpriv` changes to the pool's
-//! account before it becomes php-fpm. A master with root's rights would share
-//! memory with its workers, read what they can reach, and choose the account of
-//! the next ones by its configuration; one without has nothing that a script
-//! does not have. What it needed root for is done before: the socket is bound,
-//! limits and priority are set. The configuration and the socket lie in a
-//! folder that only whoever starts the pool may write.
+//! **No php-fpm is root.** Started by root, `setpriv` changes to the pool's account before it
+//! becomes php-fpm. A master with root's rights would share memory with its workers, read what they
+//! can reach, and choose the account of the next ones by its configuration; one without has nothing
+//! that a script does not have. What it needed root for is done before: the socket is bound, limits
+//! and priority are set. The configuration and the socket lie in a folder that only the account of
+//! this process may write.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -80,8 +79,8 @@ const FOLDER_PREFIX: &str = "mayfly-php-";
 const SOCKET: &str = "php.sock";
 const CONF: &str = "php-fpm.conf";
 
-/// A folder with the pool's socket and configuration, which nobody but this
-/// process's account can change; removed with everything in it when dropped.
+/// A folder with the pool's socket and configuration, which only this process's account can change;
+/// removed with everything in it when dropped.
 #[derive(Debug)]
 pub(crate) struct PoolFolder {
     folder: PathBuf,
@@ -155,7 +154,7 @@ fn usual_parent() -> PathBuf {
     }
 }
 
-/// Makes a folder that nobody else can write, under a name not yet taken.
+/// Makes a folder that only this account can write, under a name not yet taken.
 fn make_own_folder(parent: &Path, pool: &str) -> io::Result<(PathBuf, OwnFolder)> {
     let is_root = rustix::process::geteuid().is_root();
     if is_root && !trusted_path::keeps_roots_files(parent) {
@@ -184,8 +183,8 @@ fn make_own_folder(parent: &Path, pool: &str) -> io::Result<(PathBuf, OwnFolder)
 /// Entries of the parent that are looked at: other programs have theirs there as well.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Removes what killed processes of this account have left: folders with our name whose process
-/// is gone, that nobody has open, and that hold nothing but what we put there.
+/// Removes what killed processes of this account have left: folders with our name whose process is
+/// gone, that no process has open, and that hold nothing but what we put there.
 fn remove_abandoned(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().take(ENTRIES_MAX);
     for entry in entries.flatten() {
@@ -198,7 +197,7 @@ fn remove_abandoned(parent: &Path) {
             pid != std::process::id() && Path::new("/proc").join(pid.to_string()).exists();
         let path = entry.path();
         if !is_another_alive && let Some(folder) = OwnFolder::abandoned(&path) {
-            // What cannot be removed is in nobody's way.
+            // A folder that cannot be removed does no harm.
             let _ = folder.remove(&path, &[SOCKET, CONF]);
         }
     }
@@ -316,7 +315,7 @@ pub(crate) async fn start_master(
             Ok(master)
         }
         Ok(Ok(FirstWord::Ended(said))) => {
-            // Whoever closes the log without ending is not waited for.
+            // A master that closes the log without ending is not waited for.
             let ended = tokio::time::timeout(ENDS_WITHIN, master.exited()).await;
             let status = ended.unwrap_or_default();
             Err(StartError::Refused { status, said })

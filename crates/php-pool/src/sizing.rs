@@ -17,15 +17,15 @@ const WORKER_BYTES_LEAST: u64 = 16 << 20;
 /// stored responses, the database and the system's file cache.
 const MEMORY_SHARE: (u64, u64) = (6, 10);
 
-/// Workers per core. PHP waits for its database about as long as it computes
-/// and now and then for somebody's API; more than this only queue for the
-/// processor, and Mayfly's queue is cheaper.
+/// Workers per core. PHP waits for its database about as long as it computes, and now and then for
+/// a remote API; more workers than this only queue for the processor, and Mayfly's queue is
+/// cheaper.
 const WORKERS_PER_CORE: u64 = 8;
 
 /// One worker would let a single slow page stop the site.
 const WORKERS_LEAST: u64 = 2;
 
-/// Beyond this somebody should decide by hand.
+/// Beyond this the operator should choose the number.
 const WORKERS_MOST: u64 = 256;
 
 /// What the number of workers depends on.
@@ -73,12 +73,12 @@ pub(crate) fn is_worth_resizing(from: u32, to: u32) -> bool {
     to * 4 <= from * 3 || to * 2 >= from * 3
 }
 
-/// Reads a whole small file, or says there is none.
-type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
+/// Reads a whole small file; `None` where it cannot be read.
+type FileReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 /// The tightest of what the machine has and what each control group above
 /// this process leaves.
-fn available_bytes(read: Read<'_>) -> Option<u64> {
+fn available_bytes(read: FileReader<'_>) -> Option<u64> {
     let machine = meminfo_available(&read(Path::new("/proc/meminfo"))?);
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
     let left = groups.lines().filter_map(|line| group_left(line, read));
@@ -118,7 +118,7 @@ const VERSION_2: GroupFiles = GroupFiles {
 
 /// What the group of one line of `/proc/self/cgroup`, and every group above
 /// it, leave. A group without a limit says nothing.
-fn group_left(line: &str, read: Read<'_>) -> Option<u64> {
+fn group_left(line: &str, read: FileReader<'_>) -> Option<u64> {
     let mut parts = line.splitn(3, ':');
     let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
     let files = if id == "0" && controllers.is_empty() {

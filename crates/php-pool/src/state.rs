@@ -1,14 +1,13 @@
-//! What a pool tells others: its state, as a watched value for whoever sends
-//! requests, and events for whoever keeps the log. Also the pure rule of how
-//! long to wait before a dead master is replaced.
+//! What a pool tells others: its state, as a watched value for those that send requests, and events
+//! for the log. Also the pure rule of how long to wait before a dead master is replaced.
 
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use crate::spec::LogLevel;
 
-/// Where a pool is in its life (drawn in `LIFECYCLE.md`). In every state but
-/// the last the socket accepts connections; they wait until somebody answers.
+/// Where a pool is in its life (drawn in `LIFECYCLE.md`). In every state but the last the socket
+/// accepts connections; they wait until a worker accepts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolState {
     /// The first master is coming up.

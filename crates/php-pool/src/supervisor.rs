@@ -407,8 +407,8 @@ impl Supervisor {
             &self.spec,
             &self.log,
         );
-        // Nobody who wants to stop waits for a start: a script of the pool's
-        // account could hold it up.
+        // A stop does not wait for the end of a start: a script of the pool's account could hold
+        // the start up.
         let master = tokio::select! {
             started = start => started?,
             _ = self.stopping.wait_for(|is_stopping| *is_stopping) => {
@@ -579,7 +579,7 @@ async fn retire(mut master: Master, drain: Duration, mut hurry: watch::Receiver<
     });
 }
 
-/// Kills what is in the group, until nobody is.
+/// Kills the processes of the group until all have ended.
 async fn killed(master: &mut Master) {
     loop {
         signal_group(master.pid, Signal::KILL);
@@ -594,7 +594,7 @@ async fn all_ended(master: &mut Master) {
     master.exited().await;
     let mut pause = LOOK_AGAIN_FIRST;
     loop {
-        // Mostly there is nobody: a master leaves after its workers.
+        // Mostly the group is empty: a master leaves after its workers.
         let mut members = group_members(master.pid);
         if members.is_empty() {
             return;

@@ -1,5 +1,5 @@
 //! What runs beside requests for as long as a configuration is in force: names
-//! that are followed, and health checks. One set of tasks for the process, on
+//! that are followed, health checks, and requests that applications want repeated. One set of tasks for the process, on
 //! the first worker; a reload ends it and begins another.
 //!
 //! Invariant: no task keeps a configuration alive that was replaced.
@@ -12,6 +12,7 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::without_client;
 use crate::upstreams::health::Require;
 use crate::upstreams::{health, naming};
+use crate::warming::repeat;
 use crate::worker::Shared;
 
 /// Runs the tasks of whatever configuration is in force. Never ends.
@@ -42,6 +43,7 @@ fn begin(configuration: &Arc<ActiveConfiguration>, tasks: &mut JoinSet<()>) {
         let logs = site.process.error_logs.clone();
         tasks.spawn(followed.follow(live.error_logs.clone(), logs));
     }
+    tasks.spawn(repeat::run(Arc::downgrade(configuration)));
     let weak = Arc::downgrade(configuration);
     let require: Require = Arc::new(move |rules, answer| match weak.upgrade() {
         Some(configuration) => without_client::require(&configuration, rules, answer),

@@ -1,4 +1,4 @@
-//! Query arguments: those that are personal, those that nobody is sent.
+//! Query arguments: those that make a request personal, and those that are removed from it.
 
 use pcre2::bytes::Regex;
 

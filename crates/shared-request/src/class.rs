@@ -16,7 +16,7 @@ pub enum Class {
     Crawler,
 }
 
-/// Programs that read much, and that nobody minds to see a page of a minute ago. Lower case.
+/// Programs that read much, and may get a page that is a minute old. Lower case.
 const CRAWLERS: [&str; 18] = [
     "googlebot",
     "bingbot",
@@ -113,14 +113,14 @@ fn look(user_agent: &[u8]) -> Class {
 const REMEMBERED: usize = 256;
 
 #[derive(Clone, Default)]
-struct Known {
+struct RememberedUserAgent {
     text: Box<[u8]>,
     class: Option<Class>,
 }
 
 thread_local! {
     /// By hash; empty until the first question.
-    static KNOWN: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
+    static KNOWN: RefCell<Vec<RememberedUserAgent>> = const { RefCell::new(Vec::new()) };
 }
 
 /// As [`look`], which costs a microsecond; browsers of one kind all send the same text.
@@ -130,7 +130,7 @@ fn remembered(user_agent: &[u8]) -> Class {
     let index = (hasher.finish() % REMEMBERED as u64) as usize;
     KNOWN.with_borrow_mut(|all| {
         if all.is_empty() {
-            all.resize(REMEMBERED, Known::default());
+            all.resize(REMEMBERED, RememberedUserAgent::default());
         }
         let Some(known) = all.get_mut(index) else {
             return look(user_agent);
@@ -141,7 +141,7 @@ fn remembered(user_agent: &[u8]) -> Class {
             return class;
         }
         let class = look(user_agent);
-        *known = Known {
+        *known = RememberedUserAgent {
             text: user_agent.into(),
             class: Some(class),
         };

@@ -1,4 +1,4 @@
-//! Which cookies are personal, which are in the key, and which nobody is sent.
+//! Which cookies make a request personal, which are in the key, and which are removed.
 
 use http_semantics::RequestView;
 
@@ -80,8 +80,8 @@ pub fn pairs<'h>(head: RequestView<'h>) -> impl Iterator<Item = (&'h [u8], &'h [
         })
 }
 
-/// Appends the cookies that the set does not name, as one Cookie field holds them; false where
-/// there is none.
+/// Appends the cookies that the set does not name, as one Cookie field holds them; false where it
+/// appends none.
 pub fn put_others(head: RequestView<'_>, set: &NameSet, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let fields = head.field_all(b"cookie");

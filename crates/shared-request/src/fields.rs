@@ -1,5 +1,5 @@
-//! What the fields of a request say of it: who its sender claims to be, and whether it asks
-//! for something that is not a page for everybody.
+//! Reads what the fields of a request say: who its sender claims to be, and whether it asks for
+//! something that cannot be a shared page.
 //!
 //! The lists here let known kinds of requests past the cache, so that they work. Nothing is
 //! safe because a field is in a list: a field that is in none is not sent to the application
@@ -181,7 +181,7 @@ fn named(name: &[u8]) -> Option<Bypass> {
     })
 }
 
-/// Families of fields in which proxies and login services tell who somebody is.
+/// Families of fields in which proxies and login services tell the identity of a user.
 fn begins_like_identity(name: &[u8]) -> bool {
     let families: &[&[u8]] = match name {
         [b'x', b'-', b'a', ..] => &[

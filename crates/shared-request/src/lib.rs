@@ -1,5 +1,5 @@
-//! What of a visitor's request reaches the application when the answer may be shown to
-//! others.
+//! Writes requests whose answers may be shared: which parts of a visitor's request reach the
+//! application.
 //!
 //! The rule of a shared cache: an answer may go to another visitor only if everything of the
 //! request that could have shaped it is in the cache key, was removed before the application
@@ -7,20 +7,20 @@
 //! the request is not filtered: it is written anew, from the parts that are in the key.
 //!
 //! ```text
-//!                  ┌─ personal ──────────────► Bypass: forwarded whole, never stored
-//!   Received ──────┤
-//!                  └─ like everybody else's ─► put_key    (what tells answers apart)
-//!                                              write_head (what the application is sent)
+//!                    ┌─ personal ─► Bypass: forwarded whole, never stored
+//!   ReceivedRequest ─┤
+//!                    └─ shared ───► put_key    (what tells answers apart)
+//!                                   write_head (what the application is sent)
 //! ```
 //!
-//! Both functions read the same [`Received`] and nothing else. What `write_head` writes is
+//! Both functions read the same [`ReceivedRequest`] and nothing else. What `write_head` writes is
 //! made of what `put_key` wrote, of constants, and of the fields that a response has named
 //! in `Vary`, which the store compares on its own. A field that is invented tomorrow is
 //! therefore not sent.
 //!
 //! Where the application itself says who may share a page that it made with a visitor's cookies
 //! (LiteSpeed's protocol), the same is done with the cookies whole: [`put_visitors_key`] and
-//! [`Sent::AllCookies`]. Nothing else of the visitor's request gets in.
+//! [`SentCookies::AllCookies`]. Nothing else of the visitor's request gets in.
 //!
 //! Names of cookies and arguments are compared as PHP will see them ([`php`]). No I/O, no
 //! clock.
@@ -75,7 +75,7 @@ pub enum UnknownCookies {
 /// All that the request for a page that may be shared is made of. The client's address and
 /// the time are not here: they are known not to matter.
 #[derive(Clone, Copy, Debug)]
-pub struct Received<'a> {
+pub struct ReceivedRequest<'a> {
     pub head: RequestView<'a>,
     /// `http` or `https`.
     pub scheme: &'a str,
@@ -124,8 +124,12 @@ const MAX_KEY_COOKIE_BYTES: usize = 1024;
 /// arguments that count), then everything else that tells answers apart.
 ///
 /// # Errors
-/// Why the request is personal; what was appended is to be thrown away.
-pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Result<Class, Bypass> {
+/// Why the request is personal; the caller discards what was appended.
+pub fn put_key(
+    received: &ReceivedRequest<'_>,
+    rules: &Rules,
+    key: &mut Vec<u8>,
+) -> Result<Class, Bypass> {
     let class = fields::examine(received.head)?;
     paths::examine(received.target, rules)?;
     let rewritten = received.rewritten.map(|(_, args)| args);
@@ -134,14 +138,14 @@ pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Res
     Ok(class)
 }
 
-/// As [`put_key`], for a request that cookies would make personal: those that are in no key are
-/// passed over. No key of [`put_key`] looks like it. What is stored under it is for whom the
-/// application says, which has seen the cookies.
+/// As [`put_key`], for a request that cookies would make personal: cookies that are in no key are
+/// passed over. The key differs from every key of [`put_key`]. The application, which has seen the
+/// cookies, says who may get what is stored under it.
 ///
 /// # Errors
-/// Why the request is personal for another reason; what was appended is to be thrown away.
+/// Why the request is personal for another reason; the caller discards what was appended.
 pub fn put_visitors_key(
-    received: &Received<'_>,
+    received: &ReceivedRequest<'_>,
     rules: &Rules,
     key: &mut Vec<u8>,
 ) -> Result<Class, Bypass> {
@@ -158,14 +162,14 @@ pub fn put_visitors_key(
     }
 }
 
-/// Appends the cookies that the application is sent with [`Sent::AllCookies`].
-pub fn put_all_cookies(received: &Received<'_>, rules: &Rules, out: &mut Vec<u8>) -> bool {
+/// Appends the cookies that the application is sent with [`SentCookies::AllCookies`].
+pub fn put_all_cookies(received: &ReceivedRequest<'_>, rules: &Rules, out: &mut Vec<u8>) -> bool {
     cookies::put_others(received.head, &rules.removed_cookies, out)
 }
 
 /// Appends the key of a request whose visitor is of this class.
 fn put_key_of(
-    received: &Received<'_>,
+    received: &ReceivedRequest<'_>,
     rules: &Rules,
     class: Class,
     key: &mut Vec<u8>,
@@ -180,7 +184,7 @@ fn put_key_of(
 }
 
 /// Appends what stands before the cookies.
-fn put_start(received: &Received<'_>, rules: &Rules, letter: u8, key: &mut Vec<u8>) {
+fn put_start(received: &ReceivedRequest<'_>, rules: &Rules, letter: u8, key: &mut Vec<u8>) {
     put_url(received, rules, key);
     key.push(letter);
     put_number(usize::from(received.server_port), key);
@@ -195,7 +199,7 @@ fn put_start(received: &Received<'_>, rules: &Rules, letter: u8, key: &mut Vec<u
 
 /// Appends what the keys of all answers for one URL begin with: for any visitor's class and
 /// cookies. It ends with a byte that no URL holds.
-fn put_url(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) {
+fn put_url(received: &ReceivedRequest<'_>, rules: &Rules, key: &mut Vec<u8>) {
     key.extend_from_slice(received.scheme.as_bytes());
     key.extend_from_slice(b"://");
     put_host(received, key);
@@ -205,7 +209,7 @@ fn put_url(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) {
 
 /// The cookies that the application is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum SentCookies {
     /// Those that are in the key.
     KeyCookies,
     /// All but those that no page depends on: see [`put_visitors_key`].
@@ -215,9 +219,9 @@ pub enum Sent {
 /// Appends the head of the request that the application is sent. `varied` are the fields
 /// that responses for this key have named in `Vary`; those that may be sent are.
 pub fn write_head<'v>(
-    received: &Received<'_>,
+    received: &ReceivedRequest<'_>,
     rules: &Rules,
-    (class, sent): (Class, Sent),
+    (class, sent): (Class, SentCookies),
     varied: impl Iterator<Item = &'v str>,
     head: &mut Vec<u8>,
 ) {
@@ -251,8 +255,8 @@ pub fn write_head<'v>(
     let value = head.len();
     let is_examined = match sent {
         // It was examined for the key; a personal cookie would have ended the matter there.
-        Sent::KeyCookies => cookies::put_counted(received.head, rules, head).is_ok(),
-        Sent::AllCookies => put_all_cookies(received, rules, head),
+        SentCookies::KeyCookies => cookies::put_counted(received.head, rules, head).is_ok(),
+        SentCookies::AllCookies => put_all_cookies(received, rules, head),
     };
     match is_examined && head.len() > value {
         true => head.extend_from_slice(b"\r\n"),
@@ -264,7 +268,7 @@ pub fn write_head<'v>(
 /// Does [`write_head`] leave out something that the answer may have depended on? An answer
 /// that is shared may not depend on it; one that is for this visitor alone should.
 #[must_use]
-pub fn leaves_something_out(received: &Received<'_>, rules: &Rules) -> bool {
+pub fn leaves_something_out(received: &ReceivedRequest<'_>, rules: &Rules) -> bool {
     let mut fields = received.head.fields();
     fields.any(|(name, _)| fields::may_shape_answer(name))
         || cookies::removes_unknown(received.head, rules)
@@ -277,7 +281,7 @@ fn put_field(name: &str, value: &str, head: &mut Vec<u8>) {
     head.extend_from_slice(b"\r\n");
 }
 
-fn put_host(received: &Received<'_>, out: &mut Vec<u8>) {
+fn put_host(received: &ReceivedRequest<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(received.host);
     if let Some(port) = received.port {
         out.push(b':');
@@ -317,7 +321,7 @@ mod tests {
         };
         let text = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Own: 1\r\nCookie: {cookies}\r\n\r\n");
         let head = parse_head(text, &HeadLimits::default()).unwrap();
-        let received = Received {
+        let received = ReceivedRequest {
             head: head.view(),
             scheme: "http",
             host: b"a",
@@ -333,7 +337,7 @@ mod tests {
         write_head(
             &received,
             &rules,
-            (class, Sent::AllCookies),
+            (class, SentCookies::AllCookies),
             none,
             &mut sent,
         );

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use nginx_conf::{Ast, Diagnostic, Directive as Written, Span, Word, did_you_mean};
 
-use crate::directives::{self, Context, Directive, DirectiveLookup, Effect, Ending};
+use crate::directives::{self, Context, Directive, DirectiveEnding, DirectiveLookup, Effect};
 
 /// A directive that exists, in a block that allows it, with as many arguments as it needs.
 #[derive(Debug)]
@@ -75,7 +75,9 @@ fn level<'a>(
         }
         diagnostics.extend(without_effect(directive, spec));
         let children = match (spec.ending, &directive.block) {
-            (Ending::Block, Some(block)) => level(block, inside(spec.name, context), diagnostics),
+            (DirectiveEnding::Block, Some(block)) => {
+                level(block, inside(spec.name, context), diagnostics)
+            }
             _ => Vec::new(),
         };
         nodes.push(Node {
@@ -135,7 +137,8 @@ fn find(
     None
 }
 
-/// A warning about a line that is accepted and has no effect, although somebody may rely on it.
+/// A warning about a line that is accepted and has no effect, although the operator may rely on the
+/// effect.
 fn without_effect(directive: &Written, spec: &Directive) -> Option<Diagnostic> {
     let Effect::Missing(why) = spec.effect else {
         return None;
@@ -182,11 +185,11 @@ fn unknown(name: &Word, context: Context) -> Diagnostic {
 fn fits(directive: &Written, spec: &Directive, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let name = &directive.name;
     let usage = match spec.ending {
-        Ending::Semicolon => format!("{name} {};", spec.syntax).replace(" ;", ";"),
+        DirectiveEnding::Semicolon => format!("{name} {};", spec.syntax).replace(" ;", ";"),
         _ => format!("{name} {}", spec.syntax),
     };
     match (&directive.block, spec.ending) {
-        (Some(_), Ending::Semicolon) => {
+        (Some(_), DirectiveEnding::Semicolon) => {
             diagnostics.push(
                 Diagnostic::error(
                     directive.head(),
@@ -197,7 +200,7 @@ fn fits(directive: &Written, spec: &Directive, diagnostics: &mut Vec<Diagnostic>
             );
             return false;
         }
-        (None, Ending::Block | Ending::Entries) => {
+        (None, DirectiveEnding::Block | DirectiveEnding::Entries) => {
             diagnostics.push(
                 Diagnostic::error(
                     directive.head(),

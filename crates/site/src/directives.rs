@@ -16,6 +16,7 @@ mod core;
 mod esi;
 mod fastcgi;
 mod files;
+mod fragments;
 mod gzip;
 mod headers;
 mod health;
@@ -36,7 +37,7 @@ mod unsupported;
 mod upstream;
 mod zstd;
 
-pub use unsupported::{Origin, Unsupported, unsupported, unsupported_names};
+pub use unsupported::{Origin, UnsupportedDirective, unsupported, unsupported_names};
 
 /// The prefixes that `*` at the start of a name means: protocols towards upstreams.
 pub const PREFIXES: &[&str] = &["fastcgi", "proxy"];
@@ -83,7 +84,7 @@ impl Context {
 
 /// What follows the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum DirectiveEnding {
     /// `;`
     Semicolon,
     /// `{ directives }`
@@ -109,7 +110,8 @@ pub enum Effect {
     Works,
     /// Accepted without effect, and why. Nothing is lost by it.
     Ignored(&'static str),
-    /// Accepted without effect, and why, with a warning: somebody may rely on the effect.
+    /// Accepted without effect. The check warns with this reason, since the operator may rely on
+    /// the effect.
     Missing(&'static str),
 }
 
@@ -123,7 +125,7 @@ pub struct Directive {
     pub arguments: (usize, usize),
     /// The arguments as the reference shows them.
     pub syntax: &'static str,
-    pub ending: Ending,
+    pub ending: DirectiveEnding,
     pub inheritance: Inheritance,
     /// Prefixes that a family has beside [`PREFIXES`].
     pub more_prefixes: &'static [&'static str],
@@ -131,7 +133,7 @@ pub struct Directive {
     pub repeats: bool,
     /// Its presence alone decides who makes the response of a location, as with `empty_gif`.
     pub handles_content: bool,
-    /// As the reference shows it; `None`: there is none.
+    /// As the reference shows it; `None`: no default.
     pub default: Option<&'static str>,
     /// The version of Mayfly that brought it.
     pub since: &'static str,
@@ -151,7 +153,7 @@ impl Directive {
             contexts,
             arguments: (0, 0),
             syntax: "",
-            ending: Ending::Semicolon,
+            ending: DirectiveEnding::Semicolon,
             inheritance: Inheritance::None,
             more_prefixes: &[],
             repeats: false,
@@ -172,12 +174,12 @@ impl Directive {
     }
 
     const fn block(mut self) -> Self {
-        self.ending = Ending::Block;
+        self.ending = DirectiveEnding::Block;
         self
     }
 
     const fn entries(mut self) -> Self {
-        self.ending = Ending::Entries;
+        self.ending = DirectiveEnding::Entries;
         self
     }
 
@@ -282,6 +284,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Compression with zstd", zstd::TABLE),
     ("Edge Side Includes", esi::TABLE),
     ("Server Side Includes", ssi::TABLE),
+    ("Fragments of pages", fragments::TABLE),
 ];
 
 /// The whole table.

@@ -6,7 +6,7 @@
 use nginx_conf::{Ast, Diagnostic, Directive as Written, Sources, Span};
 
 use crate::check::inside;
-use crate::directives::{self, Context, DirectiveLookup, Effect, Ending};
+use crate::directives::{self, Context, DirectiveEnding, DirectiveLookup, Effect};
 
 /// What becomes of one directive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,9 @@ impl Explainer<'_> {
             let found = directives::find(&directive.name, context);
             // What is in a block of directives has lines of its own.
             let (inner, about) = match (&directive.block, found) {
-                (Some(block), DirectiveLookup::Directive(spec)) if spec.ending == Ending::Block => {
+                (Some(block), DirectiveLookup::Directive(spec))
+                    if spec.ending == DirectiveEnding::Block =>
+                {
                     (Some((block, inside(spec.name, context))), directive.head())
                 }
                 _ => (None, directive.span),

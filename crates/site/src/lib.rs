@@ -23,6 +23,6 @@ pub use lower::{LowerOptions, lower};
 pub use model::*;
 #[doc(hidden)]
 pub use read::fuzz_read;
-pub use read::{Reading, read, read_with};
+pub use read::{ReadConfiguration, read, read_with};
 pub use reference::reference;
 pub use unkeyed_inputs::{UnkeyedInputs, unkeyed_inputs};

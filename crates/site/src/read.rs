@@ -11,7 +11,7 @@ use crate::model::Site;
 
 /// The result of reading a configuration.
 #[derive(Debug)]
-pub struct Reading {
+pub struct ReadConfiguration {
     /// There when no diagnostic is an error.
     pub site: Option<Site>,
     /// The tree, for `check --explain`.
@@ -24,7 +24,7 @@ pub struct Reading {
     pub complaints: Vec<Diagnostic>,
 }
 
-impl Reading {
+impl ReadConfiguration {
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
@@ -39,7 +39,7 @@ pub fn read(
     globals: Option<&str>,
     error_log_override: Option<&Path>,
     loader: &dyn Loader,
-) -> Reading {
+) -> ReadConfiguration {
     let prefix = std::path::absolute(prefix).unwrap_or_else(|_| PathBuf::from(prefix));
     let main = prefix.join(path);
     let folder = main.parent().unwrap_or(Path::new("/"));
@@ -54,7 +54,7 @@ pub fn read_with(
     globals: Option<&str>,
     loader: &dyn Loader,
     options: &LowerOptions,
-) -> Reading {
+) -> ReadConfiguration {
     let loaded = load_with_globals(globals, path, &options.prefix, loader);
     let is_broken = loaded.has_errors();
     let (site, mut found) = lower(&loaded.ast, &loaded.sources, options);
@@ -67,7 +67,7 @@ pub fn read_with(
     let mut found = merge_by_cause(found);
     found.truncate(MAX_DIAGNOSTICS);
     diagnostics.extend(found);
-    Reading {
+    ReadConfiguration {
         site: site.filter(|_| !is_broken),
         ast: loaded.ast,
         sources: loaded.sources,

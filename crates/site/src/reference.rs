@@ -4,7 +4,9 @@
 
 use std::fmt::Write as _;
 
-use crate::directives::{Directive, Effect, Ending, Inheritance, SECTIONS, unsupported_names};
+use crate::directives::{
+    Directive, DirectiveEnding, Effect, Inheritance, SECTIONS, unsupported_names,
+};
 use crate::model::{Builtin, PREFIXED};
 
 /// The whole page in Markdown.
@@ -61,7 +63,7 @@ fn entry(page: &mut String, directive: &Directive) {
         let _ = write!(page, "{}.\n\n", capitalised(directive.short));
     }
     for name in &names {
-        let end = if directive.ending == Ending::Semicolon {
+        let end = if directive.ending == DirectiveEnding::Semicolon {
             ";"
         } else {
             ""

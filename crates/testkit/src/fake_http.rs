@@ -136,7 +136,7 @@ trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-struct Shared {
+struct FakeHttpState {
     acceptor: Option<TlsAcceptor>,
     handler: Box<Handler>,
     connections: AtomicUsize,
@@ -145,7 +145,7 @@ struct Shared {
 
 /// The server. Stops when dropped, and with it all its connections.
 pub struct FakeHttp {
-    shared: Arc<Shared>,
+    shared: Arc<FakeHttpState>,
     address: SocketAddr,
     acceptor: JoinHandle<()>,
 }
@@ -189,7 +189,7 @@ impl FakeHttp {
             .await
             .expect("fake HTTP server listens on a free port");
         let address = listener.local_addr().expect("a bound socket");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FakeHttpState {
             acceptor,
             handler: Box::new(handler),
             connections: AtomicUsize::new(0),
@@ -230,7 +230,7 @@ impl Drop for FakeHttp {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<FakeHttpState>) {
     // Dropped with this task, and all connections with it.
     let mut connections = JoinSet::new();
     while let Ok((stream, peer)) = listener.accept().await {
@@ -243,7 +243,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 /// Shakes hands where that is asked for. Who does not get past that is not served.
-async fn begin(stream: TcpStream, peer: SocketAddr, connection: usize, shared: Arc<Shared>) {
+async fn begin(stream: TcpStream, peer: SocketAddr, connection: usize, shared: Arc<FakeHttpState>) {
     let Some(acceptor) = &shared.acceptor else {
         return serve(Box::new(stream), (peer, connection, None), shared).await;
     };
@@ -262,7 +262,7 @@ async fn begin(stream: TcpStream, peer: SocketAddr, connection: usize, shared: A
 async fn serve(
     mut stream: Box<dyn Stream>,
     (peer, connection, tls): (SocketAddr, usize, Option<Tls>),
-    shared: Arc<Shared>,
+    shared: Arc<FakeHttpState>,
 ) {
     let mut buffer = BytesMut::new();
     while let Ok(Some(mut request)) = read_request(&mut stream, &mut buffer).await {
@@ -278,7 +278,7 @@ async fn serve(
     }
 }
 
-/// Plays a script; false when the connection is to be closed.
+/// Plays a script; returns false when the caller should close the connection.
 async fn play(stream: &mut impl Stream, script: Script) -> io::Result<bool> {
     let mut piece = usize::MAX;
     for step in script.steps {

@@ -46,7 +46,7 @@ pub struct Case {
 /// The files of a folder, in the order of their names.
 ///
 /// # Panics
-/// When there are none.
+/// When the folder has no files.
 pub fn cases(folder: &Path) -> Vec<Case> {
     let entries = std::fs::read_dir(folder).expect("a folder");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a file").path()).collect();

@@ -92,7 +92,14 @@ impl QuicClient {
         }
     }
 
-    /// The first packets of so many connections, which nobody goes on with: each a whole
+    /// Lets the server send no more than so many bytes of each response before they are read.
+    pub fn set_stream_window(&mut self, bytes: u32) {
+        let mut transport = quinn::TransportConfig::default();
+        transport.stream_receive_window(bytes.into());
+        self.config.transport_config(Arc::new(transport));
+    }
+
+    /// The first packets of `count` connections whose handshakes are abandoned: each a whole
     /// ClientHello that asks for `name`.
     ///
     /// # Panics
@@ -124,7 +131,7 @@ impl QuicClient {
     /// Goes on from another port, as a client does whose address has changed.
     ///
     /// # Panics
-    /// When there is none.
+    /// When the system gives no other port.
     pub fn move_away(&self) {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
         self.endpoint.rebind(socket).expect("another socket");
@@ -166,7 +173,7 @@ impl QuicClient {
 /// The connection id that a packet with a long header is for (RFC 9000 §17.2).
 ///
 /// # Panics
-/// When it is none.
+/// When the packet is cut short.
 pub fn destination(packet: &[u8]) -> Vec<u8> {
     let length = usize::from(packet[5]);
     packet[6..6 + length].to_vec()
@@ -175,7 +182,7 @@ pub fn destination(packet: &[u8]) -> Vec<u8> {
 /// The server's own certificate.
 ///
 /// # Panics
-/// When there is none.
+/// When the server has shown no certificate.
 pub fn certificate_of(connection: &Connection) -> CertificateDer<'static> {
     let identity = connection.peer_identity().expect("an identity");
     let chain = identity.downcast::<Vec<CertificateDer<'static>>>();
@@ -289,7 +296,7 @@ impl Exchange {
     /// The head of the next response, an informational one or the last.
     ///
     /// # Errors
-    /// There is none.
+    /// The stream or the connection ended before the head.
     ///
     /// # Panics
     /// When it does not come.
@@ -320,7 +327,7 @@ impl Exchange {
     /// The whole response.
     ///
     /// # Errors
-    /// There is none.
+    /// The stream or the connection ended before the end of the response.
     pub async fn reply(&mut self) -> Result<WholeReply, h3::error::StreamError> {
         let mut reply = self.head().await?;
         while (100..200).contains(&reply.status) {
@@ -352,7 +359,7 @@ pub fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&[kind], &length.to_be_bytes()[..], payload].concat()
 }
 
-/// A HEADERS frame with these very fields: literals, which nobody has checked.
+/// A HEADERS frame with these very fields: literals, which are not checked.
 pub fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = vec![0, 0];
     for (name, value) in fields {

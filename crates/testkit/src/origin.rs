@@ -125,7 +125,7 @@ enum Length {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+enum BodyEnding {
     Whole,
     /// The connection is closed without the protocol's own end.
     Cut,
@@ -140,7 +140,7 @@ pub struct Answer {
     fields: String,
     steps: Vec<Step>,
     length: Length,
-    ending: Ending,
+    ending: BodyEnding,
 }
 
 impl Answer {
@@ -152,7 +152,7 @@ impl Answer {
             fields: fields.into(),
             steps: Vec::new(),
             length: Length::True,
-            ending: Ending::Whole,
+            ending: BodyEnding::Whole,
         }
     }
 
@@ -188,13 +188,13 @@ impl Answer {
 
     /// Is truncated where it should end.
     pub fn cut(mut self) -> Answer {
-        self.ending = Ending::Cut;
+        self.ending = BodyEnding::Cut;
         self
     }
 
     /// Says nothing more, and does not close either.
     pub fn hang(mut self) -> Answer {
-        self.ending = Ending::Hang;
+        self.ending = BodyEnding::Hang;
         self
     }
 
@@ -234,9 +234,9 @@ impl Answer {
             script = script.stdout(head);
         }
         match self.ending {
-            Ending::Whole => script,
-            Ending::Cut => script.close(),
-            Ending::Hang => script.hang(),
+            BodyEnding::Whole => script,
+            BodyEnding::Cut => script.close(),
+            BodyEnding::Hang => script.hang(),
         }
     }
 
@@ -270,11 +270,11 @@ impl Answer {
             script = script.raw(head);
         }
         match self.ending {
-            Ending::Whole if is_chunked && !to_head => script.raw("0\r\n\r\n"),
-            Ending::Whole => script,
-            Ending::Cut => script.close(),
-            // Nobody has a permit for it.
-            Ending::Hang => script.wait_for(&Arc::new(Semaphore::new(0))),
+            BodyEnding::Whole if is_chunked && !to_head => script.raw("0\r\n\r\n"),
+            BodyEnding::Whole => script,
+            BodyEnding::Cut => script.close(),
+            // The semaphore never gets a permit.
+            BodyEnding::Hang => script.wait_for(&Arc::new(Semaphore::new(0))),
         }
     }
 }

@@ -41,12 +41,12 @@ pub fn state_and_parent(pid: u32) -> Option<(String, u32)> {
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
-/// Whether it runs; one that nobody has waited for does not.
+/// Does the process run? A zombie does not.
 pub fn is_alive(pid: u32) -> bool {
     state_and_parent(pid).is_some_and(|(state, _)| state != "Z")
 }
 
-/// The processes that `pid` started and that nobody has waited for.
+/// The processes that `pid` started, zombies included.
 pub fn children(pid: u32) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten();
     let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -72,7 +72,12 @@ pub fn uid(pid: u32) -> Option<u32> {
     Some(process.uid())
 }
 
-/// The value of a line of `/proc/PID/status`; empty when there is none.
+/// How many files a process has open.
+pub fn open_files(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// The value of a line of `/proc/PID/status`; empty when the process or the line is missing.
 pub fn status_line(pid: u32, name: &str) -> String {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -91,8 +96,8 @@ pub fn memory_bytes(pid: u32, name: &str) -> u64 {
     kilobytes.unwrap_or(0) << 10
 }
 
-/// A port of 127.0.0.1 for a server that is about to start: nobody listens there, and each call gives another one.
-/// It is below those that the kernel hands out by itself, so that nobody is given it meanwhile.
+/// A port of 127.0.0.1 for a server that is about to start: it has no listener, and each call gives
+/// another one. It is below the range from which the kernel assigns ports by itself.
 ///
 /// # Panics
 /// When all are taken.

@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::process::is_root;
-use crate::started::Started;
+use crate::started::StartedProcess;
 
 /// A running server.
-pub struct Running(Started);
+pub struct Running(StartedProcess);
 
 impl Running {
     /// Starts `program` with `http` as the content of the http block; `%%` in
@@ -25,7 +25,7 @@ impl Running {
             .tempdir()
             .expect("a folder");
         let child = spawn(program, folder.path(), main, http);
-        let mut started = Started::new(child, folder, &["error.log", "stderr"]);
+        let mut started = StartedProcess::new(child, folder, &["error.log", "stderr"]);
         started
             .wait_for_start(|folder| folder.join("pid").exists())
             .await;
@@ -42,15 +42,15 @@ impl Running {
 }
 
 impl Deref for Running {
-    type Target = Started;
+    type Target = StartedProcess;
 
-    fn deref(&self) -> &Started {
+    fn deref(&self) -> &StartedProcess {
         &self.0
     }
 }
 
 impl DerefMut for Running {
-    fn deref_mut(&mut self) -> &mut Started {
+    fn deref_mut(&mut self) -> &mut StartedProcess {
         &mut self.0
     }
 }

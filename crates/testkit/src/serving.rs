@@ -8,18 +8,19 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::started::Started;
+use crate::started::StartedProcess;
 use crate::wait::TIMEOUT;
 
 /// A running `mayfly serve`.
 pub struct Serving {
-    started: Started,
+    started: StartedProcess,
     /// The site that it serves, where [`Serving::start_site`] made one.
     _site: Option<TempDir>,
 }
 
 impl Serving {
-    /// An empty site for [`Serving::start`]: readable by whoever serves when root starts it.
+    /// An empty site for [`Serving::start`]. When root starts the server, the account that serves
+    /// can read it.
     ///
     /// # Panics
     /// When the folder cannot be made.
@@ -50,7 +51,7 @@ impl Serving {
             .stderr(output("stderr"))
             .spawn()
             .expect("the program starts");
-        let mut started = Started::new(child, folder, &["stderr"]);
+        let mut started = StartedProcess::new(child, folder, &["stderr"]);
         // What is announced is said when everything listens.
         let announced = |folder: &Path| {
             std::fs::read_to_string(folder.join("stdout")).is_ok_and(|text| text.contains("Ctrl-C"))
@@ -77,15 +78,15 @@ impl Serving {
 }
 
 impl Deref for Serving {
-    type Target = Started;
+    type Target = StartedProcess;
 
-    fn deref(&self) -> &Started {
+    fn deref(&self) -> &StartedProcess {
         &self.started
     }
 }
 
 impl DerefMut for Serving {
-    fn deref_mut(&mut self) -> &mut Started {
+    fn deref_mut(&mut self) -> &mut StartedProcess {
         &mut self.started
     }
 }

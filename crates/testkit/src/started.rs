@@ -12,16 +12,16 @@ use crate::process::{self, Signal};
 use crate::wait::until_or;
 
 /// A process that listens on the unix socket `http` in its folder.
-pub struct Started {
+pub struct StartedProcess {
     child: Child,
     folder: TempDir,
     /// The files in the folder that messages are written to.
     logs: &'static [&'static str],
 }
 
-impl Started {
-    pub fn new(child: Child, folder: TempDir, logs: &'static [&'static str]) -> Started {
-        Started {
+impl StartedProcess {
+    pub fn new(child: Child, folder: TempDir, logs: &'static [&'static str]) -> StartedProcess {
+        StartedProcess {
             child,
             folder,
             logs,
@@ -54,7 +54,7 @@ impl Started {
         self.folder.path()
     }
 
-    /// The content of a file in its folder; empty where there is none.
+    /// The content of a file in its folder; empty where the file cannot be read.
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }

@@ -21,7 +21,7 @@ use crate::wait::TIMEOUT;
 /// A relay that runs until it is dropped.
 pub struct TlsRelay {
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<RelayState>,
     folder: TempDir,
     task: JoinHandle<()>,
 }
@@ -35,7 +35,7 @@ pub enum Side {
     Response,
 }
 
-struct Shared {
+struct RelayState {
     server_port: u16,
     acceptor: TlsAcceptor,
     connector: TlsConnector,
@@ -80,7 +80,7 @@ impl TlsRelay {
             .expect("versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RelayState {
             server_port,
             acceptor: TlsAcceptor::from(authority.identity("127.0.0.1").server(None)),
             connector: TlsConnector::from(Arc::new(client)),
@@ -134,7 +134,7 @@ impl TlsRelay {
     }
 }
 
-impl Shared {
+impl RelayState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! How long the scheduler lets a thread run before it is the turn of others.
+//! The time slice of a thread: how long the scheduler lets it run before other threads.
 //!
 //! Linux (6.12 and later) lets a thread of ordinary priority ask for a shorter slice of time than
 //! others have (`sched_setattr(2)`, `sched_runtime`). It gets no more of the processor for that, but
@@ -7,9 +7,9 @@
 //! milliseconds, wants exactly this. It needs no privilege. Where the kernel does not
 //! know of it nothing changes.
 //!
-//! This crate is the only one of the project with `unsafe` code: two system calls that no
-//! library wraps. Both are given a structure of our own and its size, and nothing else; the
-//! kernel reads or writes at most so many bytes and keeps no reference to it.
+//! This crate has `unsafe` code: two system calls that no library wraps. Both are given a structure of
+//! our own and its size, and nothing else; the kernel reads or writes at most that size and keeps no
+//! reference to the structure.
 
 use std::io;
 use std::mem::size_of;
@@ -34,7 +34,7 @@ struct Attributes {
 const SIZE: u32 = size_of::<Attributes>() as u32;
 const _: () = assert!(SIZE == 48);
 
-/// `SCHED_OTHER`: the policy of threads that nobody gave another.
+/// `SCHED_OTHER`: the policy that threads have by default.
 const ORDINARY: u32 = 0;
 
 /// Asks for turns of `slice` for the calling thread, and for the threads it starts from now on. The

@@ -1,4 +1,4 @@
-//! Settings made ready, and the handshake.
+//! Compiles the settings, and performs the handshake.
 
 use std::io;
 use std::sync::Arc;
@@ -64,6 +64,7 @@ impl Connector {
             None => builder.with_no_client_auth(),
         };
         config.enable_sni = settings.send_name;
+        config.alpn_protocols.clone_from(&settings.alpn);
         config.resumption = match settings.reuse_sessions {
             true => Resumption::in_memory_sessions(KEPT_SESSIONS),
             false => Resumption::disabled(),
@@ -89,7 +90,7 @@ impl Connector {
         let server_name = match ServerName::try_from(name) {
             Ok(server_name) => server_name.to_owned(),
             Err(_) if self.verifies => return Err(ConnectError::NameMismatch(name.to_owned())),
-            // An address is never sent, and nobody compares it.
+            // An IP address is never sent as server name, and this one is not compared.
             Err(_) => ServerName::IpAddress(IpAddr::V4(Ipv4Addr::from([0, 0, 0, 0]))),
         };
         match self.tls.connect(server_name, stream).await {

@@ -6,7 +6,7 @@ use std::io;
 
 use certificate_chain::VerifyFault;
 
-/// Settings that cannot be used. Whoever read the file says which one.
+/// Settings that cannot be used. The caller, which read the files, names the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsError {
     /// No certificate in `proxy_ssl_trusted_certificate`, or a bad one.

@@ -14,6 +14,8 @@ pub struct Settings {
     pub send_name: bool,
     /// `proxy_ssl_session_reuse`.
     pub reuse_sessions: bool,
+    /// Protocols that are offered (ALPN, RFC 7301), the most wanted first. An upstream is offered none.
+    pub alpn: Vec<Vec<u8>>,
 }
 
 impl Default for Settings {
@@ -24,6 +26,7 @@ impl Default for Settings {
             protocols: Protocols::default(),
             send_name: false,
             reuse_sessions: true,
+            alpn: Vec::new(),
         }
     }
 }

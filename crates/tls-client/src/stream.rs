@@ -37,8 +37,8 @@ impl<S> TlsStream<S> {
         self.inner.get_mut().0
     }
 
-    /// Whether something has arrived that nobody has read. On a connection
-    /// between two requests there should be nothing.
+    /// Has the upstream sent bytes that are not read yet, or closed the connection? Between two
+    /// requests it should have done neither.
     pub fn has_unread(&mut self) -> bool {
         let session = self.inner.get_mut().1;
         match session.process_new_packets() {
@@ -54,6 +54,11 @@ impl<S> TlsStream<S> {
             Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
             _ => "",
         }
+    }
+
+    /// The protocol that the peer chose of those that were offered.
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.inner.get_ref().1.alpn_protocol()
     }
 
     /// Whether an earlier session was resumed.

@@ -1,4 +1,4 @@
-//! Whether an upstream's certificate is to be trusted.
+//! Verifies the certificates of upstreams.
 //!
 //! [`Verifier`] verifies the chain and only then looks at the name, so that the log can tell the
 //! two apart. [`TrustAnyone`] is `proxy_ssl_verify off`.
@@ -85,9 +85,9 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Takes any certificate. Signatures are not looked at either: whoever may show
-/// any certificate has the key of one, and certificates too old for webpki
-/// (version 1) are common where nobody verifies.
+/// Takes any certificate. Its signatures are not verified either: a server that may show any
+/// certificate has the key of one, and certificates too old for webpki (version 1) are common where
+/// verification is off.
 #[derive(Debug)]
 pub(crate) struct TrustAnyone {
     pub(crate) provider: Arc<CryptoProvider>,

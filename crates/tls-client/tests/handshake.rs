@@ -115,7 +115,7 @@ fn upstream(identity: &Identity, clients: Option<&[u8]>) -> ServerConfig {
 }
 
 /// What the upstream saw.
-struct Seen {
+struct SeenHandshake {
     name: Option<String>,
     has_client_certificate: bool,
 }
@@ -125,7 +125,10 @@ async fn talk(
     server: &Arc<ServerConfig>,
     connector: &Connector,
     name: &str,
-) -> (Result<TlsStream<DuplexStream>, ConnectError>, Option<Seen>) {
+) -> (
+    Result<TlsStream<DuplexStream>, ConnectError>,
+    Option<SeenHandshake>,
+) {
     let (ours, theirs) = duplex(PIPE_BYTES);
     let acceptor = TlsAcceptor::from(server.clone());
     let upstream = async {
@@ -135,7 +138,7 @@ async fn talk(
         stream.write_all(&byte).await.ok()?;
         stream.flush().await.ok()?;
         let session = stream.get_ref().1;
-        Some(Seen {
+        Some(SeenHandshake {
             name: session.server_name().map(str::to_owned),
             has_client_certificate: session.peer_certificates().is_some(),
         })

@@ -28,7 +28,7 @@ const NAMED_MAX: usize = 1000;
 pub(crate) struct Certificates {
     keys: Vec<Arc<CertifiedKey>>,
     /// For clients that ask for one of these names.
-    named: Option<Mutex<Named>>,
+    named: Option<Mutex<NamedCertificates>>,
     passwords: Vec<u8>,
     provider: Arc<CryptoProvider>,
     /// The suites of TLS 1.2 that the server has.
@@ -84,7 +84,7 @@ impl Certificates {
         Ok(())
     }
 
-    /// There are none for this name any more.
+    /// Forgets the certificates for this name.
     pub(crate) fn forget(&self, name: &str) {
         if let Some(named) = &self.named {
             named.lock().0.remove(name);
@@ -131,14 +131,14 @@ impl ResolvesServerCert for Certificates {
 
 /// Certificates by the names that they are for.
 #[derive(Default)]
-struct Named(HashMap<String, NamedKeys>);
+struct NamedCertificates(HashMap<String, NamedKeys>);
 
 struct NamedKeys {
     keys: Vec<Arc<CertifiedKey>>,
     read_at: Instant,
 }
 
-impl Named {
+impl NamedCertificates {
     /// The one that was read longest ago makes room.
     fn put(&mut self, name: &str, keys: NamedKeys) {
         if self.0.len() >= NAMED_MAX && !self.0.contains_key(name) {
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn the_name_that_was_read_longest_ago_makes_room() {
         let start = Instant::now();
-        let mut named = Named::default();
+        let mut named = NamedCertificates::default();
         let keys = |nth: usize| NamedKeys {
             keys: Vec::new(),
             read_at: start + Duration::from_secs(nth as u64),

@@ -40,7 +40,7 @@ impl std::fmt::Display for ClientVerdict {
 pub enum Refusal {
     /// 495: the certificate is bad.
     BadCertificate,
-    /// 496: there is none.
+    /// 496: the client has sent no certificate.
     NoCertificate,
 }
 

@@ -1,4 +1,4 @@
-//! Settings made ready: rustls's configuration in three forms: with HTTP/2, without, and for
+//! Compiles the settings into rustls's configuration, in three forms: with HTTP/2, without, and for
 //! HTTP/3.
 
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl TlsServer {
         let mut with_http2 = config.clone();
         let mut for_http3 = config.clone();
         for_http3.alpn_protocols = vec![HTTP3_PROTOCOL.to_vec()];
-        // Requests that somebody could repeat are not taken (RFC 9001 §9.2).
+        // Early data is refused in HTTP/3, since it can be replayed (RFC 9001 §9.2).
         for_http3.max_early_data_size = 0;
         for_http3.send_half_rtt_data = false;
         config.alpn_protocols = HTTP1_PROTOCOLS.map(<[u8]>::to_vec).to_vec();

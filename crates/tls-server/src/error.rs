@@ -1,4 +1,4 @@
-//! Why settings cannot be used, in nginx's words.
+//! Errors in settings, in nginx's words.
 
 use std::fmt;
 

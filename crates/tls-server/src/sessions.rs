@@ -40,7 +40,7 @@ struct Session {
 }
 
 impl SessionCache {
-    /// A cache of so many bytes.
+    /// A cache of `bytes` bytes.
     pub fn of_bytes(bytes: u64) -> SessionCache {
         SessionCache {
             parts: Default::default(),
@@ -48,7 +48,7 @@ impl SessionCache {
         }
     }
 
-    /// A cache for about so many sessions.
+    /// A cache for about `sessions` sessions.
     pub fn of_sessions(sessions: u64) -> SessionCache {
         SessionCache::of_bytes(sessions.saturating_mul(BYTES_OF_SESSION))
     }

@@ -77,6 +77,6 @@ pub enum ClientMode {
     Required,
     /// `optional`: a client may have none.
     Optional,
-    /// `optional_no_ca`: nobody needs to have signed it.
+    /// `optional_no_ca`: the certificate need not be signed by a trusted authority.
     OptionalWithoutAuthority,
 }

@@ -42,7 +42,7 @@ const INVALID_VERSION: &[u8] = b"ff";
 const TRACEPARENT_BYTES: usize = 55;
 const FLAG_SAMPLED: u8 = 1;
 
-/// A longer `tracestate` is not taken over (§3.3.1.5 asks for at least so many bytes).
+/// A longer `tracestate` is not taken over (§3.3.1.5 asks for at least this many bytes).
 const MAX_STATE_BYTES: usize = 512;
 /// §3.3.1.1.
 const MAX_STATE_MEMBERS: usize = 32;
@@ -276,7 +276,7 @@ mod tests {
         for (value, is_valid) in [
             (format!("00-{ids}-01"), true),
             (format!(" 00-{ids}-01\t"), true),
-            // Flags that nobody knows yet.
+            // Flags that are not yet assigned.
             (format!("00-{ids}-ff"), true),
             (format!("00-{ids}-02"), true),
             // Later versions.

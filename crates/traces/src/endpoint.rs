@@ -1,4 +1,4 @@
-//! Where a collector is, and how it is spoken to.
+//! The address of a collector, and the protocol to it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The handle that spans are given to, and the thread behind it.
+//! The exporter: the handle that takes spans, and its thread.
 
 use std::io;
 use std::sync::{Arc, Once};
@@ -8,12 +8,14 @@ use parking_lot::{Condvar, Mutex};
 use tokio::time::Instant;
 
 use crate::queue::{Counts, Queue};
-use crate::sending::{Report, Sending};
+use crate::sending::{BatchSender, Report};
 use crate::settings::Settings;
 use crate::span::Span;
 
 /// An exporter that a reload has replaced has so long to send what waits.
 const LEAVE_WITHIN: Duration = Duration::from_secs(10);
+/// What was lost is in the log by then, also on a busy machine: it is one line.
+const REPORT_WITHIN: Duration = Duration::from_secs(2);
 
 /// Sends spans to a collector. When the last handle is gone, what waits is still sent.
 pub struct Exporter {
@@ -22,7 +24,7 @@ pub struct Exporter {
 }
 
 struct Inner {
-    sending: Sending,
+    sending: BatchSender,
     is_running: Mutex<bool>,
     stopped: Condvar,
 }
@@ -33,7 +35,7 @@ impl Exporter {
         let queue = Queue::new(settings.batch_size, settings.batch_count, settings.interval);
         Exporter {
             inner: Arc::new(Inner {
-                sending: Sending {
+                sending: BatchSender {
                     settings: Arc::new(settings),
                     queue,
                     counts,
@@ -67,16 +69,16 @@ impl Exporter {
         }
     }
 
-    /// Has all that waits sent, and waits for that, but no longer than `within`. Nothing is taken
-    /// any more.
+    /// Has all that waits sent, for no longer than `within`, and waits until what was lost is in the
+    /// log. Nothing is taken any more.
     pub fn finish(&self, within: Duration) {
         let mut is_running = self.inner.is_running.lock();
         if !*is_running {
             return;
         }
         self.inner.sending.queue.close(Instant::now() + within);
-        // The thread keeps to the deadline by itself; who waits keeps to it as well.
-        let deadline = std::time::Instant::now() + within;
+        // The thread keeps to the deadline by itself, and then reports what was lost.
+        let deadline = std::time::Instant::now() + within + REPORT_WITHIN;
         while *is_running {
             let waited = self.inner.stopped.wait_until(&mut is_running, deadline);
             if waited.timed_out() {

@@ -2,17 +2,17 @@
 //! the exporter that sends them to a collector by OTLP, over HTTP or gRPC.
 //!
 //! ```text
-//! whoever has finished spans ─► Exporter::send ─► Queue ─► thread "traces": batch ─► collector
-//!                                                   │full                       │refused, away
-//!                                                   └──────► counted, dropped ◄──┘
+//! finished spans ─► Exporter::send ─► Queue ─► thread "traces": batch ─► collector
+//!                                       │full                       │refused, away
+//!                                       └──────► counted, dropped ◄──┘
 //! ```
 //!
-//! [`Exporter::send`] never waits: the queue is bounded in spans and in bytes, and what does not fit
-//! is counted and dropped. A thread of its own encodes and sends, so that no visitor's request stands
-//! behind that. It is started with the first span.
+//! [`Exporter::send`] never waits: the queue is bounded in spans and in bytes, and what does not
+//! fit is counted and dropped. A thread of its own encodes and sends, so that requests do not wait
+//! for the collector. It is started with the first span.
 //!
-//! Nothing here knows a request, a configuration file or a log: who uses it makes the spans, and
-//! gives the settings and somebody to report to ([`Report`]).
+//! This crate knows no request, no configuration file and no log: its user makes the spans, and
+//! gives the settings and a [`Report`] for errors.
 
 mod bounded_text;
 mod client;
@@ -32,5 +32,5 @@ pub use endpoint::{Endpoint, Protocol};
 pub use exporter::Exporter;
 pub use queue::Counts;
 pub use sending::Report;
-pub use settings::{Settings, Trusted};
+pub use settings::{Settings, TrustedPem};
 pub use span::{Attribute, Kind, Link, Span, Value};

@@ -1,5 +1,5 @@
-//! Spans that wait to be sent. Whoever has finished some puts them in and goes on; the thread that
-//! sends takes them out in batches.
+//! The queue of finished spans: requests put them in and go on; the thread that sends takes them
+//! out in batches.
 //!
 //! ```text
 //!   empty ─ first span ─► filling ─ a batch is full, its time is up, or the end ─► taken
@@ -46,7 +46,7 @@ struct State {
     bytes: usize,
     /// When the oldest one came.
     waiting_since: Option<Instant>,
-    /// No more will come, and all is to be sent until then.
+    /// The deadline for sending the rest; set when the queue was closed.
     closes_at: Option<Instant>,
 }
 
@@ -82,7 +82,7 @@ impl Queue {
         0
     }
 
-    /// All that waits is to be sent until `deadline`, and nothing more will come.
+    /// Closes the queue: no spans follow, and those that wait have to be sent before `deadline`.
     pub fn close(&self, deadline: Instant) {
         let mut state = self.state.lock();
         let sooner = state

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 /// What became of one try to send a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Taken, but for so many spans.
+    /// The collector took all spans except `rejected`.
     Taken { rejected: u64, message: String },
     /// The collector may take it later.
     Later {
@@ -29,7 +29,7 @@ const LONGEST_ASKED: Duration = Duration::from_secs(120);
 const GRPC_LATER: [u32; 6] = [1, 4, 10, 11, 14, 15];
 const GRPC_EXHAUSTED: u32 = 8;
 
-/// The pause before the next try, after so many.
+/// The pause after `tries` tries. `asked`: what the collector asks for.
 pub fn pause(tries: u32, asked: Option<Duration>) -> Duration {
     let own = FIRST_PAUSE
         .saturating_mul(1 << tries.saturating_sub(1).min(8))

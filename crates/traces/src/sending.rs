@@ -16,7 +16,7 @@ use crate::queue::{Counts, Queue};
 use crate::retry::{self, Outcome};
 use crate::settings::Settings;
 
-/// A batch that nobody has taken for so long is dropped: newer ones are wanted more.
+/// A batch that the collector has not taken for this long is dropped: newer ones are wanted more.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
 /// Between two lines about what was lost.
@@ -28,14 +28,14 @@ pub trait Report: Send + Sync {
 }
 
 /// What the thread works on.
-pub struct Sending {
+pub struct BatchSender {
     pub settings: Arc<Settings>,
     pub queue: Queue,
     pub counts: Arc<Counts>,
     pub report: Box<dyn Report>,
 }
 
-impl Sending {
+impl BatchSender {
     /// Sends until the queue is closed and empty.
     pub async fn run(&self) {
         let settings = &self.settings;
@@ -67,7 +67,7 @@ impl Sending {
 }
 
 /// Nothing can be sent: what comes is counted and dropped until the end.
-async fn throw_all_away(exporter: &Sending) {
+async fn throw_all_away(exporter: &BatchSender) {
     while let Some(spans) = exporter.queue.next().await {
         Counts::add(&exporter.counts.failed, spans.len());
     }
@@ -144,7 +144,7 @@ async fn closed(queue: &Queue) {
 
 /// Says what was lost, at once when it begins and then once in a while.
 struct Teller<'a> {
-    exporter: &'a Sending,
+    exporter: &'a BatchSender,
     told_at: Option<Instant>,
     /// Spans lost when it was last told.
     told: u64,
@@ -152,7 +152,7 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    fn new(exporter: &Sending) -> Teller<'_> {
+    fn new(exporter: &BatchSender) -> Teller<'_> {
         let mut teller = Teller {
             exporter,
             told_at: None,

@@ -1,4 +1,4 @@
-//! What an exporter goes by.
+//! The settings of an exporter.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct Settings {
     /// Batches that may wait.
     pub batch_count: usize,
     /// Certificates of authorities (PEM), where those of the system are not meant.
-    pub trusted: Option<Trusted>,
+    pub trusted: Option<TrustedPem>,
     /// Sent with each batch: valid names and values.
     pub fields: Vec<(String, String)>,
     pub resource: Vec<Attribute>,
@@ -27,9 +27,9 @@ pub struct Settings {
 
 /// A PEM text.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Trusted(pub Vec<u8>);
+pub struct TrustedPem(pub Vec<u8>);
 
-impl fmt::Debug for Trusted {
+impl fmt::Debug for TrustedPem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.0.len())
     }

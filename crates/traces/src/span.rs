@@ -1,4 +1,4 @@
-//! A span: one piece of work, with what is known of it.
+//! A span: one piece of work, with its times and attributes.
 
 use crate::context::{SpanId, TraceContext, TraceState};
 
@@ -27,7 +27,7 @@ pub enum Kind {
     Internal,
     /// It answers a request.
     Server,
-    /// It asks somebody.
+    /// It sends a request.
     Client,
 }
 

@@ -1,19 +1,19 @@
 //! Files that root opens, makes and removes by paths in which accounts with fewer rights
 //! may have a hand: a log in a folder of the site, a pid file beside it.
 //!
-//! Whoever may write a folder may put a link, a FIFO or another file in the place of what
-//! root means to open. So the path is walked one name at a time, each relative to the open
-//! folder before it:
+//! An account that may write a folder can put a link, a FIFO or another file in the place of what
+//! root means to open. So the path is walked one name at a time, each relative to the open folder
+//! before it:
 //!
 //! - A link is followed only where root made it.
 //! - A folder that is passed through is never opened by its path a second time.
 //! - The file itself is a regular file with one name, or one that root made. It is opened
 //!   without waiting, so that a FIFO without a reader is an error instead of a hang.
 //!
-//! A path is *trusted* when nobody but root can change what the path leads to. There,
-//! whatever root put is used as it is, FIFOs with a reader and devices included.
+//! A path is *trusted* when only root can change what the path leads to. There, whatever root put
+//! is used as it is, FIFOs with a reader and devices included.
 //!
-//! Started by anybody else, nothing here differs from the standard library: there is no
+//! For other accounts than root, this crate does the same as the standard library: there is no
 //! account with fewer rights to be wary of, and links made by others are usual.
 
 mod walk;
@@ -23,9 +23,9 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Stat};
 
-use walk::{FolderEntry, Missing, walk};
+use walk::{FolderEntry, MissingFolder, walk};
 
 /// What root reads from a file that others may have written: a pid file has ten bytes.
 const READ_BYTES_MAX: u64 = 4096;
@@ -42,7 +42,7 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
         }
         return plain(mode).append(true).open(path);
     }
-    let entry = walk(path, Missing::Make)?;
+    let entry = walk(path, MissingFolder::Make)?;
     open_to_write(&entry, OFlags::APPEND, mode)
 }
 
@@ -58,7 +58,7 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
             .open(path)?
             .write_all(bytes);
     }
-    let entry = walk(path, Missing::Fail)?;
+    let entry = walk(path, MissingFolder::Fail)?;
     // Emptied only once it is known to be the right file.
     let mut file = open_to_write(&entry, OFlags::empty(), mode)?;
     if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) == FileType::RegularFile {
@@ -99,13 +99,13 @@ pub fn remove(path: &Path) -> io::Result<()> {
     )?)
 }
 
-/// Makes an empty file that belongs to an account, where only root could make it and where
-/// there is none yet. Elsewhere that account helps itself.
+/// Makes an empty file that belongs to an account, where only root could make it and it is missing.
+/// Elsewhere that account can make the file itself.
 ///
 /// # Errors
 /// What the system says.
 pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
-    let entry = walk(path, Missing::Fail)?;
+    let entry = walk(path, MissingFolder::Fail)?;
     if !entry.is_trusted {
         return Ok(());
     }
@@ -126,13 +126,13 @@ pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
     }
 }
 
-/// Makes a folder, one level, that only `owner` may enter. One that is there already is
-/// given to the owner only where nobody but root could have put it there.
+/// Makes a folder, one level, that only `owner` may enter. A folder that exists already is given to
+/// the owner only where only root could have put it there.
 ///
 /// # Errors
-/// What the system says, or that the folder belongs to somebody else.
+/// What the system says, or that the folder belongs to another account.
 pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
-    let entry = walk(path, Missing::Fail)?;
+    let entry = walk(path, MissingFolder::Fail)?;
     let made = rustix::fs::mkdirat(&entry.folder, &entry.name, Mode::from_raw_mode(0o700));
     let is_new = match made {
         Ok(()) => true,
@@ -145,7 +145,7 @@ pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
     if stat.st_uid == owner {
         return Ok(());
     }
-    // A folder just made in a folder of somebody else's may have been exchanged since.
+    // Where another account owns the parent, it may have exchanged the new folder since.
     let is_the_new_one = is_new && stat.st_uid == 0 && is_empty(&folder)?;
     if !entry.is_trusted && !is_the_new_one {
         return Err(io::Error::other("it belongs to another account"));
@@ -153,8 +153,8 @@ pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
     Ok(rustix::fs::fchown(&folder, Some(user(owner)), None)?)
 }
 
-/// Makes a folder, one level, that everybody may enter and only this account may write. One that is there already
-/// stays as it is.
+/// Makes a folder, one level, that all accounts may enter and only this account may write. A folder
+/// that exists already stays as it is.
 ///
 /// # Errors
 /// What the system says, or that something else has its name.
@@ -173,7 +173,7 @@ pub fn make_open_folder(path: &Path) -> io::Result<()> {
         Err(_) if made.is_err() && path.is_dir() => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    // In a folder of somebody else's it may have been exchanged since.
+    // Where another account owns the parent, it may have exchanged the folder since.
     let is_own = rustix::fs::fstat(&folder)?.st_uid == rustix::process::geteuid().as_raw();
     if made.is_ok() && is_own {
         // Whatever the umask says.
@@ -182,12 +182,25 @@ pub fn make_open_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file be `bytes`, for whoever opens it at once or not at all: the new file takes the old one's name. A link
-/// of that name is replaced, not followed.
+/// Replaces the content of a file at once: the new file takes the old one's name, so that a reader
+/// sees the old bytes or the new ones. A link of that name is replaced, not followed.
 ///
 /// # Errors
 /// What the system says, or that a link on the way there is not root's.
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    replace_for(path, bytes, mode, None)
+}
+
+/// The same, and the file belongs to this account and group.
+///
+/// # Errors
+/// As [`replace`].
+pub fn replace_for(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    owner: Option<(u32, u32)>,
+) -> io::Result<()> {
     let FolderEntry { folder, name, .. } = name_itself(path)?;
     let mut new = std::ffi::OsString::from(".");
     new.push(&name);
@@ -199,8 +212,16 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = File::from(file);
     let written = file
         .write_all(bytes)
-        // By the descriptor: the name may be somebody else's to change.
+        // By the descriptor: another account may be able to change what the name leads to.
         .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?))
+        .and_then(|()| match owner {
+            Some((uid, gid)) => Ok(rustix::fs::fchown(
+                &file,
+                Some(user(uid)),
+                Some(Gid::from_raw(gid)),
+            )?),
+            None => Ok(()),
+        })
         .and_then(|()| Ok(rustix::fs::renameat(&folder, &new, &folder, &name)?));
     if written.is_err() {
         let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
@@ -254,7 +275,7 @@ pub fn set_socket_mode(path: &Path, mode: u32) -> io::Result<()> {
 /// Whether what root puts into a folder stays there under its name: a folder of root's, or
 /// one for everybody where each may remove only what is theirs.
 pub fn keeps_roots_files(folder: &Path) -> bool {
-    walk(&folder.join("any"), Missing::Fail).is_ok_and(|entry| entry.keeps_roots)
+    walk(&folder.join("any"), MissingFolder::Fail).is_ok_and(|entry| entry.keeps_roots)
 }
 
 /// A folder that only this process's account may write, and others may pass through.
@@ -280,8 +301,8 @@ impl OwnFolder {
         Ok(OwnFolder(folder))
     }
 
-    /// A folder that [`OwnFolder::make`] of this account made in a process that is gone:
-    /// nobody has it open any more.
+    /// A folder that [`OwnFolder::make`] of this account made in a process that is gone: no process
+    /// has it open any more.
     pub fn abandoned(path: &Path) -> Option<OwnFolder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = rustix::fs::open(path, flags, Mode::empty()).ok()?;
@@ -305,8 +326,8 @@ impl OwnFolder {
         Ok(rustix::fs::rmdir(path)?)
     }
 
-    /// Writes a file anew: never into one that is there. `group` may read it, and nobody
-    /// else but this process's account.
+    /// Writes a new file, never into an existing one. Only this process's account and the group
+    /// `readers` may read it.
     ///
     /// # Errors
     /// What the system says.

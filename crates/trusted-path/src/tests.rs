@@ -9,7 +9,8 @@ use super::*;
 /// An account with fewer rights.
 const NOBODY: u32 = 65534;
 
-/// Root's folder with a folder of nobody's in it, and a file that nobody must not touch.
+/// Root's folder with a folder of an ordinary account in it, and a file that this account must not
+/// touch.
 struct Scene {
     folder: tempfile::TempDir,
 }
@@ -36,7 +37,7 @@ impl Scene {
         std::fs::read_to_string(self.path("secret")).unwrap()
     }
 
-    /// A link as nobody would make it.
+    /// A link as the ordinary account would make it.
     fn their_link(&self, target: &str, name: &str) {
         let name = self.path(name);
         symlink(self.path(target), &name).unwrap();
@@ -141,7 +142,7 @@ fn a_folder_is_given_away_only_where_root_alone_could_put_it() {
     make_folder(&scene.path("theirs/new"), NOBODY).unwrap();
     make_folder(&scene.path("mine"), NOBODY).unwrap();
     assert_eq!((owner("theirs/new"), owner("mine")), (NOBODY, NOBODY));
-    // Root's folder, moved there by whoever may write the one above.
+    // Root's folder, moved there by the account that may write the one above.
     std::fs::create_dir(scene.path("theirs/roots")).unwrap();
     std::fs::write(scene.path("theirs/roots/file"), "").unwrap();
     assert!(make_folder(&scene.path("theirs/roots"), NOBODY).is_err());

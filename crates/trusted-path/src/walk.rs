@@ -17,7 +17,7 @@ const LINKS_MAX: usize = 40;
 pub struct FolderEntry {
     pub folder: OwnedFd,
     pub name: OsString,
-    /// Nobody but root can put something else under that name.
+    /// Only root can put something else under that name.
     pub is_trusted: bool,
     /// What root puts there stays, as far as others are concerned: they may at most put
     /// things of their own beside it.
@@ -29,14 +29,14 @@ pub struct FolderEntry {
 
 /// What to do about a folder that is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingFolder {
     Fail,
     Make,
 }
 
 /// Whether a link at the end of the path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum LastLink {
     Follow,
     Keep,
 }
@@ -44,7 +44,7 @@ enum Last {
 impl FolderEntry {
     /// That of the name itself, be it a link or not.
     pub fn of_name_itself(path: &Path) -> io::Result<FolderEntry> {
-        step_through(path, Missing::Fail, Last::Keep)
+        step_through(path, MissingFolder::Fail, LastLink::Keep)
     }
 }
 
@@ -52,30 +52,30 @@ impl FolderEntry {
 ///
 /// # Errors
 /// What the system says, or that a link on the way is not root's.
-pub fn walk(path: &Path, missing: Missing) -> io::Result<FolderEntry> {
-    step_through(path, missing, Last::Follow)
+pub fn walk(path: &Path, missing: MissingFolder) -> io::Result<FolderEntry> {
+    step_through(path, missing, LastLink::Follow)
 }
 
 /// A folder on the way, and what may be said of what is in it.
-struct Here {
+struct WalkedFolder {
     folder: OwnedFd,
     stat: Stat,
     is_trusted: bool,
 }
 
-impl Here {
-    fn root() -> io::Result<Here> {
-        Here::of(rustix::fs::open("/", FOLDER, Mode::empty())?, true)
+impl WalkedFolder {
+    fn root() -> io::Result<WalkedFolder> {
+        WalkedFolder::of(rustix::fs::open("/", FOLDER, Mode::empty())?, true)
     }
 
     /// The working directory: nothing is known of the folders above it.
-    fn working_directory() -> io::Result<Here> {
-        Here::of(rustix::fs::open(".", FOLDER, Mode::empty())?, false)
+    fn working_directory() -> io::Result<WalkedFolder> {
+        WalkedFolder::of(rustix::fs::open(".", FOLDER, Mode::empty())?, false)
     }
 
-    fn of(folder: OwnedFd, is_trusted: bool) -> io::Result<Here> {
+    fn of(folder: OwnedFd, is_trusted: bool) -> io::Result<WalkedFolder> {
         let stat = rustix::fs::fstat(&folder)?;
-        Ok(Here {
+        Ok(WalkedFolder {
             folder,
             stat,
             is_trusted,
@@ -90,8 +90,8 @@ impl Here {
         }
     }
 
-    /// Whether nobody but root can exchange what is here and belongs to `owner`. In a folder
-    /// that all may write, the sticky bit leaves to each what is theirs.
+    /// Can only root exchange what is here and belongs to `owner`? In a folder that all accounts
+    /// may write, the sticky bit protects the files of each account.
     fn keeps(&self, owner: u32) -> bool {
         let is_sticky = self.stat.st_mode & 0o1000 != 0;
         self.is_trusted && self.stat.st_uid == 0 && (!self.is_open() || is_sticky && owner == 0)
@@ -110,11 +110,11 @@ impl Here {
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<FolderEntry> {
+fn step_through(path: &Path, missing: MissingFolder, last: LastLink) -> io::Result<FolderEntry> {
     let mut here = if path.is_absolute() {
-        Here::root()?
+        WalkedFolder::root()?
     } else {
-        Here::working_directory()?
+        WalkedFolder::working_directory()?
     };
     let mut links = 0;
     // The next name is the last of these.
@@ -125,7 +125,7 @@ fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<FolderE
         let found = match rustix::fs::openat(&here.folder, &name, flags, Mode::empty()) {
             Ok(found) => found,
             Err(Errno::NOENT) if is_last => return Ok(entry_of(here, name, None)),
-            Err(Errno::NOENT) if missing == Missing::Make => {
+            Err(Errno::NOENT) if missing == MissingFolder::Make => {
                 rustix::fs::mkdirat(&here.folder, &name, Mode::from_raw_mode(0o755))?;
                 names.push(name);
                 continue;
@@ -134,7 +134,7 @@ fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<FolderE
         };
         let stat = rustix::fs::fstat(&found)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
-        if kind == FileType::Symlink && !(is_last && last == Last::Keep) {
+        if kind == FileType::Symlink && !(is_last && last == LastLink::Keep) {
             if here.is_in_proc() {
                 if is_last {
                     let mut entry = entry_of(here, name, Some(&stat));
@@ -142,7 +142,7 @@ fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<FolderE
                     return Ok(entry);
                 }
                 let next = rustix::fs::openat(&here.folder, &name, FOLDER, Mode::empty())?;
-                here = Here::of(next, here.is_trusted)?;
+                here = WalkedFolder::of(next, here.is_trusted)?;
                 continue;
             }
             let holds_fast = here.holds_fast(Some(&stat));
@@ -160,7 +160,7 @@ fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<FolderE
             let target = rustix::fs::readlinkat(&found, "", Vec::new())?;
             let target = OsString::from_vec(target.into_bytes());
             if Path::new(&target).is_absolute() {
-                here = Here::root()?;
+                here = WalkedFolder::root()?;
             }
             here.is_trusted &= holds_fast;
             names.extend(names_of(&target));
@@ -173,12 +173,12 @@ fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<FolderE
             return Err(Errno::NOTDIR.into());
         }
         let is_trusted = here.holds_fast(Some(&stat));
-        here = Here::of(found, is_trusted)?;
+        here = WalkedFolder::of(found, is_trusted)?;
     }
     Err(Errno::ISDIR.into())
 }
 
-fn entry_of(here: Here, name: OsString, found: Option<&Stat>) -> FolderEntry {
+fn entry_of(here: WalkedFolder, name: OsString, found: Option<&Stat>) -> FolderEntry {
     FolderEntry {
         is_trusted: here.holds_fast(found),
         keeps_roots: here.keeps(0),

@@ -35,13 +35,13 @@ pub const FIRST_READ_BYTES: usize = 4 * 1024;
 pub const LEAST_READ_BYTES: usize = 1024;
 
 thread_local! {
-    /// Where the first bytes of a response arrive for those who have no buffer yet. So nobody who
-    /// waits for one holds memory, and these bytes are in the processor's cache.
+    /// Where the first bytes of a response arrive before it has a buffer of its own. So waiting
+    /// exchanges hold no memory, and these bytes are in the processor's cache.
     static FIRST_BYTES: RefCell<Box<[u8]>> = RefCell::new(vec![0; FIRST_READ_BYTES].into());
 }
 
 /// What [`Exchange::next`] gives.
-type Next<P> = Result<
+type NextEvent<P> = Result<
     Option<<<P as Protocol>::Response as DecodeResponse>::Event>,
     <<P as Protocol>::Response as DecodeResponse>::Error,
 >;
@@ -52,7 +52,7 @@ pub struct Exchange<S, P: Protocol, B = NoBody> {
     body: B,
     request: P::Request,
     response: P::Response,
-    sending: Sending,
+    sending: SendState,
     sent_bytes: u64,
     received_bytes: u64,
     /// The first byte may be sent: the stream was silent before it.
@@ -62,7 +62,7 @@ pub struct Exchange<S, P: Protocol, B = NoBody> {
 }
 
 #[derive(Debug, Default)]
-enum Sending {
+enum SendState {
     UnderWay,
     #[default]
     Done,
@@ -85,7 +85,7 @@ where
             body,
             request,
             response,
-            sending: Sending::UnderWay,
+            sending: SendState::UnderWay,
             sent_bytes: 0,
             received_bytes: 0,
             has_begun: false,
@@ -99,12 +99,12 @@ where
     /// # Errors
     ///
     /// The protocol's, see there.
-    pub async fn next(&mut self) -> Next<P> {
+    pub async fn next(&mut self) -> NextEvent<P> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
     /// [`Exchange::next`] for callers that poll.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next<P>> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<NextEvent<P>> {
         if self.is_over {
             return Poll::Ready(Ok(None));
         }
@@ -113,7 +113,7 @@ where
         Poll::Ready(event)
     }
 
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Next<P>> {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<NextEvent<P>> {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.check_silence(cx)?;
         }
@@ -132,8 +132,8 @@ where
         }
     }
 
-    /// What an upstream says before it is asked answers somebody else. This sees it only if it is
-    /// there already; an idle connection was looked at when it was taken.
+    /// Bytes that an upstream sends before it is asked belong to another request. This sees them
+    /// only if they are there already; an idle connection was looked at when it was taken.
     fn check_silence(
         &mut self,
         cx: &mut Context<'_>,
@@ -170,18 +170,18 @@ where
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Ok(None)) => {
                     if self.request.is_complete() {
-                        self.sending = Sending::Done;
+                        self.sending = SendState::Done;
                     }
                     return Ok(());
                 }
                 Poll::Ready(Ok(Some(0))) => {
-                    self.sending = Sending::Failed(io::ErrorKind::WriteZero.into());
+                    self.sending = SendState::Failed(io::ErrorKind::WriteZero.into());
                 }
                 Poll::Ready(Ok(Some(written))) => {
                     self.sent_bytes += written as u64;
                     self.request.advance(written);
                 }
-                Poll::Ready(Err(error)) => self.sending = Sending::Failed(error),
+                Poll::Ready(Err(error)) => self.sending = SendState::Failed(error),
             }
         }
         Ok(())
@@ -224,7 +224,7 @@ where
 
     /// The upstream closed, or the stream failed. Within the head the cause is told; if writing
     /// failed before, that is the older and better one.
-    fn at_end_of_stream(&mut self, mut failure: Option<io::Error>) -> Next<P> {
+    fn at_end_of_stream(&mut self, mut failure: Option<io::Error>) -> NextEvent<P> {
         if let Some(event) = self.response.end_of_input(&mut failure)? {
             return Ok(Some(event));
         }
@@ -245,7 +245,7 @@ where
     /// Why the upstream could not be written to, if so.
     fn take_write_failure(&mut self) -> Option<io::Error> {
         match std::mem::take(&mut self.sending) {
-            Sending::Failed(error) => Some(error),
+            SendState::Failed(error) => Some(error),
             sending => {
                 self.sending = sending;
                 None
@@ -261,11 +261,11 @@ where
     }
 
     fn is_under_way(&self) -> bool {
-        matches!(self.sending, Sending::UnderWay)
+        matches!(self.sending, SendState::UnderWay)
     }
 
     fn is_sent(&self) -> bool {
-        matches!(self.sending, Sending::Done)
+        matches!(self.sending, SendState::Done)
     }
 
     /// Whether the body is known to be complete, though the last event was not taken yet: the
@@ -302,8 +302,8 @@ where
     }
 }
 
-/// Makes room for `wanted` bytes where there is little; reuses the allocation when nobody holds
-/// slices of it.
+/// Makes room for `wanted` bytes where there is little; reuses the allocation when no slice of it
+/// is held.
 pub fn make_room(buffer: &mut BytesMut, wanted: usize) {
     if buffer.capacity() - buffer.len() < LEAST_READ_BYTES {
         let more = wanted.saturating_sub(buffer.len());

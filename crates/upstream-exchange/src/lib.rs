@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! body      where the body of a request comes from
-//! protocol  what a protocol says: what is to be written, and what was read
+//! protocol  what a protocol says: which bytes to write, and what was read
 //! exchange  writes the one while it reads the other
 //! ```
 //!

@@ -1,5 +1,5 @@
-//! What a protocol says of a request and its response; when it is asked is the matter of
-//! [`crate::Exchange`]. Nothing here does I/O.
+//! The two halves of a protocol: encoding a request, decoding its response. [`crate::Exchange`]
+//! decides when each is called. Nothing here does I/O.
 
 use std::io;
 
@@ -10,9 +10,9 @@ use crate::segments::Segments;
 
 /// A request in the terms of its protocol, ready to be sent.
 pub trait Protocol {
-    /// What is to be written.
+    /// Encodes the request.
     type Request: EncodeRequest;
-    /// What is made of the bytes that come back.
+    /// Decodes the bytes that come back.
     type Response: DecodeResponse;
 
     /// The two halves of its exchange.
@@ -37,10 +37,10 @@ pub trait EncodeRequest {
     /// The body is not what the head promises.
     fn end_body(&mut self) -> io::Result<()>;
 
-    /// What is to be written next, in order.
+    /// Gives the next bytes to write, in order.
     fn put_segments<'a>(&'a self, segments: &mut Segments<'a>);
 
-    /// So many bytes of those segments were written.
+    /// `written` bytes of those segments were written.
     fn advance(&mut self, written: usize);
 
     /// Whether nothing comes beyond the segments that there are.
@@ -97,8 +97,8 @@ pub trait DecodeResponse {
         false
     }
 
-    /// The error for bytes that are there before anything was sent, for those that want to be
-    /// asked: they answer somebody else.
+    /// The error for bytes that arrive before anything was sent, in protocols where the client
+    /// speaks first: such bytes belong to another request.
     fn unsolicited(&self) -> Option<Self::Error> {
         None
     }

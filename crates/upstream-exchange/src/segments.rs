@@ -1,4 +1,4 @@
-//! What is to be written next, as slices that one system call takes.
+//! The next bytes to write, as slices that one system call takes.
 
 use std::io::IoSlice;
 

@@ -1,5 +1,5 @@
-//! Who waits for a request: which of several waiting requests is served next, and how many
-//! servers' slots a kind of request may take.
+//! The rank of a request: which of several waiting requests is served next, and how many servers'
+//! slots a kind of request may take.
 //!
 //! ```text
 //! line        served                                         slots         waits
@@ -23,7 +23,7 @@ pub enum Class {
     /// A stored page is made anew, and visitors see the stored one meanwhile. Also what fetches
     /// pages ahead of visitors (warming) belongs here.
     Refresh,
-    /// A copy of a request (`mirror`): nobody sees its answer.
+    /// A copy of a request (`mirror`): its answer is discarded.
     Mirror,
 }
 
@@ -53,7 +53,7 @@ impl Class {
         }
     }
 
-    /// Does nobody wait for the answer?
+    /// Is the request made without a visitor who waits for the answer?
     pub fn is_background(self) -> bool {
         matches!(self, Self::Refresh | Self::Mirror)
     }

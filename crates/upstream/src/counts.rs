@@ -1,5 +1,5 @@
-//! What a group counts for the operator. Relaxed numbers beside the lock: whoever reads them may
-//! see one of two that belong together.
+//! What a group counts for the operator. The numbers are relaxed atomics beside the lock: a reader
+//! may see one of two that belong together.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -57,8 +57,8 @@ impl Counts {
         self.outcomes.each_ref().map(|count| count.load(Relaxed))
     }
 
-    /// Requests that found the line full, waited too long, found no living server, or were left
-    /// out because nobody waited for them.
+    /// Requests that found the line full, waited too long, found no living server, or were left out
+    /// because no visitor waited for them.
     pub fn refusals(&self) -> [u64; 4] {
         self.refused.each_ref().map(|count| count.load(Relaxed))
     }

@@ -161,7 +161,7 @@ impl Stream {
 
     /// Has its runtime, which must be the calling thread's, heard nothing of it?
     fn seems_quiet(&self) -> bool {
-        // Whoever reads next says anew who waits for it.
+        // The next read registers its own waker.
         let mut nobody = Context::from_waker(Waker::noop());
         match self {
             Self::Unix(stream) => stream.poll_read_ready(&mut nobody).is_pending(),
@@ -173,7 +173,7 @@ impl Stream {
     /// Takes the stream out of this thread's runtime.
     ///
     /// # Errors
-    /// Also when an encrypted stream holds what nobody has read.
+    /// Also when an encrypted stream holds bytes that are not read yet.
     pub fn into_std(self) -> io::Result<StdStream> {
         match self {
             Self::Unix(stream) => stream.into_std().map(StdStream::Unix),
@@ -433,7 +433,7 @@ mod tests {
     #[tokio::test]
     async fn an_address_that_cannot_be_had_is_told_from_a_server_that_is_down() {
         let endpoint = Endpoint::Tcp("127.0.0.1:9".parse().unwrap());
-        // TEST-NET-1 (RFC 5737) is nobody's; a family of its own cannot connect.
+        // TEST-NET-1 (RFC 5737) is not assigned; a family of its own cannot connect.
         for (address, shown) in [
             ("192.0.2.1:0", "192.0.2.1"),
             ("192.0.2.1:7", "192.0.2.1:7"),

@@ -16,11 +16,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::balance::{Ask, Balancer, Pick};
+use crate::balance::{Balancer, Pick, PickRequest};
 use crate::class::{Class, MAX_WAITING_IN_BACKGROUND};
 use crate::counts::Counts;
 use crate::endpoint::{Endpoint, LocalEnd, StdStream};
-use crate::idle::{ConnectionScope, IdlePool, Parked};
+use crate::idle::{ConnectionScope, IdlePool, ParkedConnection};
 use crate::lease::{Lease, LeasedServer};
 use crate::membership::Watch;
 use crate::peer::{Outcome, Peer, Standing};
@@ -56,8 +56,8 @@ pub enum AcquireError {
     NoLiveUpstreams,
     /// Every server was asked by this request already: the last answer stands.
     Exhausted,
-    /// Nobody waits for this request, and there is no room for it beside those that somebody
-    /// waits for. That is as it should be: no error.
+    /// A background request without room beside the requests of visitors. That is as it should be:
+    /// no error.
     LeftOut,
 }
 
@@ -206,6 +206,13 @@ impl Group {
         self.waiting_refreshes.load(Ordering::Relaxed) >= MAX_WAITING_IN_BACKGROUND
     }
 
+    /// How many requests one visitor may have under way here for the parts of one page; `None`: it
+    /// is not known how many the servers take at once.
+    pub fn share_of_page(&self) -> Option<usize> {
+        let workers = workers(&self.state.lock().peers)?;
+        Class::Refresh.share_of(Some(workers))
+    }
+
     /// Chooses a server for a request, waiting in line while all are full.
     ///
     /// `tried` holds the servers this request has asked before. Dropping the
@@ -258,10 +265,9 @@ impl Group {
         let mut state = self.state.lock();
         let now = state.advance(now);
         let expired = state.idle.sweep(now);
-        // Whoever waits goes first; a slot still free after that is one that
-        // nobody in line can use.
+        // Waiting requests go first; a slot still free after that is one that they cannot use.
         let handovers = self.serve_line(&mut state, now);
-        let ask = Ask {
+        let ask = PickRequest {
             client_addr: key.client_addr,
             hash_key: key.hash_key,
             tried,
@@ -335,7 +341,7 @@ impl Group {
     fn join_line(
         self: &Arc<Self>,
         state: &mut State,
-        ask: &Ask<'_>,
+        ask: &PickRequest<'_>,
         class: Class,
         scope: ConnectionScope,
         timeout: Duration,
@@ -366,7 +372,7 @@ impl Group {
                 search.is_over[class.line()] = true;
                 continue;
             }
-            let ask = Ask {
+            let ask = PickRequest {
                 client_addr: waiter.client_addr,
                 hash_key: waiter.hash_key.as_deref(),
                 tried: &waiter.tried,
@@ -408,7 +414,7 @@ impl Group {
         server: usize,
         class: Class,
         outcome: Outcome,
-        idle: Option<Parked<StdStream>>,
+        idle: Option<ParkedConnection<StdStream>>,
         now: Option<Millis>,
     ) {
         self.counts.ended(outcome);
@@ -518,9 +524,9 @@ impl Group {
         server: usize,
         scope: ConnectionScope,
         now: Millis,
-    ) -> Option<Parked<StdStream>> {
+    ) -> Option<ParkedConnection<StdStream>> {
         let mut state = self.state.lock();
-        // The group's time stays: whoever moves it has to serve the line.
+        // The group's time stays: the caller that advances it has to serve the line.
         let now = now.max(state.now);
         let expired = state.idle.sweep(now);
         let taken = state.idle.take(server, scope);
@@ -546,13 +552,13 @@ impl State {
         has_share_left(&self.peers, &self.background, class)
     }
 
-    fn pick(&mut self, ask: &Ask<'_>) -> Pick {
+    fn pick(&mut self, ask: &PickRequest<'_>) -> Pick {
         self.balancer.pick(&mut self.peers, ask, &mut self.random)
     }
 
     /// Where idle connections occupy workers: those that `max_conns` has no
     /// room for beside the requests in flight.
-    fn shed_excess(&mut self, server: usize) -> Vec<Parked<StdStream>> {
+    fn shed_excess(&mut self, server: usize) -> Vec<ParkedConnection<StdStream>> {
         let Some(peer) = self.peers.get(server) else {
             return Vec::new();
         };
@@ -565,15 +571,20 @@ impl State {
     }
 }
 
+/// How many requests the servers take at once; `None`: not known.
+fn workers(peers: &[Peer]) -> Option<usize> {
+    let primaries = peers
+        .iter()
+        .filter(|peer| !peer.is_backup && !peer.is_out());
+    primaries.map(|peer| peer.max_conns).sum()
+}
+
 /// May another request of `class` be in flight, as far as the share of the background goes?
 fn has_share_left(peers: &[Peer], in_flight: &[usize; crate::class::LINES], class: Class) -> bool {
     if !class.is_background() {
         return true;
     }
-    let primaries = peers
-        .iter()
-        .filter(|peer| !peer.is_backup && !peer.is_out());
-    let workers = primaries.map(|peer| peer.max_conns).sum::<Option<usize>>();
+    let workers = workers(peers);
     let taken = match workers {
         Some(_) => in_flight.iter().sum(),
         None => in_flight[class.line()],

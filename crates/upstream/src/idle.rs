@@ -14,7 +14,7 @@ use crate::spec::Keepalive;
 
 /// An idle connection and its history.
 #[derive(Debug)]
-pub struct Parked<T> {
+pub struct ParkedConnection<T> {
     /// The connection.
     pub stream: T,
     /// Requests it has carried.
@@ -43,7 +43,7 @@ pub struct ConnectionScope {
 pub struct IdlePool<T> {
     limits: Keepalive,
     /// Oldest first, each with its server's index.
-    entries: VecDeque<(usize, Parked<T>)>,
+    entries: VecDeque<(usize, ParkedConnection<T>)>,
 }
 
 impl<T> IdlePool<T> {
@@ -56,8 +56,13 @@ impl<T> IdlePool<T> {
     }
 
     /// Keeps a connection; returns the one that had to go for it, if any.
-    pub fn park(&mut self, server: usize, parked: Parked<T>) -> Option<Parked<T>> {
-        let is_newest = |(_, other): &(usize, Parked<T>)| other.parked_at <= parked.parked_at;
+    pub fn park(
+        &mut self,
+        server: usize,
+        parked: ParkedConnection<T>,
+    ) -> Option<ParkedConnection<T>> {
+        let is_newest =
+            |(_, other): &(usize, ParkedConnection<T>)| other.parked_at <= parked.parked_at;
         match self.entries.back().is_none_or(is_newest) {
             true => self.entries.push_back((server, parked)),
             // Threads look at the clock at their own times.
@@ -74,25 +79,27 @@ impl<T> IdlePool<T> {
 
     /// The most recently used connection to `server` that belongs to `scope`.
     /// [`Self::sweep`] first.
-    pub fn take(&mut self, server: usize, scope: ConnectionScope) -> Option<Parked<T>> {
-        let fits = |(of, parked): &(usize, Parked<T>)| *of == server && parked.scope == scope;
+    pub fn take(&mut self, server: usize, scope: ConnectionScope) -> Option<ParkedConnection<T>> {
+        let fits =
+            |(of, parked): &(usize, ParkedConnection<T>)| *of == server && parked.scope == scope;
         let newest = self.entries.iter().rposition(fits)?;
         self.entries.remove(newest).map(|(_, parked)| parked)
     }
 
     /// The least recently used connection to `server`, to be closed.
-    pub fn shed(&mut self, server: usize) -> Option<Parked<T>> {
+    pub fn shed(&mut self, server: usize) -> Option<ParkedConnection<T>> {
         let oldest = self.entries.iter().position(|(of, _)| *of == server)?;
         self.entries.remove(oldest).map(|(_, parked)| parked)
     }
 
     /// Removes what was idle for `keepalive_timeout`; the caller closes it.
-    pub fn sweep(&mut self, now: Millis) -> Vec<Parked<T>> {
+    pub fn sweep(&mut self, now: Millis) -> Vec<ParkedConnection<T>> {
         let Some((_, oldest)) = self.entries.front() else {
             return Vec::new();
         };
         let timeout = self.limits.timeout.as_millis() as Millis;
-        let is_expired = |parked: &Parked<T>| now.saturating_sub(parked.parked_at) >= timeout;
+        let is_expired =
+            |parked: &ParkedConnection<T>| now.saturating_sub(parked.parked_at) >= timeout;
         if !is_expired(oldest) {
             return Vec::new();
         }
@@ -140,8 +147,8 @@ mod tests {
         })
     }
 
-    fn parked(stream: &'static str, parked_at: Millis) -> Parked<&'static str> {
-        Parked {
+    fn parked(stream: &'static str, parked_at: Millis) -> ParkedConnection<&'static str> {
+        ParkedConnection {
             stream,
             requests: 1,
             born: 0,
@@ -168,7 +175,7 @@ mod tests {
             },
             ..ConnectionScope::default()
         };
-        let there = Parked {
+        let there = ParkedConnection {
             scope: local,
             ..parked("there", 1)
         };

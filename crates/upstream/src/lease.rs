@@ -13,7 +13,7 @@ use crate::Millis;
 use crate::class::Class;
 use crate::endpoint::{Endpoint, StdStream, Stream};
 use crate::group::Group;
-use crate::idle::{ConnectionScope, Parked};
+use crate::idle::{ConnectionScope, ParkedConnection};
 use crate::peer::Outcome;
 
 /// A chosen server with a slot reserved. Dropping it frees the slot and tells
@@ -27,7 +27,7 @@ pub struct Lease {
     /// Where its connections belong.
     scope: ConnectionScope,
     /// The connection for this lease's request or the next one's.
-    idle: Option<Parked<StdStream>>,
+    idle: Option<ParkedConnection<StdStream>>,
     ended: Option<(Outcome, Millis)>,
 }
 
@@ -66,7 +66,7 @@ impl Lease {
         server: LeasedServer,
         class: Class,
         scope: ConnectionScope,
-        idle: Option<Parked<StdStream>>,
+        idle: Option<ParkedConnection<StdStream>>,
     ) -> Self {
         Self {
             group,
@@ -153,7 +153,7 @@ impl Lease {
             return;
         }
         if let Ok(stream) = connection.stream.park() {
-            self.idle = Some(Parked {
+            self.idle = Some(ParkedConnection {
                 stream,
                 requests,
                 born: connection.born,

@@ -1,13 +1,11 @@
 //! Groups of upstream servers, whatever protocol they speak.
 //!
-//! A request asks its [`Group`] for a [`Lease`]: the right to have one request
-//! in flight at one server. The group chooses the server as nginx does
-//! (`balance`), remembers failures (`peer`), never has more in flight at a
-//! server than its `max_conns`, keeps everybody else in line (`queue`), visitors
-//! before what nobody waits for (`class`), and holds the connections that are
-//! kept between requests (`idle`). Servers that
-//! a name stands for come and go, and health checks have their say
-//! (`membership`).
+//! A request asks its [`Group`] for a [`Lease`]: the right to have one request in flight at one
+//! server. The group chooses the server as nginx does (`balance`), remembers failures (`peer`),
+//! never has more in flight at a server than its `max_conns`, keeps the other requests in line
+//! (`queue`), those of visitors before background ones (`class`), and holds the connections that
+//! are kept between requests (`idle`). `membership` follows the addresses of a server's name, and
+//! the results of health checks.
 //!
 //! ```text
 //! GroupSpec -> Group::acquire -> Lease -> Lease::connect -> Connection
@@ -27,6 +25,7 @@ mod group;
 mod idle;
 mod lease;
 mod membership;
+mod millis;
 mod peer;
 mod queue;
 mod spec;
@@ -39,13 +38,11 @@ pub use class::Class;
 pub use counts::Counts;
 pub use endpoint::{BindError, Endpoint, LocalEnd, StdStream, Stream};
 pub use group::{AcquireError, Admission, Group, PickKey, ServerSnapshot};
-pub use idle::{ConnectionScope, IdlePool, Parked};
+pub use idle::{ConnectionScope, IdlePool, ParkedConnection};
 pub use lease::{Connection, Lease};
 pub use membership::Watch;
+pub use millis::Millis;
 pub use peer::{Health, Outcome, Standing};
 pub use queue::Ticket;
 pub use spec::{GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
 pub use tried::TriedSet;
-
-/// Milliseconds since any fixed point, the same for all calls on one group.
-pub type Millis = u64;

@@ -1,11 +1,10 @@
-//! Who belongs to a group, and who is well: what changes beside requests.
+//! The servers of a group and their health, which name resolution and health checks change.
 //!
-//! A `server NAME resolve` line is a source of servers: each answer of the
-//! resolver replaces that line's servers by [`Group::set_resolved`]. Servers
-//! that stay keep all that is known of them; one that leaves finishes its
-//! requests, and its index in the list is used again later. A request that has
-//! tried the one who left may pass over the one who took the index: that costs
-//! one try, and no more.
+//! A `server NAME resolve` line is a source of servers: each answer of the resolver replaces that
+//! line's servers by [`Group::set_resolved`]. Servers that stay keep all that is known of them; one
+//! that leaves finishes its requests, and its index in the list is used again later. A request that
+//! has tried the server that left may pass over the one that took the index: that costs one try,
+//! and no more.
 //!
 //! Health checks tell what they find by [`Group::set_health`].
 

@@ -1,11 +1,10 @@
 //! Requests that wait in line for a server with room, a line for each rank of [`Class`].
 //!
-//! A lease is handed to a waiter before it wakes (the slot never becomes free
-//! in between), so nobody can overtake and exactly one waiter wakes per slot.
-//! A waiter that goes away leaves the line; a lease already handed to it is
-//! dropped with its channel, which frees the slot for the next one. When a visitor
-//! comes to wait for what stands in line as a refresh, it goes over to the line of
-//! visitors ([`Ticket::raise`]).
+//! A lease is handed to a waiter before it wakes (the slot never becomes free in between), so that
+//! no other request can overtake and exactly one waiter wakes per slot. A waiter that goes away
+//! leaves the line; a lease already handed to it is dropped with its channel, which frees the slot
+//! for the next one. When a visitor comes to wait for what stands in line as a refresh, the waiter
+//! moves to the line of visitors ([`Ticket::raise`]).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,8 +20,8 @@ use crate::idle::ConnectionScope;
 use crate::lease::Lease;
 use crate::{Millis, TriedSet};
 
-/// How often a waiter looks for a server that came back from failure: that
-/// happens by the passing of time alone, so nobody would wake the line.
+/// How often a waiter looks for a server that came back from failure: that happens by the passing
+/// of time alone, without an event that would wake the line.
 const RECHECK: Duration = Duration::from_secs(1);
 
 /// A request in line, with all that is needed to choose a server later.
@@ -46,7 +45,7 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Line {
     waiters: BTreeMap<u64, Waiter>,
-    /// Slots that went to lines before this one while somebody waited in it.
+    /// Slots that went to lines before this one while requests waited in it.
     passed_over: usize,
 }
 
@@ -55,7 +54,7 @@ struct Line {
 pub(crate) struct Search {
     /// By line: the first ticket not looked at.
     from: [u64; LINES],
-    /// By line: nobody in it can be served now.
+    /// By line: no request in it can be served now.
     pub is_over: [bool; LINES],
 }
 
@@ -154,7 +153,7 @@ impl Ticket {
         }
     }
 
-    /// A visitor waits for what nobody waited for so far: it goes to the end of the line of visitors.
+    /// A visitor now waits for a background request: it goes to the end of the line of visitors.
     pub fn raise(&mut self) {
         if self.class.is_background() {
             self.class = Class::StaleVisitor;

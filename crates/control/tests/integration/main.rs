@@ -9,8 +9,8 @@ use control::command::FAILED;
 use control::socket::ControlSocket;
 use control::{
     Caller, ClientError, Command, CommandReport, Entry, EntryRequest, ExplainRequest, Explanation,
-    Found, Handler, PurgeReport, PurgeRequest, Refusal, SearchRequest, TargetKind, TargetReport,
-    Version, WarmReport, WarmRequest, WarmResult,
+    FoundEntries, Handler, PurgeReport, PurgeRequest, Refusal, SearchRequest, TargetKind,
+    TargetReport, Version, WarmReport, WarmRequest, WarmResult,
 };
 use numbers::{History, HistoryReport, Number, Pages, Snapshot};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -95,12 +95,12 @@ impl Handler for Recorder {
         Err(Refusal::field("url", format!("no site {}", request.url)))
     }
 
-    async fn search(&self, request: SearchRequest) -> Result<Found, Refusal> {
+    async fn search(&self, request: SearchRequest) -> Result<FoundEntries, Refusal> {
         let entry = Entry {
             address: request.text.unwrap_or_default(),
             ..Entry::default()
         };
-        Ok(Found {
+        Ok(FoundEntries {
             entries: vec![entry],
             next: request.after,
             looked_at: 1,
@@ -125,21 +125,21 @@ impl Handler for Recorder {
     }
 }
 
-struct Running {
+struct RunningControl {
     _folder: tempfile::TempDir,
     path: PathBuf,
     handler: Arc<Recorder>,
     _socket: ControlSocket,
 }
 
-fn start() -> Running {
+fn start() -> RunningControl {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("control");
     let socket = ControlSocket::bind(&path).unwrap();
     let handler = Arc::new(Recorder::default());
     let listener = socket.listener().try_clone().unwrap();
     tokio::spawn(control::server::serve(listener, handler.clone()));
-    Running {
+    RunningControl {
         _folder: folder,
         path,
         handler,
@@ -148,7 +148,7 @@ fn start() -> Running {
 }
 
 /// Sends bytes and gives the whole answer.
-async fn raw(running: &Running, bytes: &[u8]) -> String {
+async fn raw(running: &RunningControl, bytes: &[u8]) -> String {
     let mut stream = UnixStream::connect(&running.path).await.unwrap();
     // The server may answer before it has read everything.
     let _ = stream.write_all(bytes).await;

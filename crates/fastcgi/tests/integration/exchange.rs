@@ -1,6 +1,5 @@
-//! The exchange over an in-memory stream, against a responder written out in
-//! each test. The streams are small, so that whoever waits for the other to
-//! read first would wait forever.
+//! The exchange over an in-memory stream, against a responder written out in each test. The streams
+//! are small: a side that waited for the other to read first would wait forever.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -62,12 +61,12 @@ fn answer(stdout: &[u8]) -> BytesMut {
     wire
 }
 
-struct Answer {
+struct CollectedResponse {
     body: Vec<u8>,
     reusable: bool,
 }
 
-async fn collect<B>(exchange: &mut Exchange<DuplexStream, B>) -> Result<Answer, Error>
+async fn collect<B>(exchange: &mut Exchange<DuplexStream, B>) -> Result<CollectedResponse, Error>
 where
     B: BodySource,
 {
@@ -76,7 +75,7 @@ where
         match event {
             Event::Head(_) | Event::Stderr(_) => {}
             Event::Data(data) => body.extend_from_slice(&data),
-            Event::End { reusable, .. } => return Ok(Answer { body, reusable }),
+            Event::End { reusable, .. } => return Ok(CollectedResponse { body, reusable }),
         }
     }
     panic!("the events stopped without an end");
@@ -92,9 +91,9 @@ async fn no_deadlock<T>(work: impl Future<Output = T>) -> T {
 
 /// Takes every write whole and notes it; never has anything to read.
 #[derive(Default)]
-struct Writes(Vec<Vec<u8>>);
+struct WriteRecorder(Vec<Vec<u8>>);
 
-impl AsyncWrite for Writes {
+impl AsyncWrite for WriteRecorder {
     fn poll_write(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -132,7 +131,7 @@ impl AsyncWrite for Writes {
     }
 }
 
-impl AsyncRead for Writes {
+impl AsyncRead for WriteRecorder {
     fn poll_read(
         self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -163,7 +162,7 @@ async fn small_request_is_one_write() {
             b"\x01\x05\x00\x01\x00\x03\x00\x00a=1",
         ),
     ] {
-        let mut writes = Writes::default();
+        let mut writes = WriteRecorder::default();
         let mut exchange = Exchange::start(&mut writes, spec(true), body);
         poll_once(&mut exchange).await;
         assert!(exchange.is_request_sent());

@@ -122,9 +122,9 @@ impl Fpm {
         code: &str,
         body_bytes: usize,
         body: B,
-    ) -> Result<(Answer, Option<UnixStream>), Error> {
+    ) -> Result<(PhpResponse, Option<UnixStream>), Error> {
         let mut exchange = Exchange::start(stream, self.spec(code, body_bytes), body);
-        let mut answer = Answer::default();
+        let mut answer = PhpResponse::default();
         loop {
             let event = tokio::time::timeout(TIMEOUT, exchange.next())
                 .await
@@ -154,13 +154,13 @@ impl Drop for Fpm {
 }
 
 #[derive(Debug, Default)]
-struct Answer {
+struct PhpResponse {
     head: Option<ResponseHead>,
     body: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-impl Answer {
+impl PhpResponse {
     fn status(&self) -> u16 {
         self.head.as_ref().expect("a head").status
     }

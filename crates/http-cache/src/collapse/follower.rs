@@ -1,8 +1,8 @@
-//! Those who wait for a fetch, and those who read a response while it arrives.
+//! Followers, which wait for a fetch, and readers of a response that is arriving.
 
 use crate::fields::RequestFields;
-use crate::flight::{Flight, Next, Seen, debug_by_key};
-use crate::purge::clock::Standing;
+use crate::flight::{Flight, FlightView, NextChunk, debug_by_key};
+use crate::purge::clock::PurgeVerdict;
 use crate::reason::Reason;
 use crate::store::Zone;
 use crate::stored::{StoredHead, StoredResponse};
@@ -20,7 +20,7 @@ pub struct Follower {
 
 /// What a follower waited for.
 #[derive(Debug)]
-pub enum Followed {
+pub enum FollowerOutcome {
     /// The head is there, the body arrives.
     Streaming(Reader),
     /// All of it is there.
@@ -31,7 +31,8 @@ pub enum Followed {
     VaryMismatch,
     /// The leader failed: serve stale, or answer with this status as it does.
     Failed(u16),
-    /// The leader's fetch was left out, as nobody waited for it then: join again.
+    /// The leader's fetch was cancelled before it was sent, since no request waited for it: join
+    /// again.
     LeftOut,
 }
 
@@ -45,7 +46,7 @@ pub struct Reader {
 
 /// The response ended before it was complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Truncated;
+pub struct TruncatedResponse;
 
 impl Follower {
     /// `minds_tags`: the request came later than the fetch began, and its response may have tags.
@@ -64,7 +65,7 @@ impl Follower {
     }
 
     /// Waits until the leader has something. Bound it with a timer; dropping it leaves the group.
-    pub async fn wait<F: RequestFields + ?Sized>(&mut self, fields: &F) -> Followed {
+    pub async fn wait<F: RequestFields + ?Sized>(&mut self, fields: &F) -> FollowerOutcome {
         self.flight.note_follower();
         loop {
             let mut changed = std::pin::pin!(self.flight.changed.notified());
@@ -77,27 +78,28 @@ impl Follower {
         }
     }
 
-    fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Option<Followed> {
+    fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Option<FollowerOutcome> {
         let seen = match &self.minds_tags {
             None => self.flight.look(matches),
             Some(zone) => {
-                let is_outdated =
-                    |response: &StoredResponse| zone.purges.standing(response) != Standing::Good;
+                let is_outdated = |response: &StoredResponse| {
+                    zone.purges.standing(response) != PurgeVerdict::Good
+                };
                 self.flight.look_at_end(matches, &is_outdated)
             }
         };
         Some(match seen {
-            Seen::Nothing => return None,
-            Seen::Streaming(head, number) => Followed::Streaming(Reader {
+            FlightView::Nothing => return None,
+            FlightView::Streaming(head, number) => FollowerOutcome::Streaming(Reader {
                 flight: Arc::clone(&self.flight),
                 head,
                 number,
             }),
-            Seen::Complete(response) => Followed::Complete(response),
-            Seen::NotShareable(why) => Followed::NotShareable(why),
-            Seen::VaryMismatch => Followed::VaryMismatch,
-            Seen::Failed(status) => Followed::Failed(status),
-            Seen::LeftOut => Followed::LeftOut,
+            FlightView::Complete(response) => FollowerOutcome::Complete(response),
+            FlightView::NotShareable(why) => FollowerOutcome::NotShareable(why),
+            FlightView::VaryMismatch => FollowerOutcome::VaryMismatch,
+            FlightView::Failed(status) => FollowerOutcome::Failed(status),
+            FlightView::LeftOut => FollowerOutcome::LeftOut,
         })
     }
 }
@@ -121,15 +123,15 @@ impl Reader {
     ///
     /// # Errors
     /// The response broke off: close the connection, so that the client notices too.
-    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, Truncated> {
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, TruncatedResponse> {
         loop {
             let mut changed = std::pin::pin!(self.flight.changed.notified());
             changed.as_mut().enable();
             match self.flight.next(self.number) {
-                Next::Chunk(bytes) => return Ok(Some(bytes)),
-                Next::End => return Ok(None),
-                Next::Broken => return Err(Truncated),
-                Next::Wait => changed.await,
+                NextChunk::Chunk(bytes) => return Ok(Some(bytes)),
+                NextChunk::End => return Ok(None),
+                NextChunk::Broken => return Err(TruncatedResponse),
+                NextChunk::Wait => changed.await,
             }
         }
     }
@@ -143,7 +145,7 @@ impl Reader {
     /// The next bytes if they are there already.
     pub fn try_next_chunk(&mut self) -> Option<Bytes> {
         match self.flight.next(self.number) {
-            Next::Chunk(bytes) => Some(bytes),
+            NextChunk::Chunk(bytes) => Some(bytes),
             _ => None,
         }
     }

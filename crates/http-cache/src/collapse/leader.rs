@@ -1,7 +1,7 @@
-//! The one who fetches: from the duty to do it, through a response that arrives, to its end.
+//! The leader of a fetch: from the duty to fetch, through a response that arrives, to its end.
 //!
 //! A flight is ended exactly once, by a method that consumes its leader or by the leader being
-//! dropped, and every ending wakes everybody.
+//! dropped, and every ending wakes all followers and readers.
 
 use super::follower::Reader;
 use crate::body::Body;
@@ -39,7 +39,7 @@ pub struct Progress {
 }
 
 /// A response that is arriving. Dropped without an ending, its readers see it truncated.
-pub struct Filling {
+pub struct ArrivingResponse {
     duty: Duty,
     head: Arc<StoredHead>,
     share_only: Option<Reason>,
@@ -50,12 +50,12 @@ pub struct Filling {
 
 /// What became of pushed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushResult {
     /// Kept; go on.
     Kept,
-    /// The response has outgrown what may be stored: call [`Filling::room`] before the next push.
+    /// The response has outgrown what may be stored: call [`ArrivingResponse::room`] before the next push.
     TooLarge,
-    /// It will not be stored and nobody reads it any more: stop fetching.
+    /// The response will not be stored and has no readers left: stop fetching.
     Unwanted,
 }
 
@@ -143,14 +143,14 @@ impl Leader {
         head: &ResponseHead<'_>,
         storable: &Storable,
         now: Millis,
-    ) -> Filling {
+    ) -> ArrivingResponse {
         let head = Arc::new(StoredHead {
             made_in: self.made_in,
             ..StoredHead::new(head, storable, now)
         });
         self.duty.flight.publish(Arc::clone(&head), now);
         let Leader { duty, group, .. } = self;
-        Filling {
+        ArrivingResponse {
             duty,
             head,
             share_only: storable.share_only,
@@ -201,7 +201,7 @@ impl Leader {
         };
         let stored = zone.insert_named(&flight.key.as_ref(), response, &names, now);
         if matches!(stored, Err(Reason::Purged)) {
-            // Whoever has come since the purge joins the next fetch.
+            // Requests that have come since the purge join the next fetch.
             self.duty.end(State::leave_out);
         }
         let stored = stored?;
@@ -214,7 +214,7 @@ impl Leader {
     /// (for no time: leaves what is remembered as it is).
     pub fn not_shareable(mut self, why: Reason, remember_for: Duration, now: Millis) {
         let key = self.duty.flight.key.as_ref();
-        // Remembered before the flight leaves the table: whoever joins next sees one or the other.
+        // Remembered before the flight leaves the table: the next request sees one or the other.
         if !remember_for.is_zero() {
             self.duty
                 .zone
@@ -233,7 +233,8 @@ impl Leader {
         self.duty.end(|state| state.fail_as(status));
     }
 
-    /// The fetch was not sent, as nobody waited for it: whoever has come meanwhile joins again.
+    /// The fetch was not sent, since no request waited for it: requests that have come meanwhile
+    /// join again.
     pub fn left_out(mut self) {
         self.duty.end(State::leave_out);
     }
@@ -262,7 +263,7 @@ impl Progress {
     }
 }
 
-impl Filling {
+impl ArrivingResponse {
     /// A reader from the beginning: the leader's own client reads like everybody else. Make it
     /// before the first push.
     #[must_use]
@@ -277,9 +278,9 @@ impl Filling {
     }
 
     /// Shares the next bytes of the body. They count against the zone's budget while they wait.
-    pub fn push(&mut self, bytes: Bytes, now: Millis) -> Pushed {
+    pub fn push(&mut self, bytes: Bytes, now: Millis) -> PushResult {
         if bytes.is_empty() {
-            return Pushed::Kept;
+            return PushResult::Kept;
         }
         let zone = &self.duty.zone;
         let counted = bytes.len() as u64;
@@ -287,22 +288,22 @@ impl Filling {
         let reserved = zone.reserve(counted);
         let grown = self.duty.flight.push(bytes, reserved, max, now);
         match grown {
-            Growth::Kept => Pushed::Kept,
+            Growth::Kept => PushResult::Kept,
             Growth::Outgrew { why, release } => {
                 zone.release(release);
                 zone.flights.remove(&self.duty.flight);
                 let key = self.duty.flight.key.as_ref();
                 zone.remember_not_shareable(&key, why, now.plus(TOO_LARGE_MEMORY));
                 self.share_only = Some(why);
-                Pushed::TooLarge
+                PushResult::TooLarge
             }
             Growth::Passing { release } => {
                 zone.release(release);
-                Pushed::TooLarge
+                PushResult::TooLarge
             }
             Growth::Unwanted { release } => {
                 zone.release(release);
-                Pushed::Unwanted
+                PushResult::Unwanted
             }
         }
     }
@@ -313,8 +314,8 @@ impl Filling {
         self.duty.flight.room().await;
     }
 
-    /// Whoever has waited for [`Filling::room`] waits no longer: those readers of a response too
-    /// large to store who keep others waiting see it broken off.
+    /// Ends the wait of [`ArrivingResponse::room`] for a response too large to store: the readers that hold
+    /// up the others are cut off and see a truncated response.
     pub fn break_off_slowest(&self) {
         self.duty.flight.break_off_slowest();
     }
@@ -331,7 +332,7 @@ impl Filling {
         &mut self.tags
     }
 
-    /// Whoever reads gets the response to its end, but it will not be stored.
+    /// Readers get the whole response, but it will not be stored.
     pub fn share_only(&mut self, why: Reason) {
         self.share_only = Some(why);
     }
@@ -341,7 +342,7 @@ impl Filling {
     ///
     /// # Errors
     /// Why it was not stored: too large, no room, purged, minimum uses, what
-    /// [`Filling::share_only`] was told; truncated when the length is not the declared one.
+    /// [`ArrivingResponse::share_only`] was told; truncated when the length is not the declared one.
     pub fn complete(mut self, now: Millis) -> Result<Arc<StoredResponse>, Reason> {
         let (len, chunks) = self.duty.flight.received();
         if self
@@ -393,4 +394,4 @@ impl Filling {
     }
 }
 
-debug_by_key!(Leader => duty.flight, Filling => duty.flight);
+debug_by_key!(Leader => duty.flight, ArrivingResponse => duty.flight);

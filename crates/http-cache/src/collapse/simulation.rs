@@ -51,12 +51,12 @@ struct World {
 type LeaderKey = (*const Zone, usize, usize, u64);
 
 /// A leader's entry in the world's list.
-struct Leading {
+struct LeaderGuard {
     world: Rc<World>,
     entry: LeaderKey,
 }
 
-impl Drop for Leading {
+impl Drop for LeaderGuard {
     fn drop(&mut self) {
         self.world.leaders.borrow_mut().remove(&self.entry);
     }
@@ -76,13 +76,13 @@ impl World {
         self.zones.borrow_mut().push(new_zone());
     }
 
-    fn lead(self: &Rc<World>, zone: &Arc<Zone>, page: usize, variant: usize) -> Leading {
+    fn lead(self: &Rc<World>, zone: &Arc<Zone>, page: usize, variant: usize) -> LeaderGuard {
         let entry = (Arc::as_ptr(zone), page, variant, self.purges[page].get());
         let mut leaders = self.leaders.borrow_mut();
         let count = leaders.entry(entry).or_default();
         *count += 1;
         assert_eq!(*count, 1, "one leader at a time for a key and variant");
-        Leading {
+        LeaderGuard {
             world: Rc::clone(self),
             entry,
         }
@@ -157,6 +157,7 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
         address: address.as_bytes(),
         came_at,
         may_have_tags: true,
+        expects: None,
     };
     // A client whose leader failed tries again, but not for ever.
     for round in 0..4 {
@@ -166,8 +167,8 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
             _ => zone.find_again(&key, &fields, now),
         };
         let found = match found {
-            Found::Fresh(response) => return show(&response.body.chunks().concat()),
-            Found::NotFresh(found) => found,
+            FoundResponse::Fresh(response) => return show(&response.body.chunks().concat()),
+            FoundResponse::NotFresh(found) => found,
         };
         // What was found is used now or after what others do meanwhile.
         if world.below(4) == 0 {
@@ -202,13 +203,17 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
                     return;
                 }
                 match follower.wait(&fields).await {
-                    Followed::Complete(response) => return show(&response.body.chunks().concat()),
-                    Followed::Streaming(reader) => match read(world, reader).await {
+                    FollowerOutcome::Complete(response) => {
+                        return show(&response.body.chunks().concat());
+                    }
+                    FollowerOutcome::Streaming(reader) => match read(world, reader).await {
                         Some(text) => return show(&text),
                         None => return,
                     },
-                    Followed::NotShareable(_) => return,
-                    Followed::VaryMismatch | Followed::Failed(_) | Followed::LeftOut => {}
+                    FollowerOutcome::NotShareable(_) => return,
+                    FollowerOutcome::VaryMismatch
+                    | FollowerOutcome::Failed(_)
+                    | FollowerOutcome::LeftOut => {}
                 }
             }
         }
@@ -225,7 +230,7 @@ async fn read(world: &Rc<World>, mut reader: Reader) -> Option<Vec<u8>> {
         match reader.next_chunk().await {
             Ok(Some(bytes)) => text.extend_from_slice(&bytes),
             Ok(None) => return Some(text),
-            Err(Truncated) => return None,
+            Err(TruncatedResponse) => return None,
         }
         if world.below(3) == 0 {
             pause().await;
@@ -236,7 +241,7 @@ async fn read(world: &Rc<World>, mut reader: Reader) -> Option<Vec<u8>> {
 async fn fetch(
     world: &Rc<World>,
     leader: Leader,
-    leading: Option<Leading>,
+    leading: Option<LeaderGuard>,
     page: usize,
     variant: usize,
 ) {

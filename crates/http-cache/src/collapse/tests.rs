@@ -50,17 +50,18 @@ impl<'a> Client<'a> {
             address: b"",
             came_at: self.zone.stamp(),
             may_have_tags: false,
+            expects: None,
         }
     }
 
-    fn find(&self) -> Found {
+    fn find(&self) -> FoundResponse {
         self.zone.find(&self.key.as_ref(), &self.fields, self.now)
     }
 
     fn not_fresh(&self) -> NotFresh {
         match self.find() {
-            Found::NotFresh(found) => found,
-            Found::Fresh(response) => panic!("not fresh, not {response:?}"),
+            FoundResponse::NotFresh(found) => found,
+            FoundResponse::Fresh(response) => panic!("not fresh, not {response:?}"),
         }
     }
 
@@ -71,8 +72,8 @@ impl<'a> Client<'a> {
     /// Looks, and plays its part.
     fn join(&self) -> Join {
         match self.find() {
-            Found::Fresh(response) => Join::Fresh(response),
-            Found::NotFresh(found) => self.collapse(&found),
+            FoundResponse::Fresh(response) => Join::Fresh(response),
+            FoundResponse::NotFresh(found) => self.collapse(&found),
         }
     }
 
@@ -94,13 +95,13 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn wait(&self, follower: &mut Follower) -> Option<Followed> {
+    fn wait(&self, follower: &mut Follower) -> Option<FollowerOutcome> {
         now(follower.wait(&self.fields))
     }
 
     fn stream(&self, follower: &mut Follower) -> Reader {
         match self.wait(follower) {
-            Some(Followed::Streaming(reader)) => reader,
+            Some(FollowerOutcome::Streaming(reader)) => reader,
             other => panic!("streams, not {other:?}"),
         }
     }
@@ -114,7 +115,12 @@ fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-fn publish(leader: Leader, lines: &[&str], request: &[Field], declared: Option<u64>) -> Filling {
+fn publish(
+    leader: Leader,
+    lines: &[&str],
+    request: &[Field],
+    declared: Option<u64>,
+) -> ArrivingResponse {
     let storable = storable(lines, request);
     let fields = fields(lines);
     let reason = Bytes::new();
@@ -130,7 +136,7 @@ fn publish(leader: Leader, lines: &[&str], request: &[Field], declared: Option<u
 const SECOND: &[&str] = &["Cache-Control: max-age=1"];
 
 /// Reads what there is: the bytes, and how it ended (None: not yet).
-fn read(reader: &mut Reader) -> (String, Option<Result<(), Truncated>>) {
+fn read(reader: &mut Reader) -> (String, Option<Result<(), TruncatedResponse>>) {
     let mut text = String::new();
     loop {
         match now(reader.next_chunk()) {
@@ -155,7 +161,7 @@ fn followers_read_the_body_while_it_arrives() {
     assert!(client.wait(&mut early).is_none());
     let mut filling = publish(leader, SECOND, &[], None);
     let mut own = filling.reader();
-    assert_eq!(filling.push(part("one "), T0), Pushed::Kept);
+    assert_eq!(filling.push(part("one "), T0), PushResult::Kept);
     let mut early = client.stream(&mut early);
     assert_eq!(early.head().status, 200);
     assert_eq!(read(&mut early), ("one ".into(), None));
@@ -181,12 +187,12 @@ fn a_response_that_may_not_be_shared_frees_all_followers_and_is_remembered() {
         let freed = client.wait(follower);
         assert!(matches!(
             freed,
-            Some(Followed::NotShareable(Reason::SetCookie))
+            Some(FollowerOutcome::NotShareable(Reason::SetCookie))
         ));
     }
     assert!(matches!(
         client.join(),
-        Join::Alone(Alone::NotShareable(Reason::SetCookie))
+        Join::Alone(AloneReason::NotShareable(Reason::SetCookie))
     ));
     let later = Client {
         now: T0.plus(Duration::from_secs(2)),
@@ -205,7 +211,7 @@ fn a_leader_that_dies_releases_everybody_and_one_takes_over() {
     };
     assert!(matches!(
         client.wait(&mut follower),
-        Some(Followed::Failed(502))
+        Some(FollowerOutcome::Failed(502))
     ));
     let _next = client.lead();
     client.follow();
@@ -219,7 +225,10 @@ fn a_filling_that_dies_truncates_its_readers_and_stores_nothing() {
     let mut reader = client.stream(&mut client.follow());
     filling.push(part("half"), T0);
     drop(filling);
-    assert_eq!(read(&mut reader), ("half".into(), Some(Err(Truncated))));
+    assert_eq!(
+        read(&mut reader),
+        ("half".into(), Some(Err(TruncatedResponse)))
+    );
     client.lead();
     assert_eq!(zone.stats().stored, 0);
 }
@@ -247,7 +256,7 @@ fn a_body_of_another_length_than_declared_is_truncated() {
         let mut reader = filling.reader();
         filling.push(part("four"), T0);
         assert_eq!(filling.complete(T0).map(drop), Err(Reason::Truncated));
-        assert_eq!(read(&mut reader).1, Some(Err(Truncated)));
+        assert_eq!(read(&mut reader).1, Some(Err(TruncatedResponse)));
     }
 }
 
@@ -299,7 +308,10 @@ fn followers_that_select_another_variant_go_their_own_way() {
     let lines = &["Cache-Control: max-age=1", "Vary: Accept-Language"];
     let filling = publish(leader, lines, &de.fields, None);
     de.stream(&mut same);
-    assert!(matches!(en.wait(&mut other), Some(Followed::VaryMismatch)));
+    assert!(matches!(
+        en.wait(&mut other),
+        Some(FollowerOutcome::VaryMismatch)
+    ));
     // Known to vary now: one leader for each variant, side by side.
     let second = en.lead();
     let mut third = en.follow();
@@ -310,7 +322,10 @@ fn followers_that_select_another_variant_go_their_own_way() {
     publish(second, lines, &en.fields, None)
         .complete(T0)
         .expect("stored");
-    assert!(matches!(en.wait(&mut third), Some(Followed::Complete(_))));
+    assert!(matches!(
+        en.wait(&mut third),
+        Some(FollowerOutcome::Complete(_))
+    ));
     assert!(matches!(de.join(), Join::Fresh(_)));
     // Also when all of it is stale and gone from the table.
     let [de_late, en_late] = [&de, &en].map(|c| Client {
@@ -329,7 +344,7 @@ fn one_refresh_at_a_time_and_none_when_fresh() {
     publish(client.lead(), SECOND, &[], None)
         .complete(T0)
         .expect("stored");
-    assert!(matches!(client.find(), Found::Fresh(_)));
+    assert!(matches!(client.find(), FoundResponse::Fresh(_)));
     let late = Client {
         now: T0.plus(Duration::from_secs(3)),
         ..Client::new(&zone, &[])
@@ -366,7 +381,7 @@ fn a_304_freshens_the_fields_and_shares_the_body() {
     assert_eq!(new.body.chunks()[0].as_ptr(), old.body.chunks()[0].as_ptr());
     assert_eq!(new.fields.first("x-old"), Some(&b"1"[..]));
     assert!(
-        matches!(late.wait(&mut follower), Some(Followed::Complete(r)) if Arc::ptr_eq(&r, &new))
+        matches!(late.wait(&mut follower), Some(FollowerOutcome::Complete(r)) if Arc::ptr_eq(&r, &new))
     );
     assert_eq!(zone.stats().responses, 1);
 }
@@ -429,14 +444,14 @@ fn a_response_that_outgrows_the_bound_passes_through_in_a_window() {
     let mut waiting = client.follow();
     let chunk = Bytes::from(vec![b'x'; 1 << 20]);
     for _ in 0..3 {
-        assert_eq!(filling.push(chunk.clone(), T0), Pushed::Kept);
+        assert_eq!(filling.push(chunk.clone(), T0), PushResult::Kept);
     }
     assert_eq!(
         zone.stats().used_bytes,
         before + (3 << 20),
         "bytes on their way are counted"
     );
-    assert_eq!(filling.push(chunk.clone(), T0), Pushed::TooLarge);
+    assert_eq!(filling.push(chunk.clone(), T0), PushResult::TooLarge);
     assert_eq!(zone.stats().used_bytes, before);
     assert!(
         now(filling.room()).is_none(),
@@ -444,7 +459,7 @@ fn a_response_that_outgrows_the_bound_passes_through_in_a_window() {
     );
     assert!(matches!(
         client.join(),
-        Join::Alone(Alone::NotShareable(Reason::TooLarge))
+        Join::Alone(AloneReason::NotShareable(Reason::TooLarge))
     ));
     for _ in 0..3 {
         assert!(matches!(now(slow.next_chunk()), Some(Ok(Some(_)))));
@@ -452,17 +467,17 @@ fn a_response_that_outgrows_the_bound_passes_through_in_a_window() {
     assert!(now(filling.room()).is_some());
     let late = client.wait(&mut waiting);
     assert!(
-        matches!(late, Some(Followed::NotShareable(Reason::TooLarge))),
+        matches!(late, Some(FollowerOutcome::NotShareable(Reason::TooLarge))),
         "its beginning is gone"
     );
-    assert_eq!(filling.push(chunk.clone(), T0), Pushed::TooLarge);
+    assert_eq!(filling.push(chunk.clone(), T0), PushResult::TooLarge);
     let mut rest = 0;
     while let Some(bytes) = slow.try_next_chunk() {
         rest += bytes.len();
     }
     assert_eq!(rest, 2 << 20);
     drop(slow);
-    assert_eq!(filling.push(chunk, T0), Pushed::Unwanted);
+    assert_eq!(filling.push(chunk, T0), PushResult::Unwanted);
     assert_eq!(filling.complete(T0).map(drop), Err(Reason::TooLarge));
     assert_eq!(zone.stats().used_bytes, before);
 }
@@ -498,7 +513,7 @@ fn a_detached_fetch_is_followed_by_nobody_and_stored_all_the_same() {
     publish(alone, SECOND, &[], None)
         .complete(T0)
         .expect("stored");
-    assert!(matches!(client.find(), Found::Fresh(_)));
+    assert!(matches!(client.find(), FoundResponse::Fresh(_)));
 }
 
 #[test]
@@ -520,7 +535,7 @@ fn a_refusal_between_lookup_and_collapse_is_heeded() {
     leader.not_shareable(Reason::Private, Duration::from_secs(5), T0);
     assert!(matches!(
         client.collapse(&found),
-        Join::Alone(Alone::NotShareable(Reason::Private))
+        Join::Alone(AloneReason::NotShareable(Reason::Private))
     ));
 }
 
@@ -568,6 +583,34 @@ fn a_variant_that_is_missing_is_fetched_as_one_without_another_look() {
 }
 
 #[test]
+fn what_is_known_of_the_site_tells_the_first_visitors_of_a_key_apart() {
+    let zone = zone();
+    let (de, en) = (
+        Client::new(&zone, &["L: de"]),
+        Client::new(&zone, &["L: en"]),
+    );
+    let site = key("site");
+    zone.note_page_of_site(&site.as_ref(), &["l".to_owned()]);
+    let expected = zone.site_varies_on(&site.as_ref());
+    let expects = expected.as_ref();
+    let join = |client: &Client| {
+        let request = JoinRequest {
+            expects,
+            ..client.request()
+        };
+        zone.collapse(&request, &client.not_fresh())
+    };
+    let Join::Lead(german) = join(&de) else {
+        panic!("leads");
+    };
+    assert_eq!(german.varies_on(), expected);
+    let Join::Lead(_english) = join(&en) else {
+        panic!("does not wait for the page in German");
+    };
+    assert!(matches!(join(&de), Join::Follow(_)));
+}
+
+#[test]
 fn a_request_is_counted_once_however_often_it_looks_again() {
     let zone = zone();
     let client = Client::new(&zone, &[]);
@@ -583,9 +626,12 @@ fn a_request_is_counted_once_however_often_it_looks_again() {
         .complete(T0)
         .expect("stored");
     let (key, fields) = (client.key.as_ref(), &client.fields);
-    assert!(matches!(zone.find_again(&key, fields, T0), Found::Fresh(_)));
+    assert!(matches!(
+        zone.find_again(&key, fields, T0),
+        FoundResponse::Fresh(_)
+    ));
     assert_eq!(counts(), (0, 0, 1));
-    assert!(matches!(client.find(), Found::Fresh(_)));
+    assert!(matches!(client.find(), FoundResponse::Fresh(_)));
     assert_eq!(counts(), (1, 0, 1));
     let late = Client {
         now: T0.plus(Duration::from_secs(3)),
@@ -606,8 +652,8 @@ async fn a_thousand_followers_are_woken_by_one_leader() {
             let mut follower = client.follow();
             tokio::spawn(async move {
                 let mut reader = match follower.wait(&Vec::<Field>::new()).await {
-                    Followed::Streaming(reader) => reader,
-                    Followed::Complete(response) => return response.body.len(),
+                    FollowerOutcome::Streaming(reader) => reader,
+                    FollowerOutcome::Complete(response) => return response.body.len(),
                     other => panic!("{other:?}"),
                 };
                 let mut len = 0;
@@ -633,8 +679,8 @@ async fn a_thousand_followers_are_woken_by_one_leader() {
 /// The length of the body a follower is given, whole or while it arrives.
 async fn followed_len(client: &Client<'_>, mut follower: Follower) -> u64 {
     let mut reader = match follower.wait(&client.fields).await {
-        Followed::Complete(response) => return response.body.len(),
-        Followed::Streaming(reader) => reader,
+        FollowerOutcome::Complete(response) => return response.body.len(),
+        FollowerOutcome::Streaming(reader) => reader,
         other => panic!("{other:?}"),
     };
     let mut len = 0;

@@ -2,7 +2,7 @@ use super::*;
 use crate::policy::IgnoreFields;
 use crate::testing::{T0, decide_200, fields};
 
-/// Response lines, and the lifetime in milliseconds or the reason why there is none.
+/// Response lines, and the lifetime in milliseconds or the reason not to store the response.
 type Case<'a> = (&'a str, &'a [&'a str], Result<u64, Reason>);
 
 fn check(policy: &Policy, cases: &[Case<'_>]) {

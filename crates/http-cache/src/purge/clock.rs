@@ -37,22 +37,22 @@ pub(crate) struct Purges {
 
 /// What purges say about a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum PurgeVerdict {
     Good,
     ExpiredAt(Millis),
     Removed,
 }
 
-impl Standing {
+impl PurgeVerdict {
     /// What two purges say together.
-    pub(crate) fn worse(self, other: Standing) -> Standing {
+    pub(crate) fn worse(self, other: PurgeVerdict) -> PurgeVerdict {
         match (self, other) {
-            (Standing::Removed, _) | (_, Standing::Removed) => Standing::Removed,
-            (Standing::ExpiredAt(one), Standing::ExpiredAt(other)) => {
-                Standing::ExpiredAt(one.min(other))
+            (PurgeVerdict::Removed, _) | (_, PurgeVerdict::Removed) => PurgeVerdict::Removed,
+            (PurgeVerdict::ExpiredAt(one), PurgeVerdict::ExpiredAt(other)) => {
+                PurgeVerdict::ExpiredAt(one.min(other))
             }
-            (Standing::Good, other) => other,
-            (one, Standing::Good) => one,
+            (PurgeVerdict::Good, other) => other,
+            (one, PurgeVerdict::Good) => one,
         }
     }
 }
@@ -80,7 +80,7 @@ impl Purges {
     /// Writes a purge down. Fetches that have begun are outdated from now on, as far as it hits.
     pub(crate) fn record(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> Stamp {
         let mut recent = self.recent.write();
-        // Advanced last: whoever reads the new stamp finds the purge written down.
+        // Advanced last: a thread that reads the new stamp finds the purge written down.
         let stamp = self.clock.load(SeqCst) + 1;
         recent.add(target, stamp);
         match target {
@@ -108,9 +108,9 @@ impl Purges {
         Stamp(stamp)
     }
 
-    /// The stamps of labels that stored responses carry have been set: what was compared with
-    /// labels before is to be compared again. Not the purge's own stamp: a later purge that was
-    /// quicker to set its labels may have been compared already.
+    /// Call after the stamps of labels of stored responses were set: responses that were compared
+    /// with labels before are compared again. Takes a new stamp, not the purge's own: a later purge
+    /// that was quicker to set its labels may have been compared already.
     pub(crate) fn labels_changed(&self) {
         let _recent = self.recent.write();
         let stamp = self.clock.load(SeqCst) + 1;
@@ -139,14 +139,14 @@ impl Purges {
 
     /// What purges of many responses, and of its labels, say about a stored one.
     #[inline]
-    pub(crate) fn standing(&self, response: &StoredResponse) -> Standing {
+    pub(crate) fn standing(&self, response: &StoredResponse) -> PurgeVerdict {
         match response.compared_until() >= self.good_since.load(Acquire) {
-            true => Standing::Good,
+            true => PurgeVerdict::Good,
             false => self.compare(response),
         }
     }
 
-    fn compare(&self, response: &StoredResponse) -> Standing {
+    fn compare(&self, response: &StoredResponse) -> PurgeVerdict {
         // Read first: a purge that comes meanwhile is compared the next time.
         let until = self.good_since.load(Acquire);
         let stamp = response.stamp.0;
@@ -154,14 +154,14 @@ impl Purges {
         let is_removed = is_before(&self.removed_before)
             || (is_not_found(response.head.status) && is_before(&self.not_found_before));
         if is_removed {
-            return Standing::Removed;
+            return PurgeVerdict::Removed;
         }
         let of_zone = match is_before(&self.expired_before) {
-            true => Standing::ExpiredAt(Millis(self.expired_at.load(Acquire))),
-            false => Standing::Good,
+            true => PurgeVerdict::ExpiredAt(Millis(self.expired_at.load(Acquire))),
+            false => PurgeVerdict::Good,
         };
         let standing = of_zone.worse(response.labels.standing(stamp));
-        if standing == Standing::Good {
+        if standing == PurgeVerdict::Good {
             response.note_compared(until);
         }
         standing

@@ -2,7 +2,7 @@
 //! table of its zone, with the stamps of the purges that named it; a stored response shares those it
 //! carries, at 8 bytes each.
 
-use super::clock::Standing;
+use super::clock::PurgeVerdict;
 use super::tags::Tags;
 use super::{Pattern, PurgeMode};
 use crate::key::hash_of;
@@ -101,13 +101,13 @@ impl Label {
         self.kind == kind && *self.text == *text
     }
 
-    fn standing(&self, stamp: u64) -> Standing {
+    fn standing(&self, stamp: u64) -> PurgeVerdict {
         if stamp < self.removed_before.load(Acquire) {
-            Standing::Removed
+            PurgeVerdict::Removed
         } else if stamp < self.expired_before.load(Acquire) {
-            Standing::ExpiredAt(Millis(self.expired_at.load(Acquire)))
+            PurgeVerdict::ExpiredAt(Millis(self.expired_at.load(Acquire)))
         } else {
-            Standing::Good
+            PurgeVerdict::Good
         }
     }
 
@@ -184,11 +184,11 @@ impl Labels {
     }
 
     /// What purges of its labels say about a response with this stamp.
-    pub(crate) fn standing(&self, stamp: u64) -> Standing {
-        let mut standing = Standing::Good;
+    pub(crate) fn standing(&self, stamp: u64) -> PurgeVerdict {
+        let mut standing = PurgeVerdict::Good;
         for label in self.each() {
             standing = standing.worse(label.standing(stamp));
-            if standing == Standing::Removed {
+            if standing == PurgeVerdict::Removed {
                 break;
             }
         }
@@ -388,9 +388,9 @@ impl LabelTable {
 mod tests {
     use super::*;
 
-    struct Unbounded(AtomicU64);
+    struct LargeBudget(AtomicU64);
 
-    impl Budget for Unbounded {
+    impl Budget for LargeBudget {
         fn reserve(&self, bytes: u64) -> bool {
             self.0.fetch_add(bytes, SeqCst) < 1_000_000
         }
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn a_label_is_there_while_a_response_carries_it() {
         let table = LabelTable::default();
-        let budget = Unbounded(AtomicU64::new(0));
+        let budget = LargeBudget(AtomicU64::new(0));
         let enter = |texts: &[&str]| {
             let tags = tags(texts);
             let names = LabelNames {
@@ -438,19 +438,19 @@ mod tests {
     #[test]
     fn a_purge_is_worse_news_than_an_expiry() {
         let table = LabelTable::default();
-        let budget = Unbounded(AtomicU64::new(0));
+        let budget = LargeBudget(AtomicU64::new(0));
         let tags = tags(&["soft", "hard", "other"]);
         let names = LabelNames {
             address: b"",
             tags: Some(&tags),
         };
         let labels = table.enter(&names, 0, &budget).expect("there is room");
-        assert_eq!(labels.standing(5), Standing::Good);
+        assert_eq!(labels.standing(5), PurgeVerdict::Good);
         table.purge(Kind::Tag, b"soft", PurgeMode::Soft, 6, Millis(77));
-        assert_eq!(labels.standing(5), Standing::ExpiredAt(Millis(77)));
+        assert_eq!(labels.standing(5), PurgeVerdict::ExpiredAt(Millis(77)));
         assert_eq!(
             labels.standing(6),
-            Standing::Good,
+            PurgeVerdict::Good,
             "it began after the purge"
         );
         let pattern = Pattern::Prefix(b"ha"[..].into());
@@ -458,14 +458,14 @@ mod tests {
             table.purge_all(Kind::Tag, &pattern, PurgeMode::Hard, 7, Millis(78)),
             Some(1)
         );
-        assert_eq!(labels.standing(5), Standing::Removed);
-        assert_eq!(labels.standing(7), Standing::Good);
+        assert_eq!(labels.standing(5), PurgeVerdict::Removed);
+        assert_eq!(labels.standing(7), PurgeVerdict::Good);
     }
 
     #[test]
     fn a_response_without_room_for_its_labels_carries_none() {
-        struct Nearly(AtomicU64);
-        impl Budget for Nearly {
+        struct SmallBudget(AtomicU64);
+        impl Budget for SmallBudget {
             fn reserve(&self, bytes: u64) -> bool {
                 self.0
                     .fetch_update(SeqCst, SeqCst, |left| left.checked_sub(bytes))
@@ -476,7 +476,7 @@ mod tests {
             }
         }
         let table = LabelTable::default();
-        let budget = Nearly(AtomicU64::new(300));
+        let budget = SmallBudget(AtomicU64::new(300));
         let tags = tags(&["a", "b", "c", "d"]);
         let names = LabelNames {
             address: b"example.org/",

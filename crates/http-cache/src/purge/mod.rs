@@ -1,9 +1,9 @@
-//! Purges: what they name, and by which it is known whether a stored response or a fetch is older than
-//! one. The design is in `docs/design/2026-11-23-invalidation.md`.
+//! Purges: their targets, and the stamps that tell whether a stored response or a fetch is older
+//! than a purge. The design is in `docs/design/2026-11-23-invalidation.md`.
 //!
-//! Each purge is a stamp from the zone's clock, and each fetch carries the stamp it began at. A fetch
-//! begun before a purge that hits it is neither stored nor joined by anybody who comes after the
-//! purge: when a purge returns, no answer begun afterwards shows older data.
+//! Each purge is a stamp from the zone's clock, and each fetch carries the stamp it began at. A
+//! fetch begun before a purge that hits it is neither stored nor joined by requests that come after
+//! the purge: when a purge returns, no answer begun afterwards shows older data.
 //!
 //! ```text
 //! clock    the clock of a zone, and what purges of the whole zone say about a stored response
@@ -46,9 +46,9 @@ pub enum PurgeTarget<'a> {
     Prefix(&'a [u8]),
     /// The whole zone.
     Everything,
-    /// All answers that say that there is no such page (404, 410). One that is on its way is still
-    /// given to those who join its fetch, as nobody knows yet what it says; it is not stored. They
-    /// are removed in either mode.
+    /// All answers that say that there is no such page (404, 410). The answer to a fetch under way
+    /// is still given to the requests that join the fetch, since its status is not known yet; it is
+    /// not stored. They are removed in either mode.
     NotFound,
     /// All responses that carry this tag.
     Tag(&'a [u8]),
@@ -110,7 +110,7 @@ pub enum PurgeMode {
 
 /// What a purge did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Purged {
+pub struct PurgeResult {
     /// Stored responses hit (for [`PurgeTarget::Everything`]: all there were; those of
     /// [`PurgeTarget::NotFound`] are not counted).
     pub responses: usize,

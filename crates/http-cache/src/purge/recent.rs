@@ -15,14 +15,14 @@ pub(crate) struct RecentPurges {
     latest: HashTable<(u64, u64)>,
     /// Hashes and stamps, in the order of the purges.
     order: VecDeque<(u64, u64)>,
-    patterns: VecDeque<(Named, u64)>,
+    patterns: VecDeque<(PurgedPattern, u64)>,
     /// Fetches with an earlier stamp are outdated, whatever they carry: purges are forgotten that
     /// came later than that.
     floor: u64,
 }
 
 /// What was purged by a pattern.
-enum Named {
+enum PurgedPattern {
     Keys(Box<[u8]>),
     Labels(Kind, Pattern),
 }
@@ -44,12 +44,14 @@ impl RecentPurges {
             PurgeTarget::Key(key) => self.add_hash(key.hash(), stamp),
             PurgeTarget::Tag(tag) => self.add_hash(label_hash(Kind::Tag, tag), stamp),
             PurgeTarget::Address(at) => self.add_hash(label_hash(Kind::Address, at), stamp),
-            PurgeTarget::Prefix(prefix) => self.add_pattern(Named::Keys(prefix.into()), stamp),
+            PurgeTarget::Prefix(prefix) => {
+                self.add_pattern(PurgedPattern::Keys(prefix.into()), stamp)
+            }
             PurgeTarget::Tags(pattern) => {
-                self.add_pattern(Named::Labels(Kind::Tag, pattern.clone()), stamp);
+                self.add_pattern(PurgedPattern::Labels(Kind::Tag, pattern.clone()), stamp);
             }
             PurgeTarget::Addresses(pattern) => {
-                self.add_pattern(Named::Labels(Kind::Address, pattern.clone()), stamp);
+                self.add_pattern(PurgedPattern::Labels(Kind::Address, pattern.clone()), stamp);
             }
             PurgeTarget::Everything => {
                 self.floor = stamp;
@@ -82,7 +84,7 @@ impl RecentPurges {
         }
     }
 
-    fn add_pattern(&mut self, named: Named, stamp: u64) {
+    fn add_pattern(&mut self, named: PurgedPattern, stamp: u64) {
         if self.patterns.len() == PATTERNS
             && let Some((_, forgotten)) = self.patterns.pop_front()
         {
@@ -93,8 +95,7 @@ impl RecentPurges {
 
     /// Has a purge since `began` named the key or the address?
     pub(crate) fn names_target(&self, key: &KeyRef<'_>, address: &[u8], began: u64) -> bool {
-        let by_key =
-            |named: &Named| matches!(named, Named::Keys(prefix) if key.bytes().starts_with(prefix));
+        let by_key = |named: &PurgedPattern| matches!(named, PurgedPattern::Keys(prefix) if key.bytes().starts_with(prefix));
         began < self.floor
             || self.is_later(key.hash(), began)
             || self.patterns_since(began).any(by_key)
@@ -115,7 +116,7 @@ impl RecentPurges {
     }
 
     fn names_label(&self, kind: Kind, text: &[u8], hash: u64, began: u64) -> bool {
-        let by_pattern = |named: &Named| matches!(named, Named::Labels(of, pattern) if *of == kind && pattern.matches(text));
+        let by_pattern = |named: &PurgedPattern| matches!(named, PurgedPattern::Labels(of, pattern) if *of == kind && pattern.matches(text));
         self.is_later(hash, began) || self.patterns_since(began).any(by_pattern)
     }
 
@@ -124,7 +125,7 @@ impl RecentPurges {
         entry.is_some_and(|entry| began < entry.1)
     }
 
-    fn patterns_since(&self, began: u64) -> impl Iterator<Item = &Named> {
+    fn patterns_since(&self, began: u64) -> impl Iterator<Item = &PurgedPattern> {
         let later = self
             .patterns
             .iter()

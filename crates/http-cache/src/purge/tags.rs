@@ -14,10 +14,10 @@ pub struct Tags {
     bytes: Vec<u8>,
     /// Where each tag ends.
     ends: Vec<u32>,
-    is_over_bound: bool,
+    is_incomplete: bool,
 }
 
-/// A response names more tags than are kept: nobody could purge it by those that are missing.
+/// A response names tags that are not kept: a purge of those would miss it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyTags;
 
@@ -29,7 +29,7 @@ impl Tags {
         }
         let end = self.bytes.len() + tag.len();
         if tag.len() > MAX_TAG_BYTES || end > MAX_BYTES || self.ends.len() == MAX_TAGS {
-            self.is_over_bound = true;
+            self.is_incomplete = true;
             return;
         }
         self.bytes.extend_from_slice(tag);
@@ -40,7 +40,12 @@ impl Tags {
     /// Adds all tags of `others`; where some are missing there, they are missing here.
     pub fn extend(&mut self, others: &Tags) {
         others.iter().for_each(|tag| self.add(tag));
-        self.is_over_bound |= others.is_over_bound;
+        self.is_incomplete |= others.is_incomplete;
+    }
+
+    /// The application named more tags, which did not arrive.
+    pub fn note_missing(&mut self) {
+        self.is_incomplete = true;
     }
 
     /// The tags, each as often as it was added.
@@ -59,9 +64,9 @@ impl Tags {
     /// Are these all that were added?
     ///
     /// # Errors
-    /// There were more, or longer ones, than are kept.
+    /// There were more, or longer ones, than are kept, or some did not arrive.
     pub fn checked(&self) -> Result<(), TooManyTags> {
-        match self.is_over_bound {
+        match self.is_incomplete {
             true => Err(TooManyTags),
             false => Ok(()),
         }

@@ -2,10 +2,11 @@
 //! is staged.
 
 use super::*;
-use crate::collapse::{Followed, Follower, Join, JoinRequest, Leader};
+use crate::collapse::{Follower, FollowerOutcome, Join, JoinRequest, Leader};
 use crate::testing::{NO_FIELDS, T0, fields, key, response, storable};
 use crate::{
-    CacheKey, Filling, Found, Millis, NotFreshKind, Reason, ResponseHead, Zone, ZoneConfig,
+    ArrivingResponse, CacheKey, FoundResponse, Millis, NotFreshKind, Reason, ResponseHead, Zone,
+    ZoneConfig,
 };
 use std::future::Future;
 use std::pin::pin;
@@ -38,8 +39,8 @@ fn put(zone: &Zone, name: &CacheKey, address: &str, texts: &[&str]) -> Result<()
 
 fn look(zone: &Zone, name: &CacheKey) -> &'static str {
     match zone.find(&name.as_ref(), NO_FIELDS, T0.plus(Duration::from_secs(1))) {
-        Found::Fresh(_) => "fresh",
-        Found::NotFresh(found) => match found.kind {
+        FoundResponse::Fresh(_) => "fresh",
+        FoundResponse::NotFresh(found) => match found.kind {
             NotFreshKind::Stale(..) => "stale",
             _ => "nothing",
         },
@@ -63,8 +64,8 @@ impl Visitor<'_> {
     fn join(&self) -> Join {
         let name = key("/");
         let found = match self.zone.find(&name.as_ref(), NO_FIELDS, T0) {
-            Found::Fresh(response) => return Join::Fresh(response),
-            Found::NotFresh(found) => found,
+            FoundResponse::Fresh(response) => return Join::Fresh(response),
+            FoundResponse::NotFresh(found) => found,
         };
         self.zone.collapse(&self.request(&name), &found)
     }
@@ -79,6 +80,7 @@ impl Visitor<'_> {
             address: b"host/",
             came_at: self.came_at,
             may_have_tags: true,
+            expects: None,
         }
     }
 
@@ -97,14 +99,14 @@ impl Visitor<'_> {
     }
 }
 
-fn wait(follower: &mut Follower) -> Option<Followed> {
+fn wait(follower: &mut Follower) -> Option<FollowerOutcome> {
     match pin!(follower.wait(NO_FIELDS)).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(followed) => Some(followed),
         Poll::Pending => None,
     }
 }
 
-fn publish(leader: Leader) -> Filling {
+fn publish(leader: Leader) -> ArrivingResponse {
     let storable = storable(&["Cache-Control: max-age=60"], &[]);
     let head = ResponseHead {
         status: 200,
@@ -263,21 +265,33 @@ fn who_comes_after_a_purge_of_a_tag_waits_until_the_tags_of_a_fetch_are_known() 
         zone.purge(PurgeTarget::Tag(tag.as_bytes()), PurgeMode::Hard, T0);
         let after = Visitor::of(&zone);
         let mut follower = after.follow();
-        assert!(matches!(wait(&mut before), Some(Followed::Streaming(_))));
+        assert!(matches!(
+            wait(&mut before),
+            Some(FollowerOutcome::Streaming(_))
+        ));
         assert!(wait(&mut follower).is_none(), "its head is not enough");
         filling.tags().add(b"news:5");
         let _ = filling.complete(T0);
         match is_hit {
             true => {
-                assert!(matches!(wait(&mut follower), Some(Followed::LeftOut)));
+                assert!(matches!(
+                    wait(&mut follower),
+                    Some(FollowerOutcome::LeftOut)
+                ));
                 // The next fetch begins after it came: whatever is purged now, it is good enough.
                 let next = Visitor::of(&zone).lead();
                 zone.purge(PurgeTarget::Tag(b"news:5"), PurgeMode::Hard, T0);
                 let _filling = publish(next);
                 let mut follower = after.follow();
-                assert!(matches!(wait(&mut follower), Some(Followed::Streaming(_))));
+                assert!(matches!(
+                    wait(&mut follower),
+                    Some(FollowerOutcome::Streaming(_))
+                ));
             }
-            false => assert!(matches!(wait(&mut follower), Some(Followed::Complete(_)))),
+            false => assert!(matches!(
+                wait(&mut follower),
+                Some(FollowerOutcome::Complete(_))
+            )),
         }
     }
 }
@@ -301,7 +315,7 @@ fn a_fetch_that_passes_or_fails_lets_go_of_those_who_wait_for_its_tags() {
         max_response_bytes: 100,
         ..ZoneConfig::default()
     });
-    let waiting = |filling: &mut dyn FnMut(Filling)| {
+    let waiting = |filling: &mut dyn FnMut(ArrivingResponse)| {
         let published = publish(Visitor::of(&zone).lead());
         zone.purge(PurgeTarget::Tag(b"t"), PurgeMode::Hard, T0);
         let mut follower = Visitor::of(&zone).follow();
@@ -314,12 +328,12 @@ fn a_fetch_that_passes_or_fails_lets_go_of_those_who_wait_for_its_tags() {
             filling.push(vec![0; 1000].into(), T0);
             std::mem::forget(filling);
         }),
-        Some(Followed::NotShareable(Reason::TooLarge))
+        Some(FollowerOutcome::NotShareable(Reason::TooLarge))
     ));
     zone.purge(PurgeTarget::Key(key("/").as_ref()), PurgeMode::Hard, T0);
     assert!(matches!(
         waiting(&mut |filling| filling.fail()),
-        Some(Followed::Failed(502))
+        Some(FollowerOutcome::Failed(502))
     ));
 }
 
@@ -346,11 +360,17 @@ fn a_validation_keeps_the_tags_and_a_purge_meanwhile_counts() {
         match is_purged {
             false => {
                 assert_eq!(freshened, Ok(()));
-                assert!(matches!(wait(&mut follower), Some(Followed::Complete(_))));
+                assert!(matches!(
+                    wait(&mut follower),
+                    Some(FollowerOutcome::Complete(_))
+                ));
             }
             true => {
                 assert_eq!(freshened, Err(Reason::Purged));
-                assert!(matches!(wait(&mut follower), Some(Followed::LeftOut)));
+                assert!(matches!(
+                    wait(&mut follower),
+                    Some(FollowerOutcome::LeftOut)
+                ));
             }
         }
         while !zone.sweep(T0, 1000).round_complete {}
@@ -382,8 +402,8 @@ fn a_validation_does_not_bring_back_tags_that_are_missing() {
         let visitor = Visitor::of(&zone);
         let name = key("/");
         let found = match zone.find(&name.as_ref(), NO_FIELDS, later) {
-            Found::NotFresh(found) => found,
-            Found::Fresh(_) => panic!("it is fresh for a second"),
+            FoundResponse::NotFresh(found) => found,
+            FoundResponse::Fresh(_) => panic!("it is fresh for a second"),
         };
         let request = JoinRequest {
             now: later,

@@ -1,8 +1,8 @@
-//! Looking at what is stored, for people: walks that find, and single stored responses with all that
-//! is known of them. Counts nowhere, and is no use of what it looks at.
+//! Looks at stored responses for the operator: walks that search, and single responses with all
+//! that is known of them. It counts no hits and no uses.
 //!
-//! A walk looks at a bounded number of slots under one lock for reading, so that nobody who serves
-//! waits for it for long. What is stored or leaves meanwhile may be seen or not.
+//! A walk looks at a bounded number of slots under one lock for reading, so that requests wait for
+//! it only briefly. What is stored or removed meanwhile may be seen or not.
 
 use super::notes::Refusal;
 use super::shard::Shard;
@@ -27,7 +27,7 @@ pub struct StoredId {
 
 /// A stored response, and what the zone knows of it.
 #[derive(Clone, Debug)]
-pub struct Inspected {
+pub struct InspectedResponse {
     /// Where it is.
     pub id: StoredId,
     /// The cache key.
@@ -65,7 +65,7 @@ impl Zone {
         walk: &mut Walk,
         now: Millis,
         is_wanted: &dyn Fn(&[u8], &StoredResponse) -> bool,
-        found: &mut dyn FnMut(Inspected) -> bool,
+        found: &mut dyn FnMut(InspectedResponse) -> bool,
     ) -> bool {
         let Some(cell) = self.shards.get(walk.shard) else {
             return false;
@@ -94,7 +94,7 @@ impl Zone {
 
     /// One stored response.
     #[must_use]
-    pub fn inspect(&self, id: StoredId, now: Millis) -> Option<Inspected> {
+    pub fn inspect(&self, id: StoredId, now: Millis) -> Option<InspectedResponse> {
         let shard = self.cell(id.hash).shard.read();
         let at = shard.position_of_id(id.hash, id.serial)?;
         self.inspected(&shard, at, now)
@@ -102,7 +102,7 @@ impl Zone {
 
     /// All variants that are stored for a key.
     #[must_use]
-    pub fn variants(&self, key: &KeyRef<'_>, now: Millis) -> Vec<Inspected> {
+    pub fn variants(&self, key: &KeyRef<'_>, now: Millis) -> Vec<InspectedResponse> {
         let shard = self.cell(key.hash()).shard.read();
         let found = shard.positions_of(key).into_iter();
         found
@@ -110,10 +110,13 @@ impl Zone {
             .collect()
     }
 
-    fn inspected(&self, shard: &Shard, at: u32, now: Millis) -> Option<Inspected> {
+    fn inspected(&self, shard: &Shard, at: u32, now: Millis) -> Option<InspectedResponse> {
         let found = shard.inspected(at, now)?;
-        let is_gone = matches!(self.worth(&found.response, now), super::Worth::Nothing);
-        Some(Inspected { is_gone, ..found })
+        let is_gone = matches!(
+            self.worth(&found.response, now),
+            super::ResponseWorth::Nothing
+        );
+        Some(InspectedResponse { is_gone, ..found })
     }
 
     /// Why the last response for the key was not stored; none where one is, or where that was
@@ -192,7 +195,7 @@ mod tests {
         most: usize,
         walk: &mut Walk,
         is_wanted: &dyn Fn(&[u8], &StoredResponse) -> bool,
-    ) -> Vec<Inspected> {
+    ) -> Vec<InspectedResponse> {
         let mut all = Vec::new();
         let mut steps = 0;
         while all.len() < most

@@ -7,17 +7,17 @@
 //!   find_again: the same for the next round of a request, uncounted
 //! ```
 //!
-//! Between `find` and `collapse` somebody else may have stored or purged a response for the key, or
-//! noted that there is none to share. Each shard counts that (its generation), and what was found is
-//! good as long as that count is what it was; only otherwise `collapse` looks again. What a purge of
-//! the whole zone has hit is told by its stamp.
+//! Between `find` and `collapse` another request may store or purge a response for the key, or note
+//! that the key's responses cannot be shared. Each shard counts that (its generation), and the
+//! result of `find` is good as long as that count is unchanged; only otherwise `collapse` looks
+//! again. A purge of the whole zone is recognised by its stamp.
 
-use super::shard::Selected;
+use super::shard::SelectedResponse;
 use super::zone::{ShardCell, Zone};
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
 use crate::outcome::Forward;
-use crate::purge::clock::Standing;
+use crate::purge::clock::PurgeVerdict;
 use crate::reason::Reason;
 use crate::stale::StaleInfo;
 use crate::stored::StoredResponse;
@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// What [`Zone::find`] found.
 #[derive(Clone, Debug)]
-pub enum Found {
+pub enum FoundResponse {
     /// Serve it.
     Fresh(Arc<StoredResponse>),
     /// Nothing fresh.
@@ -73,7 +73,7 @@ impl NotFresh {
         }
     }
 
-    /// The stale response there is, and what is to be known before it is served.
+    /// The stale response, with the facts that decide whether it may be served.
     #[must_use]
     pub fn stale(&self) -> Option<(&Arc<StoredResponse>, &StaleInfo)> {
         match &self.kind {
@@ -93,7 +93,7 @@ impl NotFresh {
 }
 
 /// What a stored response is worth now.
-pub(crate) enum Worth {
+pub(crate) enum ResponseWorth {
     Fresh,
     Stale(StaleInfo),
     /// It was purged.
@@ -105,12 +105,17 @@ impl Zone {
     /// no allocation.
     #[inline]
     #[must_use]
-    pub fn find(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> Found {
+    pub fn find(
+        &self,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+        now: Millis,
+    ) -> FoundResponse {
         let cell = self.cell(key.hash());
         let found = self.find_in(cell, key, request, now, Some(now));
         match &found {
-            Found::Fresh(_) => cell.hits.fetch_add(1, Relaxed),
-            Found::NotFresh(not_fresh) => match not_fresh.kind {
+            FoundResponse::Fresh(_) => cell.hits.fetch_add(1, Relaxed),
+            FoundResponse::NotFresh(not_fresh) => match not_fresh.kind {
                 NotFreshKind::Stale(..) => cell.stale_hits.fetch_add(1, Relaxed),
                 _ => cell.misses.fetch_add(1, Relaxed),
             },
@@ -120,7 +125,12 @@ impl Zone {
 
     /// As [`Zone::find`], but counts nowhere: for another round of a request that was counted.
     #[must_use]
-    pub fn find_again(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> Found {
+    pub fn find_again(
+        &self,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+        now: Millis,
+    ) -> FoundResponse {
         self.find_in(self.cell(key.hash()), key, request, now, None)
     }
 
@@ -132,22 +142,24 @@ impl Zone {
         request: &dyn RequestFields,
         now: Millis,
         touch: Option<Millis>,
-    ) -> Found {
+    ) -> FoundResponse {
         let shard = cell.shard.read();
         let (kind, varies_on) = match shard.select(key, request, touch) {
-            Selected::Found(response) => {
+            SelectedResponse::Found(response) => {
                 response.fetch_lines();
                 match self.worth(response, now) {
-                    Worth::Fresh => return Found::Fresh(Arc::clone(response)),
-                    Worth::Stale(info) => (NotFreshKind::Stale(Arc::clone(response), info), None),
-                    Worth::Nothing => {
+                    ResponseWorth::Fresh => return FoundResponse::Fresh(Arc::clone(response)),
+                    ResponseWorth::Stale(info) => {
+                        (NotFreshKind::Stale(Arc::clone(response), info), None)
+                    }
+                    ResponseWorth::Nothing => {
                         let vary = response.vary.as_ref();
                         (NotFreshKind::Miss, vary.map(|vary| Arc::clone(vary.spec())))
                     }
                 }
             }
-            Selected::VaryMiss(spec) => (NotFreshKind::VaryMiss, Some(Arc::clone(spec))),
-            Selected::Miss => (NotFreshKind::Miss, None),
+            SelectedResponse::VaryMiss(spec) => (NotFreshKind::VaryMiss, Some(Arc::clone(spec))),
+            SelectedResponse::Miss => (NotFreshKind::Miss, None),
         };
         // Read while nothing can be stored, and before the notes: what comes later is seen later.
         let generation = cell.generation.load(Acquire);
@@ -156,7 +168,7 @@ impl Zone {
             NotFreshKind::Stale(..) => None,
             _ => self.refused(key, now),
         };
-        Found::NotFresh(NotFresh {
+        FoundResponse::NotFresh(NotFresh {
             kind: refused.map_or(kind, NotFreshKind::NotShareable),
             varies_on,
             generation,
@@ -171,22 +183,22 @@ impl Zone {
         key: &KeyRef<'_>,
         request: &dyn RequestFields,
         now: Millis,
-    ) -> Option<Found> {
+    ) -> Option<FoundResponse> {
         let generation = self.cell(key.hash()).generation.load(Acquire);
         (generation != found.generation).then(|| self.find_again(key, request, now))
     }
 
     /// What a stored response is worth now.
-    pub(crate) fn worth(&self, response: &StoredResponse, now: Millis) -> Worth {
+    pub(crate) fn worth(&self, response: &StoredResponse, now: Millis) -> ResponseWorth {
         let (expires_at, is_purged) = match self.purges.standing(response) {
-            Standing::Removed => return Worth::Nothing,
-            Standing::ExpiredAt(at) => (response.expires_at.min(at), true),
-            Standing::Good => (response.expires_at, response.is_purged),
+            PurgeVerdict::Removed => return ResponseWorth::Nothing,
+            PurgeVerdict::ExpiredAt(at) => (response.expires_at.min(at), true),
+            PurgeVerdict::Good => (response.expires_at, response.is_purged),
         };
         if now < expires_at {
-            return Worth::Fresh;
+            return ResponseWorth::Fresh;
         }
-        Worth::Stale(StaleInfo {
+        ResponseWorth::Stale(StaleInfo {
             past_expiry: now.since(expires_at),
             stale_while_revalidate: response.stale_while_revalidate.duration(),
             stale_if_error: response.stale_if_error.duration(),
@@ -196,13 +208,13 @@ impl Zone {
         })
     }
 
-    /// What is to be known of a response before it is served stale; none where it is fresh or
+    /// The facts that decide whether `response` may be served stale; `None` where it is fresh or
     /// was purged.
     #[must_use]
     pub fn stale_info(&self, response: &StoredResponse, now: Millis) -> Option<StaleInfo> {
         match self.worth(response, now) {
-            Worth::Stale(info) => Some(info),
-            Worth::Fresh | Worth::Nothing => None,
+            ResponseWorth::Stale(info) => Some(info),
+            ResponseWorth::Fresh | ResponseWorth::Nothing => None,
         }
     }
 
@@ -234,8 +246,8 @@ mod tests {
         });
         let (a, b) = (key("a"), key("b"));
         let find = || match zone.find(&a.as_ref(), NO_FIELDS, T0) {
-            Found::NotFresh(found) => found,
-            Found::Fresh(_) => panic!("nothing is stored"),
+            FoundResponse::NotFresh(found) => found,
+            FoundResponse::Fresh(_) => panic!("nothing is stored"),
         };
         let newer = |found: &NotFresh| zone.find_newer(found, &a.as_ref(), NO_FIELDS, T0);
         let found = find();
@@ -245,7 +257,7 @@ mod tests {
         let until = T0.plus(Duration::from_secs(5));
         zone.remember_not_shareable(&a.as_ref(), Reason::Private, until);
         let refused = match newer(&found) {
-            Some(Found::NotFresh(newer)) => newer.kind,
+            Some(FoundResponse::NotFresh(newer)) => newer.kind,
             other => panic!("looked again, and refused: {other:?}"),
         };
         assert!(matches!(
@@ -257,7 +269,7 @@ mod tests {
         let found = find();
         let other = response(60, 10, T0, zone.stamp());
         zone.insert(&b.as_ref(), other, T0).expect("stored");
-        assert!(matches!(newer(&found), Some(Found::NotFresh(_))));
+        assert!(matches!(newer(&found), Some(FoundResponse::NotFresh(_))));
         assert!(newer(&find()).is_none());
     }
 }

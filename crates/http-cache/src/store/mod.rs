@@ -12,6 +12,8 @@
 //! zone       the shards, the counters, the budget
 //!   shard    one index of stored responses, and the order in which they are let go
 //!   notes    what is remembered of keys that nothing is stored for
+//! sites      what the pages of a site vary on
+//! purge_arrivals  whether the application's purges arrive
 //! lookup     what is stored for a request
 //! inspection what is stored, for people
 //! insertion  storing, and what is kept beside a stored response
@@ -23,17 +25,20 @@ mod insertion;
 mod inspection;
 mod lookup;
 mod notes;
+mod purge_arrivals;
 mod removal;
 mod shard;
+mod sites;
 #[cfg(test)]
 mod tests;
 mod wanted;
 mod zone;
 
-pub use inspection::{Inspected, StoredId, Walk};
-pub(crate) use lookup::Worth;
-pub use lookup::{Found, NotFresh, NotFreshKind};
+pub use inspection::{InspectedResponse, StoredId, Walk};
+pub(crate) use lookup::ResponseWorth;
+pub use lookup::{FoundResponse, NotFresh, NotFreshKind};
 pub use notes::{Refusal, Sharing};
-pub use removal::Swept;
-pub use wanted::{MostWanted, Wanted, WantedWalk};
+pub use purge_arrivals::{AwaitedPurge, PurgeArrivals};
+pub use removal::SweepResult;
+pub use wanted::{MostWanted, WantedResponse, WantedWalk};
 pub use zone::{Stats, Zone, ZoneConfig};

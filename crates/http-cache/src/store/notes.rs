@@ -15,7 +15,7 @@ use crate::time::Millis;
 #[derive(Default)]
 pub(super) struct Notes {
     entries: usize,
-    refused: Table<Refused>,
+    refused: Table<RefusedNote>,
     sharing: Table<SharingNote>,
     uses: Table<Uses>,
     /// Until when a key is not invalidated again.
@@ -23,7 +23,7 @@ pub(super) struct Notes {
     last: Table<Refusal>,
 }
 
-/// That a response for a key was not stored. It decides nothing: it is told to whoever asks why.
+/// Why a response for a key was not stored. Shown to the operator; decides nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Why.
@@ -35,7 +35,7 @@ pub struct Refusal {
 }
 
 #[derive(Clone, Copy)]
-struct Refused {
+struct RefusedNote {
     why: Reason,
     until: Millis,
 }
@@ -45,7 +45,7 @@ struct Refused {
 pub enum Sharing {
     /// All visitors for whom what it varies on is the same.
     Group,
-    /// Nobody: a copy may be kept for each visitor.
+    /// Only the visitor for whom it was made: a copy may be kept for each visitor.
     OneVisitor,
 }
 
@@ -73,7 +73,7 @@ impl Notes {
     /// Memory for `entries` keys of each kind.
     pub(super) const fn size_bytes(entries: usize) -> usize {
         entries
-            * (size_of::<Entry<Refused>>()
+            * (size_of::<Entry<RefusedNote>>()
                 + size_of::<Entry<SharingNote>>()
                 + size_of::<Entry<Uses>>()
                 + size_of::<Entry<Millis>>()
@@ -86,7 +86,8 @@ impl Notes {
     }
 
     pub(super) fn refuse(&mut self, hash: u64, why: Reason, until: Millis) {
-        self.refused.put(self.entries, hash, Refused { why, until });
+        self.refused
+            .put(self.entries, hash, RefusedNote { why, until });
     }
 
     pub(super) fn forget_refusal(&mut self, hash: u64) {

@@ -1,19 +1,18 @@
-//! What leaves a zone by somebody's word or by its age: purges and sweeps. (What leaves to make room
-//! is evicted in `zone.rs`.)
+//! Removes stored responses by purges and sweeps. (`zone.rs` evicts to make room.)
 
-use super::shard::Gone;
+use super::shard::RemovedResponse;
 use super::zone::{ShardCell, Zone};
 use crate::key::KeyRef;
-use crate::purge::clock::Standing;
+use crate::purge::clock::PurgeVerdict;
 use crate::purge::labels::Kind;
-use crate::purge::{PurgeMode, PurgeTarget, Purged, Stamp};
+use crate::purge::{PurgeMode, PurgeResult, PurgeTarget, Stamp};
 use crate::stored::StoredResponse;
 use crate::time::Millis;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepResult {
     /// Responses looked at.
     pub looked_at: usize,
     /// Responses removed.
@@ -28,7 +27,7 @@ const SWEEP_STEP: usize = 256;
 impl Zone {
     /// Purges. When it returns, no lookup or join begun afterwards gives what was stored or under
     /// way before (soft: gives it as fresh).
-    pub fn purge(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> Purged {
+    pub fn purge(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> PurgeResult {
         // First written down, then applied: see the head of `purge/clock.rs`.
         let stamp = self.purges.record(target, mode, now);
         let responses = match target {
@@ -43,7 +42,7 @@ impl Zone {
             | PurgeTarget::Addresses(_) => self.purge_labels(target, mode, stamp, now),
         };
         self.counters.purged.fetch_add(responses as u64, Relaxed);
-        Purged { responses, stamp }
+        PurgeResult { responses, stamp }
     }
 
     /// How many stored responses a purge would hit, those not counted that are gone already and
@@ -116,7 +115,7 @@ impl Zone {
             for step in found.chunks(SWEEP_STEP) {
                 let mut shard = cell.shard.write();
                 cell.generation.fetch_add(1, Release);
-                let gone: Vec<Gone> = step
+                let gone: Vec<RemovedResponse> = step
                     .iter()
                     .filter_map(|&at| shard.at_with_prefix(at, prefix, expire))
                     .collect();
@@ -132,8 +131,8 @@ impl Zone {
 
     /// Looks at up to `work` slots and removes what is inactive or too stale. Call it every second
     /// or so; it goes on where it stopped.
-    pub fn sweep(&self, now: Millis, work: usize) -> Swept {
-        let mut swept = Swept::default();
+    pub fn sweep(&self, now: Millis, work: usize) -> SweepResult {
+        let mut swept = SweepResult::default();
         // One sweep at a time; another has nothing to add.
         let Some(mut cursor) = self.sweep_cursor.try_lock() else {
             return swept;
@@ -147,7 +146,7 @@ impl Zone {
             });
             now.since(last_used) >= self.config.inactive
                 || expiry_bound.is_some_and(|bound| bound <= now)
-                || self.purges.standing(response) == Standing::Removed
+                || self.purges.standing(response) == PurgeVerdict::Removed
         };
         while swept.looked_at < work {
             let (at_shard, at_slot) = *cursor;

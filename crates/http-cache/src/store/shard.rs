@@ -12,7 +12,7 @@
 //!   newest ◄── prev ── slot ── next ──► oldest        hand: from oldest towards newest
 //! ```
 
-use super::inspection::{Inspected, StoredId};
+use super::inspection::{InspectedResponse, StoredId};
 use super::wanted::Uses;
 use crate::encoded::EncodedForms;
 use crate::fields::RequestFields;
@@ -31,7 +31,7 @@ const NONE: u32 = u32::MAX;
 
 /// What a slot and its entry in the index cost beside the response. Both tables grow by doubling, and
 /// the index when it is full to seven eighths: that is the most they can take per stored response.
-const SLOT_BYTES: usize = 2 * size_of::<Slot>() + 5 * (size_of::<Indexed>() + 1) / 2;
+const SLOT_BYTES: usize = 2 * size_of::<Slot>() + 5 * (size_of::<IndexedResponse>() + 1) / 2;
 
 /// What memory gives at a time.
 const CACHE_LINE_BYTES: usize = 64;
@@ -44,7 +44,7 @@ thread_local! {
 /// A shard. The zone holds it behind a lock.
 #[derive(Default)]
 pub(super) struct Shard {
-    index: HashTable<Indexed>,
+    index: HashTable<IndexedResponse>,
     slots: Vec<Slot>,
     /// Head of the list of empty slots, linked through `next`.
     free: Option<u32>,
@@ -55,7 +55,7 @@ pub(super) struct Shard {
 
 /// A stored response in the index. A lookup goes from here to the block and to the response at the
 /// same time, and has no need to wait for the slot.
-struct Indexed {
+struct IndexedResponse {
     /// Begins with the key, see [`StoredResponse::laid_out`].
     block: Bytes,
     response: Arc<StoredResponse>,
@@ -81,7 +81,7 @@ struct Slot {
 }
 
 /// What a request selects.
-pub(super) enum Selected<'a> {
+pub(super) enum SelectedResponse<'a> {
     Found(&'a Arc<StoredResponse>),
     /// Responses for the key, which vary on this, none for these fields.
     VaryMiss(&'a Arc<VarySpec>),
@@ -90,7 +90,7 @@ pub(super) enum Selected<'a> {
 
 /// What left a shard.
 #[derive(Clone, Debug)]
-pub(super) struct Gone {
+pub(super) struct RemovedResponse {
     pub size_bytes: u64,
     pub group: Option<u64>,
     pub id: u64,
@@ -100,9 +100,9 @@ pub(super) struct Gone {
 
 /// What storing a response made leave.
 #[derive(Debug, Default)]
-pub(super) struct Displaced {
+pub(super) struct DisplacedResponses {
     /// What left, for whatever reason.
-    pub gone: Vec<Gone>,
+    pub gone: Vec<RemovedResponse>,
     /// How many of them were variants beyond the bound.
     pub dropped_variants: u64,
     /// Bytes of the file that came with the new response, counted nowhere yet.
@@ -122,12 +122,12 @@ impl Shard {
         key: &KeyRef<'_>,
         request: &dyn RequestFields,
         touch: Option<Millis>,
-    ) -> Selected<'_> {
+    ) -> SelectedResponse<'_> {
         self.fetch_bucket(key);
         let mut spec: Option<&Arc<VarySpec>> = None;
         for found in self.under(key) {
             found.fetch_lines();
-            let Indexed { response, at, .. } = found;
+            let IndexedResponse { response, at, .. } = found;
             let selected = match &response.vary {
                 None => true,
                 Some(vary) => VALUES.with_borrow_mut(|values| {
@@ -143,10 +143,10 @@ impl Shard {
                 if let Some(now) = touch {
                     self.slot(*at).touch(now);
                 }
-                return Selected::Found(response);
+                return SelectedResponse::Found(response);
             }
         }
-        spec.map_or(Selected::Miss, Selected::VaryMiss)
+        spec.map_or(SelectedResponse::Miss, SelectedResponse::VaryMiss)
     }
 
     /// What the key's stored responses vary on, if they do.
@@ -164,7 +164,7 @@ impl Shard {
     }
 
     /// What is stored under this very key.
-    fn under(&self, key: &KeyRef<'_>) -> impl Iterator<Item = &Indexed> {
+    fn under(&self, key: &KeyRef<'_>) -> impl Iterator<Item = &IndexedResponse> {
         self.index
             .iter_hash(key.hash())
             .filter(move |found| found.key() == key.bytes())
@@ -175,21 +175,21 @@ impl Shard {
         Some(&self.indexed(at)?.response)
     }
 
-    fn indexed(&self, at: u32) -> Option<&Indexed> {
+    fn indexed(&self, at: u32) -> Option<&IndexedResponse> {
         let hash = self.slots.get(at as usize)?.hash;
         self.index.find(hash, |found| found.at == at)
     }
 
-    fn indexed_mut(&mut self, at: u32) -> Option<&mut Indexed> {
+    fn indexed_mut(&mut self, at: u32) -> Option<&mut IndexedResponse> {
         let hash = self.slots.get(at as usize)?.hash;
         self.index.find_mut(hash, |found| found.at == at)
     }
 
-    /// Stores a response, laid out under `key`, instead of the one it replaces. All variants of a key
-    /// vary on the same fields, those of the newest response: what varied on others leaves. When
-    /// there are more than `max_variants`, one that nobody has asked for again leaves, or else the
-    /// one that was asked for longest ago: clients choose the values, and one who sends a new one
-    /// with each request shall not drive out what visitors use. Gives what left.
+    /// Stores a response, laid out under `key`, instead of the one it replaces. All variants of a
+    /// key vary on the same fields, those of the newest response: what varied on others leaves.
+    /// Beyond `max_variants`, a variant that was never asked for again leaves, or else the least
+    /// recently used one: clients choose the values, and one who sends a new one with each request
+    /// shall not drive out what visitors use. Gives what left.
     pub(super) fn insert(
         &mut self,
         key: &KeyRef<'_>,
@@ -197,10 +197,10 @@ impl Shard {
         id: u64,
         now: Millis,
         max_variants: usize,
-    ) -> Displaced {
+    ) -> DisplacedResponses {
         debug_assert!(block.starts_with(key.bytes()));
         let size_bytes = cost_bytes(key.bytes().len(), &response);
-        let mut displaced = Displaced::default();
+        let mut displaced = DisplacedResponses::default();
         let gone = &mut displaced.gone;
         let mut same = None;
         let mut others: Vec<(bool, u64, u64, u32)> = Vec::new();
@@ -257,7 +257,7 @@ impl Shard {
         size_bytes: u64,
         id: u64,
         now: Millis,
-    ) -> Option<Gone> {
+    ) -> Option<RemovedResponse> {
         let indexed = self.indexed_mut(at)?;
         indexed.block = block;
         let old = std::mem::replace(&mut indexed.response, response);
@@ -308,7 +308,7 @@ impl Shard {
             None => self.oldest = Some(at),
         }
         self.newest = Some(at);
-        let indexed = Indexed {
+        let indexed = IndexedResponse {
             block,
             response,
             // A request has no longer one; it would never be found.
@@ -316,11 +316,11 @@ impl Shard {
             at,
         };
         let slots = &self.slots;
-        let hash_of = |found: &Indexed| slots[found.at as usize].hash;
+        let hash_of = |found: &IndexedResponse| slots[found.at as usize].hash;
         self.index.insert_unique(key.hash(), indexed, hash_of);
     }
 
-    fn remove(&mut self, at: u32) -> Option<Gone> {
+    fn remove(&mut self, at: u32) -> Option<RemovedResponse> {
         let slot = self.slots.get(at as usize)?;
         let (hash, prev, next) = (slot.hash, some(slot.prev), some(slot.next));
         let entry = self.index.find_entry(hash, |found| found.at == at).ok()?;
@@ -342,7 +342,7 @@ impl Shard {
     }
 
     /// Lets one response go, the one the hand finds.
-    pub(super) fn evict(&mut self) -> Option<Gone> {
+    pub(super) fn evict(&mut self) -> Option<RemovedResponse> {
         let mut at = self.hand.or(self.oldest)?;
         // Ends within two rounds: the first clears every bit.
         loop {
@@ -357,7 +357,7 @@ impl Shard {
     }
 
     /// Removes all variants of a key.
-    pub(super) fn remove_key(&mut self, key: &KeyRef<'_>) -> Vec<Gone> {
+    pub(super) fn remove_key(&mut self, key: &KeyRef<'_>) -> Vec<RemovedResponse> {
         let found = self.positions_of(key);
         found.into_iter().filter_map(|at| self.remove(at)).collect()
     }
@@ -385,14 +385,14 @@ impl Shard {
     }
 
     /// Removes the response stored with this id.
-    pub(super) fn remove_id(&mut self, hash: u64, id: u64) -> Option<Gone> {
+    pub(super) fn remove_id(&mut self, hash: u64, id: u64) -> Option<RemovedResponse> {
         let at = self.position_of_id(hash, id)?;
         self.remove(at)
     }
 
     /// Counts `bytes` for a form of the response that has these. False: it is not here any more.
     pub(super) fn add_form(&mut self, hash: u64, forms: &Arc<EncodedForms>, bytes: u64) -> bool {
-        let has = |found: &&Indexed| Arc::ptr_eq(&found.response.encoded_forms, forms);
+        let has = |found: &&IndexedResponse| Arc::ptr_eq(&found.response.encoded_forms, forms);
         let at = self.index.iter_hash(hash).find(has).map(|found| found.at);
         if let Some(at) = at {
             self.slot_mut(at).forms_bytes += bytes;
@@ -416,7 +416,7 @@ impl Shard {
         at: u32,
         prefix: &[u8],
         expire: Option<Millis>,
-    ) -> Option<Gone> {
+    ) -> Option<RemovedResponse> {
         let found = self.indexed(at)?;
         if !found.key().starts_with(prefix) {
             return None;
@@ -437,7 +437,7 @@ impl Shard {
         from: usize,
         work: usize,
         is_over: impl Fn(&StoredResponse, Millis) -> bool,
-    ) -> Vec<Gone> {
+    ) -> Vec<RemovedResponse> {
         let to = self.slots.len().min(from.saturating_add(work));
         (from..to)
             .filter_map(|at| {
@@ -466,10 +466,10 @@ impl Shard {
     }
 
     /// The response of a slot with all that is known of it here.
-    pub(super) fn inspected(&self, at: u32, now: Millis) -> Option<Inspected> {
+    pub(super) fn inspected(&self, at: u32, now: Millis) -> Option<InspectedResponse> {
         let found = self.indexed(at)?;
         let slot = self.slot(at);
-        Some(Inspected {
+        Some(InspectedResponse {
             id: StoredId {
                 hash: slot.hash,
                 serial: slot.id,
@@ -504,7 +504,7 @@ impl Shard {
     }
 }
 
-impl Indexed {
+impl IndexedResponse {
     fn key(&self) -> &[u8] {
         self.block.get(..self.key_len as usize).unwrap_or_default()
     }
@@ -537,8 +537,8 @@ impl Slot {
         now.0.saturating_sub(self.last_used.load(Relaxed))
     }
 
-    fn gone(&self, response: &StoredResponse) -> Gone {
-        Gone {
+    fn gone(&self, response: &StoredResponse) -> RemovedResponse {
+        RemovedResponse {
             size_bytes: self.size_bytes + self.forms_bytes,
             group: response.group,
             id: self.id,

@@ -34,8 +34,8 @@ fn put(zone: &Zone, name: &str, secs: u32, len: usize) -> Result<Arc<StoredRespo
 
 fn look(zone: &Zone, name: &str, now: Millis) -> &'static str {
     match zone.find(&key(name).as_ref(), NO_FIELDS, now) {
-        Found::Fresh(_) => "fresh",
-        Found::NotFresh(found) => match found.kind {
+        FoundResponse::Fresh(_) => "fresh",
+        FoundResponse::NotFresh(found) => match found.kind {
             NotFreshKind::Stale(..) => "stale",
             NotFreshKind::VaryMiss => "vary miss",
             NotFreshKind::Miss => "miss",
@@ -61,7 +61,8 @@ fn a_response_is_fresh_then_stale_to_the_millisecond() {
     ] {
         assert_eq!(look(&zone, "a", after(secs)), expected, "{secs}");
     }
-    let Found::NotFresh(found) = zone.find(&key("a").as_ref(), NO_FIELDS, after(1.5)) else {
+    let FoundResponse::NotFresh(found) = zone.find(&key("a").as_ref(), NO_FIELDS, after(1.5))
+    else {
         panic!("not fresh");
     };
     assert!(
@@ -167,7 +168,7 @@ fn put_variant(zone: &Zone, name: &str, vary: &str, request: &[Field], body: &st
 
 fn body_for(zone: &Zone, name: &str, request: &[Field]) -> Option<String> {
     match zone.find(&key(name).as_ref(), &request, T0) {
-        Found::Fresh(r) => String::from_utf8(r.body.chunks().concat()).ok(),
+        FoundResponse::Fresh(r) => String::from_utf8(r.body.chunks().concat()).ok(),
         _ => None,
     }
 }
@@ -403,9 +404,9 @@ fn a_storm_of_purges_never_lets_an_outdated_fetch_in() {
     }
 }
 
-/// The version that is stored: the length of the body. Where there is none, stores the newest.
+/// The version that is stored: the length of the body. Stores the newest on a miss.
 fn find_or_insert_version(zone: &Zone, key: &CacheKey, version: &AtomicU64) -> Option<u64> {
-    if let Found::Fresh(found) = zone.find(&key.as_ref(), NO_FIELDS, T0) {
+    if let FoundResponse::Fresh(found) = zone.find(&key.as_ref(), NO_FIELDS, T0) {
         return Some(found.body.len());
     }
     let began = zone.stamp();
@@ -417,7 +418,7 @@ fn find_or_insert_version(zone: &Zone, key: &CacheKey, version: &AtomicU64) -> O
 }
 
 /// The promise of DESIGN.md section 6, raced by threads: writers publish a version, purge, and from
-/// then on nobody may see an older one.
+/// then on readers must not see an older one.
 #[test]
 fn no_answer_begun_after_a_purge_shows_older_data() {
     let zone = zone(1 << 22);
@@ -536,7 +537,7 @@ fn eviction_keeps_more_hits_than_lru_on_a_skewed_trace_with_scans() {
     let total = sums.last().copied().unwrap_or(1.0);
     let (mut random, mut lru, mut lru_hits) = (Random(7), Lru::default(), 0u64);
     for request in 0..requests {
-        // A crawler comes by: every tenth request is for something nobody else asks for.
+        // A crawler comes by: every tenth request is for something that visitors do not ask for.
         let item = match request % 10 {
             0 => 20_000 + request % 70_000,
             _ => sums.partition_point(|&sum| sum < random.unit() * total) as u64,

@@ -1,18 +1,18 @@
-//! The most wanted of the responses that purges have hit: those are fetched first after a purge.
+//! The most wanted of the responses that purges have hit: they are fetched first after a purge.
 //!
-//! How wanted a response is, is in how many seconds of the last minutes somebody has asked for it
+//! A response is wanted by the number of seconds, of the last minutes, in which it was asked for
 //! ([`Uses`]). A hit pays for that at most once a second, when it notes the time anyway.
 //!
 //! What a purge of labels has hit stays in its slot until it is swept or stored again. So the walk
-//! that finds it comes after the purge, in steps, and the purge need not wait for it. What is removed
-//! by its key leaves at once, and is looked at before ([`Zone::add_wanted`]).
+//! that finds it comes after the purge, in steps, and the purge need not wait for it. What is
+//! removed by its key leaves at once, and is looked at before ([`Zone::add_wanted`]).
 
 use super::shard::Shard;
 use super::zone::Zone;
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
 use crate::purge::PurgeTarget;
-use crate::purge::clock::Standing;
+use crate::purge::clock::PurgeVerdict;
 use crate::stored::StoredResponse;
 use crate::time::Millis;
 use crate::vary::VaryKey;
@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// What a second with a use counts.
 const USE: u32 = 256;
 
-/// A use counts for less the longer it is ago: after so many seconds for about a third, and for
-/// nothing where there was no other meanwhile.
+/// Uses fade: the count falls in a straight line to nothing over this many seconds without a use.
+/// With uses in between, one counts for about a third after this time.
 const MEMORY_SECONDS: u64 = 512;
 
 /// A longer key or address is not remembered.
@@ -53,7 +53,8 @@ impl Uses {
             .store(self.faded(ago_ms).saturating_add(USE), Relaxed);
     }
 
-    /// The response was stored again, so long after the last use: that is none.
+    /// Fades the count by `ago_ms`, the time since the last use, and adds none: the response was
+    /// stored again.
     pub fn keep(&self, ago_ms: u64) {
         self.0.store(self.faded(ago_ms), Relaxed);
     }
@@ -73,7 +74,7 @@ impl Uses {
 
 /// A response that a purge has hit.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedResponse {
     /// The cache key.
     pub key: Box<[u8]>,
     /// The address by which it can be purged, see [`LabelNames::address`](crate::LabelNames::address).
@@ -84,7 +85,7 @@ pub struct Wanted {
     last_used: Millis,
 }
 
-impl Wanted {
+impl WantedResponse {
     /// Would an answer to a request with this key and these fields take its place?
     #[must_use]
     pub fn is_selected_by<F: RequestFields + ?Sized>(&self, key: &KeyRef<'_>, fields: &F) -> bool {
@@ -104,38 +105,38 @@ impl Wanted {
 
 /// By rank.
 #[derive(Debug)]
-struct Ranked(Wanted);
+struct RankedResponse(WantedResponse);
 
-impl Ord for Ranked {
-    fn cmp(&self, other: &Ranked) -> std::cmp::Ordering {
+impl Ord for RankedResponse {
+    fn cmp(&self, other: &RankedResponse) -> std::cmp::Ordering {
         self.0.rank().cmp(&other.0.rank())
     }
 }
 
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Ranked) -> Option<std::cmp::Ordering> {
+impl PartialOrd for RankedResponse {
+    fn partial_cmp(&self, other: &RankedResponse) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Ranked) -> bool {
+impl PartialEq for RankedResponse {
+    fn eq(&self, other: &RankedResponse) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Ranked {}
+impl Eq for RankedResponse {}
 
-/// The most wanted of those that it was given, so many at most.
+/// The `limit` most wanted of the responses that were added.
 #[derive(Debug)]
 pub struct MostWanted {
     limit: usize,
     /// The least wanted on top.
-    found: BinaryHeap<Reverse<Ranked>>,
+    found: BinaryHeap<Reverse<RankedResponse>>,
 }
 
 impl MostWanted {
-    /// Keeps so many.
+    /// Keeps at most `limit` responses.
     #[must_use]
     pub fn new(limit: usize) -> MostWanted {
         MostWanted {
@@ -151,8 +152,8 @@ impl MostWanted {
     }
 
     /// Adds one, and lets go of the least wanted if there are too many.
-    pub fn add(&mut self, wanted: Wanted) {
-        self.found.push(Reverse(Ranked(wanted)));
+    pub fn add(&mut self, wanted: WantedResponse) {
+        self.found.push(Reverse(RankedResponse(wanted)));
         if self.found.len() > self.limit {
             self.found.pop();
         }
@@ -160,9 +161,11 @@ impl MostWanted {
 
     /// Those that there are, each once, the most wanted first.
     #[must_use]
-    pub fn into_sorted(self) -> Vec<Wanted> {
+    pub fn into_sorted(self) -> Vec<WantedResponse> {
         let sorted = self.found.into_sorted_vec().into_iter();
-        let mut sorted: Vec<Wanted> = sorted.map(|Reverse(Ranked(wanted))| wanted).collect();
+        let mut sorted: Vec<WantedResponse> = sorted
+            .map(|Reverse(RankedResponse(wanted))| wanted)
+            .collect();
         let mut seen = std::collections::HashSet::new();
         sorted.retain(|wanted| {
             let variant = wanted.variant().map(<[u8]>::to_vec);
@@ -177,7 +180,7 @@ impl MostWanted {
             || self
                 .found
                 .peek()
-                .is_some_and(|Reverse(Ranked(least))| least.uses <= uses)
+                .is_some_and(|Reverse(RankedResponse(least))| least.uses <= uses)
     }
 }
 
@@ -199,7 +202,7 @@ impl Zone {
         work: usize,
     ) -> bool {
         let is_hit = |response: &StoredResponse| {
-            response.is_purged || self.purges.standing(response) != Standing::Good
+            response.is_purged || self.purges.standing(response) != PurgeVerdict::Good
         };
         let mut left = work;
         while left > 0 {
@@ -286,7 +289,7 @@ fn add(
     {
         return;
     }
-    most.add(Wanted {
+    most.add(WantedResponse {
         key: key.into(),
         address: address.into(),
         vary: response.vary.clone(),

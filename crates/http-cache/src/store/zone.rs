@@ -2,7 +2,9 @@
 //! responses. Looking up, storing and removing are in the files beside this one.
 
 use super::notes::{Notes, Refusal, Sharing};
-use super::shard::{Gone, Shard};
+use super::purge_arrivals::PurgeArrivals;
+use super::shard::{RemovedResponse, Shard};
+use super::sites::Sites;
 use crate::flight::Flights;
 use crate::key::KeyRef;
 use crate::memory_file::FileBytes;
@@ -12,6 +14,7 @@ use crate::purge::clock::Purges;
 use crate::purge::labels::{Budget, LabelTable};
 use crate::reason::Reason;
 use crate::time::Millis;
+use crate::vary::VarySpec;
 use parking_lot::{Mutex, RwLock};
 use std::fmt;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -120,7 +123,15 @@ pub struct Zone {
     pub(super) groups: Groups,
     pub(crate) flights: Flights,
     pub(super) file_bytes: Arc<FileBytes>,
+    habits: ApplicationHabits,
     pub(crate) counters: Counters,
+}
+
+/// What is learned of the applications in front of which the zone stands.
+#[derive(Default)]
+struct ApplicationHabits {
+    sites: Sites,
+    purge_arrivals: PurgeArrivals,
 }
 
 /// A pair of cache lines, which processors fetch together, belongs to one shard: its lock
@@ -179,6 +190,7 @@ impl Zone {
             groups: Groups::default(),
             flights: Flights::new(count),
             file_bytes: Arc::default(),
+            habits: ApplicationHabits::default(),
             counters: Counters::default(),
         })
     }
@@ -223,6 +235,24 @@ impl Zone {
         self.cell(key.hash()).notes.lock().sharing(key.hash(), now)
     }
 
+    /// A page of a site was stored that varies on these fields (lower case). `site` stands for the site;
+    /// nothing is stored or found by it.
+    pub fn note_page_of_site(&self, site: &KeyRef<'_>, varies_on: &[String]) {
+        self.habits.sites.note_page(site, varies_on);
+    }
+
+    /// What the pages of a site are known to vary on, for addresses of which nothing is known.
+    #[must_use]
+    pub fn site_varies_on(&self, site: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
+        self.habits.sites.varies_on(site)
+    }
+
+    /// Whether the application's purges arrive.
+    #[must_use]
+    pub fn purge_arrivals(&self) -> &PurgeArrivals {
+        &self.habits.purge_arrivals
+    }
+
     /// The purge clock: take it before a fetch begins whose response goes to [`Zone::insert`].
     #[must_use]
     pub fn stamp(&self) -> Stamp {
@@ -236,7 +266,8 @@ impl Zone {
         cell.generation.fetch_add(1, Release);
     }
 
-    /// Notes that a response for the key was not stored, for whoever asks why. Decides nothing.
+    /// Notes why a response for the key was not stored, to show it to the operator. Decides
+    /// nothing.
     pub fn note_refusal(&self, key: &KeyRef<'_>, refusal: Refusal) {
         let mut notes = self.cell(key.hash()).notes.lock();
         notes.note_refusal(key.hash(), refusal);
@@ -330,7 +361,7 @@ impl Zone {
         false
     }
 
-    pub(super) fn count_gone(&self, gone: &Gone) {
+    pub(super) fn count_gone(&self, gone: &RemovedResponse) {
         self.release(gone.size_bytes);
         self.responses.fetch_sub(1, Relaxed);
         self.labels.leave(&gone.labels, gone.stamp, self);

@@ -1,5 +1,5 @@
-//! What goes out, and that both directions move at once. The streams are small,
-//! so that whoever waits for the other to read first would wait forever.
+//! What goes out, and that both directions move at once. The streams are small: a side that waited
+//! for the other to read first would wait forever.
 
 use std::io;
 use std::pin::Pin;
@@ -388,7 +388,7 @@ async fn an_upstream_that_stops_reading_may_still_answer() {
     let (ours, theirs) = duplex(TINY_PIPE_BYTES);
     let (ours_read, _ours_write) = tokio::io::split(ours);
     let (_, mut theirs_write) = tokio::io::split(theirs);
-    let stream = tokio::io::join(ours_read, Broken);
+    let stream = tokio::io::join(ours_read, BrokenWriter);
     let mut exchange = Exchange::start(
         stream,
         spec("POST", BodyFraming::Length(5)),
@@ -408,7 +408,7 @@ async fn an_upstream_that_stops_reading_may_still_answer() {
 
 #[tokio::test]
 async fn a_refused_request_without_an_answer_is_the_error_of_the_write() {
-    let stream = tokio::io::join(tokio::io::empty(), Broken);
+    let stream = tokio::io::join(tokio::io::empty(), BrokenWriter);
     let mut exchange = Exchange::start(stream, spec("GET", BodyFraming::None), NoBody);
     let (_, error) = collect(&mut exchange).await;
     let error = error.expect("an error");
@@ -426,10 +426,10 @@ async fn a_refused_request_without_an_answer_is_the_error_of_the_write() {
     assert_eq!(error.to_string(), "writev() failed (32: Broken pipe)");
 }
 
-/// The writing end of a connection that nobody reads from.
-struct Broken;
+/// The writing end of a connection whose reader has gone.
+struct BrokenWriter;
 
-impl AsyncWrite for Broken {
+impl AsyncWrite for BrokenWriter {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
         Poll::Ready(Err(io::Error::from_raw_os_error(32)))
     }

@@ -22,7 +22,7 @@ pub fn spec(method: &str, body: BodyFraming) -> RequestSpec {
 
 /// All that came of a response up to its end.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct SeenResponse {
     pub interim: Vec<ResponseHead>,
     pub head: Option<ResponseHead>,
     pub body: Vec<u8>,
@@ -32,7 +32,7 @@ pub struct Seen {
     pub is_complete: bool,
 }
 
-impl Seen {
+impl SeenResponse {
     /// Takes an event; answers whether more may come.
     fn take(&mut self, event: Event) -> bool {
         match event {
@@ -55,12 +55,12 @@ impl Seen {
 }
 
 /// Runs the exchange to its end; an error comes with what was seen before it.
-pub async fn collect<S, B>(exchange: &mut Exchange<S, B>) -> (Seen, Option<Error>)
+pub async fn collect<S, B>(exchange: &mut Exchange<S, B>) -> (SeenResponse, Option<Error>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     B: BodySource,
 {
-    let mut seen = Seen::default();
+    let mut seen = SeenResponse::default();
     loop {
         match exchange.next().await {
             Ok(Some(event)) => {
@@ -94,13 +94,17 @@ pub const PIPE_BYTES: usize = 16 * 1024;
 pub const CUTS: [usize; 4] = [1, 2, 7, 1 << 20];
 
 /// Answers a request of `method` with `wire` in pieces, then closes.
-pub async fn answer(method: &str, wire: &[u8], piece_bytes: usize) -> (Seen, Option<Error>) {
+pub async fn answer(
+    method: &str,
+    wire: &[u8],
+    piece_bytes: usize,
+) -> (SeenResponse, Option<Error>) {
     let (ours, mut theirs) = duplex(PIPE_BYTES);
     let mut exchange = Exchange::start(ours, spec(method, BodyFraming::None), NoBody);
     let upstream = async {
         read_head(&mut theirs).await;
         for piece in wire.chunks(piece_bytes) {
-            // Whoever has seen enough hangs up.
+            // A client that has seen enough hangs up.
             if theirs.write_all(piece).await.is_err() {
                 break;
             }

@@ -4,7 +4,7 @@
 use http_semantics::expects_continue;
 use http_semantics::{RequestHead, RequestView, Target, TargetError, Version, request_host};
 use http1::{
-    Framing, HeadLimits, Parsed, RequestError, body_framing, parse_head, parse_request,
+    Framing, HeadLimits, ParsedHead, RequestError, body_framing, parse_head, parse_request,
     wants_keep_alive, worth_parsing,
 };
 
@@ -103,7 +103,7 @@ fn http_09_is_a_get_and_a_target() {
 fn a_head_ends_where_the_body_begins() {
     let text = b"\r\n\nPOST /a HTTP/1.1\r\nHost: x\nContent-Length: 3\r\n\nabc";
     let mut fields = Vec::new();
-    let Ok(Parsed::Complete(line)) = parse_request(text, &HeadLimits::default(), &mut fields)
+    let Ok(ParsedHead::Complete(line)) = parse_request(text, &HeadLimits::default(), &mut fields)
     else {
         panic!("a whole head");
     };
@@ -259,7 +259,7 @@ fn a_full_buffer_is_never_just_partial() {
         let full = &text.as_bytes()[..limits.max_head_bytes()];
         assert_ne!(
             parse_request(full, &limits, &mut fields),
-            Ok(Parsed::Partial),
+            Ok(ParsedHead::Partial),
             "{filler:?}"
         );
     }
@@ -283,7 +283,7 @@ fn nonsense_is_refused_before_its_first_line_ends() {
     for text in [&b""[..], b"\r", b"\r\n\n", b"GET", b"GET ", b"GET /%"] {
         assert_eq!(
             parse_request(text, &limits, &mut fields),
-            Ok(Parsed::Partial),
+            Ok(ParsedHead::Partial),
             "{text:?}"
         );
     }

@@ -12,7 +12,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use http1::chunked::{ChunkedDecoder, Decoded};
+use http1::chunked::{ChunkedDecoder, DecodedChunk};
 use http1::{Framing, HeadLimits, RequestError, body_framing, parse_head};
 
 /// What our codec makes of `text`: the status it refuses with, or 200.
@@ -34,9 +34,9 @@ fn chunked_verdict(mut body: &[u8]) -> u16 {
     loop {
         match decoder.decode(body) {
             Err(_) => return 400,
-            Ok(Decoded::Data { consumed, .. }) => body = &body[consumed..],
-            Ok(Decoded::Done { .. }) => return 200,
-            Ok(Decoded::NeedMore) => panic!("the corpus has whole bodies"),
+            Ok(DecodedChunk::Data { consumed, .. }) => body = &body[consumed..],
+            Ok(DecodedChunk::Done { .. }) => return 200,
+            Ok(DecodedChunk::NeedMore) => panic!("the corpus has whole bodies"),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::frame::{FrameHeader, FrameKind, StreamId, write_reset};
 use crate::head::{
     HeadBuffer, RequestFacts, max_block_bytes, read_request, read_trailers, skip_block,
 };
+use crate::progress::Progress;
 use crate::request_error::RequestError;
 use crate::stream::{Answer, BodyQueue, RequestState, State, Stream, Tail};
 
@@ -192,7 +193,7 @@ impl Connection {
             tail: Tail::Unknown,
             chunk_bytes: self.settings.chunk_bytes.max(1),
             sent_bytes: 0,
-            progress_at: self.now,
+            progress: Progress::new(self.now),
         };
         let has_right_length = !end_stream || stream.count_body(0, true);
         let error = match request {
@@ -240,7 +241,12 @@ impl Connection {
         if !stream.count_body(0, true) {
             return self.on_malformed(id, RequestError::BodyLength);
         }
+        let is_answered = stream.state == State::HalfClosedLocal;
         stream.state = stream.state.receive_end();
+        if is_answered {
+            self.drop_rest(id, 0);
+            return Ok(None);
+        }
         Ok(Some(Step::Trailers(id)))
     }
 }

@@ -7,6 +7,7 @@
 mod blocks;
 mod receive;
 mod send;
+mod unended;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use hashbrown::HashMap;
 
 use self::blocks::OpenBlock;
+use self::unended::UnendedRequests;
 use crate::bounds::{
     Allowances, CONGESTED_BYTES, Flood, REMEMBERED_PRIORITIES, REMEMBERED_STREAMS,
 };
@@ -28,10 +30,11 @@ use crate::head::HeadBuffer;
 use crate::hpack::Decoder;
 use crate::preface::{PREFACE, Preface, read_preface};
 use crate::priority::Priority;
+use crate::progress::Progress;
 use crate::request_error::RequestError;
 use crate::scheduler::Scheduler;
 use crate::settings::{PeerSettings, Settings};
-use crate::stream::{Answer, RequestState, Stream};
+use crate::stream::{Answer, RequestState, State, Stream};
 
 pub use send::SendError;
 
@@ -48,6 +51,7 @@ pub struct Connection {
     /// A field block whose CONTINUATION frames are still to come.
     block: Option<OpenBlock>,
     streams: HashMap<StreamId, Stream, foldhash::fast::FixedState>,
+    unended: UnendedRequests,
     /// The highest stream that was begun.
     last_stream: StreamId,
     closed: ClosedStreams,
@@ -55,6 +59,10 @@ pub struct Connection {
     priorities: VecDeque<(StreamId, Priority)>,
     scheduler: Scheduler,
     send_window: SendWindow,
+    /// Bytes of bodies that were given and are not in the output yet, of all streams.
+    queued_bytes: usize,
+    /// More may be given on some stream than before.
+    has_more_room: bool,
     receive_window: ReceiveWindow,
     allowances: Allowances,
     /// Frames that wait for [`Connection::take_output`]: all but DATA.
@@ -64,8 +72,8 @@ pub struct Connection {
     owes_table_size: bool,
     shutdown: Shutdown,
     failed: Option<ConnectionError>,
-    /// When DATA of any stream were last sent.
-    progress_at: Instant,
+    /// Of all streams together.
+    progress: Progress,
     now: Instant,
 }
 
@@ -195,11 +203,14 @@ impl Connection {
             decoder: Decoder::default(),
             block: None,
             streams: HashMap::default(),
+            unended: UnendedRequests::default(),
             last_stream: StreamId::CONNECTION,
             closed: ClosedStreams::default(),
             priorities: VecDeque::new(),
             scheduler: Scheduler::default(),
             send_window: SendWindow::new(DEFAULT_WINDOW_BYTES),
+            queued_bytes: 0,
+            has_more_room: false,
             receive_window: ReceiveWindow::new(window, window),
             allowances: Allowances::new(now),
             pending,
@@ -207,7 +218,7 @@ impl Connection {
             owes_table_size: false,
             shutdown: Shutdown::None,
             failed: None,
-            progress_at: now,
+            progress: Progress::new(now),
             now,
         }
     }
@@ -320,11 +331,7 @@ impl Connection {
             }
             return Ok(None);
         };
-        Ok(Some(Step::Reset {
-            stream,
-            cause: ResetCause::Error(error),
-            sent_bytes: removed.sent_bytes,
-        }))
+        Ok(reset_step(stream, &removed, ResetCause::Error(error)))
     }
 
     fn fail(&mut self, error: ConnectionError) -> ConnectionError {
@@ -337,6 +344,8 @@ impl Connection {
         write_goaway(&mut self.pending, self.last_stream, code);
         self.shutdown = Shutdown::Final;
         self.streams.clear();
+        self.queued_bytes = 0;
+        self.unended.clear();
         self.scheduler = Scheduler::default();
         self.block = None;
     }
@@ -353,6 +362,9 @@ impl Connection {
         if removed.is_scheduled {
             self.scheduler.remove(stream, removed.priority);
         }
+        self.unended.remove(stream);
+        self.queued_bytes -= removed.body.len();
+        self.has_more_room = true;
         self.closed.push(stream, was_reset_by_us);
         self.release_connection(removed.receive_window.held());
         Some(removed)
@@ -400,7 +412,7 @@ impl Connection {
         };
         let held = found.receive_window.held().min(bytes);
         let increment = found.receive_window.release(held);
-        let goes_on = found.state.may_receive() && found.request == RequestState::Valid;
+        let goes_on = found.state == State::Open && found.request == RequestState::Valid;
         if let Some(increment) = increment.filter(|_| goes_on) {
             write_window_update(&mut self.pending, stream, increment);
         }
@@ -447,10 +459,10 @@ impl Connection {
         self.shutdown == Shutdown::Final
     }
 
-    /// Whether the connection was shut down and no stream is left. Once the output is
+    /// Whether the connection was shut down and no response is left. Once the output is
     /// written, it can be closed.
     pub fn is_finished(&self) -> bool {
-        self.shutdown == Shutdown::Final && self.streams.is_empty()
+        self.shutdown == Shutdown::Final && self.open_streams() == 0
     }
 
     /// Whether a field block has begun and CONTINUATION frames are still to come.
@@ -465,9 +477,9 @@ impl Connection {
         }
     }
 
-    /// How many streams are open.
+    /// How many streams are open whose response has not ended.
     pub fn open_streams(&self) -> usize {
-        self.streams.len()
+        self.streams.len() - self.unended.len()
     }
 
     /// Whether [`Connection::take_output`] has something to give.
@@ -516,8 +528,8 @@ impl Connection {
             return None;
         }
         Some(match stream.is_scheduled {
-            true => stream.progress_at.max(self.progress_at),
-            false => stream.progress_at,
+            true => stream.progress.at.max(self.progress.at),
+            false => stream.progress.at,
         })
     }
 
@@ -531,4 +543,13 @@ impl Connection {
         let found = self.streams.get(&stream);
         found.is_some_and(|stream| stream.answer != Answer::Awaited)
     }
+}
+
+/// What a stream that was taken out means for its response, which may have ended before.
+fn reset_step(stream: StreamId, removed: &Stream, cause: ResetCause) -> Option<Step<'static>> {
+    (removed.state != State::HalfClosedLocal).then_some(Step::Reset {
+        stream,
+        cause,
+        sent_bytes: removed.sent_bytes,
+    })
 }

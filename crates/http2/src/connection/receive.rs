@@ -1,6 +1,6 @@
 //! What each frame does, but for field blocks (`blocks.rs`).
 
-use super::{Connection, Opening, SHUTDOWN_PING, Shutdown, Step};
+use super::{Connection, Opening, SHUTDOWN_PING, Shutdown, Step, reset_step};
 use crate::bounds::{Flood, TINY_DATA_BYTES};
 use crate::error::{ConnectionError, ErrorCode, FrameError, StreamError};
 use crate::event::ResetCause;
@@ -11,7 +11,7 @@ use crate::frame::{
 use crate::head::HeadBuffer;
 use crate::priority::Priority;
 use crate::request_error::RequestError;
-use crate::stream::{Answer, RequestState};
+use crate::stream::{Answer, RequestState, State};
 
 impl Connection {
     pub(super) fn process<'a>(
@@ -119,8 +119,13 @@ impl Connection {
             self.release(id, flow_bytes);
             return self.on_malformed(id, RequestError::BodyLength);
         }
+        let is_answered = stream.state == State::HalfClosedLocal;
         if end_stream {
             stream.state = stream.state.receive_end();
+        }
+        if is_answered {
+            self.drop_rest(id, flow_bytes);
+            return Ok(None);
         }
         if padding > 0 {
             self.release(id, padding);
@@ -186,11 +191,8 @@ impl Connection {
         }
         self.charge(Flood::Resets)?;
         let removed = self.remove(stream, false);
-        Ok(removed.map(|removed| Step::Reset {
-            stream,
-            cause: ResetCause::Client(code),
-            sent_bytes: removed.sent_bytes,
-        }))
+        let cause = ResetCause::Client(code);
+        Ok(removed.and_then(|removed| reset_step(stream, &removed, cause)))
     }
 
     fn on_settings(&mut self, pairs: &[[u8; 6]]) -> Result<(), ConnectionError> {
@@ -201,6 +203,7 @@ impl Connection {
         self.owes_table_size |= peer.has_small_table && !self.peer.has_small_table;
         self.peer = peer;
         if difference != 0 {
+            self.has_more_room = true;
             // Only streams that have something to send and could not come into question.
             let mut opened = Vec::new();
             for (id, stream) in &mut self.streams {
@@ -246,16 +249,22 @@ impl Connection {
         if increment == 0 {
             return Err(ConnectionError::ZeroWindowUpdate);
         }
+        self.has_more_room = true;
         let grown = self.send_window.grow(increment);
         grown.map_err(|_| ConnectionError::WindowOverflow)
     }
 
     fn grow_stream_window(&mut self, id: StreamId, increment: u32) -> Result<(), FrameError> {
         let Some(stream) = self.streams.get_mut(&id) else {
-            // The response may have ended a moment ago.
-            return match self.is_idle(id) && !self.is_ignored(id) {
-                true => Err(ConnectionError::IdleStream(FrameKind::WindowUpdate, id).into()),
-                false => Ok(()),
+            return if self.is_ignored(id) {
+                Ok(())
+            } else if self.is_idle(id) {
+                Err(ConnectionError::IdleStream(FrameKind::WindowUpdate, id).into())
+            } else if increment == 0 {
+                Err(FrameError::Stream(id, StreamError::ZeroWindowUpdate))
+            } else {
+                // The response may have ended a moment ago.
+                Ok(())
             };
         };
         if increment == 0 {
@@ -264,6 +273,7 @@ impl Connection {
         if stream.send_window.grow(increment).is_err() {
             return Err(FrameError::Stream(id, StreamError::WindowOverflow));
         }
+        self.has_more_room = true;
         self.schedule(id);
         Ok(())
     }

@@ -7,7 +7,9 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::Connection;
-use crate::bounds::{Flood, OUTPUT_BYTES, TINY_PIECE_BYTES};
+use crate::bounds::{
+    CONNECTION_QUEUE_BYTES, Flood, OUTPUT_BYTES, STREAM_QUEUE_BYTES, TINY_PIECE_BYTES,
+};
 use crate::error::{ConnectionError, ErrorCode};
 use crate::event::Notice;
 use crate::field_block::FieldBlock;
@@ -17,6 +19,7 @@ use crate::frame::{
 };
 use crate::hpack;
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::stream::{Answer, RequestState, State, Stream, Tail};
 
 /// Why something was not sent.
@@ -85,7 +88,7 @@ impl Connection {
     }
 
     /// Gives a piece of a response's body, of any length. It is sent as the windows allow:
-    /// keep to [`Notice::Drained`] where the whole is not in memory anyway.
+    /// keep to [`Connection::room`] where the whole is not in memory anyway.
     ///
     /// # Errors
     /// [`SendError`]; then the piece is not sent.
@@ -98,8 +101,9 @@ impl Connection {
         let now = self.now;
         let found = self.stream_in(stream, Answer::Body)?;
         if found.body.is_empty() {
-            found.progress_at = now;
+            found.progress = Progress::new(now);
         }
+        let bytes = piece.len();
         found.body.push(piece);
         if end_stream {
             found.answer = Answer::Whole;
@@ -111,6 +115,7 @@ impl Connection {
                 return Ok(());
             }
         }
+        self.queued_bytes += bytes;
         self.schedule(stream);
         Ok(())
     }
@@ -137,6 +142,44 @@ impl Connection {
             found.tail = Tail::Trailers(fields.as_bytes().to_vec());
         }
         Ok(())
+    }
+
+    /// How many bytes of a response's body the client's windows let out, beyond those that were given.
+    pub fn window(&self, stream: StreamId) -> usize {
+        let Some(stream) = self.streams.get(&stream) else {
+            return 0;
+        };
+        let own = stream.send_window.available();
+        let shared = self.send_window.available();
+        let own = own.saturating_sub(stream.body.len());
+        own.min(shared.saturating_sub(self.queued_bytes))
+    }
+
+    /// How many bytes of a response's body should be given now where giving them costs memory: as many
+    /// as the windows and the bounds of the queue let out.
+    pub fn room(&self, stream: StreamId) -> usize {
+        let queued = self.queued_bytes(stream);
+        let own = STREAM_QUEUE_BYTES.saturating_sub(queued);
+        let shared = CONNECTION_QUEUE_BYTES.saturating_sub(self.queued_bytes);
+        self.window(stream).min(own).min(shared)
+    }
+
+    /// Whether [`Connection::room`] may have grown since this was asked last.
+    pub fn take_room_change(&mut self) -> bool {
+        std::mem::take(&mut self.has_more_room)
+    }
+
+    /// How urgent a response is (RFC 9218 §4.1): the lower, the more.
+    pub fn urgency(&self, stream: StreamId) -> u8 {
+        let found = self.streams.get(&stream);
+        found.map_or(u8::MAX, |stream| stream.priority.urgency)
+    }
+
+    /// When the connection last made progress, as long as the stream's own window is open: it waits for
+    /// its turn.
+    pub fn last_turn(&self, stream: StreamId) -> Option<Instant> {
+        let found = self.streams.get(&stream)?;
+        (found.send_window.available() > 0).then_some(self.progress.at)
     }
 
     /// How many bytes of a response's body were given and are not in the output yet.
@@ -187,12 +230,19 @@ impl Connection {
         let len = stream.body.len().min(window).min(most);
         stream.send_window.take(len);
         self.send_window.take(len);
-        stream.progress_at = self.now;
-        self.progress_at = self.now;
+        self.queued_bytes -= len;
+        self.has_more_room = true;
+        self.progress.note(len, self.now);
         stream.sent_bytes += (HEADER_BYTES + len) as u64;
         let is_last = len == stream.body.len();
+        match is_last {
+            true => stream.progress = Progress::new(self.now),
+            false => stream.progress.note(len, self.now),
+        }
         let end_stream = is_last && stream.tail == Tail::End;
-        let window_ended = window < TINY_PIECE_BYTES && !is_last;
+        // Where a body is given as far as the windows go, the next piece waits behind this one.
+        let goes_on = !is_last || (stream.tail == Tail::Unknown && len == window);
+        let window_ended = window < TINY_PIECE_BYTES && goes_on;
         out.write(|frames| write_data_header(frames, id, len, end_stream));
         let mut left = len;
         while left > 0 {
@@ -297,18 +347,26 @@ impl Connection {
             return;
         };
         stream.state = stream.state.send_end();
-        let code = match stream.state {
-            _ if stream.request == RequestState::Malformed => Some(ErrorCode::PROTOCOL_ERROR),
-            State::Closed => None,
-            _ => Some(ErrorCode::NO_ERROR),
+        let sent_bytes = stream.sent_bytes;
+        let code = match (stream.request, stream.state) {
+            (RequestState::Malformed, _) => Some(ErrorCode::PROTOCOL_ERROR),
+            (_, State::Closed) => None,
+            (RequestState::Refused, _) => Some(ErrorCode::NO_ERROR),
+            (RequestState::Valid, _) => match self.leave_unended(id) {
+                true => return self.note_sent(id, sent_bytes),
+                false => Some(ErrorCode::NO_ERROR),
+            },
         };
         if let Some(code) = code {
             write_reset(frames, id, code);
         }
-        if let Some(removed) = self.remove(id, code.is_some()) {
-            self.allowances.earn_by_request();
-            self.notices.push_back(Notice::Sent(id, removed.sent_bytes));
-        }
+        self.remove(id, code.is_some());
+        self.note_sent(id, sent_bytes);
+    }
+
+    fn note_sent(&mut self, id: StreamId, sent_bytes: u64) {
+        self.allowances.earn_by_request();
+        self.notices.push_back(Notice::Sent(id, sent_bytes));
     }
 }
 

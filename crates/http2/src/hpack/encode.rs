@@ -11,7 +11,7 @@ use super::{huffman, integer, static_table};
 
 /// Literal without indexing, name by index (RFC 7541 §6.2.2).
 const WITHOUT_INDEXING: u8 = 0x00;
-/// Literal never indexed (§6.2.3): whoever passes it on keeps it out of tables, too.
+/// Literal never indexed (§6.2.3): proxies keep it out of their tables, too.
 const NEVER_INDEXED: u8 = 0x10;
 
 /// Appends `:status`.

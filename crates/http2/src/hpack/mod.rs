@@ -38,7 +38,7 @@ pub enum HpackError {
     Truncated,
     /// Index 0, or one beyond both tables (§2.3.3, §6.1).
     InvalidIndex(u32),
-    /// A Huffman code that is none, the end-of-string symbol, or wrong padding (§5.2).
+    /// An unassigned Huffman code, the end-of-string symbol, or wrong padding (§5.2).
     InvalidHuffman,
     /// A table size above what we allow (§6.3).
     TableTooLarge(u32),

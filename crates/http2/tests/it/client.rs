@@ -245,7 +245,7 @@ impl Client {
         list
     }
 
-    /// Answers with a body of so many bytes.
+    /// Answers with a body of `bytes` bytes.
     pub fn answer(&mut self, stream: u32, bytes: usize) {
         self.connection
             .send_response(id(stream), 200, &[], false)

@@ -254,15 +254,15 @@ fn streams_that_stand_still_are_reset() {
     client.send_ok(&[get(1), get(3), get(5)].concat());
     client.sent();
     assert_eq!(client.connection.stalled_since(), None);
-    client.answer(1, 100);
+    client.answer(1, 100_000);
     client.answer(3, 10);
     let start = client.now;
     client.sent();
     assert_eq!(client.connection.stalled_since(), Some(start));
     client.pass(Duration::from_secs(30));
-    client.send_ok(&window_update(1, 20));
+    client.send_ok(&window_update(1, 5000));
     client.sent();
-    client.answer(5, 100);
+    client.answer(5, 100_000);
     client.sent();
     client.pass(Duration::from_secs(31));
     let minute = Duration::from_secs(60);
@@ -271,13 +271,57 @@ fn streams_that_stand_still_are_reset() {
         client.connection.stalled_since(),
         Some(start + Duration::from_secs(30))
     );
-    client.send_ok(&window_update(5, 20));
+    client.send_ok(&window_update(5, 5000));
     client.sent();
     client.pass(Duration::from_secs(30));
     assert_eq!(client.connection.reset_stalled(minute, client.now), [id(1)]);
     assert_eq!(client.sent_text(), ["1 RST_STREAM CANCEL"]);
     client.pass(minute);
     assert_eq!(client.connection.reset_stalled(minute, client.now), [id(5)]);
+}
+
+#[test]
+fn a_few_bytes_do_not_keep_a_stream() {
+    let mut client = Client::new();
+    client.send_ok(&settings(&[(4, 10)]));
+    client.send_ok(&get(1));
+    client.answer(1, 100_000);
+    client.sent();
+    let minute = Duration::from_secs(60);
+    for (stream, seconds) in [(1, 20), (1, 20), (0, 19)] {
+        client.pass(Duration::from_secs(seconds));
+        client.send_ok(&window_update(stream, 1));
+        client.sent();
+        assert_eq!(client.connection.reset_stalled(minute, client.now), []);
+    }
+    client.pass(Duration::from_secs(1));
+    assert_eq!(client.connection.reset_stalled(minute, client.now), [id(1)]);
+}
+
+#[test]
+fn there_is_room_for_what_the_windows_and_the_queue_let_out() {
+    let mut client = Client::new();
+    client.send_ok(&settings(&[(4, 1 << 30)]));
+    client.send_ok(&[get(1), get(3), get(5), get(7), get(9), get(11)].concat());
+    let room = |client: &Client, stream| client.connection.room(id(stream));
+    assert_eq!(room(&client, 1), 65_535, "the window of the connection");
+    client.send_ok(&window_update(0, 1 << 20));
+    for stream in [1, 3, 5, 7] {
+        assert_eq!(room(&client, stream), 64 << 10);
+        client.answer(stream, 64 << 10);
+        assert_eq!(room(&client, stream), 0);
+    }
+    assert_eq!(room(&client, 9), 0, "the queue of the connection");
+    assert!(client.connection.window(id(9)) > 0);
+    client.sent();
+    assert!(client.connection.take_room_change());
+    assert!(!client.connection.take_room_change());
+    assert_eq!(room(&client, 9), 64 << 10);
+    // What is taken back makes room as well.
+    client.send_ok(&settings(&[(4, 0)]));
+    assert_eq!(room(&client, 9), 0);
+    client.send_ok(&window_update(9, 5));
+    assert_eq!(room(&client, 9), 5);
 }
 
 #[test]
@@ -292,7 +336,7 @@ fn a_stream_that_waits_for_its_turn_does_not_stand_still() {
     for _ in 0..3 {
         client.pass(minute / 2);
         assert_eq!(client.connection.reset_stalled(minute, client.now), []);
-        client.send_ok(&window_update(0, 1000));
+        client.send_ok(&window_update(0, 5000));
         client.sent();
     }
     client.pass(minute);

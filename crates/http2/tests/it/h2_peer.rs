@@ -292,7 +292,7 @@ fn exchange_all(exchanges: Vec<Exchange>, piece: usize, window: u32) {
             .initial_connection_window_size(window);
         let (mut client, connection) = builder.handshake::<_, Bytes>(theirs).await.unwrap();
         let driver = tokio::task::spawn_local(async move { connection.await.unwrap() });
-        // All at a time: what nobody reads holds the window of the connection.
+        // All at a time: unread data holds the window of the connection.
         let mut tasks = Vec::new();
         for exchange in &exchanges {
             let (response, sending) = send(&mut client, exchange).await;

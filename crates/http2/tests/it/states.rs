@@ -1,5 +1,7 @@
 //! States of the connection and of streams (RFC 9113 §3.4, §5.1, §6): what may come when.
 
+use std::time::Duration;
+
 use http2::{ConnectionError, ErrorCode, FrameKind, PREFACE, Settings};
 
 use crate::client::{
@@ -198,21 +200,142 @@ fn frames_for_streams_that_we_reset_were_under_way() {
     assert_eq!(client.sent(), []);
 }
 
-#[test]
-fn an_answer_before_the_end_of_the_request_resets_the_rest() {
+/// A client whose request on stream 1 is answered before it has ended.
+fn answered_early(request: &[(&str, &str)]) -> Client {
     let mut client = Client::new();
-    client.send_ok(&headers(1, &post(&[]), false));
-    client.send_ok(&data(1, &[b'x'; 1000], false));
+    client.send_ok(&headers(1, request, false));
     client.answer(1, 2);
     assert_eq!(
         client.sent_text(),
-        [
-            "1 HEADERS :status=200",
-            "1 DATA \"xx\" end",
-            "1 RST_STREAM NO_ERROR"
-        ]
+        ["1 HEADERS :status=200", "1 DATA \"xx\" end"]
     );
-    assert_eq!(client.send_ok(&data(1, b"more", true)), [""; 0]);
+    assert_eq!(client.connection.open_streams(), 0);
+    client
+}
+
+#[test]
+fn a_client_that_breaks_a_rule_behind_an_early_answer_sees_its_error() {
+    let trailers = |list, end| headers(1, list, end);
+    let grow = window_update(1, 0x7fff_ffff);
+    for (frames, error) in [
+        (trailers(&[("x-sum", "1")], false), "PROTOCOL_ERROR"),
+        (trailers(&[(":method", "GET")], true), "PROTOCOL_ERROR"),
+        (data(1, b"body", true), "PROTOCOL_ERROR"),
+        (data(1, b"body", false), "PROTOCOL_ERROR"),
+        (data(1, b"", true), "PROTOCOL_ERROR"),
+        (window_update(1, 0), "PROTOCOL_ERROR"),
+        ([grow.clone(), grow].concat(), "FLOW_CONTROL_ERROR"),
+        ([reset(1), data(1, b"x", true)].concat(), "STREAM_CLOSED"),
+        (
+            [data(1, b"x", true), data(1, b"x", true)].concat(),
+            "STREAM_CLOSED",
+        ),
+    ] {
+        let mut client = answered_early(&post(&[("content-length", "1")]));
+        assert_eq!(client.send_ok(&frames), [""; 0], "the request is over");
+        assert_eq!(client.sent_text(), [format!("1 RST_STREAM {error}")]);
+    }
+    let mut client = answered_early(&post(&[]));
+    let again = [reset(1), headers(1, GET, true)].concat();
+    assert_eq!(fails(&mut client, &again), ErrorCode::STREAM_CLOSED);
+}
+
+#[test]
+fn the_rest_of_a_request_that_was_answered_early_is_dropped() {
+    for rest in [
+        vec![data(1, &[b'x'; 1000], false), data(1, b"more", true)],
+        vec![data(1, b"x", false), headers(1, &[("x-sum", "1")], true)],
+        vec![data(1, b"", true)],
+    ] {
+        let mut client = answered_early(&post(&[]));
+        for bytes in &rest {
+            assert_eq!(client.send_ok(bytes), [""; 0]);
+        }
+        assert_eq!(client.sent(), []);
+        // It has ended.
+        client.pass(Duration::from_secs(3600));
+        let now = client.now;
+        client.connection.abort_unended(Duration::ZERO, now);
+        assert_eq!(client.sent(), []);
+    }
+}
+
+#[test]
+fn a_client_is_asked_to_send_no_more_where_it_would_need_a_larger_window() {
+    // Half of the window, in all.
+    for (before, behind) in [(2, 0), (1, 1), (0, 2)] {
+        let piece = data(1, &[b'x'; 16_384], false);
+        let mut client = Client::new();
+        client.send_ok(&headers(1, &post(&[]), false));
+        (0..before).for_each(|_| drop(client.send_ok(&piece)));
+        client.answer(1, 2);
+        let mut sent = client.sent_text();
+        (0..behind).for_each(|_| drop(client.send_ok(&piece)));
+        sent.extend(client.sent_text());
+        assert_eq!(
+            sent,
+            [
+                "1 HEADERS :status=200",
+                "1 DATA \"xx\" end",
+                "1 RST_STREAM NO_ERROR"
+            ],
+            "{before}"
+        );
+        assert_eq!(client.send_ok(&data(1, b"more", true)), [""; 0]);
+        assert_eq!(client.sent(), []);
+    }
+}
+
+#[test]
+fn a_client_is_asked_to_send_no_more_after_a_time() {
+    let mut client = answered_early(&post(&[]));
+    let since = client.connection.unended_since().expect("it has not ended");
+    assert_eq!(since, client.now);
+    let timeout = Duration::from_secs(5);
+    client.pass(timeout - Duration::from_millis(1));
+    let now = client.now;
+    client.connection.abort_unended(timeout, now);
+    assert_eq!(client.sent(), []);
+    client
+        .connection
+        .abort_unended(timeout, now + Duration::from_millis(1));
+    assert_eq!(client.sent_text(), ["1 RST_STREAM NO_ERROR"]);
+    assert_eq!(client.connection.unended_since(), None);
+}
+
+#[test]
+fn requests_that_were_answered_early_count_among_the_streams_there_may_be() {
+    let limit = Settings {
+        max_concurrent_streams: 1,
+        ..Settings::default()
+    };
+    let mut client = Client::with(limit);
+    client.send_ok(&headers(1, &post(&[]), false));
+    client.answer(1, 1);
+    client.sent();
+    client.send_ok(&get(3));
+    assert_eq!(client.sent_text(), ["3 RST_STREAM REFUSED_STREAM"]);
+    client.send_ok(&data(1, b"", true));
+    assert_eq!(client.send_ok(&get(5)).len(), 1);
+    // Nor do they hold up the end of the connection.
+    client.send_ok(&reset(5));
+    client.send_ok(&headers(7, &post(&[]), false));
+    client.answer(7, 1);
+    client.sent();
+    client.connection.finish_shutdown();
+    assert!(client.connection.is_finished());
+}
+
+#[test]
+fn a_window_update_by_nothing_is_an_error_on_a_closed_stream_too() {
+    let mut client = Client::new();
+    client.send_ok(&get(1));
+    client.answer(1, 1);
+    client.sent();
+    client.send_ok(&window_update(1, 1));
+    assert_eq!(client.sent(), []);
+    client.send_ok(&window_update(1, 0));
+    assert_eq!(client.sent_text(), ["1 RST_STREAM PROTOCOL_ERROR"]);
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl FieldBlock {
         match indexes.first() {
             Some(&index) => {
                 let pattern = match name {
-                    // Whoever passes it on keeps it out of tables, too.
+                    // Proxies keep it out of their tables, too.
                     b"set-cookie" => NAME_INDEXED | NEVER_NAME_INDEXED,
                     _ => NAME_INDEXED,
                 };

@@ -3,6 +3,7 @@
 //! ([`words`]). Nothing here touches files or starts anything.
 
 mod flags;
+mod page_args;
 mod version;
 mod words;
 

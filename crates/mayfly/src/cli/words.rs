@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
+
+use crate::cli::page_args::PageArgs;
 
 /// A web server for PHP sites that keeps finished pages in memory.
 #[derive(Parser)]
@@ -40,7 +42,7 @@ pub enum Word {
     Top(Box<TopArgs>),
     /// Read access logs and say which lifetime of stored pages spares how much
     Advise(AdviseArgs),
-    /// Put load on a server of this machine, and measure it as visitors feel it
+    /// Put load on a server of this machine, and measure it as visitors feel it; or load a page as a browser does
     Bench(Box<BenchArgs>),
     /// Find what is wrong with this machine, PHP and the configuration; changes nothing
     Doctor(DoctorArgs),
@@ -57,6 +59,7 @@ pub enum Answer {
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]
+#[command(group = ArgGroup::new("https").args(["domain", "tls"]).multiple(true))]
 pub struct ServeArgs {
     /// Folder of the site, or http://HOST:PORT of a server to stand in front of
     #[arg(value_name = "DIR|URL")]
@@ -74,27 +77,37 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
     /// Where to listen without TLS, with --domain [default: 80]; may be given more than once
-    #[arg(long, value_name = "ADDR:PORT", requires = "domain")]
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        requires = "domain",
+        conflicts_with = "tls"
+    )]
     pub listen_http: Vec<String>,
     /// Whom the issuer of certificates may write to
-    #[arg(long, value_name = "ADDRESS", requires = "domain")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        requires = "domain",
+        conflicts_with = "tls"
+    )]
     pub acme_email: Option<String>,
     /// Another issuer than Let's Encrypt: the URL of its directory
     #[arg(
         long,
         value_name = "URL",
         requires = "domain",
-        conflicts_with = "staging"
+        conflicts_with_all = ["staging", "tls"]
     )]
     pub acme_directory: Option<String>,
     /// The authorities that its own certificate is verified with, as a file
     #[arg(long, value_name = "FILE", requires = "acme_directory")]
     pub acme_ca: Option<PathBuf>,
-    /// Where keys and certificates are kept, a folder for each issuer
-    #[arg(long, value_name = "FOLDER", requires = "domain")]
+    /// Where keys and certificates are kept, a folder for each issuer and one for --tls
+    #[arg(long, value_name = "FOLDER", requires = "https")]
     pub acme_state: Option<PathBuf>,
     /// Certificates for trying things out, which browsers do not trust
-    #[arg(long, requires = "domain")]
+    #[arg(long, requires = "domain", conflicts_with = "tls")]
     pub staging: bool,
     /// Serve over HTTPS for development: for browsers on this machine alone, on port 8443
     ///
@@ -326,11 +339,11 @@ pub struct AdviseArgs {
 
 /// With --rate, requests are due at fixed times whether or not the server keeps up, and latency counts from
 /// then: this is what visitors feel. Without it, each connection asks again when it has its answer: this is
-/// what the server can do.
+/// what the server can do. With --page, a page is loaded with all that it needs, as a browser loads it.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct BenchArgs {
     /// URLs over HTTP/1.1; with several, 3@URL asks for it three times as often as for one without a weight
-    #[arg(value_name = "URL", required = true)]
+    #[arg(value_name = "URL", required_unless_present = "page")]
     pub urls: Vec<String>,
     /// Requests in a second
     #[arg(long, value_name = "N", value_parser = rate)]
@@ -365,11 +378,11 @@ pub struct BenchArgs {
     /// So many times as fast as the log
     #[arg(long, value_name = "FACTOR", default_value = "1", requires = "replay", value_parser = rate)]
     pub speed: f64,
-    /// Another URL that gets the same load, each for --duration, in turns
-    #[arg(long, value_name = "URL")]
+    /// Another URL that gets the same load, each for --duration, or is loaded as often as the page, in turns
+    #[arg(long, value_name = "URL", visible_alias = "beside")]
     pub compare: Option<String>,
-    /// Write a page with plots
-    #[arg(long, value_name = "FILE")]
+    /// Write a page with plots, or with drawings of when each resource was there
+    #[arg(long, value_name = "FILE", visible_alias = "report")]
     pub html: Option<PathBuf>,
     /// Print the answer as JSON
     #[arg(long)]
@@ -377,6 +390,9 @@ pub struct BenchArgs {
     /// Ask servers that are not this machine
     #[arg(long)]
     pub yes_this_is_mine: bool,
+    // The last, since its heading is that of all that follow.
+    #[command(flatten)]
+    pub page: PageArgs,
 }
 
 /// Says of each fault what it is, why it matters and what mends it. Exit codes: 0 nothing, or notes alone;

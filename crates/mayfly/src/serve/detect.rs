@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::closed_folders::ClosedFolder;
 use super::kind::Kind;
+use super::mediawiki_purges::PurgeSettings;
 use super::refused::{LAYOUTS, Layout};
 use super::site_files::Files;
 
@@ -27,8 +28,8 @@ pub struct Found {
     /// Whether `/wiki/TITLE` can be a short address of a page, because no
     /// folder of that name is in the way.
     pub has_short_wiki_paths: bool,
-    /// The application tells the server of pages that change (`PURGE`).
-    pub sends_purges: bool,
+    /// MediaWiki: where it sends word of pages that change (`PURGE`).
+    pub purge_settings: PurgeSettings,
     /// An application that needs no rules but about its private parts.
     pub layout: Option<&'static Layout>,
     /// The files that told the application, relative to the document root; none for one that
@@ -46,7 +47,7 @@ impl Found {
         match self.kind {
             Kind::MediaWiki => &[
                 "MediaWiki calls its pages private unless $wgUseCdn = true is in LocalSettings.php: they are kept in memory only with it.",
-                "With $wgCdnServers = [ 'ADDRESS:PORT of this server' ] there too, an edit is seen at once, and pages are kept for as long as MediaWiki says instead of --ttl.",
+                "With $wgCdnServers = [ 'ADDRESS:PORT of this server' ] there too, an edit is seen at once, and pages are kept for as long as MediaWiki says instead of --ttl. Over HTTPS, $wgInternalServer = 'http://HOST:PORT' belongs to it.",
             ],
             Kind::DokuWiki => &[
                 "If a plugin lets visitors in by their address instead of a login, set --ttl 0: such pages look like public ones.",
@@ -112,7 +113,7 @@ pub fn detect(files: &dyn Files) -> Found {
         wp_content_parent: debian_wp_content(files, kind),
         has_short_wiki_paths: kind == Kind::MediaWiki
             && files.names(&join(root, "wiki")).is_empty(),
-        sends_purges: kind == Kind::MediaWiki && purges(files, root),
+        purge_settings: purge_settings(files, kind, root),
         layout: layout(files, kind, root),
         signs,
         nested,
@@ -120,17 +121,11 @@ pub fn detect(files: &dyn Files) -> Found {
     }
 }
 
-/// Does MediaWiki tell caches of changed pages? It does where `LocalSettings.php` names them
-/// (`$wgCdnServers`; `$wgSquidServers` before 1.34).
-fn purges(files: &dyn Files, root: &str) -> bool {
+/// Where MediaWiki tells caches of changed pages.
+fn purge_settings(files: &dyn Files, kind: Kind, root: &str) -> PurgeSettings {
     let settings = files.text(&join(root, "LocalSettings.php"));
-    settings.is_some_and(|text| {
-        text.lines().map(str::trim_start).any(|line| {
-            ["$wgCdnServers", "$wgSquidServers"]
-                .iter()
-                .any(|name| line.starts_with(name))
-        })
-    })
+    let settings = settings.filter(|_| kind == Kind::MediaWiki);
+    settings.map_or_else(PurgeSettings::default, |text| PurgeSettings::of(&text))
 }
 
 /// The application whose files are all there, the folder itself first.

@@ -1,6 +1,9 @@
 //! What PHP is told about a request.
 
+use std::time::Duration;
+
 use super::conf_text::Conf;
+use super::kind::Kind;
 use super::options::ServeOptions;
 
 /// Debian's fastcgi.conf, with the folder's real path so that a link to the
@@ -54,7 +57,10 @@ const NOT_FORWARDED: [&str; 6] = [
 /// Of `fastcgi_buffer_size`; WordPress's own fields need little.
 const TAG_BYTES: usize = 24 * 1024;
 
-pub(super) fn php_params(conf: &mut Conf, options: &ServeOptions) {
+/// What is kept longer may end before that time.
+const KEPT_LONG: Duration = Duration::from_secs(1);
+
+pub(super) fn php_params(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
     conf.gap();
     for (name, mut value) in PARAMS {
         if name == "SERVER_PORT" && !options.behind.is_empty() {
@@ -74,7 +80,9 @@ pub(super) fn php_params(conf: &mut Conf, options: &ServeOptions) {
     for name in NOT_FORWARDED {
         conf.line(&format!("fastcgi_param {name} '' if_not_empty;"));
     }
-    if let Some(ttl) = options.vouched_ttl {
+    // Where `--ttl` says how long, the plug-in may say shorter, for what a page carries.
+    let said = (kind == Kind::WordPress && options.ttl > KEPT_LONG).then_some(options.ttl);
+    if let Some(ttl) = options.vouched_ttl.or(said) {
         conf.note(
             "Mayfly's plug-in in WordPress tells when a page changes. What it vouches for is kept",
         );

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pcre2::bytes::{Regex, RegexBuilder};
-use shared_request::{Bypass, Received, Rules};
+use shared_request::{Bypass, ReceivedRequest, Rules};
 
 use super::closed_folders::{ClosedFolder, Closure};
 use super::detect::Found;
@@ -448,7 +448,7 @@ fn shared(config: &str) -> Arc<Rules> {
 fn bypass(rules: &Rules, target: &str, cookie: &str) -> Option<Bypass> {
     let text = format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n");
     let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
-    let received = Received {
+    let received = ReceivedRequest {
         head: head.view(),
         scheme: "http",
         host: b"a",

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::applications::rules;
 use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid};
-use super::conf_text::{CannotWrite, Conf, path, word};
+use super::conf_text::{CannotWrite, Conf, path, time, word};
 use super::dashboard::dashboard;
 use super::detect::Found;
 use super::http_settings::{compression, log, trusted_proxies, types};
@@ -58,7 +58,7 @@ pub fn write_config(
     conf.open("server");
     server(&mut conf, found, dir, options)?;
     if rules.is_some() {
-        php_params(&mut conf, options);
+        php_params(&mut conf, found.kind, options);
     }
     if found.kind == Kind::Symfony {
         conf.note("Parts of a page that live differently (render_esi), where a page asks for it.");
@@ -149,12 +149,30 @@ fn server(
 
 /// How long a page is kept that may have changed.
 fn changes(conf: &mut Conf, found: &Found, options: &ServeOptions) {
-    if found.kind == Kind::MediaWiki {
-        conf.note("MediaWiki tells of pages that change, where $wgCdnServers names this server.");
-        conf.line("fastcgi_cache_purge PURGE from local;");
+    if found.kind != Kind::MediaWiki {
+        return max_valid(conf, options);
     }
-    if !found.sends_purges {
-        max_valid(conf, options);
+    conf.note(
+        "MediaWiki tells of pages that change, where $wgCdnServers names this server. While it",
+    );
+    conf.note("does, they are kept for as long as it says.");
+    conf.line("fastcgi_cache_purge PURGE from local;");
+    let purges = match found.purge_settings.reach(options) {
+        true => "expected",
+        false => "seen",
+    };
+    let most = time(options.ttl);
+    conf.line(&format!("cache_max_valid {most} purges={purges};"));
+    if options.https.is_some() || options.local_certificate.is_some() {
+        conf.note("It tells so without TLS, on this port as well.");
+        conf.line("error_page 497 = @without_tls;");
+        conf.open("location @without_tls");
+        conf.line("allow 127.0.0.0/8;");
+        conf.line("allow ::1;");
+        conf.line("deny all;");
+        conf.line("if ($request_method != PURGE) { return 400; }");
+        conf.line("fastcgi_pass php:site;");
+        conf.close();
     }
 }
 
@@ -162,6 +180,7 @@ fn changes(conf: &mut Conf, found: &Found, options: &ServeOptions) {
 mod tests {
     use std::time::Duration;
 
+    use super::super::mediawiki_purges::PurgeSettings;
     use super::*;
     use crate::serve::{Dashboard, Https};
 
@@ -179,7 +198,7 @@ mod tests {
             },
             wp_content_parent: None,
             has_short_wiki_paths: kind == Kind::MediaWiki,
-            sends_purges: false,
+            purge_settings: PurgeSettings::default(),
             layout: None,
             signs: &[],
             nested: Vec::new(),
@@ -190,7 +209,7 @@ mod tests {
     fn cases() -> Vec<(&'static str, Found, ServeOptions)> {
         let plain = |name, kind| (name, found(kind), ServeOptions::default());
         let mut purging = found(Kind::MediaWiki);
-        purging.sends_purges = true;
+        purging.purge_settings = PurgeSettings::of("$wgCdnServers = ['127.0.0.1:8080'];");
         let mut debian = found(Kind::WordPress);
         debian.wp_content_parent = Some("/var/lib/wordpress");
         let all_options = ServeOptions {
@@ -237,12 +256,18 @@ mod tests {
             ttl: Duration::ZERO,
             ..ServeOptions::default()
         };
+        let kept_an_hour = ServeOptions {
+            ttl: Duration::from_secs(3600),
+            ..ServeOptions::default()
+        };
         vec![
             plain("wordpress", Kind::WordPress),
+            ("wordpress_hour", found(Kind::WordPress), kept_an_hour),
             ("wordpress_plugin", found(Kind::WordPress), plugin),
             ("wordpress_debian", debian, ServeOptions::default()),
             plain("mediawiki", Kind::MediaWiki),
             ("mediawiki_purging", purging, ServeOptions::default()),
+            ("mediawiki_local", found(Kind::MediaWiki), local.clone()),
             plain("dokuwiki", Kind::DokuWiki),
             plain("drupal", Kind::Drupal),
             plain("laravel", Kind::Laravel),

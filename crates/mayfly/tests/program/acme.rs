@@ -12,7 +12,7 @@ use testkit::pebble::{Pebble, PebbleOptions};
 use testkit::process::free_port;
 use testkit::running::Running;
 use testkit::serving::Serving;
-use testkit::started::Started;
+use testkit::started::StartedProcess;
 use testkit::wait::until_or;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -83,7 +83,7 @@ impl Scene {
     }
 
     /// Waits until the log says that so many certificates were issued.
-    async fn issued(&self, server: &Started, count: usize) {
+    async fn issued(&self, server: &StartedProcess, count: usize) {
         let is_so = || server.error_log().matches("has been issued").count() >= count;
         until_or(is_so, || {
             format!("{}\n{}", server.error_log(), self.pebble.log())
@@ -130,7 +130,7 @@ impl Scene {
     }
 
     /// Waits until the server shows a certificate of the issuer's.
-    async fn visited(&self, server: &Started) {
+    async fn visited(&self, server: &StartedProcess) {
         for _ in 0..1000 {
             if let Ok(response) = self.visit().await {
                 assert!(response.contains("served"), "{response}");

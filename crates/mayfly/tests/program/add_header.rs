@@ -1,4 +1,4 @@
-//! `add_header` and `add_trailer`.
+//! `add_header`, `add_trailer` and `expires`.
 
 use crate::{site, site_with};
 
@@ -85,4 +85,27 @@ async fn trailers_can_be_read_when_the_body_is_out() {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         }
     }
+}
+
+#[tokio::test]
+async fn an_expires_beyond_the_year_9999_is_the_last_date_that_http_can_say() {
+    let server = site(
+        "location /by_visitor { expires $arg_for; return 200 text; }\n\
+         location /fixed { expires 9000y; return 200 text; }",
+    )
+    .await;
+    let last = "Fri, 31 Dec 9999 23:59:59 GMT";
+    for target in [
+        "/by_visitor?for=400000000000",
+        "/by_visitor?for=9223372036854775807",
+        "/fixed",
+    ] {
+        let reply = server.target().get(target).await;
+        assert_eq!(reply.field("expires"), last, "{target}");
+    }
+    let reply = server
+        .target()
+        .get("/by_visitor?for=@9223372036854775807")
+        .await;
+    assert_eq!(reply.status, 200);
 }

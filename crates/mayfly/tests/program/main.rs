@@ -11,6 +11,7 @@ mod attacks;
 mod auth_basic;
 mod auth_request;
 mod bench;
+mod bench_page;
 mod cache;
 mod cache_as_nginx;
 mod charset;

@@ -255,3 +255,44 @@ async fn the_slices_of_a_response_that_is_no_part_are_not_looked_for() {
     }
     assert_eq!(php.requests(), 2);
 }
+
+#[tokio::test]
+async fn no_slice_is_asked_for_once_the_client_has_gone() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let opened = gate.clone();
+    let php = FakePhp::tcp(move |request| {
+        let range = request.param("HTTP_RANGE").trim_start_matches("bytes=");
+        let start: usize = range
+            .split('-')
+            .next()
+            .and_then(|it| it.parse().ok())
+            .unwrap_or(0);
+        let head = format!(
+            "Status: 206\r\nContent-Range: bytes {start}-{}/1000\r\n\r\n",
+            start + 3
+        );
+        let script = match start {
+            0 => Script::new(),
+            _ => Script::new().wait_for(&opened),
+        };
+        script.stdout(head).stdout("abcd")
+    })
+    .await;
+    let server = start(&format!(
+        "server {{ listen unix:%%/http; access_log %%/access.log; location / {{ fastcgi_pass {};\n\
+         slice 4; fastcgi_param HTTP_RANGE $slice_range; }} }}",
+        php.address()
+    ))
+    .await;
+    let mut client = server.connect().await;
+    client
+        .send("GET / HTTP/1.1\r\nHost: site.test\r\n\r\n")
+        .await;
+    testkit::wait::until("the second slice is asked for", || php.requests() == 2).await;
+    drop(client);
+    let has_ended = || server.read("access.log").lines().count() == 1;
+    testkit::wait::until("the response has ended", has_ended).await;
+    gate.add_permits(10_000);
+    testkit::wait::until("PHP has ended", || php.running() == 0).await;
+    assert_eq!(php.requests(), 2);
+}

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use nginx_conf::{Directive, Loaded, MemoryLoader, Style, load, render};
+use nginx_conf::{Directive, LoadedConfiguration, MemoryLoader, Style, load, render};
 
 #[test]
 fn every_golden_file_gives_the_expected_diagnostics_and_tree() {
@@ -31,7 +31,7 @@ fn outcome(input: &str) -> String {
     text
 }
 
-fn write_diagnostics(text: &mut String, loaded: &Loaded) {
+fn write_diagnostics(text: &mut String, loaded: &LoadedConfiguration) {
     for diagnostic in &loaded.diagnostics {
         writeln!(text, "{}", diagnostic.one_line(&loaded.sources)).unwrap();
         let rendered = render(diagnostic, &loaded.sources, Style::Plain);

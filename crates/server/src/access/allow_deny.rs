@@ -1,8 +1,6 @@
 //! `allow` and `deny`: the first rule that holds the client's address decides
 //! (<https://nginx.org/en/docs/http/ngx_http_access_module.html>).
 
-use std::net::IpAddr;
-
 use site::AccessRule;
 
 use crate::exchange::request::Request;
@@ -15,14 +13,7 @@ pub fn is_allowed(request: &Request) -> bool {
 
 /// The first rule that holds the client's address; `None` where none does.
 pub fn decision(request: &Request) -> Option<bool> {
-    decide(&request.settings().access, request.client_ip())
-}
-
-fn decide(rules: &[AccessRule], address: Option<IpAddr>) -> Option<bool> {
-    rules
-        .iter()
-        .find(|rule| rule.network.contains(address))
-        .map(|rule| rule.allow)
+    AccessRule::decision(&request.settings().access, request.client_ip())
 }
 
 #[cfg(test)]
@@ -79,7 +70,7 @@ mod tests {
         ] {
             let address = address.map(|text| text.parse().unwrap());
             assert_eq!(
-                decide(&rules(rules_text), address).unwrap_or(true),
+                AccessRule::decision(&rules(rules_text), address).unwrap_or(true),
                 wanted,
                 "{rules_text:?} {address:?}"
             );

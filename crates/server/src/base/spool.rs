@@ -10,6 +10,8 @@ use std::path::Path;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::base::private_file;
+
 /// Read back from the file at once.
 const READ_BYTES: u64 = 64 * 1024;
 
@@ -71,6 +73,17 @@ impl Spool {
 
     fn in_file(&self) -> u64 {
         self.written - self.read
+    }
+
+    /// Bytes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        let behind: usize = self.behind.iter().map(Bytes::len).sum();
+        behind + usize::try_from(self.memory_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Does it have a place on disk, with a descriptor?
+    pub fn has_file(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Bytes in it.
@@ -156,10 +169,10 @@ impl Spool {
 
 /// A file without a name in `directory`, or in the system's place for such.
 fn unnamed(directory: &Path) -> std::io::Result<File> {
-    tempfile::tempfile_in(directory).or_else(|_| {
+    private_file::unnamed_in(directory).or_else(|_| {
         std::fs::create_dir_all(directory)
-            .and_then(|()| tempfile::tempfile_in(directory))
-            .or_else(|_| tempfile::tempfile())
+            .and_then(|()| private_file::unnamed_in(directory))
+            .or_else(|_| private_file::unnamed_in(&std::env::temp_dir()))
     })
 }
 

@@ -5,17 +5,18 @@
 //! escapes them.
 
 use std::ffi::OsStr;
-use std::fs::{DirEntry, Metadata};
 use std::io::{self, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use http_semantics::escape::{Escape, escape, escape_html};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 use rustix::io::Errno as Number;
 use site::{Autoindex, AutoindexFormat, LogLevel};
 
 use crate::base::clock;
+use crate::base::site_path::{self, Links};
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
@@ -126,14 +127,19 @@ fn callback(request: &Request) -> Result<Option<Vec<u8>>, u16> {
 /// What is in `directory`, except for names with a dot before; directories
 /// first, each group by its names' bytes.
 fn read(directory: &Path) -> io::Result<Vec<Entry>> {
+    let path = directory.as_os_str().as_bytes();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let (folder, _) = site_path::open(path, flags, Links::Followed)?;
     let mut entries = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
+    for entry in Dir::read_from(&folder)? {
         let entry = entry?;
-        if entry.file_name().as_bytes().starts_with(b".") {
+        let name = entry.file_name().to_bytes();
+        if name.starts_with(b".") {
             continue;
         }
-        if let Some(metadata) = metadata(&entry) {
-            entries.push(Entry::new(entry.file_name().into_vec(), &metadata));
+        // A file that went meanwhile has no facts.
+        if let Ok(stat) = facts(&folder, path, name) {
+            entries.push(Entry::new(name.to_vec(), &stat));
         }
         if entries.len() >= MAX_ENTRIES {
             break;
@@ -148,28 +154,27 @@ fn read(directory: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Of what a link leads to, or of the link where that is nothing. A file that
-/// went meanwhile has none.
-fn metadata(entry: &DirEntry) -> Option<Metadata> {
-    std::fs::metadata(entry.path())
-        .or_else(|_| entry.metadata())
-        .ok()
+/// Of what a link leads to, or of the link where that is nothing.
+fn facts(folder: &OwnedFd, path: &[u8], name: &[u8]) -> Result<Stat, Number> {
+    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+        return Ok(stat);
+    }
+    Ok(site_path::stat(&[path, b"/", name].concat()).unwrap_or(stat))
 }
 
 impl Entry {
-    fn new(name: Vec<u8>, metadata: &Metadata) -> Entry {
-        let kind = if metadata.is_dir() {
-            EntryKind::Directory
-        } else if metadata.is_file() {
-            EntryKind::File
-        } else {
-            EntryKind::Other
+    fn new(name: Vec<u8>, stat: &Stat) -> Entry {
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => EntryKind::Directory,
+            FileType::RegularFile => EntryKind::File,
+            _ => EntryKind::Other,
         };
         Entry {
             name,
             kind,
-            size: metadata.len(),
-            modified: metadata.mtime(),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: stat.st_mtime,
         }
     }
 

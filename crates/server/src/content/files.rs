@@ -18,7 +18,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use http_semantics::escape::escape_uri;
-use site::{Builtin as B, Coding, LogLevel, Precompressed, Root};
+use site::{Builtin as B, Coding, LogLevel, PrecompressedFiles, Root};
 
 use crate::content::autoindex;
 use crate::exchange::handled::Handled;
@@ -294,7 +294,7 @@ fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Optio
     let kept = |coding: &Coding| settings.compression.coding(*coding).precompressed;
     if Coding::ALL
         .iter()
-        .all(|coding| kept(coding) == Precompressed::Off)
+        .all(|coding| kept(coding) == PrecompressedFiles::Off)
     {
         return None;
     }
@@ -309,9 +309,11 @@ fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Optio
     by_weight
         .into_iter()
         .find_map(|(weight, coding)| match kept(&coding) {
-            Precompressed::Off => None,
-            Precompressed::On => precompressed_in(request, path, coding, weight > 0, Some(varies)),
-            Precompressed::Always => precompressed_in(request, path, coding, true, None),
+            PrecompressedFiles::Off => None,
+            PrecompressedFiles::On => {
+                precompressed_in(request, path, coding, weight > 0, Some(varies))
+            }
+            PrecompressedFiles::Always => precompressed_in(request, path, coding, true, None),
         })
 }
 

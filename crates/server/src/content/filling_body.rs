@@ -1,10 +1,10 @@
 //! The body of a response that is being stored, read along by one of those who asked for it.
 
-use http_cache::{Reader, Reason, Truncated};
+use http_cache::{Reader, Reason, TruncatedResponse};
 
 use crate::base::spool::SpoolLimits;
 use crate::exchange::request::Request;
-use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};
+use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
 
 /// It is in memory already: so little is taken of it at once.
 const AHEAD_BYTES: u64 = 64 * 1024;
@@ -12,6 +12,10 @@ const AHEAD_BYTES: u64 = 64 * 1024;
 pub struct FillingBody(pub Reader);
 
 impl ArrivingBody<Request> for FillingBody {
+    fn apart(self: Box<Self>) -> MaybeApart<Request> {
+        Err(self)
+    }
+
     fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
         Box::pin(async move {
             match self.0.next_chunk().await {
@@ -24,7 +28,7 @@ impl ArrivingBody<Request> for FillingBody {
                     }
                     Ok(None)
                 }
-                Err(Truncated) => {
+                Err(TruncatedResponse) => {
                     request.cache.note_not_stored(Reason::Truncated);
                     Err(SendError::Truncated)
                 }

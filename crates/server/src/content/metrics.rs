@@ -17,8 +17,8 @@ pub fn handle(request: &mut Request) -> Handled {
     if !request.method.is_read() {
         return Handled::Status(405);
     }
-    if !own_machine::may_see(request) {
-        return Handled::Status(403);
+    if let Some(refused) = own_machine::refuses_look(request) {
+        return refused;
     }
     let snapshot = snapshot(&request.configuration);
     let accept = request.head.field("accept").unwrap_or_default();

@@ -59,6 +59,13 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
                 return ContentStep::Pending(PendingContent::Upstream(pass, plan));
             }
         },
+        Content::PurgeApi(_)
+        | Content::Dashboard(_)
+        | Content::Handler("metrics" | "stub_status")
+            if !request.is_clients_own() =>
+        {
+            Handled::Status(403)
+        }
         Content::PurgeApi(api) => {
             return ContentStep::Pending(PendingContent::PurgeApi(api));
         }

@@ -1,73 +1,138 @@
-//! Locations that show what only the operator should see. Where nothing says who may see it, it is
-//! programs on the server's own machine, and nobody on whose behalf they ask.
+//! Who may use what is for the operator: `metrics`, `stub_status`, `dashboard`, `cache_purge_api` and
+//! `*_cache_purge`. This is the one place where that is decided.
+//!
+//! ```text
+//! a token                        ─► yes: no page of another site has it
+//! a browser, for another site    ─► no, whatever the rules say
+//! the location's own rules       ─► their clients; lines of the blocks around it only refuse
+//! otherwise                      ─► programs and users of this machine, asked for by no proxy
+//! a Host that no server_name is  ─► no: a page of another site may have led its name here
+//! ```
+//!
+//! Lines around the location open nothing: a list of bad addresses for a whole site says nothing of
+//! who should see its numbers.
 
-use std::net::IpAddr;
+use control::Refusal;
+use http_semantics::Initiator;
+use http_semantics::initiator::is_navigation;
+use site::{AccessRule, LogLevel, OwnCredentials};
 
-use site::{Network, ServerNames};
-
+use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
+use crate::log::error_log;
 
-/// Why a request is not one of the server's own machine.
+/// What a request does behind the door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is shown something.
+    Look,
+    /// It changes something.
+    Change,
+}
+
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stranger {
+    /// A browser sent it for a page of another site, or may have.
+    OtherSite,
     /// It comes from elsewhere, or is made for somebody else.
     Elsewhere,
     /// Its `Host` is no name of this machine.
     Misnamed,
 }
 
-/// May whoever asks see it? `allow`, `deny` and passwords have been looked at before; where there
-/// are any, they have decided.
-pub fn may_see(request: &Request) -> bool {
-    refuses(request).is_none()
+impl Stranger {
+    fn reason(self) -> &'static str {
+        match self {
+            Stranger::OtherSite => {
+                "a browser sent this request for a page of another site, or does not say for which; \
+                 programs, and pages of this site, may use this"
+            }
+            Stranger::Elsewhere => {
+                "this is for programs on the server's own machine; allow, auth_basic, auth_request or \
+                 cache_purge_token in this location itself let others use it"
+            }
+            Stranger::Misnamed => {
+                "the Host of this request is neither localhost nor an IP address nor a server_name, so a \
+                 page of somebody else may have made a browser send it"
+            }
+        }
+    }
+
+    /// The refusal for a program, which the error log has as well.
+    pub fn refusal(self, request: &Request) -> Refusal {
+        let message = format_args!("the operator's location is refused: {}", self.reason());
+        error_log::refusal(request, LogLevel::Error, message);
+        Refusal::new(403, self.reason())
+    }
 }
 
-/// Why whoever asks may not; `None`: they may.
-pub fn refuses(request: &Request) -> Option<Stranger> {
-    if is_decided(request) {
-        None
-    } else if !request.is_made_here() {
-        Some(Stranger::Elsewhere)
-    } else if !is_named_honestly(request) {
-        Some(Stranger::Misnamed)
+/// The answer to who may not look; `None`: they may.
+pub fn refuses_look(request: &Request) -> Option<Handled> {
+    let stranger = refuses(request, Purpose::Look)?;
+    // Said in the log alone: an `error_page` may show something else.
+    stranger.refusal(request);
+    Some(Handled::Status(403))
+}
+
+/// Why whoever asks may not use this location without a token; `None`: they may.
+pub fn refuses(request: &Request, purpose: Purpose) -> Option<Stranger> {
+    let initiator = request.initiator();
+    if is_for_another_site(request, initiator, purpose) {
+        return Some(Stranger::OtherSite);
+    }
+    let own = &request.settings().own_access;
+    let is_let_in =
+        own.credentials != OwnCredentials::NotAsked || own.has_rules && is_named_by_rules(request);
+    if !is_let_in && !request.is_made_here() {
+        return Some(Stranger::Elsewhere);
+    }
+    // A browser sends no password to a name that it has never had one for.
+    let is_name_proven = own.credentials == OwnCredentials::PasswordAsked;
+    let may_be_rebound = initiator != Initiator::Program || request.is_made_here();
+    (may_be_rebound && !is_name_proven && !request.has_own_host()).then_some(Stranger::Misnamed)
+}
+
+/// What a purge may reach that `*_cache_purge` lets its client ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PurgeReach {
+    Zone,
+    /// What is stored for the host of the request: no `server_name` names it. An application behind
+    /// `server_name _` purges its own pages so.
+    OwnHost,
+}
+
+/// # Errors
+/// Why it may not purge, whatever the directive says.
+pub fn purge_reach(request: &Request) -> Result<PurgeReach, Stranger> {
+    let initiator = request.initiator();
+    if is_for_another_site(request, initiator, Purpose::Change) {
+        Err(Stranger::OtherSite)
+    } else if request.has_own_host() {
+        Ok(PurgeReach::Zone)
+    } else if initiator != Initiator::Program {
+        Err(Stranger::Misnamed)
+    } else if request.is_made_here() {
+        Ok(PurgeReach::OwnHost)
     } else {
-        None
+        Ok(PurgeReach::Zone)
     }
 }
 
-/// Does the location say who may use it? A list of `allow` and `deny` does if it ends with `all`. One that
-/// does not, such as a list of bad addresses for the whole site, says of somebody that he may not and
-/// nothing of all others.
-fn is_decided(request: &Request) -> bool {
-    let settings = request.settings();
-    let rules = &settings.access;
-    rules.iter().any(|rule| rule.network == Network::All)
-        || settings.auth.is_some()
-        || settings.auth_request.is_some()
+/// Does a browser ask, for a page of another site? What such a page only leads its user to, it does not
+/// see. A GET that changes something has to come from a page of this site: an image of any page may be one.
+fn is_for_another_site(request: &Request, initiator: Initiator, purpose: Purpose) -> bool {
+    match (initiator, purpose) {
+        (Initiator::Program | Initiator::OwnSite, _) | (Initiator::Unknown, Purpose::Look) => false,
+        (Initiator::Unknown, Purpose::Change) => request.method.is_read(),
+        (Initiator::OtherSite, Purpose::Change) => true,
+        (Initiator::OtherSite, Purpose::Look) => {
+            !(request.method.is_read() && is_navigation(request.head.view()))
+        }
+    }
 }
 
-/// Is the host one that leads here by right? A page of somebody else may have a name that leads to
-/// this machine when the browser asks for it a second time (DNS rebinding). What it loads then has
-/// that name as its host.
-fn is_named_honestly(request: &Request) -> bool {
-    let host: &[u8] = &request.host;
-    if host.is_empty() || host == b"localhost" || host.ends_with(b".localhost") {
-        return true;
-    }
-    let address = host
-        .strip_prefix(b"[")
-        .and_then(|host| host.strip_suffix(b"]"));
-    let text = std::str::from_utf8(address.unwrap_or(host));
-    if text.is_ok_and(|text| text.parse::<IpAddr>().is_ok()) {
-        return true;
-    }
-    let mut listeners = request.configuration.site.http.listeners.iter();
-    listeners.any(|listener| is_name_of(&listener.names, host))
-}
-
-/// Does a `server_name` say that the host is of this machine? One that ends with `*` does not, nor does a
-/// pattern: somebody else may have a domain that fits it.
-fn is_name_of(names: &ServerNames, host: &[u8]) -> bool {
-    let mut wildcards = names.leading_wildcard.iter();
-    names.exact.contains_key(host) || wildcards.any(|(ending, _)| host.ends_with(ending))
+/// Does an `allow` name the client?
+fn is_named_by_rules(request: &Request) -> bool {
+    AccessRule::decision(&request.settings().access, request.client_ip()) == Some(true)
 }

@@ -1,7 +1,7 @@
 //! Which upstreams are asked for pages that the server asks itself for: none for what would not be
 //! stored, or would be stored as another page than the one that is meant.
 
-use http_cache::{Found, Millis, NotFreshKind, Reason};
+use http_cache::{FoundResponse, Millis, NotFreshKind, Reason};
 use site::Content;
 
 use super::through_cache::CacheMiss;
@@ -84,8 +84,8 @@ pub fn stored(request: &mut Request) -> Stored {
     };
     let (key, now) = (plan.key.as_ref(), Millis(clock::now()));
     match plan.zone.find_again(&key, &plan.fields(request), now) {
-        Found::Fresh(_) => Stored::Fresh,
-        Found::NotFresh(found) => match found.kind {
+        FoundResponse::Fresh(_) => Stored::Fresh,
+        FoundResponse::NotFresh(found) => match found.kind {
             NotFreshKind::Stale(..) => Stored::Stale,
             NotFreshKind::NotShareable(why) => Stored::No(why),
             NotFreshKind::Miss | NotFreshKind::VaryMiss => Stored::No(why),

@@ -15,6 +15,7 @@ pub mod fetch_log;
 pub mod fetch_purpose;
 pub mod fetch_spec;
 mod file_copy;
+mod page_fetch;
 mod passed_body;
 pub mod response;
 mod tunnel;
@@ -24,6 +25,7 @@ use site::{LogLevel, Pass, Protocol};
 
 use crate::content::own_visit;
 use crate::content::proxy;
+use crate::content::purging::api::refused;
 use crate::content::purging::by_request::{self, LocationPurge};
 use crate::content::through_cache;
 use crate::content::through_cache::CacheMiss;
@@ -92,10 +94,18 @@ pub fn decide<'a>(
             own_visit::note(request, NotAsked::NotKept(Reason::Purge));
             PassDecision::Handled(own_visit::NOT_ASKED)
         }
-        CachePlan::Purge { zone, keys } => match by_request::begin(request, pass, zone, &keys) {
-            Ok(handled) => PassDecision::Handled(handled),
-            Err(purge) => PassDecision::PurgeNeeded(purge),
-        },
+        CachePlan::Purge { .. } if !request.is_clients_own() => {
+            PassDecision::Handled(Handled::Status(403))
+        }
+        CachePlan::Purge { zone, keys, reach } => {
+            match by_request::begin(request, pass, zone, (keys, reach)) {
+                Ok(handled) => PassDecision::Handled(handled),
+                Err(purge) => PassDecision::PurgeNeeded(purge),
+            }
+        }
+        CachePlan::RefusedPurge(stranger) => {
+            PassDecision::Handled(refused(&stranger.refusal(request)))
+        }
         CachePlan::UnknownZone(name) => {
             let message = format_args!("cache \"{name}\" not found");
             error_log::request(request, LogLevel::Error, message);

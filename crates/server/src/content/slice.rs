@@ -30,11 +30,14 @@ use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::log::{error_log, traces};
 use crate::transport::client::ClientSide;
-use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};
+use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
 use crate::upstreams::fetch::Truncated;
 
 use range::ContentRange;
 
+/// Slices that are served from memory before others have their turn on this thread: some 50
+/// microseconds, where they are short.
+const MAX_SLICES_PER_TURN: u32 = 16;
 /// How many slices of a changed response are let go at once; those beyond are
 /// met, and let go, by later requests. So many keys take some milliseconds.
 const MAX_FORGOTTEN: usize = 4096;
@@ -94,6 +97,7 @@ fn gather(request: &mut Request, handled: Handled) -> Handled {
         at: start,
         slice_end: found.end,
         current: Some(body.into_arriving()),
+        slices_of_turn: 0,
     });
     Handled::Reply(reply)
 }
@@ -113,6 +117,7 @@ pub struct Slices {
     /// Where the current slice ends.
     slice_end: u64,
     current: Option<Box<dyn ArrivingBody<Request>>>,
+    slices_of_turn: u32,
 }
 
 impl Slices {
@@ -154,6 +159,11 @@ impl Slices {
 
     async fn fetch(&mut self, start: u64) -> Result<(), Truncated> {
         self.current = None;
+        self.slices_of_turn += 1;
+        if self.slices_of_turn > MAX_SLICES_PER_TURN {
+            self.slices_of_turn = 1;
+            tokio::task::yield_now().await;
+        }
         let mut part = self.asked.internal();
         part.now = clock::now();
         part.slicing = Slicing::Next(start);
@@ -244,6 +254,10 @@ fn validator(head: &ReplyHead) -> Option<Bytes> {
 const LEAST_WRITE_BYTES: usize = 1460;
 
 impl<X: Send> ArrivingBody<X> for Slices {
+    fn apart(self: Box<Self>) -> MaybeApart<X> {
+        Ok(self)
+    }
+
     fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
         Box::pin(async move { Slices::next(self).await.map_err(|_| SendError::Truncated) })
     }
@@ -251,6 +265,8 @@ impl<X: Send> ArrivingBody<X> for Slices {
     fn flow(&self) -> Flow {
         Flow {
             leaves: Leaves::InParts(LEAST_WRITE_BYTES),
+            // No slice is asked for once the client has gone.
+            ends_with_client: true,
             ..Flow::default()
         }
     }

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::content::own_machine;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
@@ -11,6 +12,9 @@ use crate::exchange::request::Request;
 pub fn handle(request: &mut Request) -> Handled {
     if !request.method.is_read() {
         return Handled::Status(405);
+    }
+    if let Some(refused) = own_machine::refuses_look(request) {
+        return refused;
     }
     let stats = &request.configuration.live.stats;
     let census = request.configuration.connections.census();

@@ -28,6 +28,7 @@ pub mod purge_keys;
 mod refreshing;
 mod request_fields;
 mod shared;
+mod site_variance;
 mod stale;
 mod step;
 mod storability;
@@ -38,7 +39,7 @@ pub mod tags;
 mod variables;
 pub mod with_cookies;
 
-use http_cache::{Found, Millis, NotFresh, Served};
+use http_cache::{FoundResponse, Millis, NotFresh, ServedFrom};
 
 pub use variables::VARIABLES;
 
@@ -57,8 +58,8 @@ pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Opt
     }
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
     match plan.zone.find(&key, &plan.fields(request), now) {
-        Found::Fresh(stored) => Ok(reply_from_memory(request, stored, Served::Fresh)),
-        Found::NotFresh(found) => Err(Some(found)),
+        FoundResponse::Fresh(stored) => Ok(reply_from_memory(request, stored, ServedFrom::Fresh)),
+        FoundResponse::NotFresh(found) => Err(Some(found)),
     }
 }
 

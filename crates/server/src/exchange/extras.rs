@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::exchange::captures::{Captures, Failures};
 use crate::exchange::own_visit::OwnVisit;
+use crate::exchange::page_budget::{FetchTurn, PageBudget};
 use crate::exchange::sharing_note::SharingNote;
 use crate::exchange::tracing::Tracing;
 use crate::live::limit_conn::Guard;
@@ -58,6 +59,10 @@ pub struct Extra {
     pub class: upstream::Class,
     /// The server asks itself.
     pub own_visit: Option<Box<OwnVisit>>,
+    /// It is a page of fragments or a part of one: what they may cost together.
+    pub page: Option<Arc<PageBudget>>,
+    /// Its turn to ask an upstream, as a part of a page.
+    pub page_turn: Option<FetchTurn>,
     /// A refresh that this request has begun.
     pub refresh: Option<tokio::task::JoinHandle<()>>,
     /// The trace that it belongs to.
@@ -88,9 +93,35 @@ pub struct ProxyUrl {
 /// What the commands of a page with server side includes set; parts share it with the page.
 #[derive(Debug, Default)]
 pub struct SsiValues {
-    pub variables: HashMap<Vec<u8>, Vec<u8>>,
+    variables: HashMap<Vec<u8>, Vec<u8>>,
+    /// Names and values together.
+    bytes: usize,
     /// Groups of the last pattern that matched.
     pub groups: Vec<Option<Vec<u8>>>,
+}
+
+/// Names and values of a page's variables: a value is made of others, so each command may double it.
+const MAX_SSI_VALUES_BYTES: usize = 1024 * 1024;
+
+impl SsiValues {
+    pub fn variable(&self, name: &[u8]) -> Option<&Vec<u8>> {
+        self.variables.get(name)
+    }
+
+    /// Sets a variable; false where there is no room for it.
+    pub fn set(&mut self, name: &[u8], value: Vec<u8>) -> bool {
+        let before = self
+            .variables
+            .get(name)
+            .map_or(0, |it| name.len() + it.len());
+        let bytes = self.bytes - before + name.len() + value.len();
+        if bytes > MAX_SSI_VALUES_BYTES {
+            return false;
+        }
+        self.bytes = bytes;
+        self.variables.insert(name.to_vec(), value);
+        true
+    }
 }
 
 pub type SharedSsiValues = Arc<Mutex<SsiValues>>;
@@ -117,6 +148,8 @@ static NOTHING: Extra = Extra {
     accel_charset: None,
     class: upstream::Class::Visitor,
     own_visit: None,
+    page: None,
+    page_turn: None,
     refresh: None,
     tracing: None,
     sharing_note: None,
@@ -169,6 +202,7 @@ impl Extras {
                 path_info: own.path_info.clone(),
                 proxy_url: own.proxy_url.clone(),
                 class: own.class,
+                page: own.page.clone(),
                 tracing: own.tracing.as_ref().map(|it| Box::new(it.of_part())),
                 ..Extra::default()
             })

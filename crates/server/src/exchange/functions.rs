@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use control::{Entry, EntryRequest, Found, Refusal, SearchRequest};
+use control::{Entry, EntryRequest, FoundEntries, Refusal, SearchRequest};
 use http_cache::{MostWanted, Zone};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -51,7 +51,7 @@ pub struct Stored {
 pub type Search = for<'a> fn(Arc<ActiveConfiguration>, &'a SearchRequest) -> Searching<'a>;
 
 /// A search under way.
-pub type Searching<'a> = Pin<Box<dyn Future<Output = Result<Found, Refusal>> + Send + 'a>>;
+pub type Searching<'a> = Pin<Box<dyn Future<Output = Result<FoundEntries, Refusal>> + Send + 'a>>;
 
 /// Makes the response of a location, at once.
 pub type ContentHandler = fn(&mut Request) -> Handled;

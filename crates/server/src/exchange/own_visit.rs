@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_cache::{Reason, Wanted};
+use http_cache::{Reason, WantedResponse};
 
 /// Why the server asks itself, and why nobody else was asked, if so.
 pub struct OwnVisit {
@@ -40,7 +40,7 @@ pub enum Purpose {
     /// The page is to be stored.
     Warm,
     /// A page that a purge has hit is to be stored again. Nothing else is fetched.
-    Refill(Arc<Wanted>),
+    Refill(Arc<WantedResponse>),
     /// What it says, whether or not it can be stored.
     Read,
     /// What becomes of it is to be told; nobody is asked.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{Known, StoredHead, StoredResponse, is_html};
+use http_cache::{KnownField, StoredHead, StoredResponse, is_html};
 use http_semantics::{Fields, same_name};
 use site::Coding;
 
@@ -158,7 +158,7 @@ impl ReplyHead {
 
     /// As [`ReplyHead::field`] for what most hits are asked about.
     #[inline]
-    pub fn known(&self, field: Known) -> Option<&[u8]> {
+    pub fn known(&self, field: KnownField) -> Option<&[u8]> {
         if !self.fields.is_empty() {
             return self.field(field.name());
         }
@@ -174,7 +174,7 @@ impl ReplyHead {
     pub fn is_html(&self) -> bool {
         match &self.stored {
             Some(stored) if self.fields.is_empty() => stored.fields.is_html(),
-            _ => self.known(Known::ContentType).is_some_and(is_html),
+            _ => self.known(KnownField::ContentType).is_some_and(is_html),
         }
     }
 

@@ -26,7 +26,7 @@ use crate::exchange::request_buffers::RequestBuffers;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::view::View;
 use crate::transport::body::RequestBody;
-use crate::transport::facts::{ConnectionFacts, LocalAddress};
+use crate::transport::facts::ConnectionFacts;
 use crate::transport::outbound::SentHead;
 use crate::upstreams::fetch::Trace;
 
@@ -39,8 +39,11 @@ const MAX_INTERNAL_REDIRECTS: u8 = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     Received,
-    /// Redirected internally.
+    /// Redirected internally, as the configuration says (`try_files`, `index`).
     Redirected,
+    /// Redirected internally to what an application (`X-Accel-Redirect`) or an error (`error_page`)
+    /// names.
+    Diverted,
     /// Made by the server itself: a subrequest, a refresh in the background and the like.
     Subrequest,
 }
@@ -215,32 +218,6 @@ impl Request {
         self.head.target()
     }
 
-    /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine
-    /// says for whom it asks.
-    pub fn is_made_here(&self) -> bool {
-        const FORWARDED: [&str; 7] = [
-            "forwarded",
-            "via",
-            "x-forwarded-for",
-            "x-forwarded-host",
-            "x-forwarded-proto",
-            "x-forwarded-server",
-            "x-real-ip",
-        ];
-        let facts = &self.connection;
-        let is_peer_here = match (facts.peer, &facts.local) {
-            (None, _) => true,
-            (Some(peer), local) => {
-                let peer = peer.ip().to_canonical();
-                let is_own = |own: &SocketAddr| own.ip().to_canonical() == peer;
-                peer.is_loopback() || matches!(local, LocalAddress::Ip(own) if is_own(own))
-            }
-        };
-        is_peer_here
-            && facts.proxy.is_none()
-            && !FORWARDED.iter().any(|name| self.head.field(name).is_some())
-    }
-
     pub fn client_ip(&self) -> Option<IpAddr> {
         self.client.map(|address| address.ip())
     }
@@ -317,6 +294,13 @@ impl Request {
         self.kind == RequestKind::Subrequest
     }
 
+    /// Is it what a client has asked for? Not so what the server asks itself (fragments,
+    /// `auth_request`, warming) and what an application or an error names in the place of it: these
+    /// reach nothing that is for the operator.
+    pub fn is_clients_own(&self) -> bool {
+        matches!(self.kind, RequestKind::Received | RequestKind::Redirected) && !self.is_own_visit()
+    }
+
     /// Made by the server itself, or redirected internally: may enter `internal` locations.
     pub fn is_internal(&self) -> bool {
         self.kind != RequestKind::Received
@@ -326,6 +310,13 @@ impl Request {
     pub fn become_internal(&mut self) {
         if self.kind == RequestKind::Received {
             self.kind = RequestKind::Redirected;
+        }
+    }
+
+    /// An application or an error names another path.
+    pub fn become_diverted(&mut self) {
+        if self.kind != RequestKind::Subrequest {
+            self.kind = RequestKind::Diverted;
         }
     }
 

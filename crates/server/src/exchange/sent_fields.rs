@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use http_cache::{Outcome, Reason, Served};
+use http_cache::{Outcome, Reason, ServedFrom};
 use http_semantics::is_spelt;
 
 use crate::base::decimal;
@@ -18,7 +18,7 @@ pub fn walk(request: &Request, head: &ReplyHead, to: &mut impl FieldSink) {
     head.walk(to);
     if let Some(outcome) = &request.cache.outcome {
         if let Some(age) = request.cache.age
-            && outcome.served != Served::No
+            && outcome.served != ServedFrom::No
         {
             to.number(b"Age: ", age);
         }

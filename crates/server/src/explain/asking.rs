@@ -2,7 +2,7 @@
 //! application answers, and what the cache did with it.
 
 use control::Refusal;
-use control::explain::Asked;
+use control::explain::AskedResponse;
 use http_cache::Reason;
 
 use super::way::Question;
@@ -15,7 +15,7 @@ const MAX_BODY_BYTES: u64 = 256 << 20;
 
 /// What was answered.
 pub struct Answer {
-    pub told: Asked,
+    pub told: AskedResponse,
     pub reason: Option<Reason>,
 }
 
@@ -48,7 +48,7 @@ pub async fn ask(
     }
     let Some(reply) = reply else {
         return Ok(Answer {
-            told: Asked {
+            told: AskedResponse {
                 status: request.status,
                 cache_status: String::new(),
                 bytes: 0,
@@ -76,7 +76,7 @@ pub async fn ask(
     let outcome = request.cache.outcome.as_ref();
     let cache_status = outcome.and_then(|outcome| outcome.upstream_cache_status());
     Ok(Answer {
-        told: Asked {
+        told: AskedResponse {
             status,
             cache_status: cache_status.map_or("", |it| it.as_str()).to_owned(),
             bytes,

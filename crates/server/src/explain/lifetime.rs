@@ -30,6 +30,7 @@ pub fn given_by(stored: &StoredResponse, lookup: &Lookup) -> String {
     let lifetime = head.age_at_receipt.duration() + head.expires_at.since(head.stored_at);
     let bound = rules
         .max_valid
+        .map(|most| most.time)
         .filter(|_| not_found.is_none() || !is_not_found);
     // It counts from the response's arrival here.
     let is_cut = bound.is_some_and(|bound| lifetime == bound + head.age_at_receipt.duration());

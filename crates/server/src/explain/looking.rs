@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use control::entries::{MAX_FOUND, MAX_SEARCH_BYTES, USUAL_FOUND};
-use control::{Entry, EntryRequest, Found, Refusal, SearchRequest};
-use http_cache::{Inspected, Millis, StoredId, StoredResponse, Walk, Zone};
+use control::{Entry, EntryRequest, FoundEntries, Refusal, SearchRequest};
+use http_cache::{InspectedResponse, Millis, StoredId, StoredResponse, Walk, Zone};
 
 use super::lifetime;
 use super::shown::Shown;
@@ -25,7 +25,7 @@ const MAX_STEPS: usize = 40_000;
 pub async fn search(
     configuration: Arc<ActiveConfiguration>,
     request: &SearchRequest,
-) -> Result<Found, Refusal> {
+) -> Result<FoundEntries, Refusal> {
     let is_long =
         |text: &Option<String>| text.as_ref().is_some_and(|it| it.len() > MAX_SEARCH_BYTES);
     if is_long(&request.text) || is_long(&request.tag) {
@@ -41,7 +41,7 @@ pub async fn search(
         Some(text) => Cursor::parse(text)
             .ok_or_else(|| Refusal::field("after", "expected what \"next\" said"))?,
     };
-    let mut found = Found::default();
+    let mut found = FoundEntries::default();
     for _ in 0..MAX_STEPS {
         let Some(zone) = zones.get(cursor.zone) else {
             return Ok(found);
@@ -66,7 +66,7 @@ fn step(
     shown: &Shown<'_>,
     walk: &mut Walk,
     request: &SearchRequest,
-    (limit, found): (usize, &mut Found),
+    (limit, found): (usize, &mut FoundEntries),
 ) -> bool {
     let now = Millis(clock::now());
     let looked_at = std::cell::Cell::new(0);
@@ -78,7 +78,7 @@ fn step(
             && text.is_none_or(|wanted| shown.address(response).contains(wanted.as_str()))
     };
     let entries = &mut found.entries;
-    let mut take = |one: Inspected| {
+    let mut take = |one: InspectedResponse| {
         if !one.is_gone {
             entries.push(shown.short(&one, now));
         }
@@ -126,7 +126,7 @@ fn inspect<'a>(
     configuration: &'a ActiveConfiguration,
     request: &EntryRequest,
     now: Millis,
-) -> Result<(&'a Arc<Zone>, Inspected), Refusal> {
+) -> Result<(&'a Arc<Zone>, InspectedResponse), Refusal> {
     let gone = || Refusal::new(404, "nothing with this id is stored, or not any more");
     let (name, id) = parse_id(&request.id)
         .ok_or_else(|| Refusal::field("id", "expected the id of a stored response"))?;

@@ -1,11 +1,11 @@
-//! A stored response as it is shown to people: no cookie's value, and values of arguments masked
-//! unless `cache_show_args` names them.
+//! A stored response as it is shown to people: no cookie's value, values of arguments masked unless
+//! `cache_show_args` names them, and values of fields masked unless they are known to be harmless.
 //!
 //! A part of an address may be searched for, but only as it is shown here: nobody finds out by trying
 //! what is masked.
 
 use control::{Entry, Form};
-use http_cache::{Encoding, Inspected, Millis, StoredResponse, VaryKey, Zone};
+use http_cache::{Encoding, InspectedResponse, Millis, StoredResponse, VaryKey, Zone};
 use shared_request::{NameSet, arguments};
 use site::{Builtin, CacheRules, CacheZoneChoice, Content, Part, Variable};
 
@@ -46,8 +46,8 @@ impl<'a> Shown<'a> {
     }
 
     /// What a list says of a stored response.
-    pub fn short(&self, found: &Inspected, now: Millis) -> Entry {
-        let Inspected { response, .. } = found;
+    pub fn short(&self, found: &InspectedResponse, now: Millis) -> Entry {
+        let InspectedResponse { response, .. } = found;
         let head = &response.head;
         let milliseconds =
             |it: std::time::Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
@@ -83,8 +83,8 @@ impl<'a> Shown<'a> {
     }
 
     /// All that is said of a stored response.
-    pub fn whole(&self, found: &Inspected, now: Millis) -> Entry {
-        let Inspected { response, .. } = found;
+    pub fn whole(&self, found: &InspectedResponse, now: Millis) -> Entry {
+        let InspectedResponse { response, .. } = found;
         let vary = response.vary.as_ref();
         let form = |(form, bytes): (Encoding, Option<u64>)| Form {
             name: form_name(form).to_owned(),
@@ -115,15 +115,44 @@ fn shown_fields(response: &StoredResponse, shown: &NameSet) -> Vec<(String, Stri
         .collect()
 }
 
-/// The value of a field. Where it is an address, it is masked as all others are.
+/// Fields whose values are shown: they say how a response is to be used, and nothing of a visitor. The
+/// values of all others are masked, since an application may put anything there.
+#[rustfmt::skip]
+const HARMLESS_FIELDS: &[&str] = &[
+    "accept-ranges", "access-control-allow-headers", "access-control-allow-methods",
+    "access-control-allow-origin", "age", "allow", "alt-svc", "cache-control", "cache-status",
+    "cache-tag", "cache-tags", "cdn-cache-control", "content-encoding", "content-language",
+    "content-length", "content-range", "content-type", "cross-origin-embedder-policy",
+    "cross-origin-opener-policy", "cross-origin-resource-policy", "date", "edge-cache-tag", "etag",
+    "expires", "last-modified", "permissions-policy", "pragma", "referrer-policy", "retry-after",
+    "server", "strict-transport-security", "surrogate-control", "surrogate-key", "vary", "via",
+    "x-accel-expires", "x-cache", "x-cache-tags", "x-content-type-options",
+    "x-dns-prefetch-control", "x-drupal-cache", "x-drupal-cache-contexts", "x-drupal-cache-tags",
+    "x-drupal-dynamic-cache", "x-frame-options", "x-generator", "x-litespeed-cache-control",
+    "x-litespeed-tag", "x-litespeed-vary", "x-magento-cache-control", "x-magento-tags",
+    "x-powered-by", "x-redirect-by", "x-robots-tag", "x-ua-compatible", "x-xss-protection", "xkey",
+];
+/// Fields whose values are addresses: shown with masks, as all addresses are.
+const ADDRESS_FIELDS: &[&str] = &[
+    "content-location",
+    "link",
+    "location",
+    "refresh",
+    "x-pingback",
+];
+
+/// The value of a field, as far as it is shown.
 fn shown_value(name: &[u8], value: &[u8], shown: &NameSet) -> String {
-    const ADDRESSES: [&[u8]; 4] = [b"content-location", b"link", b"location", b"refresh"];
-    match ADDRESSES
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known))
-    {
-        true => masked(value, shown),
-        false => readable(value),
+    let is_in = |names: &[&str]| {
+        let mut names = names.iter();
+        names.any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    if is_in(HARMLESS_FIELDS) {
+        readable(value)
+    } else if is_in(ADDRESS_FIELDS) {
+        masked(value, shown)
+    } else {
+        MASK.to_owned()
     }
 }
 
@@ -252,5 +281,28 @@ mod tests {
             assert_eq!(masked(address.as_bytes(), &shown), expected);
         }
         assert_eq!(readable(b"a\xffb"), "a\\xffb");
+    }
+
+    #[test]
+    fn values_of_fields_are_masked_unless_they_are_known_to_be_harmless() {
+        let shown = NameSet::new([&b"page"[..]]);
+        for (name, value, expected) in [
+            ("Cache-Control", "max-age=60", "max-age=60"),
+            ("CONTENT-TYPE", "text/html", "text/html"),
+            (
+                "Location",
+                "/reset?key=secret&page=2",
+                "/reset?key=*&page=2",
+            ),
+            ("X-Auth-Token", "secret", "*"),
+            ("Authorization", "Basic secret", "*"),
+            ("X-WP-Nonce", "secret", "*"),
+            ("X-User", "ada@example.org", "*"),
+            ("Content-Security-Policy", "script-src 'nonce-secret'", "*"),
+            ("X_Cache_Control", "secret", "*"),
+        ] {
+            let value = shown_value(name.as_bytes(), value.as_bytes(), &shown);
+            assert_eq!(value, expected, "{name}");
+        }
     }
 }

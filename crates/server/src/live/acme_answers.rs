@@ -18,7 +18,7 @@ const FOLDER: &[u8] = b"/.well-known/acme-challenge/";
 pub const TLS_PROTOCOL: &[u8] = b"acme-tls/1";
 
 /// All answers, as they come from the other process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AcmeAnswerTexts {
     /// The content of files by their names, the tokens.
     pub files: Vec<(String, String)>,

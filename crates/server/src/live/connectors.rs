@@ -38,6 +38,7 @@ pub fn connector(settings: &TlsSettings, files: &TlsFiles) -> Result<Connector, 
         },
         send_name: settings.send_name,
         reuse_sessions: settings.reuse_sessions,
+        alpn: Vec::new(),
     };
     Connector::new(&settings).map_err(|error| BuildError::Tls(error.to_string()))
 }

@@ -17,6 +17,7 @@ mod named_files;
 pub mod names;
 pub mod quic_keys;
 pub mod registry;
+pub mod repeats;
 pub mod server_tls;
 pub mod stats;
 pub mod tls_files;
@@ -36,6 +37,7 @@ use error_log::ErrorLogs;
 use log_sinks::LogSinks;
 use names::Names;
 use registry::Registry;
+use repeats::Repeats;
 use server_tls::TlsResumption;
 use stats::Stats;
 use tls_files::TlsFiles;
@@ -84,6 +86,8 @@ pub struct LiveState {
     pub log_sinks: Arc<LogSinks>,
     pub error_logs: Arc<ErrorLogs>,
     pub stats: Arc<Stats>,
+    /// What applications want asked again and again.
+    pub repeats: Arc<Repeats>,
     /// Where traces go.
     pub traces: Option<Arc<Traces>>,
 }
@@ -134,6 +138,7 @@ impl LiveState {
             names: Names::build(site, previous.map(|live| &live.names)),
             tls_resumption: TlsResumption::renew(site, previous.map(|live| &live.tls_resumption)),
             acme_answers: previous.map_or_else(Arc::default, |live| live.acme_answers.clone()),
+            repeats: previous.map_or_else(Arc::default, |live| live.repeats.clone()),
             error_logs: Arc::new(ErrorLogs::new(log_sinks.clone(), stats.clone())),
             log_sinks,
             traces: Traces::build(

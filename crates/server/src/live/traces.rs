@@ -8,7 +8,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use site::{ErrorLog, LogLevel, OtelExporter, Site};
 use traces::{
-    Attribute, Counts, Endpoint, Exporter, Report, Settings, Span, TraceContext, Trusted, bounded,
+    Attribute, Counts, Endpoint, Exporter, Report, Settings, Span, TraceContext, TrustedPem,
+    bounded,
 };
 
 use crate::live::build_error::BuildError;
@@ -70,7 +71,7 @@ impl Traces {
 
 fn settings(exporter: &OtelExporter, files: &TlsFiles) -> Result<Settings, BuildError> {
     let trusted = match &exporter.trusted {
-        Some(path) => Some(Trusted(files.bytes(path).map_err(|error| {
+        Some(path) => Some(TrustedPem(files.bytes(path).map_err(|error| {
             BuildError::Tls(format!(
                 "cannot load certificate \"{}\": {error}",
                 path.display()

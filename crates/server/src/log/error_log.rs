@@ -7,18 +7,52 @@ use site::{ErrorLog, LogLevel};
 
 use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::page_budget::{Bound, LogLine, PageBudget};
 use crate::exchange::request::Request;
 
 pub use crate::live::error_log::origin::Origin;
 pub use crate::live::error_log::{Errno, are_told, push_text};
 
-/// Writes a line about `request`.
+/// Writes a line about `request`; about a page of fragments and its parts, a bounded number.
 pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
+    if !are_told(&request.settings().error_logs, level) {
+        return;
+    }
+    match &request.extras.page {
+        None => write(request, level, message),
+        Some(page) => page_line(page, message, |message| write(request, level, message)),
+    }
+}
+
+fn write(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
     let logs = &request.settings().error_logs;
-    if are_told(logs, level) {
-        let connection = request.connection.serial;
-        let error_logs = &request.configuration.live.error_logs;
-        error_logs.write(logs, level, connection, message, &context(request));
+    let connection = request.connection.serial;
+    let error_logs = &request.configuration.live.error_logs;
+    error_logs.write(logs, level, connection, message, &context(request));
+}
+
+/// Has a line about a page of fragments written, if it may have another.
+pub fn page_line(
+    page: &PageBudget,
+    message: fmt::Arguments<'_>,
+    write: impl FnOnce(fmt::Arguments<'_>),
+) {
+    match page.take_line() {
+        LogLine::Written => write(message),
+        LogLine::Last => write(format_args!(
+            "{message} (further lines about this page are left out)"
+        )),
+        LogLine::LeftOut => {}
+    }
+}
+
+/// Says, once for a page, that it has met a bound of what its fragments may cost.
+pub fn beyond_budget(request: &Request, bound: Bound) {
+    let page = request.extras.page.as_ref();
+    if let Some(message) = page.and_then(|page| page.take_message(bound))
+        && are_told(&request.settings().error_logs, LogLevel::Error)
+    {
+        write(request, LogLevel::Error, format_args!("{message}"));
     }
 }
 

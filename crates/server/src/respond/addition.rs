@@ -6,13 +6,14 @@ use http_semantics::Fields;
 use site::{SubrequestTarget, Template};
 
 use crate::base::spool::Spool;
-use crate::exchange::reply::Reply;
+use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 use crate::exchange::variable;
+use crate::respond::parts;
 use crate::respond::recode;
 use crate::respond::recoded_body::RecodedBody;
-use crate::transport::outbound::{ArrivingBody, Flow, NextBytes, SendError};
+use crate::transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
 
 /// A body with what other paths say before and after it. Each part is asked for when its turn
 /// comes: the main response must not wait for PHP behind its own addition.
@@ -33,11 +34,14 @@ pub struct Addition {
 }
 
 impl Addition {
+    /// `body` with what stands around it. An upstream that works for it is read while the client
+    /// still waits for what comes before: both may need the same worker.
     pub fn around(self, body: Box<dyn ArrivingBody<Request>>) -> Around {
+        let body = parts::read_ahead(Body::Arriving(body), None);
         Around {
             before: self.before,
             after: self.after,
-            body: Some(body),
+            body: Some(body.into_arriving()),
             part: None,
             trailers: Fields::new(),
         }
@@ -72,13 +76,21 @@ impl Around {
 }
 
 impl ArrivingBody<Request> for Around {
+    fn apart(self: Box<Self>) -> MaybeApart<Request> {
+        Err(self)
+    }
+
     fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
         Box::pin(self.pull(request))
     }
 
+    /// What is around it is asked for in the client's name: it goes with the client.
     fn flow(&self) -> Flow {
         let own = self.body.as_ref().map(|body| body.flow());
-        own.unwrap_or_default()
+        Flow {
+            ends_with_client: true,
+            ..own.unwrap_or_default()
+        }
     }
 
     fn keep(&self, bytes: Bytes, ahead: &mut Spool) {

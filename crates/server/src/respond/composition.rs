@@ -1,11 +1,14 @@
 //! Responses whose bodies are put together from parts, in either language: a page of the client's
 //! or a part of one, which may be put together itself.
 
+use std::sync::Arc;
+
+use crate::exchange::page_budget::{Bound, PageBudget};
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::respond::recoded_body::RecodedBody;
-use crate::respond::{esi, recode, ssi};
-use crate::transport::outbound::ArrivingBody;
+use crate::respond::{esi, parts, recode, ssi};
+use crate::transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes};
 
 /// The language of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +20,23 @@ pub enum Composition {
 impl Composition {
     /// `body` with its commands run as it is pulled, in the name of `request`.
     pub fn around(self, request: &mut Request, body: Body) -> Box<dyn ArrivingBody<Request>> {
+        if request.extras.page.is_some() {
+            return self.within(request, body);
+        }
+        let settings = request.settings();
+        let includes = match self {
+            Composition::Esi => (settings.esi.max_includes, "esi_max_includes"),
+            Composition::Ssi => (settings.ssi.max_includes, "ssi_max_includes"),
+        };
+        let budget = parts::budget(request, includes);
+        let body = parts::read_ahead(body, None);
+        Box::new(WholePage {
+            page: self.within(request, body),
+            budget,
+        })
+    }
+
+    fn within(self, request: &mut Request, body: Body) -> Box<dyn ArrivingBody<Request>> {
         match self {
             Composition::Esi => Box::new(esi::Page::new(request, body)),
             Composition::Ssi => Box::new(ssi::Page::new(request, body)),
@@ -24,8 +44,45 @@ impl Composition {
     }
 }
 
+/// The outermost page: the time that it waits is counted, and it is for this client alone. When the
+/// client goes, no fragment begins any more, and what is fetched for it alone is cut.
+struct WholePage {
+    page: Box<dyn ArrivingBody<Request>>,
+    budget: Arc<PageBudget>,
+}
+
+impl ArrivingBody<Request> for WholePage {
+    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+        Box::pin(async move {
+            self.budget.begin_wait();
+            let next = self.page.next(request).await;
+            self.budget.end_wait();
+            next
+        })
+    }
+
+    fn flow(&self) -> Flow {
+        Flow {
+            ends_with_client: true,
+            ..Flow::default()
+        }
+    }
+
+    fn apart(self: Box<Self>) -> MaybeApart<Request> {
+        Err(self)
+    }
+}
+
 /// The body of a part as it goes into a page. `request` is the part's own.
-pub fn part(request: &mut Request, mut reply: Box<Reply>) -> Box<dyn ArrivingBody<Request>> {
+///
+/// # Errors
+/// The page may not have so many bytes more.
+pub fn part(
+    request: &mut Request,
+    mut reply: Box<Reply>,
+) -> Result<Box<dyn ArrivingBody<Request>>, Bound> {
+    // What is not at hand is counted as it is read.
+    parts::take_bytes(request, reply.body.length_at_hand().unwrap_or(0))?;
     let expander = recode::expand_part(request, &mut reply);
     let composition = match esi::choose(request, &mut reply) {
         true => Some(Composition::Esi),
@@ -35,11 +92,12 @@ pub fn part(request: &mut Request, mut reply: Box<Reply>) -> Box<dyn ArrivingBod
         None => reply.body,
         expander => {
             let body = RecodedBody::around(reply.body.into_arriving(), expander);
-            Body::Arriving(body)
+            // What it expands to counts as well.
+            parts::counted(body)
         }
     };
-    match composition {
+    Ok(match composition {
         Some(composition) => composition.around(request, body),
         None => body.into_arriving(),
-    }
+    })
 }

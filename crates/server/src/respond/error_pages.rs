@@ -171,6 +171,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     }
     if target.first() == Some(&b'/') {
         request.become_get();
+        request.become_diverted();
         let (path, args) = http_semantics::split_query(&target);
         let (path, args) = (path.to_vec(), args.unwrap_or_default().to_vec());
         return redirected(request, path, args);

@@ -140,13 +140,16 @@ fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
             let midnight = local
                 .start_of_day()
                 .map_or(now, |day| day.timestamp().as_second());
-            let mut expires = midnight + i64::try_from(at).unwrap_or(0);
+            let mut expires = midnight.saturating_add(i64::try_from(at).unwrap_or(0));
             if expires <= now {
                 expires += 24 * 60 * 60;
             }
-            (http_date(expires), format!("max-age={}", expires - now))
+            (
+                http_date(expires),
+                format!("max-age={}", expires.saturating_sub(now)),
+            )
         }
-        Expires::Access(seconds) => relative(now + seconds, seconds),
+        Expires::Access(seconds) => relative(now.saturating_add(seconds), seconds),
         Expires::Modified(seconds) => {
             let modified = reply.head.last_modified.or_else(|| {
                 reply
@@ -155,8 +158,11 @@ fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
                     .and_then(http_semantics::date::parse)
             });
             match modified {
-                Some(modified) => relative(modified + seconds, modified + seconds - now),
-                None => relative(now + seconds, seconds),
+                Some(modified) => {
+                    let date = modified.saturating_add(seconds);
+                    relative(date, date.saturating_sub(now))
+                }
+                None => relative(now.saturating_add(seconds), seconds),
             }
         }
     };
@@ -176,8 +182,7 @@ fn relative(date: i64, seconds: i64) -> (String, String) {
 }
 
 fn http_date(seconds: i64) -> String {
-    let seconds = u64::try_from(seconds).unwrap_or(0);
-    httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
+    String::from_utf8_lossy(&http_semantics::date::format(seconds)).into_owned()
 }
 
 /// The words of `expires`, met at run time.

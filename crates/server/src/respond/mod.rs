@@ -19,7 +19,7 @@ mod recoded_body;
 mod ssi;
 mod window;
 
-use http_cache::{Encoding, Known};
+use http_cache::{Encoding, KnownField};
 use http_semantics::Version;
 use http_semantics::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens};
@@ -275,7 +275,7 @@ fn evaluate_conditions(request: &Request, reply: &mut Reply) {
         IfModifiedSince::Before => conditional::IfModifiedSince::Before,
     };
     let verdict = {
-        let etag = reply.head.known(Known::ETag);
+        let etag = reply.head.known(KnownField::ETag);
         if last_modified.is_none() && etag.is_none() {
             return;
         }
@@ -307,7 +307,7 @@ fn last_modified(reply: &Reply) -> Option<i64> {
     reply.head.last_modified.or_else(|| {
         reply
             .head
-            .known(Known::LastModified)
+            .known(KnownField::LastModified)
             .and_then(http_semantics::date::parse)
     })
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use http_cache::Known;
+use http_cache::KnownField;
 use http_semantics::conditional::{self, Validators};
 use http_semantics::range::{self, Ranges};
 use site::Settings;
@@ -29,7 +29,7 @@ pub fn apply(request: &Request, settings: &Settings, reply: &mut Reply) {
 /// Says that ranges may be asked for.
 #[inline]
 fn promise(head: &mut ReplyHead) {
-    head.says_accept_ranges = head.known(Known::AcceptRanges).is_none();
+    head.says_accept_ranges = head.known(KnownField::AcceptRanges).is_none();
 }
 
 /// Answers the ranges `asked` for, of which there may be so many.
@@ -66,7 +66,7 @@ fn answer(request: &Request, reply: &mut Reply, (asked, max): (&[u8], Option<usi
 fn range_applies(request: &Request, reply: &Reply) -> bool {
     let last_modified = super::last_modified(reply);
     let validators = Validators {
-        etag: reply.head.known(Known::ETag),
+        etag: reply.head.known(KnownField::ETag),
         last_modified,
     };
     conditional::range_applies(&request.head, validators)

@@ -6,7 +6,7 @@ use http_semantics::Fields;
 use crate::base::spool::Spool;
 use crate::exchange::request::Request;
 use crate::respond::recode::Recoder;
-use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};
+use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
 
 pub struct RecodedBody {
     body: Box<dyn ArrivingBody<Request>>,
@@ -69,6 +69,10 @@ fn joined(first: Bytes, second: Bytes) -> Bytes {
 }
 
 impl ArrivingBody<Request> for RecodedBody {
+    fn apart(self: Box<Self>) -> MaybeApart<Request> {
+        Err(self)
+    }
+
     fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
         Box::pin(self.pull(request))
     }

@@ -5,7 +5,7 @@ use http_semantics::Fields;
 
 use crate::base::spool::Spool;
 use crate::exchange::request::Request;
-use crate::transport::outbound::{ArrivingBody, Flow, NextBytes, SendError};
+use crate::transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
 
 pub struct Window {
     body: Box<dyn ArrivingBody<Request>>,
@@ -59,6 +59,10 @@ impl Window {
 }
 
 impl ArrivingBody<Request> for Window {
+    fn apart(self: Box<Self>) -> MaybeApart<Request> {
+        Err(self)
+    }
+
     fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
         Box::pin(self.pull(request))
     }

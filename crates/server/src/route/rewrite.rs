@@ -1,8 +1,10 @@
 //! The rewrite program of a server or location
 //! (<https://nginx.org/en/docs/http/ngx_http_rewrite_module.html>).
 
+use rustix::fs::FileType;
 use site::{Condition, FileTest, Part, RewriteOp, RewriteThen, SetTarget, Template, Variable};
 
+use crate::base::site_path;
 use crate::exchange::extras::put_value;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
@@ -269,17 +271,15 @@ fn holds(request: &mut Request, condition: &Condition) -> bool {
 }
 
 fn is_file(test: FileTest, path: &[u8]) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::PermissionsExt;
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
-    let Ok(metadata) = std::fs::metadata(path) else {
+    let Ok(stat) = site_path::stat(path) else {
         return false;
     };
+    let kind = FileType::from_raw_mode(stat.st_mode);
     match test {
-        FileTest::RegularFile => metadata.is_file(),
-        FileTest::Directory => metadata.is_dir(),
+        FileTest::RegularFile => kind == FileType::RegularFile,
+        FileTest::Directory => kind == FileType::Directory,
         FileTest::Exists => true,
-        FileTest::Executable => metadata.permissions().mode() & 0o111 != 0,
+        FileTest::Executable => stat.st_mode & 0o111 != 0,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use site::{Geo, Map, SplitClients, Template};
+use site::{Geo, Map, Network, SplitClients, Template};
 
 use crate::exchange::forwarded_for;
 use crate::exchange::reply::ReplyHead;
@@ -89,10 +89,12 @@ fn write_geo(request: &mut Request, sent: Option<&ReplyHead>, geo: &Geo, out: &m
         out.extend_from_slice(found.map_or(&geo.default, |(_, _, value)| value));
         return;
     }
-    let found = geo
-        .networks
-        .iter()
-        .find(|(network, _)| address.is_some() && network.contains(address));
+    let holds = |network: &Network| match network {
+        // `*_cache_purge METHOD from unix:`
+        Network::Unix => text == b"unix:",
+        _ => address.is_some() && network.contains(address),
+    };
+    let found = geo.networks.iter().find(|(network, _)| holds(network));
     out.extend_from_slice(found.map_or(&geo.default, |(_, value)| value));
 }
 

@@ -49,6 +49,11 @@ fn log_send_error(request: &Request, error: &SendError) {
             LogLevel::Info,
             format_args!("client timed out (110: Connection timed out) while sending response"),
         ),
+        SendError::GaveWay => error_log::request(
+            request,
+            LogLevel::Info,
+            format_args!("client took nothing while too many others waited for theirs"),
+        ),
         // The upstream's side has said why.
         SendError::Truncated => {}
     }

@@ -20,6 +20,7 @@ use site::{BodySettings, InFileOnly};
 use tokio::time::Sleep;
 use upstream_exchange::BodySource;
 
+use crate::base::private_file;
 use crate::base::request_body::{BodyError, ClientFault, Spooled};
 
 pub use crate::base::request_body::RequestBody;
@@ -254,13 +255,13 @@ impl Spool {
     }
 
     fn create_unnamed(folder: &Path) -> io::Result<Spool> {
-        let file = tempfile::tempfile_in(folder).or_else(|error| {
+        let file = private_file::unnamed_in(folder).or_else(|error| {
             let made = (error.kind() == io::ErrorKind::NotFound)
                 .then(|| std::fs::create_dir_all(folder).ok())
                 .flatten()
-                .and_then(|()| tempfile::tempfile_in(folder).ok());
+                .and_then(|()| private_file::unnamed_in(folder).ok());
             made.map_or_else(
-                || tempfile::tempfile_in(SPARE_FOLDER).map_err(|_| error),
+                || private_file::unnamed_in(Path::new(SPARE_FOLDER)).map_err(|_| error),
                 Ok,
             )
         })?;

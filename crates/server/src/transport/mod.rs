@@ -4,21 +4,26 @@
 
 pub mod body;
 pub mod client;
+mod connection_opening;
 pub mod connections;
 pub mod facts;
 pub mod gathered;
 pub mod handshake;
 mod head;
+mod held_files;
 pub mod http1;
 pub mod http2;
 pub mod http3;
 mod opening;
 pub mod outbound;
 mod outflow;
+mod pieces;
 pub mod proxy_protocol;
 pub mod service;
 pub mod stream;
 mod tls;
 pub mod tunnel;
+mod waiting_streams;
 
-pub use opening::{ConnectionOpening, spawn};
+pub use connection_opening::ConnectionOpening;
+pub use opening::spawn;

@@ -19,24 +19,6 @@ use crate::transport::service::{Service, Terms};
 use crate::transport::stream::{ClientStream, Phase};
 use crate::transport::{handshake, http1, http2, proxy_protocol};
 
-/// What a listener expects ahead of requests.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct ConnectionOpening {
-    /// `listen ... proxy_protocol`
-    pub proxy_header: bool,
-    /// `listen ... ssl`
-    pub tls: bool,
-    /// HTTP/2 is served as well, to those who begin with its preface (RFC 9113 §3.3).
-    pub http2: bool,
-}
-
-impl ConnectionOpening {
-    /// Is HTTP/1 spoken from the first byte on?
-    fn is_plain(self) -> bool {
-        self == ConnectionOpening::default()
-    }
-}
-
 /// A record of TLS begins with this byte: a handshake (RFC 8446 §5.1).
 const TLS_HANDSHAKE: u8 = 22;
 /// A record of SSL 2.0 has this bit in its first byte, and HTTP does not: as in nginx, its client

@@ -9,24 +9,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_cache::{Known, MemoryFile, StoredFields, StoredResponse};
+use http_cache::{KnownField, MemoryFile, StoredFields, StoredResponse};
 use http_semantics::Fields;
 use tokio::time::Instant;
 
 use crate::base::open_file::OpenFile;
 use crate::base::spool::{Spool, SpoolLimits};
+use crate::transport::pieces::Pieces;
 use crate::transport::tunnel::Upgraded;
 
-/// Read from a file at once, where its bytes go through memory.
-const READ_BYTES: u64 = 64 * 1024;
+/// Read ahead of the client, where a body does not say how much.
+const AHEAD_BYTES: u64 = 64 * 1024;
 
 /// Why a response could not be sent whole. The client must not take it for complete.
 #[derive(Debug)]
 pub enum SendError {
     /// The client left or the connection failed.
     Client(io::Error),
-    /// The client took nothing for `send_timeout`.
+    /// The client took nothing, or hardly anything, for `send_timeout`.
     TimedOut,
+    /// The client took nothing while too many others waited for theirs.
+    GaveWay,
     /// The body ended early, after the head was sent. Whoever noticed has said why.
     Truncated,
 }
@@ -106,7 +109,7 @@ pub enum StoredForm {
 }
 
 /// Fields that a 304 does not repeat, though they are stored.
-pub const DESCRIBE_BODY: [Known; 2] = [Known::ContentType, Known::ContentEncoding];
+pub const DESCRIBE_BODY: [KnownField; 2] = [KnownField::ContentType, KnownField::ContentEncoding];
 
 /// Does a field called so describe the body?
 pub fn describes_body(name: &[u8]) -> bool {
@@ -272,7 +275,14 @@ pub trait ArrivingBody<X>: Send + Sync {
 
     /// Nobody wants it.
     fn discard(self: Box<Self>) {}
+
+    /// The same body for a task of its own, where an upstream's worker is taken until it has been
+    /// read. Others stay what they are.
+    fn apart(self: Box<Self>) -> MaybeApart<X>;
 }
+
+/// A body that can be read without its exchange, or one that cannot.
+pub type MaybeApart<X> = Result<Box<dyn ArrivingBody<()>>, Box<dyn ArrivingBody<X>>>;
 
 /// How an arriving body is passed on.
 #[derive(Debug, Clone, Copy)]
@@ -298,7 +308,7 @@ pub enum Leaves {
 impl Default for Flow {
     fn default() -> Flow {
         Flow {
-            ahead: SpoolLimits::memory(READ_BYTES),
+            ahead: SpoolLimits::memory(AHEAD_BYTES),
             leaves: Leaves::WithFirstBytes,
             ends_with_client: false,
         }
@@ -344,6 +354,17 @@ impl<X: Send + 'static> Body<X> {
             self,
             Body::Empty | Body::Stored { .. } | Body::Encoded(_) | Body::Segments(_)
         )
+    }
+
+    /// How long a body is that is at hand.
+    pub fn length_at_hand(&self) -> Option<u64> {
+        match self {
+            Body::Empty => Some(0),
+            Body::Stored { start, end, .. } => Some(end - start),
+            Body::Encoded(body) => Some(body.len()),
+            Body::Segments(segments) => Some(segments.iter().map(Segment::length).sum()),
+            Body::Arriving(_) | Body::Tunnel(_) => None,
+        }
     }
 
     /// The pieces of a part of a body that is at hand.
@@ -432,42 +453,19 @@ impl<X: Send + 'static> Body<X> {
     pub fn into_arriving(self) -> Box<dyn ArrivingBody<X>> {
         match self {
             Body::Arriving(body) => body,
-            body => Box::new(Pieces(body.into_segments())),
+            body => Box::new(body.into_pieces()),
         }
     }
-}
 
-/// A body that is at hand, pulled like one that is not.
-struct Pieces(VecDeque<Segment>);
-
-impl<X: Send> ArrivingBody<X> for Pieces {
-    fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
-        Box::pin(async move { Ok(self.pop()?) })
+    /// A body that is at hand, to be read as far as there is room for it.
+    pub fn into_pieces(self) -> Pieces {
+        let is_stored = self.is_stored();
+        Pieces::new(self.into_segments(), is_stored)
     }
-}
 
-impl Pieces {
-    fn pop(&mut self) -> io::Result<Option<Bytes>> {
-        let (file, offset, length) = match self.0.pop_front() {
-            None => return Ok(None),
-            Some(Segment::Memory(bytes)) => return Ok(Some(bytes)),
-            Some(Segment::File {
-                file,
-                offset,
-                length,
-            }) => (file, offset, length),
-        };
-        let wanted = length.min(READ_BYTES);
-        let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(0)];
-        file.read_exact_at(&mut bytes, offset)?;
-        if wanted < length {
-            self.0.push_front(Segment::File {
-                file,
-                offset: offset + wanted,
-                length: length - wanted,
-            });
-        }
-        Ok(Some(bytes.into()))
+    /// Are its bytes those of a stored response, which others have as well?
+    pub fn is_stored(&self) -> bool {
+        matches!(self, Body::Stored { .. } | Body::Encoded(_))
     }
 }
 

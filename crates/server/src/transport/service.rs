@@ -19,10 +19,10 @@ use tokio::task::JoinHandle;
 
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::client::ClientSide;
+use crate::transport::connection_opening::ConnectionOpening;
 use crate::transport::facts::{ConnectionFacts, TlsFacts};
 use crate::transport::handshake::Asked;
-use crate::transport::http3;
-use crate::transport::opening::ConnectionOpening;
+use crate::transport::http3::Settings as Http3Settings;
 use crate::transport::outbound::{Body, FieldSink, Opening, Pace, SendError, SentHead};
 
 /// Answers requests.
@@ -125,7 +125,7 @@ pub trait Terms: Send + Sync {
     fn http2(&self) -> http2::Settings;
 
     /// How HTTP/3 is spoken.
-    fn http3(&self) -> http3::Settings;
+    fn http3(&self) -> Http3Settings;
 }
 
 /// A request as it was received.

@@ -3,7 +3,7 @@
 //! is the right one shows when the cache makes its key (`content/own_visit.rs`); one that leads to
 //! another key is not sent to any upstream.
 
-use http_cache::Wanted;
+use http_cache::WantedResponse;
 use shared_request::Class;
 
 use super::visit;
@@ -18,7 +18,7 @@ const CLASSES: [Class; 2] = [Class::Desktop, Class::Mobile];
 
 /// The requests to try, the most likely one first. There is none where the response depends on more
 /// than the URL and what browsers negotiate.
-pub fn requests(configuration: &ConfigurationHandle, wanted: &Wanted) -> Vec<Asked> {
+pub fn requests(configuration: &ConfigurationHandle, wanted: &WantedResponse) -> Vec<Asked> {
     let Some(negotiated) = negotiated(wanted) else {
         return Vec::new();
     };
@@ -81,7 +81,7 @@ impl KnownUrl {
 
 /// What key and address tell of the URL. Keys that begin with a URL tell it exactly, among them those of
 /// `cache_shared`.
-fn known_urls(wanted: &Wanted) -> impl Iterator<Item = KnownUrl> {
+fn known_urls(wanted: &WantedResponse) -> impl Iterator<Item = KnownUrl> {
     let of_key = ["https", "http"].into_iter().find_map(|scheme| {
         let rest = wanted.key.strip_prefix(scheme.as_bytes())?;
         let rest = rest.strip_prefix(b"://")?;
@@ -159,7 +159,7 @@ fn encoded(target: &[u8]) -> String {
 
 /// The fields that the variant was chosen by, each with the value to send, or none where it was not
 /// sent. `None`: it was chosen by something that only its visitor has.
-fn negotiated(wanted: &Wanted) -> Option<Vec<(String, Option<Vec<u8>>)>> {
+fn negotiated(wanted: &WantedResponse) -> Option<Vec<(String, Option<Vec<u8>>)>> {
     let Some(vary) = &wanted.vary else {
         return Some(Vec::new());
     };

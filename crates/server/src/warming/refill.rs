@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use http_cache::{Millis, MostWanted, Wanted, WantedWalk, Zone};
+use http_cache::{Millis, MostWanted, WantedResponse, WantedWalk, Zone};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -99,7 +99,7 @@ struct Task {
 }
 
 /// A page that is still to be fetched.
-type Page = Arc<Wanted>;
+type Page = Arc<WantedResponse>;
 
 impl Drop for Task {
     fn drop(&mut self) {

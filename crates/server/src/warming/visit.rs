@@ -1,7 +1,7 @@
 //! One page through all stages, and what became of it.
 
 use bytes::Bytes;
-use http_cache::{Reason, Served};
+use http_cache::{Reason, ServedFrom};
 use shared_request::Class;
 
 use crate::content::own_visit::{self, Stored};
@@ -61,7 +61,7 @@ pub async fn visit(request: &mut Request) -> Visited {
     let status = request.error_page.forced_status();
     let status = status.unwrap_or(reply.head.status);
     let outcome = request.cache.outcome.as_ref();
-    let is_hit = outcome.is_some_and(|it| it.served == Served::Fresh && it.fwd.is_none());
+    let is_hit = outcome.is_some_and(|it| it.served == ServedFrom::Fresh && it.fwd.is_none());
     if is_hit {
         return match is_meant(request) {
             true => Visited::Fresh { status },

@@ -134,9 +134,9 @@ pub(super) const TABLE: &[Directive] = &[
             from this address removes what is stored for `/page`.\n\n\
             - `from local` allows programs on the same machine: the connection comes by loopback, by a \
             unix socket, or from the address to which it was made. A request that names another client \
-            does not count (a field `Forwarded`, `X-Forwarded-...`, `X-Real-IP` or `Via`, or the PROXY \
-            protocol). A proxy on this machine that adds none of these fields is treated like a local \
-            program: do not use `local` behind such a proxy.\n\
+            does not count. Fields such as `Forwarded`, `X-Forwarded-...`, `X-Real-IP`, `CF-Connecting-IP` \
+            and `Via` do so, in any spelling and even if they are empty, and so does the PROXY protocol. A proxy on this machine that adds none of these fields is treated \
+            like a local program: do not use `local` behind such a proxy.\n\
             - `METHOD purge_all` removes all responses of the zone.\n\
             - `on` means the method PURGE. Without `from`, every client may purge, and a warning says \
             so.\n\n\
@@ -150,6 +150,10 @@ pub(super) const TABLE: &[Directive] = &[
             for `http` and for `https`: an application behind a proxy for TLS often purges the `http` \
             address. Without it, what is stored for the same address under other keys is removed as \
             well, but for the form with a zone and a key.\n\n\
+            Whatever the directive says, what a browser sends for a page of another site is refused (403). So \
+            is a GET by a browser that does not say for which page. The `Host` of a browser must be \
+            `localhost`, an IP address or a name in a `server_name`. A program on this machine that names \
+            another host, for example behind `server_name _`, purges what is stored for this host alone.\n\n\
             Where it is allowed, the requests of Magento, Drupal, FOSHttpCache and WordPress's plugins \
             purge what they name in their fields, such as tags. `docs/purging.md` lists them.")
         .example("fastcgi_cache_purge PURGE from 127.0.0.1;"),
@@ -250,7 +254,7 @@ pub(super) const TABLE: &[Directive] = &[
             own, as the application says. [LiteSpeed's plug-ins](litespeed.md) has the details.")
         .example("cache_litespeed on;"),
     Directive::new("cache_max_valid", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "TIME | off").inherited()
+        .takes(1, 2, "TIME [purges=seen | expected] | off").inherited()
         .default("off")
         .short("limits the lifetime of all responses")
         .long("\
@@ -258,7 +262,13 @@ pub(super) const TABLE: &[Directive] = &[
             `X-Accel-Expires` or `fastcgi_cache_valid` say. Use it for applications that allow proxies \
             to keep pages for hours, but do not purge them after a change. Browsers get the fields as \
             the application sent them. Copies for crawlers may live as long as `cache_crawler_valid` \
-            says.")
+            says.\n\n\
+            With `purges=`, the limit does not hold while the application's own purges arrive, those that \
+            `fastcgi_cache_purge` and its like allow: with `seen`, once one has arrived, with `expected` from \
+            the start. If an edit passes through here successfully and no purge follows within five seconds, \
+            the limit holds again until one arrives, and all that the zone holds is removed. Edits are \
+            recognised by what MediaWiki answers: its form names the new revision in a cookie. Its API says \
+            that the database was changed; of its actions, those count that edit, delete, restore or move a page.")
         .example("cache_max_valid 1s;"),
     Directive::new("cache_not_found", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
@@ -347,7 +357,9 @@ pub(super) const TABLE: &[Directive] = &[
             - one `Accept` field,\n\
             - the cookies of `cache_key_cookies`,\n\
             - `Accept`, `Accept-Language`, `Origin` and client hints of the visitor, once a response for \
-            this key has named them in `Vary`.\n\n\
+            this key has named them in `Vary`. If nothing is known of the key, what other pages of the site \
+            (the host on this server) have named counts: HTML with status 200 that was stored. A name is \
+            forgotten when a thousand such pages in a row have not named it.\n\n\
             The key also contains the text of `fastcgi_cache_key`, variables that `set` and captures \
             have made, the server, and a location to which an `if` or a name has led. The client's \
             address is sent, but is not in the key. All other fields are not sent.\n\n\
@@ -443,12 +455,16 @@ pub(super) const TABLE: &[Directive] = &[
             (commas), `xkey` (both) and `Cache-Groups` (RFC 9875). With one or more names, only these \
             fields count. In a field of another name, tags are separated by spaces or commas.\n\n\
             Trailers of these names count as well, for an application that knows its tags only when the \
-            page is finished. With `stderr`, lines of the FastCGI error stream count too. The application \
-            gets a secret that changes with each request in the parameter `MAYFLY_TAG_MARK`, and writes \
-            lines that begin with it, followed by tags between spaces, for example with \
-            `error_log($_SERVER['MAYFLY_TAG_MARK'] . ' news:5')`. Such lines are not logged. \
-            PHP-FPM cuts a line at about 1,024 bytes, the secret included, and a tag that is cut is another tag: \
-            write several lines. The library in `php/library` does.\n\n\
+            page is finished. With `stderr`, messages on the FastCGI error stream count too. The application \
+            gets a secret that changes with each request in the parameter `MAYFLY_TAG_MARK`. A message that \
+            names tags begins with the secret and a space, and ends with a slash and the secret: \
+            `$mark = $_SERVER['MAYFLY_TAG_MARK']; error_log(\"$mark news:5 list /$mark\");`. Behind the second \
+            one nothing is a tag. Without it, the tags end with the message: where the line ends, or where \
+            PHP-FPM puts its next message. Such messages are not logged, all others are. A secret within a \
+            message, as in a dump of `$_SERVER`, names no tags. \
+            PHP-FPM cuts a message at about 1,024 bytes (`log_limit`), the secrets included, so write several; the \
+            library in `php/library` does. A response with a message that was cut is stored for one second \
+            only, because a tag is missing.\n\n\
             The fields are not sent to clients, except with `sent`. A response may have 65,536 tags of \
             up to 1,024 bytes, together 1 MB. A response with more is stored for one second only, and \
             the error log says so.")

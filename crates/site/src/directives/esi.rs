@@ -34,8 +34,10 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("esi_max_includes", EVERYWHERE)
         .takes(1, 1, "NUMBER").inherited()
         .default("200")
-        .short("limits how many fragments a page includes")
-        .long("Fragments beyond this fail, and the error log says so.")
+        .short("limits how many fragments a page includes, at all depths together")
+        .long("\
+            The whole page has one count: fragments of fragments, alternatives and parts of SSI in it are counted as \
+            well. Fragments beyond it fail, and the error log says so once for the page.")
         .example("esi_max_includes 20;"),
     Directive::new("esi_timeout", EVERYWHERE)
         .takes(1, 1, "TIME").inherited()

@@ -51,7 +51,8 @@ pub(super) const TABLE: &[Directive] = &[
         .short("serves a page with counters of the server")
         .long("\
             The page has the form of nginx, which monitoring programs read: connections that are open, \
-            accepted and handled, and the number of requests. Use `allow` and `deny` so that only you \
-            can read it.")
+            accepted and handled, and the number of requests. Who may see it is decided as with `metrics`: \
+            programs on this machine, and whom `allow`, `auth_basic` or `auth_request` of this location \
+            itself let in.")
         .example("stub_status;"),
 ];

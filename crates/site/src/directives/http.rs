@@ -286,7 +286,11 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "TIME").inherited()
         .default("5s")
         .short("limits how long a lingering close waits for more data")
-        .long("If the client sends nothing for this time, the connection is closed.")
+        .long("\
+            If the client sends nothing for this time, the connection is closed.\n\n\
+            With HTTP/2 it is also how long a request may go on whose response has ended. What comes of it is \
+            dropped, and an error in it is answered. Then the client is told with `RST_STREAM` to send no more; \
+            with `lingering_close off`, at once.")
         .example("lingering_timeout 5s;"),
     Directive::new("listen", &[Context::Server])
         .takes(1, usize::MAX, "[ADDRESS:]PORT | unix:PATH [default_server] [backlog=NUMBER] [reuseport] ...").repeats()

@@ -16,7 +16,7 @@ pub(super) const TABLE: &[Directive] = &[
             It looks inside the cache as well: it finds stored responses by a part of their address or by a tag. \
             Of each it shows fields, tags, age, size, forms, and the lifetime with what gave it. It purges all \
             that is stored for an address. Of arguments only the names are shown, unless `cache_show_args` \
-            names them, and of cookies nothing.\n\n\
+            names them, of cookies nothing, and of fields that are not known to be harmless the names.\n\n\
             Who may see it is decided as with `metrics`. With `cache_purge_token`, whoever has a token sees it too, \
             from anywhere: the page without any data is then for everybody whom `allow`, `deny` and \
             `auth_request` let through, and asks for the token. It is kept until the tab is closed. It may also \
@@ -31,10 +31,12 @@ pub(super) const TABLE: &[Directive] = &[
         .long("\
             The location answers with all numbers of [metrics.md](metrics.md), as OpenMetrics 1.0 where the \
             client prefers that (`Accept`), and otherwise in the text format 0.0.4 of Prometheus.\n\n\
-            `allow`, `deny`, `auth_basic` and `auth_request` say who may see them. Without any of them it is \
-            programs on this machine alone, as it is where `allow` and `deny` do not end with `all`. A request that a proxy on this machine sends on for somebody \
-            else is refused. So is one whose `Host` is not `localhost`, an IP address or a name in a \
-            `server_name`: a page of somebody else could make a browser on this machine send it. Patterns and \
-            names that end with `*` do not count.")
+            Programs and browsers on this machine may see them. `allow`, `auth_basic` and `auth_request` let \
+            others, if they stand in this location itself: lines of the blocks around it can only refuse. A \
+            request that a proxy on this machine sends on for somebody else is not of this machine.\n\n\
+            The `Host` of programs on this machine, and of browsers, must be `localhost`, an IP address or a \
+            name in a `server_name`. A page of somebody else could make a browser send other requests. \
+            Patterns and names that end with `*` do not count. A password needs no such name. What a page of \
+            another site embeds is refused as well.")
         .example("metrics;"),
 ];

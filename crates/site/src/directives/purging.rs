@@ -26,12 +26,14 @@ pub(super) const TABLE: &[Directive] = &[
             The answer is 200 with the number of stored responses for each target. A mistake is answered \
             by 400 with a text that names the field. A request has at most 10,000 targets, and at most \
             256 of them are prefixes, patterns and hosts. `client_max_body_size` holds as well.\n\n\
-            `allow`, `deny`, `auth_basic`, `auth_request` and `cache_purge_token` say who may. Without \
-            any of them it is programs on this machine alone, as with `from local` of \
-            `fastcgi_cache_purge`. A list of `allow` and `deny` counts if it ends with `all`. The `Host` of such \
-            a program's request must be `localhost`, an IP address or a name in a `server_name`. Patterns and \
-            names that end with `*` do not count. A page of somebody else could make a browser on this machine \
-            send other requests.")
+            Programs on this machine may use it, as with `from local` of `fastcgi_cache_purge`. `allow`, \
+            `auth_basic`, `auth_request` and `cache_purge_token` let others, if they stand in this location \
+            itself: lines of the blocks around it can only refuse. A token may come from anywhere as well.\n\n\
+            A request that a browser sends for a page of another site is refused (`Sec-Fetch-Site`, `Origin`, \
+            `Referer`), and so is a GET by a browser that does not say for which. The `Host` of programs on \
+            this machine, and of browsers, must be `localhost`, an IP address or a name in a `server_name`. \
+            Patterns and names that end with `*` do not count. A page of somebody else could make a browser on \
+            this machine send other requests. Only a token or a password needs no such name.")
         .example("cache_purge_api;"),
     Directive::new("cache_purge_fields", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
@@ -45,6 +47,11 @@ pub(super) const TABLE: &[Directive] = &[
             or `*` for all pages of the host.\n\
             - `Cache-Group-Invalidation` (RFC 9875): groups of the same origin, in a response to a \
             POST, PUT, PATCH or DELETE.\n\n\
+            `X-Cache-Repeat: /wp-cron.php 60` purges nothing: the server asks itself for this path of the same host each \
+            60 seconds, as nobody, and after the requests of visitors. Paths with their seconds (1 to 86400) stand between \
+            commas. A path that no response has named for ten minutes, or ten of its turns, is not asked for any more. \
+            At most 256 are kept, 32 of a server. Hosts that no `server_name` is have one request for a path together, \
+            so name the hosts of a site. A request is given up after a minute.\n\n\
             The fields are never sent to clients. Without the directive, responses of the server's own \
             PHP pools (`php_pool`) may purge, and so may others where `cache_litespeed` is on. Responses of \
             other upstreams may not: whoever answers there could empty the cache.")

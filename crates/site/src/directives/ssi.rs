@@ -23,6 +23,14 @@ pub(super) const TABLE: &[Directive] = &[
             With `off`, the field is removed, because an included part may have changed when the page \
             itself has not.")
         .example("ssi_last_modified on;"),
+    Directive::new("ssi_max_includes", EVERYWHERE)
+        .takes(1, 1, "NUMBER").inherited()
+        .default("200")
+        .short("limits how many parts a page includes, at all depths together")
+        .long("\
+            The whole page has one count, in which fragments of ESI are counted as well. A part beyond it is an error \
+            of its command, and the error log says so once for the page. nginx has no such limit.")
+        .example("ssi_max_includes 20;"),
     Directive::new("ssi_min_file_chunk", EVERYWHERE)
         .takes(1, 1, "SIZE").inherited()
         .default("1k")

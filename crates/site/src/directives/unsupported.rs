@@ -1,7 +1,7 @@
 //! Directives that nginx or a well-known module has and Mayfly does not, with advice.
 //!
-//! The check reports them by name, so that nobody looks for a typing mistake, and says what to
-//! write instead.
+//! The check reports them by name, so that operators do not look for a typing mistake, and says
+//! what to write instead.
 
 /// Names or beginnings of names (`js_*`), and what to do.
 const UNSUPPORTED: &[(&str, &str)] = &[
@@ -197,7 +197,7 @@ impl Origin {
 
 /// A directive that Mayfly does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsupported {
+pub struct UnsupportedDirective {
     /// The name, or the beginning of a family with `*`.
     pub pattern: &'static str,
     pub origin: Origin,
@@ -205,7 +205,7 @@ pub struct Unsupported {
     pub advice: &'static str,
 }
 
-impl Unsupported {
+impl UnsupportedDirective {
     /// Directives of one family have the same cause.
     pub fn cause(&self) -> &'static str {
         self.pattern
@@ -214,14 +214,14 @@ impl Unsupported {
 
 /// What to do instead, where nginx (or a well-known module of others) has a
 /// directive of this name and Mayfly does not.
-pub fn unsupported(name: &str) -> Option<Unsupported> {
+pub fn unsupported(name: &str) -> Option<UnsupportedDirective> {
     let fits = |pattern: &str| match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => name == pattern,
     };
     let of = |table: &'static [(&'static str, &'static str)], origin| {
         let (pattern, advice) = *table.iter().find(|(pattern, _)| fits(pattern))?;
-        Some(Unsupported {
+        Some(UnsupportedDirective {
             pattern,
             origin,
             advice,

@@ -155,7 +155,7 @@ impl Lowering<'_> {
             stores_authorized: self.flag(level, "cache_store_authorized", false),
             queue_stale: self.queue_stale(level),
             refill: self.flag(level, "cache_refill", false),
-            max_valid: self.duration_or_off(level, "cache_max_valid"),
+            max_valid: self.max_valid(level),
             stale: self.stale(level),
             lines: self.rule_lines(level, protocol),
         };
@@ -410,6 +410,21 @@ impl Lowering<'_> {
             return None;
         }
         self.number_of(node.arg(0)).map(to_usize)
+    }
+
+    fn max_valid(&mut self, level: &Level<'_>) -> Option<MaxValid> {
+        let time = self.duration_or_off(level, "cache_max_valid")?;
+        let lifted = match level.find("cache_max_valid")?.args().get(1) {
+            None => LiftedByPurges::Never,
+            Some(word) => self.choice_of(
+                word,
+                &[
+                    ("purges=seen", LiftedByPurges::OnceSeen),
+                    ("purges=expected", LiftedByPurges::FromStart),
+                ],
+            )?,
+        };
+        Some(MaxValid { time, lifted })
     }
 
     fn stale(&mut self, level: &Level<'_>) -> Option<StaleTimes> {

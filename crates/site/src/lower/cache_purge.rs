@@ -107,7 +107,7 @@ impl Lowering<'_> {
         Some(condition)
     }
 
-    /// The networks behind `from`; `local` is none of them.
+    /// The networks named after `from`; the word `local` is not a network.
     fn purge_networks(&mut self, method: &Word, rest: &[Word]) -> Option<Vec<Network>> {
         let hint = format!("name the addresses that may, as in {method} from 127.0.0.1");
         match rest {

@@ -82,7 +82,7 @@ fn control(level: &Level<'_>) -> Option<Box<str>> {
     (said != "off").then(|| said.into())
 }
 
-/// A field of this name in lower case; one that nobody has defined is read in either way.
+/// A field of this name in lower case; the tags of an unknown field may be separated in either way.
 fn named(name: &str) -> TagField {
     let known = KNOWN.iter().find(|(known, _)| *known == name);
     field(

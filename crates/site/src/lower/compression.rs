@@ -71,9 +71,9 @@ impl Lowering<'_> {
 
     fn coding(&mut self, level: &Level<'_>, names: &Names) -> CodingSettings {
         let stages = [
-            ("off", Precompressed::Off),
-            ("on", Precompressed::On),
-            ("always", Precompressed::Always),
+            ("off", PrecompressedFiles::Off),
+            ("on", PrecompressedFiles::On),
+            ("always", PrecompressedFiles::Always),
         ];
         CodingSettings {
             enabled: self.flag(level, names.enabled, false),
@@ -81,7 +81,12 @@ impl Lowering<'_> {
             min_length: self.size(level, names.min_length, 20),
             level: self.coding_level(level, names),
             window_bits: 0,
-            precompressed: self.choice(level, names.precompressed, &stages, Precompressed::Off),
+            precompressed: self.choice(
+                level,
+                names.precompressed,
+                &stages,
+                PrecompressedFiles::Off,
+            ),
         }
     }
 

@@ -208,12 +208,13 @@ impl Lowering<'_> {
     }
 }
 
-/// By these a response asks for a purge.
-const PURGE_FIELDS: [&str; 4] = [
+/// By these a response asks for a purge, or for requests.
+const PURGE_FIELDS: [&str; 5] = [
     "x-cache-purge-tags",
     "x-litespeed-purge",
     "x-litespeed-purge2",
     "cache-group-invalidation",
+    "x-cache-repeat",
 ];
 
 /// What else a response says to LiteSpeed's cache.

@@ -5,30 +5,36 @@
 use std::collections::HashMap;
 
 use crate::check::Node;
+use crate::directives::{PREFIXES, by_name};
 
 /// The directives of a block, and of the blocks around it.
 pub(crate) struct Level<'t> {
     pub nodes: &'t [Node<'t>],
-    by_name: HashMap<&'t str, Vec<&'t Node<'t>>>,
+    lines: HashMap<&'t str, Vec<&'t Node<'t>>>,
     parent: Option<&'t Level<'t>>,
 }
 
 impl<'t> Level<'t> {
     pub fn new(nodes: &'t [Node<'t>], parent: Option<&'t Level<'t>>) -> Self {
-        let mut by_name: HashMap<&str, Vec<&Node<'_>>> = HashMap::new();
+        let mut lines: HashMap<&str, Vec<&Node<'_>>> = HashMap::new();
         for node in nodes {
-            by_name.entry(node.name()).or_default().push(node);
+            lines.entry(node.name()).or_default().push(node);
         }
         Self {
             nodes,
-            by_name,
+            lines,
             parent,
         }
     }
 
     /// The lines of `name` at this level itself.
+    ///
+    /// # Panics
+    /// In debug builds, if the table of directives has no entry of that name: the caller has
+    /// misspelled it, and no line could ever be found.
     pub fn own(&self, name: &str) -> &[&'t Node<'t>] {
-        self.by_name.get(name).map_or(&[], Vec::as_slice)
+        debug_assert!(is_in_the_table(name), "no directive is called \"{name}\"");
+        self.lines.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The line of `name` at the nearest level that has one.
@@ -53,7 +59,7 @@ impl<'t> Level<'t> {
     pub fn list(&self, names: &[&str]) -> Vec<&'t Node<'t>> {
         let mut level = self;
         loop {
-            if names.iter().any(|name| level.by_name.contains_key(name)) {
+            if names.iter().any(|name| !level.own(name).is_empty()) {
                 return level
                     .nodes
                     .iter()
@@ -66,4 +72,12 @@ impl<'t> Level<'t> {
             }
         }
     }
+}
+
+/// Is there an entry for the name? memcached does not have all directives of the families that are
+/// asked for with the prefix of each protocol.
+fn is_in_the_table(name: &str) -> bool {
+    let families = name.strip_prefix("memcached").into_iter();
+    let mut names = families.flat_map(|rest| PREFIXES.iter().map(move |it| format!("{it}{rest}")));
+    !by_name(name).is_empty() || names.any(|name| !by_name(&name).is_empty())
 }

@@ -211,7 +211,7 @@ impl Lowering<'_> {
         let target = if has_variables(path) && !path.starts_with("syslog:") {
             AccessLogTarget::Variable(self.path_template(path))
         } else if path.text == "stderr" {
-            // nginx writes a file with this name, which nobody wants.
+            // nginx writes a file with this name; here it is the standard error stream.
             AccessLogTarget::Fixed(LogTarget::Stderr)
         } else {
             AccessLogTarget::Fixed(self.log_target(path)?)

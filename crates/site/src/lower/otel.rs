@@ -29,11 +29,11 @@ const OWN_FIELDS: [&str; 9] = [
     "upgrade",
 ];
 
-/// The port of OTLP/HTTP, which somebody who leaves the path away may mean.
+/// The port of OTLP/HTTP. The address may mean it although its path was left out.
 const HTTP_PORT: u16 = 4318;
 
 impl Lowering<'_> {
-    /// The exporter of the http block. To be read before `otel_trace`.
+    /// The exporter of the http block. Call this before `otel_trace`.
     pub fn otel_exporter(&mut self, level: &Level<'_>) {
         let name = level
             .find("otel_service_name")

@@ -404,7 +404,7 @@ fn proxy_host() -> Template {
 }
 
 /// The meaning of `proxy_redirect default`: the URL of `proxy_pass` is replaced by the path of the
-/// location. There is none if the URL has variables.
+/// location; `None` if the URL has variables.
 fn default_redirect(
     pass: Option<&Word>,
     url: Option<&PassUrl>,

@@ -29,6 +29,16 @@ impl Lowering<'_> {
         // The variables in its commands are known only when they run.
         self.variables.uses_upstream_fields |= runs_ssi;
         self.variables.uses_cache_last_modified |= runs_ssi;
+        let access = self.access_rules(level);
+        let auth = self.auth(level);
+        let auth_request = self.auth_request(level);
+        let satisfy = self.choice(
+            level,
+            "satisfy",
+            &[("all", Satisfy::All), ("any", Satisfy::Any)],
+            Satisfy::All,
+        );
+        let checks = [!access.is_empty(), auth.is_some(), auth_request.is_some()];
         Settings {
             content: self.content(level, block, matcher, outer),
             files: self.file_settings(level, block),
@@ -42,25 +52,27 @@ impl Lowering<'_> {
                 types: self.media_types(level, "ssi_types", &["text/html"]),
                 last_modified: self.flag(level, "ssi_last_modified", false),
                 silent_errors: self.flag(level, "ssi_silent_errors", false),
+                max_includes: to_u32(self.number(level, "ssi_max_includes", 200)),
                 output_buffer_bytes: to_usize(self.size(
                     level,
                     "subrequest_output_buffer_size",
                     4 << 10,
                 )),
             },
-            access: self.access_rules(level),
+            own_access: own_access(level, checks, satisfy, outer.map(|outer| outer.own_access)),
+            access,
+            fragments: FragmentLimits {
+                bytes: self.size(level, "fragments_max_bytes", 64 << 20),
+                fetches: to_u32(self.number(level, "fragments_max_fetches", 200)),
+                time: self.duration(level, "fragments_max_time", seconds(60)),
+            },
             deny_reason: level
                 .find("deny_reason")
                 .map(|node| node.arg(0).text.as_str().into())
                 .unwrap_or_default(),
-            auth: self.auth(level),
-            satisfy: self.choice(
-                level,
-                "satisfy",
-                &[("all", Satisfy::All), ("any", Satisfy::Any)],
-                Satisfy::All,
-            ),
-            auth_request: self.auth_request(level),
+            auth,
+            satisfy,
+            auth_request,
             mirror: self.mirror(level),
             limits: self.limits(level),
             otel: self.otel_settings(level),
@@ -216,5 +228,38 @@ impl Lowering<'_> {
             reset_timedout: self.flag(level, "reset_timedout_connection", false),
             chunked_transfer_encoding: self.flag(level, "chunked_transfer_encoding", true),
         }
+    }
+}
+
+/// What the level itself says of who may use it. `checks` tells whether addresses, a password and
+/// `auth_request` are in force, wherever their lines are; `outer` is of the location around an `if`.
+fn own_access(
+    level: &Level<'_>,
+    checks: [bool; 3],
+    satisfy: Satisfy,
+    outer: Option<OwnAccess>,
+) -> OwnAccess {
+    let outer = outer.unwrap_or(OwnAccess {
+        has_rules: false,
+        credentials: OwnCredentials::NotAsked,
+    });
+    let is_own = |names: &[&str]| names.iter().any(|name| !level.own(name).is_empty());
+    let has_list = is_own(&["allow", "deny"]);
+    let [rules, password, request] = checks;
+    let has_rules = rules && (has_list || outer.has_rules);
+    let own_password = password && is_own(&["auth_basic"]);
+    let own_request = request && is_own(&["auth_request"]);
+    let is_all_own = has_rules == rules && own_password == password && own_request == request;
+    let credentials = match satisfy {
+        Satisfy::All if own_password => OwnCredentials::PasswordAsked,
+        Satisfy::All if own_request => OwnCredentials::Asked,
+        // A list around the location would let in who has neither.
+        Satisfy::Any if (own_password || own_request) && is_all_own => OwnCredentials::Asked,
+        _ if password || request => outer.credentials,
+        _ => OwnCredentials::NotAsked,
+    };
+    OwnAccess {
+        has_rules,
+        credentials,
     }
 }

@@ -1,4 +1,4 @@
-//! Certificates that come by themselves: what `acme_*` says.
+//! The settings of `acme_*`: issuers, and certificates that Mayfly gets and renews by itself.
 
 use std::path::PathBuf;
 

@@ -46,7 +46,7 @@ builtins! {
     BodyBytesSent "body_bytes_sent" "number of bytes of the response body that were sent";
     BrotliRatio "brotli_ratio" "compression ratio of the response, if it was compressed with brotli";
     BytesSent "bytes_sent" "number of bytes sent to the client, with the head";
-    ClientIsLocal "client_is_local" "`1` if the request comes from a program on this machine (see `fastcgi_cache_purge`), else empty";
+    ClientIsLocal "client_is_local" "`1` if the request comes from a program on this machine, or a browser there and not for a page of another site (see `fastcgi_cache_purge`), else empty";
     Connection "connection" "number of the connection, counted from the start of the server";
     ConnectionRequests "connection_requests" "number of requests so far on this connection";
     ConnectionTime "connection_time" "age of the connection in seconds, with milliseconds";

@@ -65,18 +65,35 @@ pub struct CacheRules {
     pub cookies_in_key: Vec<CookieInKey>,
     /// `cache_shared`
     pub shared: Option<Box<SharedRules>>,
-    /// `cache_queue_stale N`: serve stale when so many requests wait for PHP.
+    /// `cache_queue_stale N`: serve stale while more than N requests wait for PHP.
     pub queue_stale: Option<usize>,
     /// `cache_stale`; `None`: no limit.
     pub stale: Option<StaleTimes>,
     /// `cache_max_valid`; `None`: no limit.
-    pub max_valid: Option<Duration>,
+    pub max_valid: Option<MaxValid>,
     /// `cache_refill`: purged pages are fetched again.
     pub refill: bool,
     /// `cache_tags`; `None`: responses have none.
     pub tags: Option<TagRules>,
     /// What of the configuration decided all this, for people.
     pub lines: Vec<RuleLine>,
+}
+
+/// `cache_max_valid`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MaxValid {
+    pub time: Duration,
+    pub lifted: LiftedByPurges,
+}
+
+/// Whether responses may live longer than `cache_max_valid` while the application's purges arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiftedByPurges {
+    Never,
+    /// `purges=seen`: once one has arrived.
+    OnceSeen,
+    /// `purges=expected`: from the start.
+    FromStart,
 }
 
 /// A line of the configuration that has a say in what is stored.

@@ -66,7 +66,7 @@ pub struct CodingSettings {
     /// Base-two logarithm of `brotli_window`; 0 for the other codings.
     pub window_bits: u8,
     /// `*_static`
-    pub precompressed: Precompressed,
+    pub precompressed: PrecompressedFiles,
 }
 
 impl CompressionSettings {
@@ -94,7 +94,7 @@ pub struct GzipProxied {
 
 /// `gzip_static`, `brotli_static`, `zstd_static`: files compressed beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precompressed {
+pub enum PrecompressedFiles {
     Off,
     On,
     Always,

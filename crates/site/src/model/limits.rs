@@ -1,6 +1,7 @@
 //! Who may make a request, and how fast: access rules, passwords, limits of requests and
 //! connections.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +15,16 @@ use super::template::Template;
 pub struct AccessRule {
     pub network: Network,
     pub allow: bool,
+}
+
+impl AccessRule {
+    /// What the first rule says that holds the client's address; `None` where none does.
+    #[must_use]
+    pub fn decision(rules: &[AccessRule], address: Option<IpAddr>) -> Option<bool> {
+        let mut rules = rules.iter();
+        let rule = rules.find(|rule| rule.network.contains(address));
+        rule.map(|rule| rule.allow)
+    }
 }
 
 /// `satisfy`.

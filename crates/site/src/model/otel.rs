@@ -33,7 +33,7 @@ pub struct OtelEndpoint {
     pub path: Option<String>,
 }
 
-/// What holds for traces in a location. There is none where nothing is traced.
+/// The trace settings of a location. Locations that are not traced have no such settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtelSettings {
     pub trace: OtelTrace,

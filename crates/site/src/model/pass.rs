@@ -173,7 +173,7 @@ pub enum ProxyVersion {
 pub enum ProxyUri {
     /// `proxy_pass` has none: the target as received, or the path as changed.
     Kept,
-    /// Replaces the location's prefix, which has so many bytes, at the beginning of the path.
+    /// Replaces the location's prefix, the first `prefix_bytes` of the path.
     Replaces { uri: Box<[u8]>, prefix_bytes: usize },
     /// `proxy_pass` has variables: its own path is sent, if it has one.
     OfTarget,
@@ -274,8 +274,8 @@ pub struct FileCopy {
 }
 
 impl FileCopy {
-    /// Permission bits of directories that have to be made: whoever may read a file may search
-    /// its directory.
+    /// Permission bits of directories that have to be made: accounts that may read a file may
+    /// search its directory.
     pub fn folder_mode(&self) -> u32 {
         self.mode | (self.mode & 0o444) >> 2
     }

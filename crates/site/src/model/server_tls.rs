@@ -117,7 +117,7 @@ pub enum ClientVerificationMode {
     Required,
     /// `optional`: a client may have none.
     Optional,
-    /// `optional_no_ca`: any certificate is taken; somebody else verifies it.
+    /// `optional_no_ca`: any certificate is accepted; the upstream verifies it.
     OptionalWithoutAuthority,
 }
 
@@ -126,7 +126,7 @@ pub enum ClientVerificationMode {
 pub enum TlsSessionCache {
     /// `off` or `none`: nowhere.
     None,
-    /// `builtin`: so many sessions of this server.
+    /// `builtin:SESSIONS`: this many sessions of this server.
     Builtin { sessions: u64 },
     /// `shared:NAME:SIZE`: all servers that write the name.
     Shared { name: String, bytes: u64 },
@@ -241,7 +241,7 @@ pub struct Http2Settings {
     pub enabled: bool,
     /// `http2_max_concurrent_streams`
     pub max_concurrent_streams: u32,
-    /// `http2_body_preread_size`: a stream's window before somebody reads the body.
+    /// `http2_body_preread_size`: a stream's window until the body is read.
     pub body_preread_bytes: u32,
 }
 

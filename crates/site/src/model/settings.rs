@@ -36,6 +36,7 @@ pub struct Settings {
     pub satisfy: Satisfy,
     /// `auth_request`; `None`: off.
     pub auth_request: Option<Arc<AuthRequest>>,
+    pub own_access: OwnAccess,
     /// `mirror`; `None`: off.
     pub mirror: Option<Arc<Mirror>>,
     pub limits: Limits,
@@ -57,6 +58,7 @@ pub struct Settings {
     pub addition: AdditionSettings,
     pub esi: EsiSettings,
     pub ssi: SsiSettings,
+    pub fragments: FragmentLimits,
     pub charset: CharsetSettings,
     /// `limit_rate`, bytes per second; empty or 0: no limit.
     pub limit_rate: Template,
@@ -69,6 +71,25 @@ pub struct Settings {
     pub slice_bytes: u64,
     /// `valid_referers`; `None` where not given.
     pub valid_referers: Option<ValidReferers>,
+}
+
+/// What a location itself says of who may use it. Lines of the blocks around it are not meant: a
+/// list for the whole site is not written with the operator's locations in mind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnAccess {
+    /// `access` is of the location itself.
+    pub has_rules: bool,
+    pub credentials: OwnCredentials,
+}
+
+/// What a location itself asks of all who get in, or of all whom none of its own `allow` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnCredentials {
+    NotAsked,
+    /// `auth_request`, or one of several with `satisfy any`.
+    Asked,
+    /// `auth_basic`, of all.
+    PasswordAsked,
 }
 
 /// Who makes the response.
@@ -366,7 +387,7 @@ pub struct Mirror {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubrequestTarget {
     pub path: Box<[u8]>,
-    /// The part after `?`; `None` if there is none.
+    /// The part after `?`; `None` if the URI has no `?`.
     pub args: Option<Box<[u8]>>,
 }
 
@@ -378,7 +399,7 @@ pub struct EsiSettings {
     pub types: Arc<MediaTypes>,
     /// Fragments of fragments.
     pub max_depth: u8,
-    /// Fragments of one page.
+    /// Fragments of one page, at all depths together.
     pub max_includes: u32,
     /// How long the head of a fragment is waited for.
     pub timeout: Duration,
@@ -410,8 +431,20 @@ pub struct SsiSettings {
     /// `ssi_last_modified`
     pub last_modified: bool,
     pub silent_errors: bool,
+    /// Parts of one page, at all depths together.
+    pub max_includes: u32,
     /// `subrequest_output_buffer_size`
     pub output_buffer_bytes: usize,
+}
+
+/// What all fragments of a page may cost together: `fragments_max_*`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FragmentLimits {
+    pub bytes: u64,
+    /// Upstreams are asked so often.
+    pub fetches: u32,
+    /// How long the page waits.
+    pub time: Duration,
 }
 
 #[derive(Debug, Clone)]

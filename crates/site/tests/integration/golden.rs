@@ -101,7 +101,7 @@ fn explain_says_what_becomes_of_each_directive() {
     assert_eq!(lines, expected);
 }
 
-/// Broken files are the usual case while somebody is writing one.
+/// Files are often broken while they are edited.
 #[test]
 fn files_with_a_line_or_a_byte_missing_give_a_site_or_an_error() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conf");

@@ -2,10 +2,10 @@
 //! always the same.
 
 use nginx_conf::MemoryLoader;
-use site::{LowerOptions, Reading, read_with};
+use site::{LowerOptions, ReadConfiguration, read_with};
 
 /// A text may hold several files: a line `=== PATH` begins the next.
-pub fn read(input: &str) -> Reading {
+pub fn read(input: &str) -> ReadConfiguration {
     let mut files = vec![("/etc/mayfly/mayfly.conf".to_owned(), String::new())];
     for line in input.split_inclusive('\n') {
         match line.strip_prefix("=== ") {

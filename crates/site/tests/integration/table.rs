@@ -1,7 +1,7 @@
 //! Checks every entry of the directive table: examples and defaults are accepted, names are
 //! unique, and every entry is documented.
 
-use site::directives::{self, Context, Directive, Effect, Ending};
+use site::directives::{self, Context, Directive, DirectiveEnding, Effect};
 
 use crate::reading::read;
 
@@ -104,7 +104,7 @@ fn every_default_is_accepted_as_a_value() {
     for directive in directives::all() {
         let Some(default) = directive
             .default
-            .filter(|_| directive.ending == Ending::Semicolon)
+            .filter(|_| directive.ending == DirectiveEnding::Semicolon)
         else {
             continue;
         };
@@ -213,4 +213,41 @@ fn what_is_unsupported_is_not_supported() {
             "{name}"
         );
     }
+}
+
+/// `Level` asserts in debug builds that a directive of the name exists, which tests that lower a
+/// configuration would see. This finds a name that is misspelled in code that no test reaches.
+#[test]
+fn lowering_names_only_directives_of_the_table() {
+    const BEFORE_A_NAME: [&str; 6] = [
+        "level, \"",
+        ".find(\"",
+        ".own(\"",
+        ".all(\"",
+        "outer, \"",
+        "name() == \"",
+    ];
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/lower");
+    let mut names = 0;
+    let mut unknown = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("the folder is readable").path();
+        let text = std::fs::read_to_string(&path).expect("a source is text");
+        let text = text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace("( \"", "(\"");
+        for before in BEFORE_A_NAME {
+            for behind in text.split(before).skip(1) {
+                let name = behind.split('"').next().unwrap_or_default();
+                names += 1;
+                if directives::by_name(name).is_empty() {
+                    unknown.push(format!("{}: {name}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(names > 200, "the names are found: {names}");
+    assert!(unknown.is_empty(), "no directives: {}", unknown.join(", "));
 }

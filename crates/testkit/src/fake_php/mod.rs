@@ -32,7 +32,7 @@ type Handler = dyn Fn(&Request) -> Script + Send + Sync;
 
 /// The responder. Stops when dropped, and with it all its connections.
 pub struct FakePhp {
-    shared: Arc<Shared>,
+    shared: Arc<FakePhpState>,
     address: Address,
     acceptor: JoinHandle<()>,
 }
@@ -48,7 +48,7 @@ enum Listener {
     Unix(UnixListener),
 }
 
-struct Shared {
+struct FakePhpState {
     handler: Box<Handler>,
     /// Whether the handler is asked before the body is read.
     early: bool,
@@ -117,7 +117,7 @@ impl FakePhp {
         handler: impl Fn(&Request) -> Script + Send + Sync + 'static,
         early: bool,
     ) -> FakePhp {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FakePhpState {
             handler: Box::new(handler),
             early,
             connections: AtomicUsize::new(0),
@@ -153,6 +153,11 @@ impl FakePhp {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
+    /// Requests that are under way.
+    pub fn running(&self) -> usize {
+        self.shared.running.load(Ordering::SeqCst)
+    }
+
     /// The most requests that were ever under way at the same time.
     pub fn most_at_once(&self) -> usize {
         self.shared.most_at_once.load(Ordering::SeqCst)
@@ -186,7 +191,7 @@ async fn listen_tcp() -> (Listener, Address) {
     (Listener::Tcp(listener), Address::Tcp(address))
 }
 
-async fn accept(listener: Listener, shared: Arc<Shared>) {
+async fn accept(listener: Listener, shared: Arc<FakePhpState>) {
     // Dropped with this task, and all connections with it.
     let mut connections = JoinSet::new();
     loop {
@@ -217,7 +222,7 @@ enum Outcome {
 }
 
 /// Requests one after the other, as long as the connection is kept.
-async fn serve(mut stream: Box<dyn Stream>, connection: usize, shared: Arc<Shared>) {
+async fn serve(mut stream: Box<dyn Stream>, connection: usize, shared: Arc<FakePhpState>) {
     loop {
         let mut request = match read_request(&mut stream, shared.early).await {
             Ok(Some(request)) => request,
@@ -231,7 +236,7 @@ async fn serve(mut stream: Box<dyn Stream>, connection: usize, shared: Arc<Share
         };
         request.connection = connection;
         request.number = shared.requests.fetch_add(1, Ordering::SeqCst) + 1;
-        let running = Running::begin(&shared);
+        let running = RunningRequest::begin(&shared);
         let script = (shared.handler)(&request).ended();
         let outcome = play(&mut stream, script, shared.early, running).await;
         if outcome.is_err() {
@@ -244,17 +249,17 @@ async fn serve(mut stream: Box<dyn Stream>, connection: usize, shared: Arc<Share
 }
 
 /// Counts a request as under way.
-struct Running<'a>(&'a Shared);
+struct RunningRequest<'a>(&'a FakePhpState);
 
-impl<'a> Running<'a> {
-    fn begin(shared: &'a Shared) -> Running<'a> {
+impl<'a> RunningRequest<'a> {
+    fn begin(shared: &'a FakePhpState) -> RunningRequest<'a> {
         let now = shared.running.fetch_add(1, Ordering::SeqCst) + 1;
         shared.most_at_once.fetch_max(now, Ordering::SeqCst);
-        Running(shared)
+        RunningRequest(shared)
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::SeqCst);
     }
@@ -264,7 +269,7 @@ async fn play(
     stream: &mut Box<dyn Stream>,
     script: Script,
     mut body_is_unread: bool,
-    running: Running<'_>,
+    running: RunningRequest<'_>,
 ) -> io::Result<Outcome> {
     let mut running = Some(running);
     let mut in_pieces_of = usize::MAX;

@@ -106,7 +106,7 @@ impl Http2Client {
     /// # Panics
     /// When it does not, or with an error.
     pub async fn ended(mut self) {
-        // The connection of `h2` lasts as long as somebody may send.
+        // The connection of `h2` lasts as long as a request sender exists.
         let driver = std::mem::replace(&mut self.driver, tokio::spawn(async { Ok(()) }));
         drop(self);
         let ended = tokio::time::timeout(TIMEOUT, driver).await;

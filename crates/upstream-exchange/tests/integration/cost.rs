@@ -6,7 +6,7 @@ use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::scripted::{Calls, Scripted, Step};
+use crate::scripted::{Calls, ScriptedStream, Step};
 use bytes::Bytes;
 use upstream_exchange::{BodySource, NoBody};
 
@@ -92,26 +92,26 @@ macro_rules! cost_of {
     }};
 }
 
-fn stream(answer: Vec<Step>) -> Scripted {
-    Scripted {
+fn stream(answer: Vec<Step>) -> ScriptedStream {
+    ScriptedStream {
         script: answer.into(),
-        ..Scripted::default()
+        ..ScriptedStream::default()
     }
 }
 
 /// A stream that takes 16 KB with every other write and answers in pieces of 8 KB, some of which
 /// must be waited for.
-fn slow_stream(answer: &[u8]) -> Scripted {
+fn slow_stream(answer: &[u8]) -> ScriptedStream {
     let pieces = answer.chunks(8192).enumerate().flat_map(|(nth, piece)| {
         let waits = nth.is_multiple_of(3).then_some(Step::Waits);
         let arrives = Step::Arrives(Bytes::copy_from_slice(piece));
         waits.into_iter().chain([arrives])
     });
-    Scripted {
+    ScriptedStream {
         script: pieces.collect(),
         write_bytes: 16 * 1024,
         waits_in_between: true,
-        ..Scripted::default()
+        ..ScriptedStream::default()
     }
 }
 

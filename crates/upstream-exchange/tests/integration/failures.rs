@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use crate::scripted::{Scripted, Step};
+use crate::scripted::{ScriptedStream, Step};
 use bytes::Bytes;
 use upstream_exchange::{NoBody, Side};
 
@@ -53,7 +53,7 @@ macro_rules! outcome_of {
     }};
 }
 
-fn fastcgi(stream: Scripted) -> Outcome {
+fn fastcgi(stream: ScriptedStream) -> Outcome {
     let spec = fastcgi::RequestSpec {
         params: fastcgi::ParamsEncoder::new().finish().expect("small"),
         keep_conn: true,
@@ -70,7 +70,7 @@ fn fastcgi_answer() -> Bytes {
     answer.freeze()
 }
 
-fn http_client(stream: Scripted) -> Outcome {
+fn http_client(stream: ScriptedStream) -> Outcome {
     let spec = http_client::RequestSpec {
         head: Bytes::from_static(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
         body: http_client::BodyFraming::None,
@@ -87,7 +87,7 @@ fn http_answer() -> Bytes {
     Bytes::from_static(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody")
 }
 
-fn memcached(stream: Scripted) -> Outcome {
+fn memcached(stream: ScriptedStream) -> Outcome {
     let spec = memcached::RequestSpec {
         key: Bytes::from_static(b"k"),
         head_limit_bytes: 1000,
@@ -101,7 +101,7 @@ fn memcached_answer() -> Bytes {
 
 #[test]
 fn a_failed_stream_is_told_with_its_side_unless_the_response_is_there() {
-    type Run = fn(Scripted) -> Outcome;
+    type Run = fn(ScriptedStream) -> Outcome;
     let protocols: [(&str, Run, Bytes, usize); 3] = [
         ("fastcgi", fastcgi, fastcgi_answer(), 16),
         ("http", http_client, http_answer(), 40),
@@ -181,10 +181,10 @@ fn a_failed_stream_is_told_with_its_side_unless_the_response_is_there() {
                 Outcome::Truncated,
             ),
         ] {
-            let stream = Scripted {
+            let stream = ScriptedStream {
                 script: script.into(),
                 broken_after,
-                ..Scripted::default()
+                ..ScriptedStream::default()
             };
             assert_eq!(run(stream), outcome, "{name}: {what}");
         }

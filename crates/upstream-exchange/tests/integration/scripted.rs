@@ -28,11 +28,11 @@ pub struct Calls {
 
 /// The stream. At the end of the script the peer has closed.
 #[derive(Debug, Default)]
-pub struct Scripted {
+pub struct ScriptedStream {
     pub script: VecDeque<Step>,
     /// What one write takes at most; 0: all of it.
     pub write_bytes: usize,
-    /// So many writes are taken, and those that follow fail.
+    /// This many writes are taken, and those that follow fail.
     pub broken_after: Option<usize>,
     /// Every other write waits.
     pub waits_in_between: bool,
@@ -41,7 +41,7 @@ pub struct Scripted {
     pub written: Vec<u8>,
 }
 
-impl AsyncRead for Scripted {
+impl AsyncRead for ScriptedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -69,7 +69,7 @@ impl AsyncRead for Scripted {
     }
 }
 
-impl AsyncWrite for Scripted {
+impl AsyncWrite for ScriptedStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -5,13 +5,13 @@
 //! as in Cache::Memcached::Fast; a key belongs to the server of the next point
 //! on the circle. An empty key is no key: round robin decides.
 
-use super::{Ask, MAX_CONSISTENT_WEIGHT, MAX_DRAWS, Tier, ip_hash, round_robin};
+use super::{MAX_CONSISTENT_WEIGHT, MAX_DRAWS, PickRequest, Tier, ip_hash, round_robin};
 use crate::peer::Peer;
 
 /// Points on the circle per unit of weight.
 const POINTS_PER_WEIGHT: u128 = 160;
 
-pub(super) fn pick(tier: &Tier, peers: &[Peer], ask: &Ask<'_>) -> Option<usize> {
+pub(super) fn pick(tier: &Tier, peers: &[Peer], ask: &PickRequest<'_>) -> Option<usize> {
     let key = key_of(ask)?;
     let mut sum: u32 = 0;
     let mut rehash = 0u32;
@@ -27,7 +27,7 @@ pub(super) fn pick(tier: &Tier, peers: &[Peer], ask: &Ask<'_>) -> Option<usize> 
     })
 }
 
-fn key_of<'a>(ask: &Ask<'a>) -> Option<&'a [u8]> {
+fn key_of<'a>(ask: &PickRequest<'a>) -> Option<&'a [u8]> {
     ask.hash_key.filter(|key| !key.is_empty())
 }
 
@@ -69,7 +69,7 @@ impl Continuum {
         Self { points, names }
     }
 
-    pub fn pick(&self, tier: &Tier, peers: &mut [Peer], ask: &Ask<'_>) -> Option<usize> {
+    pub fn pick(&self, tier: &Tier, peers: &mut [Peer], ask: &PickRequest<'_>) -> Option<usize> {
         let hash = crc32fast::hash(key_of(ask)?);
         let start = self.points.partition_point(|(point, _)| *point < hash);
         let circle = self.points.iter().cycle();

@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-use super::{Ask, MAX_DRAWS, Tier};
+use super::{MAX_DRAWS, PickRequest, Tier};
 use crate::TriedSet;
 use crate::peer::Peer;
 
@@ -15,7 +15,7 @@ const SEED: u64 = 89;
 const FACTOR: u64 = 113;
 const MODULUS: u64 = 6271;
 
-pub(super) fn pick(tier: &Tier, peers: &[Peer], ask: &Ask<'_>) -> Option<usize> {
+pub(super) fn pick(tier: &Tier, peers: &[Peer], ask: &PickRequest<'_>) -> Option<usize> {
     let mut hash = SEED;
     draw(tier, peers, ask, || {
         hash = rehash(hash, ask.client_addr);
@@ -40,7 +40,7 @@ fn rehash(hash: u64, client_addr: Option<IpAddr>) -> u64 {
 pub(super) fn draw(
     tier: &Tier,
     peers: &[Peer],
-    ask: &Ask<'_>,
+    ask: &PickRequest<'_>,
     mut point: impl FnMut() -> u64,
 ) -> Option<usize> {
     let mut met = TriedSet::new();

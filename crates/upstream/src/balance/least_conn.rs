@@ -5,11 +5,11 @@
 
 use std::cmp::Ordering;
 
-use super::{Ask, Tier, round_robin};
+use super::{PickRequest, Tier, round_robin};
 use crate::Millis;
 use crate::peer::Peer;
 
-pub(super) fn pick(tier: &Tier, peers: &mut [Peer], ask: &Ask<'_>) -> Option<usize> {
+pub(super) fn pick(tier: &Tier, peers: &mut [Peer], ask: &PickRequest<'_>) -> Option<usize> {
     let mut candidates = tier.candidates(peers, ask);
     let (mut best, first) = candidates.next()?;
     let now = ask.now;

@@ -31,14 +31,14 @@ const MAX_CONSISTENT_WEIGHT: u64 = 65_536;
 
 /// One request's question.
 #[derive(Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct PickRequest<'a> {
     pub client_addr: Option<IpAddr>,
     pub hash_key: Option<&'a [u8]>,
     pub tried: &'a TriedSet,
     pub now: Millis,
 }
 
-impl Ask<'_> {
+impl PickRequest<'_> {
     /// May this server be chosen for this request?
     fn accepts(&self, server: usize, peer: &Peer) -> bool {
         !self.tried.contains(server) && peer.standing(self.now) == Standing::Ready
@@ -82,7 +82,7 @@ impl Tier {
     fn candidates<'a>(
         &'a self,
         peers: &'a [Peer],
-        ask: &'a Ask<'_>,
+        ask: &'a PickRequest<'_>,
     ) -> impl Iterator<Item = (usize, &'a Peer)> {
         self.members
             .iter()
@@ -176,7 +176,7 @@ impl Balancer {
     }
 
     /// Chooses a server. Its slot is not taken yet: see `Peer::begin`.
-    pub fn pick(&self, peers: &mut [Peer], ask: &Ask<'_>, random: &mut Random) -> Pick {
+    pub fn pick(&self, peers: &mut [Peer], ask: &PickRequest<'_>, random: &mut Random) -> Pick {
         let on_backups = self.is_on_backups(ask.tried);
         let found = if on_backups {
             None
@@ -192,7 +192,7 @@ impl Balancer {
     fn pick_primary(
         &self,
         peers: &mut [Peer],
-        ask: &Ask<'_>,
+        ask: &PickRequest<'_>,
         random: &mut Random,
     ) -> Option<usize> {
         let tier = &self.primary;
@@ -208,7 +208,7 @@ impl Balancer {
         by_method.or_else(|| round_robin::pick(tier, peers, ask))
     }
 
-    fn pick_backup(&self, peers: &mut [Peer], ask: &Ask<'_>) -> Option<usize> {
+    fn pick_backup(&self, peers: &mut [Peer], ask: &PickRequest<'_>) -> Option<usize> {
         match self.chooser {
             Chooser::LeastConn => least_conn::pick(&self.backup, peers, ask),
             _ => round_robin::pick(&self.backup, peers, ask),
@@ -221,7 +221,7 @@ impl Balancer {
     }
 
     /// Why was nothing found?
-    fn diagnose(&self, peers: &[Peer], ask: &Ask<'_>, on_backups: bool) -> Pick {
+    fn diagnose(&self, peers: &[Peer], ask: &PickRequest<'_>, on_backups: bool) -> Pick {
         let primary = if on_backups {
             &[][..]
         } else {
@@ -292,7 +292,7 @@ pub(crate) mod tests_support {
             }
         }
 
-        pub fn ask(&mut self, ask: &Ask<'_>) -> Pick {
+        pub fn ask(&mut self, ask: &PickRequest<'_>) -> Pick {
             let pick = self.balancer.pick(&mut self.peers, ask, &mut self.random);
             if let Pick::Server(server) = pick {
                 self.peers[server].begin(ask.now);
@@ -301,7 +301,7 @@ pub(crate) mod tests_support {
         }
 
         pub fn next(&mut self, tried: &TriedSet, now: Millis) -> Pick {
-            self.ask(&Ask {
+            self.ask(&PickRequest {
                 client_addr: None,
                 hash_key: None,
                 tried,
@@ -311,7 +311,7 @@ pub(crate) mod tests_support {
 
         /// One request that begins and ends well at once.
         pub fn run(&mut self, client_addr: Option<IpAddr>, hash_key: Option<&[u8]>) -> usize {
-            let pick = self.ask(&Ask {
+            let pick = self.ask(&PickRequest {
                 client_addr,
                 hash_key,
                 tried: &TriedSet::new(),

@@ -8,7 +8,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::tests_support::{Bench, server};
-use super::{Ask, Pick};
+use super::{Pick, PickRequest};
 use crate::peer::Outcome;
 use crate::{Endpoint, Method, ServerSpec, TriedSet};
 
@@ -49,7 +49,7 @@ fn attempts(
     let mut tried = TriedSet::new();
     let mut asked = Vec::new();
     let key = i.to_string();
-    while let Pick::Server(server) = bench.ask(&Ask {
+    while let Pick::Server(server) = bench.ask(&PickRequest {
         client_addr: Some(address(i)),
         hash_key: Some(key.as_bytes()),
         tried: &tried,

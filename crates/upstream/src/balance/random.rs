@@ -5,7 +5,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::{Ask, MAX_DRAWS, Tier, least_conn};
+use super::{MAX_DRAWS, PickRequest, Tier, least_conn};
 use crate::peer::Peer;
 
 /// A small generator (xorshift64*): spreads load, keeps no secret.
@@ -35,7 +35,7 @@ impl Random {
 pub(super) fn pick(
     tier: &Tier,
     peers: &[Peer],
-    ask: &Ask<'_>,
+    ask: &PickRequest<'_>,
     random: &mut Random,
 ) -> Option<usize> {
     let mut draws = draws(tier, peers, ask, random);
@@ -45,7 +45,7 @@ pub(super) fn pick(
 pub(super) fn pick_of_two(
     tier: &Tier,
     peers: &[Peer],
-    ask: &Ask<'_>,
+    ask: &PickRequest<'_>,
     random: &mut Random,
 ) -> Option<usize> {
     let mut draws = draws(tier, peers, ask, random);
@@ -61,7 +61,7 @@ pub(super) fn pick_of_two(
 fn draws(
     tier: &Tier,
     peers: &[Peer],
-    ask: &Ask<'_>,
+    ask: &PickRequest<'_>,
     random: &mut Random,
 ) -> impl Iterator<Item = usize> {
     (0..=MAX_DRAWS)

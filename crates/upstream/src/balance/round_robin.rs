@@ -4,11 +4,11 @@
 //! with the largest balance is chosen and pays the turn's total. Weights 5, 1,
 //! 1 give a a b a c a a rather than a a a a a b c.
 
-use super::{Ask, Tier};
+use super::{PickRequest, Tier};
 use crate::Millis;
 use crate::peer::Peer;
 
-pub(super) fn pick(tier: &Tier, peers: &mut [Peer], ask: &Ask<'_>) -> Option<usize> {
+pub(super) fn pick(tier: &Tier, peers: &mut [Peer], ask: &PickRequest<'_>) -> Option<usize> {
     let members = tier.members.iter().copied();
     pick_among(members, peers, ask.now, |server, peer| {
         ask.accepts(server, peer)
@@ -204,7 +204,7 @@ mod tests {
             });
             let mut bench = Bench::new(method, list.collect());
             for _ in 0..requests {
-                bench.ask(&super::Ask {
+                bench.ask(&super::PickRequest {
                     client_addr: Some([127, 0, 0, 1].into()),
                     hash_key: Some(b"127.0.0.1"),
                     tried: &TriedSet::new(),

@@ -1,5 +1,5 @@
-//! Who is served first, and that no class starves. One server with some slots; a request takes
-//! a slot for as many steps as the seed says.
+//! Which request is served first, and that no class starves. One server with some slots; a request
+//! takes a slot for as many steps as the seed says.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::balance::Random;
 use crate::class::{MAX_PASSED_OVER, MAX_WAITING_IN_BACKGROUND};
 use crate::{AcquireError, Admission, Class, Group, Lease, PickKey, TriedSet};
 
-type Waiting = JoinHandle<Result<Lease, AcquireError>>;
+type AcquireTask = JoinHandle<Result<Lease, AcquireError>>;
 
 /// Starts an acquire in a task and lets it run until it waits.
-async fn join(group: &Arc<Group>, class: Class) -> Waiting {
+async fn join(group: &Arc<Group>, class: Class) -> AcquireTask {
     let group = Arc::clone(group);
     let waiting = tokio::spawn(async move {
         let tried = TriedSet::new();
@@ -24,7 +24,7 @@ async fn join(group: &Arc<Group>, class: Class) -> Waiting {
     waiting
 }
 
-async fn lease(waiting: Waiting) -> Lease {
+async fn lease(waiting: AcquireTask) -> Lease {
     waiting.await.unwrap().unwrap()
 }
 
@@ -128,7 +128,7 @@ struct Overload {
     group: Arc<Group>,
     random: Random,
     /// Each with how many had been served when it came.
-    waiting: Vec<(Class, usize, Waiting)>,
+    waiting: Vec<(Class, usize, AcquireTask)>,
     held: Vec<(Class, Lease)>,
     /// What was served in the order of time.
     served: Vec<Class>,

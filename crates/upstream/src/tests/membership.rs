@@ -210,7 +210,7 @@ fn health_checks_decide_who_is_asked() {
     tell(1, 82, 1, Health::Unhealthy);
     assert_eq!(standings(), [Standing::Ready, Standing::Unhealthy]);
     assert_eq!(group.healthy_endpoints(), [endpoint(81)]);
-    // A finding about somebody who is not at this index any more.
+    // A finding about a server that is not at this index any more.
     tell(0, 99, 0, Health::Unhealthy);
     tell(7, 81, 0, Health::Unhealthy);
     assert_eq!(standings(), [Standing::Ready, Standing::Unhealthy]);
@@ -282,17 +282,17 @@ fn slow_start_gives_a_returning_server_more_and_more() {
     }
 }
 
-type Acquiring = std::pin::Pin<Box<dyn Future<Output = Result<Lease, AcquireError>>>>;
+type AcquireFuture = std::pin::Pin<Box<dyn Future<Output = Result<Lease, AcquireError>>>>;
 
 /// A group whose servers come and go, and its requests, driven by a seed.
-struct Changing {
+struct ChangingGroup {
     random: Random,
     group: Arc<Group>,
-    line: Vec<Acquiring>,
+    line: Vec<AcquireFuture>,
     held: Vec<Lease>,
 }
 
-impl Changing {
+impl ChangingGroup {
     fn seeded(seed: u64) -> Self {
         let mut random = Random::seeded(seed);
         let methods = [
@@ -382,16 +382,16 @@ async fn ask(group: Arc<Group>) -> Result<Lease, AcquireError> {
     group.acquire(key, &tried, Class::Visitor, 0).await
 }
 
-/// Servers come, go, fall ill and recover while requests are under way and
-/// others wait. After each step, whoever could be served has been.
+/// Servers come, go, fall ill and recover while requests are under way and others wait. After each
+/// step, each request that could be served has been.
 #[tokio::test(start_paused = true)]
 async fn nobody_is_forgotten_while_servers_come_and_go() {
     for seed in 1..=150 {
-        let mut changing = Changing::seeded(seed);
+        let mut changing = ChangingGroup::seeded(seed);
         for step in 0..80 {
             changing.step(step);
             changing.take_leases().await;
-            let Changing {
+            let ChangingGroup {
                 group, held, line, ..
             } = &changing;
             let shown = group.snapshot(0);

@@ -1,4 +1,4 @@
-//! What the group promises as a whole: bounds, order, nobody forgotten.
+//! What the group promises as a whole: bounds, order, every request served.
 
 mod classes;
 mod keepalive;

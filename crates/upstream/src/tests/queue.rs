@@ -9,14 +9,14 @@ use tokio::time::Instant;
 use super::{group, in_flight, try_now};
 use crate::{AcquireError, Class, Group, Lease, Outcome, PickKey, SpecError, TriedSet};
 
-type Waiting = JoinHandle<Result<Lease, AcquireError>>;
+type AcquireTask = JoinHandle<Result<Lease, AcquireError>>;
 
 /// Starts an acquire in a task and lets it run until it waits.
-async fn join(group: &Arc<Group>) -> Waiting {
+async fn join(group: &Arc<Group>) -> AcquireTask {
     join_having_tried(group, TriedSet::new()).await
 }
 
-async fn join_having_tried(group: &Arc<Group>, tried: TriedSet) -> Waiting {
+async fn join_having_tried(group: &Arc<Group>, tried: TriedSet) -> AcquireTask {
     let group = Arc::clone(group);
     let waiting = tokio::spawn(async move {
         group
@@ -123,8 +123,8 @@ async fn raising_the_limit_lets_the_line_in_and_zero_holds_everybody() {
     drop(leases);
 }
 
-/// One server holds a request forever; the other failed and comes back by the
-/// passing of time, which wakes nobody.
+/// One server holds a request forever; the other failed and comes back by the passing of time,
+/// which wakes no waiter.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_comes_back_serves_those_in_line() {
     let group = group(&[1, 1], 8);

@@ -18,7 +18,7 @@ use crate::{
 const SEEDS: u64 = 400;
 const STEPS: u64 = 150;
 
-type Acquiring = Pin<Box<dyn Future<Output = Result<Lease, AcquireError>>>>;
+type AcquireFuture = Pin<Box<dyn Future<Output = Result<Lease, AcquireError>>>>;
 
 #[derive(Default)]
 struct Flag(AtomicBool);
@@ -29,8 +29,8 @@ impl Wake for Flag {
     }
 }
 
-struct Waiting {
-    future: Acquiring,
+struct WaitingRequest {
+    future: AcquireFuture,
     class: Class,
     /// It goes to the line of visitors when this is told.
     raise: Option<tokio::sync::oneshot::Sender<()>>,
@@ -38,7 +38,7 @@ struct Waiting {
     woken: Arc<Flag>,
 }
 
-impl Waiting {
+impl WaitingRequest {
     fn is_woken(&self) -> bool {
         self.woken.0.load(Ordering::SeqCst)
     }
@@ -56,13 +56,13 @@ async fn wait_or_rise(
     tokio::select! {
         biased;
         granted = ticket.wait() => return granted,
-        // Nobody tells it when the waiter is dropped.
+        // The channel closes when the waiter is dropped.
         Ok(()) = &mut raised => ticket.raise(),
     }
     ticket.wait().await
 }
 
-struct Held {
+struct HeldLease {
     lease: Lease,
     connection: Option<Connection>,
 }
@@ -75,9 +75,9 @@ struct Simulation {
     queue_length: usize,
     backups: Vec<bool>,
     now: Millis,
-    held: Vec<Held>,
+    held: Vec<HeldLease>,
     /// In the order of joining.
-    line: Vec<Waiting>,
+    line: Vec<WaitingRequest>,
     /// The far ends of connections; dropping one closes it.
     far_ends: Vec<std::os::unix::net::UnixStream>,
     /// In flight per server when its limit was last lowered.
@@ -194,7 +194,7 @@ impl Simulation {
                 Admission::InLine(mut ticket) => wait_or_rise(&mut ticket, raised).await,
             }
         });
-        let mut waiting = Waiting {
+        let mut waiting = WaitingRequest {
             future,
             class,
             raise: Some(raise),
@@ -241,7 +241,7 @@ impl Simulation {
                 }
             })),
         };
-        self.held.push(Held { lease, connection });
+        self.held.push(HeldLease { lease, connection });
     }
 
     fn finish(&mut self) {
@@ -249,7 +249,7 @@ impl Simulation {
             return;
         }
         let index = self.below(self.held.len());
-        let Held {
+        let HeldLease {
             mut lease,
             connection,
         } = self.held.swap_remove(index);
@@ -268,7 +268,7 @@ impl Simulation {
 
     /// A woken waiter runs.
     fn resume(&mut self) {
-        let Some(index) = self.line.iter().position(Waiting::is_woken) else {
+        let Some(index) = self.line.iter().position(WaitingRequest::is_woken) else {
             return;
         };
         let mut waiting = self.line.remove(index);
@@ -280,7 +280,8 @@ impl Simulation {
 
     /// A visitor comes to wait for a refresh in line.
     fn raise(&mut self) {
-        let is_refresh = |waiting: &Waiting| waiting.class == Class::Refresh && !waiting.is_woken();
+        let is_refresh =
+            |waiting: &WaitingRequest| waiting.class == Class::Refresh && !waiting.is_woken();
         let Some(index) = self.line.iter().position(is_refresh) else {
             return;
         };
@@ -356,7 +357,7 @@ impl Simulation {
         self.check_line(&servers, &step);
     }
 
-    /// First come, first served, and nobody waits beside a free slot.
+    /// First come, first served, and no request waits beside a free slot.
     fn check_line(&self, servers: &[crate::ServerSnapshot], step: &str) {
         let mut someone_waits_for_any = [false; crate::class::LINES];
         for waiting in &self.line {

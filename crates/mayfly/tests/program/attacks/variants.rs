@@ -54,6 +54,79 @@ async fn an_answer_that_forgets_vary_is_not_shown_to_others() {
     }
 }
 
+/// What an application varies on was learned for each address: the first visitor of each new one got the page in
+/// the application's own language, and so did those who came while it was made.
+#[tokio::test]
+async fn the_first_visitor_of_a_new_address_reads_their_own_language_where_the_site_has_languages()
+{
+    let (_upstream, server) = serve(|request| {
+        page(
+            "Accept-Language",
+            &format!("in {}.", request.field("accept-language")),
+        )
+    })
+    .await;
+    let target = server.target();
+    target.get("/").await;
+    let german = "Accept-Language: de-AT, de;q=0.9\r\n";
+    for path in ["/news", "/?page=2", "/index.php/news"] {
+        for (fields, text) in [
+            (german, "in de-at,de;q=0.9."),
+            ("", "in ."),
+            ("Accept-Language: fr\r\n", "in fr."),
+        ] {
+            for wanted in ["MISS", "HIT"] {
+                let reply = target.get_with(path, fields).await;
+                assert_eq!((reply.x_cache(), &*reply.text()), (wanted, text), "{path}");
+            }
+        }
+    }
+    let other = target.get_with("http://other.test/news", german).await;
+    assert_eq!(other.text(), "in .", "another host is another site");
+}
+
+/// A visitor chooses which responses there are. An error, a redirect, or data at an odd address must not make
+/// variants of all pages of the site.
+#[tokio::test]
+async fn only_pages_teach_what_a_site_varies_on() {
+    let (_upstream, server) = serve(|request| {
+        let language = request.field("accept-language").to_owned();
+        let answer = |line: &str, fields: &str| {
+            Script::new().raw(format!(
+                "HTTP/1.1 {line}\r\nVary: Accept-Language, Origin, Sec-CH-UA\r\n{fields}Content-Length: 2\r\n\r\nno"
+            ))
+        };
+        let html = "Content-Type: text/html\r\n";
+        match request.target.as_str() {
+            "/missing" => answer("404 Not Found", html),
+            "/gone" => answer("410 Gone", html),
+            "/moved" => answer("301 Moved Permanently", "Content-Type: text/html\r\nLocation: /\r\n"),
+            "/broken" => answer("500 Internal Server Error", html),
+            "/api/odd" => answer("200 OK", "Content-Type: application/json\r\n"),
+            "/private" => answer("200 OK", "Content-Type: text/html\r\nCache-Control: private\r\n"),
+            "/session" => answer("200 OK", "Content-Type: text/html\r\nSet-Cookie: s=1\r\n"),
+            _ => page("", &format!("in {language}.")),
+        }
+    })
+    .await;
+    let target = server.target();
+    let evil = "Accept-Language: xx\r\nOrigin: https://evil.test\r\n";
+    for path in [
+        "/missing", "/gone", "/moved", "/broken", "/api/odd", "/private", "/session",
+    ] {
+        for _ in 0..2 {
+            target.get_with(path, evil).await;
+        }
+    }
+    for path in ["/", "/news"] {
+        assert_eq!(target.get_with(path, evil).await.text(), "in .", "{path}");
+        for fields in ["", "Accept-Language: de\r\n"] {
+            let reply = target.get_with(path, fields).await;
+            assert_eq!((reply.x_cache(), &*reply.text()), ("HIT", "in ."), "{path}");
+        }
+    }
+}
+
 /// The same when what the answer varies on changes from one to the next.
 #[tokio::test]
 async fn what_a_page_varies_on_only_grows() {

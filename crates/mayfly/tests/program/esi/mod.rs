@@ -1,6 +1,7 @@
 //! `esi`: pages put together from fragments.
 
 mod attacks;
+mod budget;
 mod failures;
 mod fragments;
 mod language;

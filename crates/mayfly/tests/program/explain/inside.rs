@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use control::explain::{Effect, ExplainRequest, Outcome, PlanKind};
-use control::{EntryRequest, Explanation, Found, SearchRequest};
+use control::{EntryRequest, Explanation, FoundEntries, SearchRequest};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
 
@@ -191,7 +191,7 @@ async fn who_shares_a_copy_is_told() {
     assert_eq!(php.requests(), 1);
 }
 
-async fn search(server: &Running, request: SearchRequest) -> Found {
+async fn search(server: &Running, request: SearchRequest) -> FoundEntries {
     let found = control::client::search(&server.path("pid.control"), &request).await;
     found.expect("found")
 }

@@ -1,11 +1,13 @@
 //! HTTP/2 with prior knowledge, on a port that also speaks HTTP/1.
 
 mod ending;
+mod h2spec;
 mod requests;
 pub mod smuggling;
 mod streams;
 mod through_cache;
 pub mod uploads;
+mod waiting;
 
 use testkit::http2::{FrameClient, Http2Client};
 use testkit::running::Running;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
 use testkit::wait::until;
@@ -97,4 +98,46 @@ async fn a_large_stored_response_is_whole_on_many_streams() {
         let reply = incoming.reply().await.expect("whole");
         assert_eq!((reply.x_cache(), reply.body.len()), ("HIT", page.len()));
     }
+}
+
+#[tokio::test]
+async fn the_date_and_the_server_field_of_an_application_are_sent_once() {
+    const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let php = FakePhp::tcp(|_| {
+        Script::page(
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: app\r\n",
+            "page",
+        )
+    })
+    .await;
+    let address = php.address();
+    let server = super::site_with(
+        "fastcgi_cache_path %%/cache keys_zone=pages:1m;",
+        &format!(
+            "location /passed {{ fastcgi_pass {address}; }} location /hidden {{ fastcgi_pass {address};\n\
+             fastcgi_hide_header Date; fastcgi_hide_header Server; }}\n\
+             location /stored {{ fastcgi_pass {address}; fastcgi_cache pages; fastcgi_cache_key $uri;\n\
+             fastcgi_cache_valid 1h; }}"
+        ),
+    )
+    .await;
+    let mut client = client(&server).await;
+    for path in ["/passed", "/stored", "/stored"] {
+        let replies = [client.get(path).await, server.target().get(path).await];
+        for reply in replies {
+            assert_eq!(values(&reply, "date"), [DATE], "{path}");
+            assert_eq!(values(&reply, "server"), ["app"], "{path}");
+        }
+    }
+    let reply = client.get("/hidden").await;
+    for (name, own) in [("date", DATE), ("server", "app")] {
+        let values = values(&reply, name);
+        assert!(values.len() == 1 && values != [own], "{name}: {values:?}");
+    }
+}
+
+/// All values of a field.
+fn values<'a>(reply: &'a Reply, name: &str) -> Vec<&'a str> {
+    let fields = reply.fields.iter().filter(|(field, _)| field == name);
+    fields.map(|(_, value)| value.as_str()).collect()
 }

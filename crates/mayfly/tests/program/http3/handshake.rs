@@ -2,6 +2,7 @@
 
 use quinn::ConnectionError;
 use testkit::http3::{QuicClient, certificate_of};
+use testkit::wait::until;
 use tokio::net::UdpSocket;
 
 use super::{Site, free_address, site};
@@ -112,6 +113,36 @@ async fn addresses_are_validated_before_the_handshake() {
     for (directives, expected) in [("", 0x80), ("quic_retry on;", 0xb0)] {
         let site = site(&format!("{directives} return 200 page;")).await;
         assert_eq!(first_answer(&site).await & TYPE, expected, "{directives}");
+    }
+}
+
+/// A client sends its first packet and never answers: the server sends its certificate, sends parts of
+/// that again, and says in the end that it gives up.
+#[tokio::test]
+async fn an_address_that_answers_nothing_is_sent_three_times_what_it_sent() {
+    let site = site("client_header_timeout 4s; return 200 page;").await;
+    let authority = &site.certificates.authority;
+    for packet in QuicClient::first_packets(authority, "a.test", 3).await {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+        socket.connect(site.address).await.expect("the server");
+        socket.send(&packet).await.expect("sent");
+        let given_up = || site.server.error_log().matches("client timed out").count();
+        let (before, mut sent) = (given_up(), 0);
+        let mut buffer = [0; 2048];
+        until("the handshake is given up", || {
+            while let Ok(length) = socket.try_recv(&mut buffer) {
+                sent += length;
+            }
+            given_up() > before
+        })
+        .await;
+        // Before this client has its page, all that was said to the other has left.
+        assert_eq!(site.client().await.get("/").await.text(), "page");
+        while let Ok(length) = socket.try_recv(&mut buffer) {
+            sent += length;
+        }
+        assert!(sent > packet.len(), "{sent}");
+        assert!(sent <= 3 * packet.len(), "{sent} for {}", packet.len());
     }
 }
 

@@ -6,6 +6,7 @@ mod ending;
 mod handshake;
 mod requests;
 mod smuggling;
+mod waiting;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! `dashboard`: a look inside the cache, who may have it, and who may purge there.
 
-use control::{Entry, Found, PurgeReport};
+use control::{Entry, FoundEntries, PurgeReport};
 use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
@@ -58,7 +58,7 @@ async fn site(php: &FakePhp) -> (Running, String) {
 async fn search(target: &Target, what: &str) -> Vec<Entry> {
     let reply = target.get(&format!("/dashboard?search={what}")).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
-    let found: Found = serde_json::from_str(&reply.text()).expect("what was found");
+    let found: FoundEntries = serde_json::from_str(&reply.text()).expect("what was found");
     found.entries
 }
 
@@ -225,7 +225,7 @@ async fn only_who_has_a_token_purges() {
             "/dashboard",
             "Cookie: token=x\r\nOrigin: https://evil.example\r\nContent-Type: text/plain\r\n",
             401,
-            "sign in with a token to purge",
+            "sign in with a token",
         ),
         ("GET", "/dashboard", &token, 405, ""),
         ("PUT", "/dashboard", &token, 405, ""),

@@ -135,3 +135,122 @@ async fn no_client_can_add_a_series() {
     }
     assert_eq!(series().await, before);
 }
+
+/// A page of another site, whose name leads to this machine by now: the rules let the address of the
+/// browser.
+#[tokio::test]
+async fn rules_of_a_location_do_not_open_it_to_rebound_names() {
+    let php = slow_pages().await;
+    let locations = ["metrics", "stub_status", "dashboard"].map(|directive| {
+        format!(
+            "location = /{directive} {{ {directive}; allow unix:; allow 127.0.0.1; deny all; }}"
+        )
+    });
+    let server = start(&configuration(&php, &locations.join("\n"))).await;
+    for path in [
+        "/metrics",
+        "/stub_status",
+        "/dashboard",
+        "/dashboard?numbers",
+    ] {
+        let line = format!("GET {path}");
+        for (fields, expected) in [
+            ("Host: localhost\r\n", 200),
+            ("Host: localhost\r\nAccept-Language: en\r\n", 200),
+            ("Host: rebound.example\r\n", 403),
+            ("Host: rebound.example\r\nAccept-Language: en\r\n", 403),
+            // A script of another site.
+            ("Host: localhost\r\nSec-Fetch-Site: cross-site\r\n", 403),
+            ("Host: localhost\r\nOrigin: http://other.example\r\n", 403),
+            // A link there, which its user has followed.
+            (
+                "Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n\
+                 Sec-Fetch-Dest: document\r\n",
+                200,
+            ),
+        ] {
+            let reply = asked(&server, &line, fields).await;
+            assert_eq!(reply.status, expected, "{path} {fields}");
+        }
+    }
+}
+
+/// Other people have domains on the machine, and lead them where they like.
+#[tokio::test]
+async fn the_name_of_another_server_opens_nothing() {
+    let other = "server { listen unix:%%/other; server_name other.example; return 200 other; }";
+    let php = slow_pages().await;
+    let http = format!("{}\n{other}", configuration(&php, METRICS));
+    let server = start(&http).await;
+    for (host, expected) in [("site.test", 200), ("other.example", 403)] {
+        let reply = asked(&server, "GET /metrics", &format!("Host: {host}\r\n")).await;
+        assert_eq!(reply.status, expected, "{host}");
+    }
+}
+
+/// A list of bad addresses, and a password, for a whole site.
+#[tokio::test]
+async fn lines_around_a_location_open_nothing_for_the_operator() {
+    let php = slow_pages().await;
+    let inside = |rules: &str| {
+        ["metrics", "stub_status", "dashboard", "cache_purge_api"]
+            .map(|directive| format!("location = /{directive} {{ {directive}; {rules} }}"))
+            .join("\n")
+    };
+    let around = "deny 192.0.2.7; allow all;\n";
+    for (server_rules, own_rules, expected) in [
+        (around, "", 403),
+        (
+            "satisfy any; allow all;\n",
+            "auth_basic x; auth_basic_user_file %%/users;",
+            403,
+        ),
+        ("satisfy any;\n", "auth_request /ask;", 200),
+        ("auth_request /ask;\n", "", 403),
+        ("", "allow 192.0.2.0/24;", 403),
+        ("", "deny 192.0.2.0/24;", 403),
+        (around, "deny 192.0.2.0/24; allow all;", 200),
+        (around, "auth_request /ask;", 200),
+    ] {
+        let locations = format!(
+            "{server_rules}{}\nlocation = /ask {{ return 204; }}",
+            inside(own_rules)
+        );
+        let server = start(&configuration(&php, &locations)).await;
+        server.write("users", "me:{PLAIN}word\n");
+        for path in ["/metrics", "/stub_status", "/dashboard?numbers"] {
+            let forwarded = "Host: site.test\r\nX-Forwarded-For: 192.0.2.1\r\n";
+            let reply = asked(&server, &format!("GET {path}"), forwarded).await;
+            assert_eq!(reply.status, expected, "{path} {server_rules} {own_rules}");
+        }
+        let body = r#"{"everything":true}"#;
+        let fields = "Content-Type: application/json\r\nX-Forwarded-For: 192.0.2.1\r\n";
+        let target = server.target();
+        let reply = target.ask("POST", "/cache_purge_api", fields, body).await;
+        assert_eq!(reply.status, expected, "{server_rules} {own_rules}");
+    }
+}
+
+#[tokio::test]
+async fn each_field_by_which_a_proxy_tells_of_its_client_counts() {
+    let (_php, server) = metrics().await;
+    for field in [
+        "X_Forwarded_For: 192.0.2.1",
+        "X-Forwarded-For:",
+        "Forwarded:",
+        "CF-Connecting-IP: 192.0.2.1",
+        "True-Client-IP: 192.0.2.1",
+        "X-Client-IP: 192.0.2.1",
+        "X_Real_IP: 192.0.2.1",
+        "X.Real.IP: 192.0.2.1",
+        "X-Forwarded: 192.0.2.1",
+        "Fastly-Client-IP: 192.0.2.1",
+        "CDN-Loop: cdn",
+    ] {
+        let fields = format!("Host: site.test\r\n{field}\r\n");
+        let reply = asked(&server, "GET /metrics", &fields).await;
+        assert_eq!(reply.status, 403, "{field}");
+    }
+    let fields = "Host: site.test\r\nX-Membership: 1\r\nProxy-Connection: keep-alive\r\n";
+    assert_eq!(asked(&server, "GET /metrics", fields).await.status, 200);
+}

@@ -3,10 +3,12 @@
 
 mod api;
 mod attacks;
+mod browsers;
 mod command;
 mod crowd;
 mod other_software;
 mod promise;
+mod repeated_requests;
 mod response_fields;
 mod tags;
 

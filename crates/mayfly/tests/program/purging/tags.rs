@@ -3,6 +3,9 @@
 
 use testkit::fake_http::{FakeHttp, Script as HttpScript};
 use testkit::fake_php::{FakePhp, Script};
+use testkit::process::is_root;
+use testkit::running::Running;
+use testkit::wait::until;
 
 use super::{API, ask, site};
 use crate::start;
@@ -120,6 +123,111 @@ async fn tags_may_come_in_the_error_stream_and_no_visitor_can_forge_them() {
     let log = server.error_log();
     assert!(log.contains("PHP Warning: /visitor"), "{log}");
     assert!(log.contains("forged") && !log.contains("news:5"), "{log}");
+}
+
+/// Names tags with and without the mark of the end, and logs what a visitor sent.
+const NAMES_AND_LOGS: &str = r#"<?php
+    $mark = $_SERVER['MAYFLY_TAG_MARK'];
+    error_log("$mark news:5 news:6");
+    error_log("$mark news:7 /$mark");
+    error_log("login failed for $_GET[t]");
+    echo 'page';
+    flush();
+    error_log("$mark late:1 /$mark");
+    error_log("$_GET[t]\ntoo late");
+    error_log(print_r($_SERVER, true));"#;
+
+/// Names more in one message than PHP-FPM lets through.
+const NAMES_TOO_MUCH: &str = r#"<?php
+    $mark = $_SERVER['MAYFLY_TAG_MARK'];
+    header('X-Accel-Expires: 3600');
+    error_log("$mark " . str_repeat('long ', 300) . "/$mark");
+    error_log("login failed for $_GET[t]");"#;
+
+/// A pool of the real PHP-FPM with the two scripts above, whose settings are `settings`.
+async fn real_php(folder: &std::path::Path, settings: &str) -> Option<Running> {
+    if !crate::has_php_fpm() {
+        return None;
+    }
+    let scripts = [("names.php", NAMES_AND_LOGS), ("much.php", NAMES_TOO_MUCH)];
+    testkit::serving::write_files(folder, &scripts);
+    let user = if is_root() { "user www-data;" } else { "" };
+    let main = format!("php_pool site {{ workers 1; {user} {settings} }}");
+    let http = format!(
+        "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
+         server {{ listen unix:%%/http; server_name site.test; {API} location / {{\n\
+         fastcgi_pass php:site; fastcgi_param SCRIPT_FILENAME {}$uri;\n\
+         fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method;\n\
+         cache_tags on stderr; fastcgi_cache zone; fastcgi_cache_key $request_uri;\n\
+         fastcgi_cache_valid 200 1h; add_header X-Cache $upstream_cache_status always; }} }}",
+        folder.display()
+    );
+    Some(Running::start(crate::program(), &main, &http).await)
+}
+
+#[tokio::test]
+async fn each_message_of_php_fpm_names_its_own_tags_and_no_text_of_a_visitor_does() {
+    for settings in ["", "php_value error_log /nowhere/php.log;"] {
+        let folder = testkit::serving::Serving::folder();
+        let Some(server) = real_php(folder.path(), settings).await else {
+            return;
+        };
+        let target = server.target();
+        let page = "/names.php?t=bob%20vict:1";
+        let visitor = "User-Agent: x vict:2\r\n";
+        for (tag, count) in [
+            ("news:5", "1"),
+            ("news:6", "1"),
+            ("news:7", "1"),
+            ("late:1", "1"),
+            ("news:6;", "0"),
+            ("vict:1", "0"),
+            ("vict:2", "0"),
+        ] {
+            target.get_with(page, visitor).await;
+            assert_eq!(target.get(page).await.x_cache(), "HIT");
+            assert_eq!(purge(&target, tag).await, count, "{tag} {settings}");
+        }
+        let log = server.error_log();
+        for line in ["login failed for bob vict:1", "too late", "x vict:2"] {
+            assert!(log.contains(line), "{line}: {log}");
+        }
+        assert!(!log.contains("news:") && !log.contains("late:1"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_whose_tags_php_fpm_has_cut_is_kept_for_a_second_and_the_log_says_so() {
+    let folder = testkit::serving::Serving::folder();
+    let Some(server) = real_php(folder.path(), "").await else {
+        return;
+    };
+    let target = server.target();
+    let page = "/much.php?t=bob%20vict:1";
+    target.get(page).await;
+    assert_eq!(purge(&target, "vict:1").await, "0");
+    let log = server.error_log();
+    assert!(log.contains("in a line that PHP has cut"), "{log}");
+    assert!(log.contains("login failed for bob vict:1"), "{log}");
+}
+
+#[tokio::test]
+async fn what_php_logged_is_in_the_log_although_its_response_breaks_off() {
+    let php = FakePhp::tcp(|_| {
+        Script::new()
+            .stdout("Content-Type: text/html\r\n\r\npage")
+            .stderr("PHP message: the reason; PHP message: mayfly")
+            .close()
+    })
+    .await;
+    let server = site(&php, API, "cache_tags on stderr;").await;
+    let mut client = server.connect().await;
+    client
+        .send("GET / HTTP/1.1\r\nHost: site.test\r\n\r\n")
+        .await;
+    for text in ["PHP message: the reason", "; PHP message: mayfly"] {
+        until(text, || server.error_log().contains(text)).await;
+    }
 }
 
 #[tokio::test]

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use testkit::client::{Client, Reply};
 use testkit::process::{Signal, free_port};
 use testkit::serving::{Serving, write_files};
-use testkit::started::Started;
+use testkit::started::StartedProcess;
 
 use crate::command_line::{code, stderr, words};
 use crate::program;
 
 /// Serves a site of files with `--dashboard`. Its run folder is `run` in its folder.
-async fn serve(port: u16, stderr_mode: u32) -> Started {
+async fn serve(port: u16, stderr_mode: u32) -> StartedProcess {
     let folder = Serving::folder();
     write_files(
         folder.path(),
@@ -36,7 +36,7 @@ async fn serve(port: u16, stderr_mode: u32) -> Started {
         .stderr(output("stderr"))
         .spawn()
         .expect("the program starts");
-    let mut started = Started::new(child, folder, &["stderr"]);
+    let mut started = StartedProcess::new(child, folder, &["stderr"]);
     let announced = |folder: &Path| {
         std::fs::read_to_string(folder.join("stderr")).is_ok_and(|it| it.contains("Dashboard: "))
     };
@@ -56,7 +56,7 @@ fn tokens(port: u16) -> String {
     format!("run/dashboard-127.0.0.1-{port}.tokens")
 }
 
-async fn end(mut server: Started) {
+async fn end(mut server: StartedProcess) {
     server.signal(Signal::TERM);
     server.ended().await;
 }

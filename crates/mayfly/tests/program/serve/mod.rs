@@ -2,6 +2,7 @@
 
 mod dashboard;
 mod http_upstream;
+mod mediawiki;
 mod options;
 mod several_applications;
 mod symfony;
@@ -10,12 +11,11 @@ mod unreadable_folders;
 mod wordpress_plugin;
 
 use std::io::Read as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use testkit::client::{Reply, Target};
+use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::serving::Serving;
-use testkit::wait::TIMEOUT;
 
 use crate::program;
 
@@ -110,58 +110,6 @@ fn expanded(reply: &Reply) -> String {
     };
     read.expect("it can be expanded");
     text
-}
-
-/// MediaWiki with `$wgUseCdn`: it lets proxies keep its pages for five hours.
-fn mediawiki(settings: &'static str) -> Vec<(&'static str, &'static str)> {
-    let page = "<?php header('Content-Type: text/html');
-        header('Cache-Control: s-maxage=18000, must-revalidate, max-age=0');
-        if (str_contains($_SERVER['REQUEST_URI'], 'Missing')) { http_response_code(404); }
-        echo uniqid();";
-    vec![
-        ("index.php", page),
-        ("load.php", page),
-        ("includes/WebStart.php", "<?php"),
-        ("LocalSettings.php", settings),
-    ]
-}
-
-async fn purge(target: &Target, url: &str) -> u16 {
-    target
-        .ask("PURGE", url, "User-Agent: MediaWiki/1.39\r\n", "")
-        .await
-        .status
-}
-
-#[tokio::test]
-async fn an_edit_in_mediawiki_is_seen_at_once() {
-    let settings = "<?php\n$wgUseCdn = true;\n  $wgCdnServers = [ '127.0.0.1:8080' ];\n";
-    let server = serve(&mediawiki(settings), "20ms").await;
-    let target = server.target();
-    for (path, status) in [("/wiki/Page", 200), ("/wiki/Missing", 404)] {
-        assert_eq!(seen(&target.get(path).await), (status, "MISS"));
-        tokio::time::sleep(Duration::from_millis(60)).await;
-        // MediaWiki says when it changes, so it is kept for longer than --ttl.
-        assert_eq!(seen(&target.get(path).await), (status, "HIT"));
-        let url = format!("http://site.test{path}");
-        assert_eq!(purge(&target, &url).await, 200);
-        assert_eq!(seen(&target.get(path).await), (status, "MISS"));
-    }
-}
-
-#[tokio::test]
-async fn a_mediawiki_that_tells_nobody_of_edits_is_kept_for_the_ttl() {
-    let settings = "<?php\n$wgUseCdn = true;\n# $wgCdnServers = [ '127.0.0.1:8080' ];\n";
-    let server = serve(&mediawiki(settings), "20ms").await;
-    let target = server.target();
-    for path in ["/wiki/Page", "/index.php"] {
-        target.get(path).await;
-        let begun = Instant::now();
-        while target.get(path).await.x_cache() == "HIT" {
-            assert!(begun.elapsed() < TIMEOUT, "{path} stays");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
 }
 
 /// The line that tells an operator why a crawler keeps the application busy.

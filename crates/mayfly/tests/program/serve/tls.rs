@@ -65,6 +65,46 @@ async fn a_browser_that_trusts_the_authority_gets_the_site_also_after_another_st
     assert_eq!(trusted[0], trusted[1]);
 }
 
+#[tokio::test]
+async fn acme_state_says_where_the_authority_and_its_certificate_are_kept() {
+    let (site, state) = (Serving::folder(), tempfile::tempdir().unwrap());
+    std::fs::write(site.path().join("index.html"), "served").unwrap();
+    let named = state.path().join("named");
+    let port = free_port();
+    let mut command = command(site.path(), state.path(), &format!("127.0.0.1:{port}"));
+    command
+        .arg("--acme-state")
+        .arg(&named)
+        .stdout(Stdio::null());
+    let _server = KilledOnDrop(command.spawn().unwrap());
+    let authority = named.join("local/authority.pem");
+    until("the site", || {
+        visit(port, Some(&authority)).status.success()
+    })
+    .await;
+    assert!(!state.path().join("local").exists());
+}
+
+#[test]
+fn options_of_certificates_that_others_issue_are_refused() {
+    let (site, state) = (Serving::folder(), tempfile::tempdir().unwrap());
+    for option in [
+        &["--staging"][..],
+        &["--acme-email", "me@example.org"],
+        &["--acme-directory", "https://localhost:14000/dir"],
+        &["--listen-http", "127.0.0.1:0"],
+    ] {
+        let output = command(site.path(), state.path(), "127.0.0.1:0")
+            .args(option)
+            .arg("--print-config")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{option:?}");
+        assert!(said.contains("cannot be used with"), "{option:?}: {said}");
+    }
+}
+
 #[test]
 fn addresses_that_the_network_reaches_are_refused() {
     let (site, state) = (Serving::folder(), tempfile::tempdir().unwrap());

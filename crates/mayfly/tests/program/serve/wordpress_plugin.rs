@@ -86,9 +86,7 @@ async fn what_the_plugin_vouches_for_is_kept_until_it_changes_and_all_else_for_a
     }
     let said = said(&server);
     assert!(
-        said.contains(
-            "pages are kept for 8 hours, and a change is seen at once. WordPress publishes"
-        ),
+        said.contains("pages are kept for 8 hours, and a change is seen at once. WordPress's cron"),
         "{said}"
     );
     let target = server.target();

@@ -30,7 +30,7 @@ use serde::Serialize;
 use site::Dashboard;
 
 use crate::content::metrics::FIELDS;
-use crate::content::own_machine;
+use crate::content::own_machine::{self, Purpose};
 use crate::content::purging::order::{Named, Order, Target};
 use crate::content::purging::{self, Scope, bearer, doors};
 use crate::exchange::handled::Handled;
@@ -56,10 +56,11 @@ pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> Handled {
         return Handled::Status(405);
     }
     if matches!(asked, Asked::Page) {
-        return match tokens.is_some() || own_machine::may_see(request) {
-            true => page::reply(),
-            false => Handled::Status(403),
+        let refused = match tokens {
+            Some(_) => None,
+            None => own_machine::refuses_look(request),
         };
+        return refused.unwrap_or_else(page::reply);
     }
     match try_answer(request, asked, tokens).await {
         Ok(json) => reply(200, json),
@@ -83,9 +84,16 @@ async fn try_answer(
         Some(file) => bearer::holder(request, file)?,
         None => None,
     };
-    let may_see = holder.is_some() || own_machine::may_see(request);
+    let stranger = match holder {
+        Some(_) => None,
+        None => own_machine::refuses(request, Purpose::Look),
+    };
+    if let (Some(stranger), None) = (stranger, tokens) {
+        return Err(stranger.refusal(request));
+    }
+    let may_see = stranger.is_none();
     match (asked, tokens) {
-        (Asked::About, _) if may_see || tokens.is_some() => json(&About {
+        (Asked::About, _) => json(&About {
             tokens: tokens.is_some(),
             password: request.settings().auth.is_some(),
             sees: may_see,
@@ -93,11 +101,7 @@ async fn try_answer(
         }),
         (_, Some(_)) if !may_see => Err(Refusal::new(
             401,
-            "sign in with a token to see this from another machine",
-        )),
-        (_, None) if !may_see => Err(Refusal::new(
-            403,
-            "this is for programs on the server's own machine",
+            "sign in with a token to see this from elsewhere",
         )),
         (Asked::Purge(_), None) => Err(Refusal::new(
             403,

@@ -8,13 +8,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 use site::{FileSettings, OpenFileCache};
 
 use crate::base::clock;
 use crate::base::lru::Lru;
 use crate::base::open_file::{OpenFile, Stamp, Validators};
+use crate::base::site_path::{self, Links};
 
 /// What is at a path.
 #[derive(Debug, Clone)]
@@ -99,32 +100,23 @@ fn look_now(path: &[u8], wanted: Wanted, no_symlinks: bool) -> Result<Found, Fai
         });
     }
     if wanted == Wanted::Facts && !no_symlinks {
-        let stat = rustix::fs::statat(CWD, path, AtFlags::empty());
-        return stat
-            .map(|stat| found(&stat, None))
-            .map_err(|errno| Failure {
-                call: "stat()",
-                errno,
-            });
+        let stat = site_path::stat(path).map_err(|errno| Failure {
+            call: "stat()",
+            errno,
+        });
+        return Ok(found(&stat?, None));
     }
-    // Without NONBLOCK, opening a FIFO would wait for somebody to write to it.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = if no_symlinks {
-        let flags = if wanted == Wanted::Facts {
-            OFlags::PATH | OFlags::CLOEXEC
-        } else {
-            flags
-        };
-        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-    } else {
-        rustix::fs::open(path, flags, Mode::empty())
+    let flags = match wanted {
+        Wanted::Facts => OFlags::PATH,
+        // Without NONBLOCK, opening a FIFO would wait for somebody to write to it.
+        Wanted::Contents => OFlags::RDONLY | OFlags::NONBLOCK,
     };
-    let call = if no_symlinks { "openat()" } else { "open()" };
-    let opened = opened.map_err(|errno| Failure { call, errno })?;
-    let stat = rustix::fs::fstat(&opened).map_err(|errno| Failure {
-        call: "fstat()",
-        errno,
-    })?;
+    let (links, call) = match no_symlinks {
+        true => (Links::Refused, "openat()"),
+        false => (Links::Followed, "open()"),
+    };
+    let (opened, stat) =
+        site_path::open(path, flags, links).map_err(|errno| Failure { call, errno })?;
     let file = (wanted == Wanted::Contents).then(|| Arc::new(OpenFile::new(File::from(opened))));
     Ok(found(&stat, file))
 }
@@ -428,7 +420,7 @@ mod tests {
         std::fs::write(path("file"), "text").unwrap();
         std::os::unix::fs::symlink("file", path("link")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
-        rustix::fs::mkfifoat(CWD, path("fifo"), Mode::RWXU).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), rustix::fs::Mode::RWXU).unwrap();
         for (name, no_symlinks, wanted) in [
             ("file", false, Ok((Kind::File, true))),
             ("file", true, Ok((Kind::File, true))),

@@ -7,8 +7,10 @@ use site::Pass;
 
 use super::UpstreamPlan;
 use super::direct::direct;
+use super::page_fetch;
 use super::response::of_cache;
 use crate::base::clock;
+use crate::content::purging::edits;
 use crate::content::through_cache;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
@@ -22,15 +24,27 @@ pub async fn ask(
     plan: UpstreamPlan<'_>,
     client: &mut ClientSide,
 ) -> Handled {
+    if request.extras.page.is_some()
+        && let Err(refused) = page_fetch::take_turn(request, pass).await
+    {
+        return refused;
+    }
     let miss = match plan {
         UpstreamPlan::ThroughCache(miss) => miss,
         UpstreamPlan::Direct => return direct(request, pass, client).await,
         UpstreamPlan::Invalidate(invalidation) => {
+            let began = Millis(clock::now());
             let handled = direct(request, pass, client).await;
             if let Handled::Reply(reply) = &handled
                 && (200..400).contains(&reply.head.status)
             {
                 invalidation.carry_out(Millis(clock::now()));
+                edits::await_purge(
+                    request,
+                    (&pass.cache, invalidation.zone),
+                    &reply.head,
+                    began,
+                );
             }
             return handled;
         }

@@ -10,6 +10,7 @@ use super::fetch_log::Visitor;
 use super::fetch_purpose::FetchPurpose;
 use super::fetch_spec::{spec, take_body, wants_body};
 use super::file_copy;
+use super::page_fetch;
 use super::response::{failed, into_handled};
 use crate::content::litespeed;
 use crate::content::own_visit;
@@ -27,6 +28,13 @@ use crate::upstreams::fetch::{FetchError, StreamedBody};
 
 /// Fetches for this client alone.
 pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut ClientSide) -> Handled {
+    // The page is asked for once more, with the visitor's own request.
+    if request.extras.page.is_some()
+        && request.extras.page_turn.is_none()
+        && let Err(refused) = page_fetch::take_turn(request, pass).await
+    {
+        return refused;
+    }
     if wants_body(request, pass)
         && let Err(status) = Box::pin(take_body(request, pass, client)).await
     {

@@ -11,6 +11,7 @@ use upstream::Group;
 use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::page_budget::PageBudget;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::log::error_log::Origin;
@@ -41,6 +42,8 @@ pub struct RequestFetchLog {
     /// What stands before and behind an upstream's address.
     pub scheme: &'static str,
     pub target: Bytes,
+    /// The page of fragments that the request is a part of.
+    pub page: Option<Arc<PageBudget>>,
 }
 
 impl FetchLog for RequestFetchLog {
@@ -62,7 +65,13 @@ impl FetchLog for RequestFetchLog {
             );
         }
         let error_logs = &self.configuration.live.error_logs;
-        error_logs.write(logs, level, self.connection, message, &context);
+        let write = |message: fmt::Arguments<'_>| {
+            error_logs.write(logs, level, self.connection, message, &context);
+        };
+        match &self.page {
+            None => write(message),
+            Some(page) => error_log::page_line(page, message, write),
+        }
     }
 
     fn pool_is_busy(&self, group: &Group) {

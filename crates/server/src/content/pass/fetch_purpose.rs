@@ -20,7 +20,7 @@ pub struct FetchPurpose<'a> {
     pub validating: Option<&'a StoredResponse>,
     /// The timer of whoever waits; otherwise the fetch has its own.
     pub deadline: Option<&'a SharedDeadline>,
-    /// Lines of the error stream that begin with this name tags.
+    /// Messages of the error stream that begin with this name tags.
     pub tag_mark: Option<&'a str>,
     /// With `cache_litespeed`: what the application is told of the visitor's class.
     pub vary_value: Option<&'static str>,

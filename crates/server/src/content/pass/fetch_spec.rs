@@ -9,6 +9,7 @@ use upstream::LocalEnd;
 
 use super::fetch_log::{RequestFetchLog, Visitor};
 use super::fetch_purpose::FetchPurpose;
+use super::page_fetch;
 use crate::content::fastcgi;
 use crate::content::memcached;
 use crate::content::proxy;
@@ -68,6 +69,7 @@ pub fn spec(
     purpose: &FetchPurpose<'_>,
     visitor: Visitor,
 ) -> Result<FetchSpec, u16> {
+    let page_turn = page_fetch::begun(request)?;
     let (group, lookup) = group(request, pass)?;
     let method = (request.method, request.method_override);
     if purpose.as_get && request.method == Method::Head {
@@ -123,7 +125,9 @@ pub fn spec(
                 origin: visitor.origin,
                 scheme: pass.scheme(),
                 target,
+                page: request.extras.page.clone(),
             }),
+            turn: page_turn,
         }),
         hints: None,
         progress: None,

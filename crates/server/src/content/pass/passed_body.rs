@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_semantics::Fields;
 
 use crate::base::spool::{Spool, SpoolLimits};
-use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};
+use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
 use crate::upstreams::fetch::UpstreamBody;
 
 /// How much of an unwanted body is read so that the connection to the upstream
@@ -19,6 +19,10 @@ pub struct PassedBody {
 }
 
 impl<X: Send> ArrivingBody<X> for PassedBody {
+    fn apart(self: Box<Self>) -> MaybeApart<X> {
+        Ok(self)
+    }
+
     fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
         Box::pin(async move { self.body.next().await.map_err(|_| SendError::Truncated) })
     }

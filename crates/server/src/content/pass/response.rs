@@ -2,6 +2,7 @@
 //! pages in its place, fields that are hidden or written anew.
 
 use bytes::Bytes;
+use http_cache::KnownField;
 use http_semantics::{Fields, same_name};
 use site::{Pass, Protocol};
 
@@ -25,8 +26,10 @@ pub fn of_cache(request: &mut Request, pass: &Pass, mut reply: Box<Reply>) -> Ha
         head.unpack();
         return intercepted(head.status, head.fields.as_slice());
     }
-    head.passes_date = pass.exchange.passes_date;
-    head.passes_server = pass.exchange.passes_server;
+    if let Some(stored) = &head.stored {
+        head.passes_date = stored.fields.has(KnownField::Date);
+        head.passes_server = stored.fields.has(KnownField::Server);
+    }
     rewrite_fields(request, pass, head);
     Handled::Reply(reply)
 }
@@ -82,13 +85,13 @@ pub fn into_handled(
     fetched.body.set_rate(rate(request, pass));
     let mut head = ReplyHead::new(fetched.status);
     head.is_of_upstream = true;
-    head.passes_date = exchange.passes_date;
-    head.passes_server = exchange.passes_server;
     head.reason = Some(std::mem::take(&mut fetched.reason)).filter(|reason| !reason.is_empty());
     head.content_length = fetched.content_length;
     apply_accel(request, &mut head, &fetched.fields, exchange);
     let fields = fetched.fields.into_iter();
     head.fields = fields.filter(|(name, _)| is_sent(name, exchange)).collect();
+    head.passes_date = head.fields.get("date").is_some();
+    head.passes_server = head.fields.get("server").is_some();
     head.last_modified = head
         .fields
         .get("last-modified")
@@ -154,6 +157,7 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
     }
     request.extras.carried = kept;
     request.become_get();
+    request.become_diverted();
     fetched.body.give_up(upstream::Outcome::Success);
     if target.first() == Some(&b'@') {
         return Handled::Named(target.to_vec());

@@ -5,7 +5,7 @@ use control::{PurgeReport, PurgeRequest, Refusal};
 use site::{BodySettings, InFileOnly, LogLevel, PurgeApi};
 
 use super::{Asked, Scope, bearer, doors, purge};
-use crate::content::own_machine::{self, Stranger};
+use crate::content::own_machine::{self, Purpose};
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{Method, Request};
@@ -59,19 +59,9 @@ async fn try_answer(
 fn authorize(request: &Request, api: &PurgeApi) -> Result<String, Refusal> {
     let address = doors::client_name(request);
     let Some(file) = &api.tokens else {
-        return match own_machine::refuses(request) {
+        return match own_machine::refuses(request, Purpose::Change) {
             None => Ok(address),
-            Some(Stranger::Elsewhere) => Err(Refusal::new(
-                403,
-                "only programs on the server's own machine may purge; allow, deny or \
-                 cache_purge_token of this location let others",
-            )),
-            Some(Stranger::Misnamed) => Err(Refusal::new(
-                403,
-                "the Host of this request is neither localhost nor an IP address nor a server_name, so a \
-                 page of somebody else may have made a browser send it; allow, deny or \
-                 cache_purge_token of this location say who may purge",
-            )),
+            Some(stranger) => Err(stranger.refusal(request)),
         };
     };
     match bearer::holder(request, file)? {

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use control::{PurgeReport, Refusal, TargetKind};
-use http_cache::{Pattern, Zone};
+use http_cache::{Millis, Pattern, Zone};
 use site::Pass;
 
 use super::address::AddressRules;
 use super::api::refused;
 use super::order::{Named, Order, Target};
 use super::{Asked, Scope, doors, purge as purge_asked, purge_now};
+use crate::base::clock;
+use crate::content::own_machine::{PurgeReach, Stranger};
 use crate::content::through_cache::purge_keys::PurgedKeys;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
@@ -32,7 +34,7 @@ enum Answer {
     Count,
 }
 
-/// Purges what the request names, and answers.
+/// Purges what the request names, as far as it reaches, and answers.
 ///
 /// # Errors
 /// A purge that takes longer than others may wait for; nothing has been done yet.
@@ -40,14 +42,18 @@ pub fn begin(
     request: &Request,
     pass: &Pass,
     zone: &Arc<Zone>,
-    keys: &[PurgedKeys],
+    (keys, reach): (Vec<PurgedKeys>, PurgeReach),
 ) -> Result<Handled, Box<LocationPurge>> {
     let purges_everything = keys.contains(&PurgedKeys::Everything);
     let asked = match doors::of_request(request) {
+        asked if reach == PurgeReach::OwnHost && (asked.is_some() || purges_everything) => {
+            Err(Stranger::Misnamed.refusal(request))
+        }
         Some(asked) if !purges_everything => asked.map(|order| (order, Answer::Count)),
         _ => {
             let shown = keys.first().map(PurgedKeys::shown).unwrap_or_default();
-            Ok((page(request, pass, keys), Answer::Page(shown)))
+            let keys = within(keys, reach, request);
+            Ok((page(request, pass, &keys), Answer::Page(shown)))
         }
     };
     let purge = match asked {
@@ -58,6 +64,7 @@ pub fn begin(
         },
         Err(refusal) => return Ok(refused(&refusal)),
     };
+    zone.purge_arrivals().note_purge(Millis(clock::now()));
     if purge.order.is_long() {
         return Err(Box::new(purge));
     }
@@ -107,6 +114,15 @@ fn page(request: &Request, pass: &Pass, keys: &[PurgedKeys]) -> Order {
         soft: false,
         dry_run: false,
     }
+}
+
+/// The keys that a purge reaches. Those without the host in them may be of pages of other hosts.
+fn within(mut keys: Vec<PurgedKeys>, reach: PurgeReach, request: &Request) -> Vec<PurgedKeys> {
+    if reach == PurgeReach::OwnHost {
+        let host = &*request.host;
+        keys.retain(|keys| memchr::memmem::find(&keys.shown(), host).is_some());
+    }
+    keys
 }
 
 fn target(keys: &PurgedKeys) -> Target {

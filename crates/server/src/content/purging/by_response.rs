@@ -7,15 +7,16 @@
 //! X-LiteSpeed-Purge: stale,tag=news5,/list    https://docs.litespeedtech.com/lscache/devguide/
 //! X-LiteSpeed-Purge: private,*                the copies of this visitor (content/litespeed)
 //! Cache-Group-Invalidation: "news"            groups of the same origin, after an unsafe method (RFC 9875 §3)
+//! X-Cache-Repeat: /cron.php 60                no purge: a path of the same origin is asked for each 60 seconds
 //! ```
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use control::TargetKind;
 use http_cache::Pattern;
-use site::Pass;
+use site::{Pass, ServerId};
 
 use super::address::AddressRules;
 use super::order::{Named, Order, Target};
@@ -24,8 +25,11 @@ use crate::content::litespeed;
 use crate::content::litespeed::VisitorId;
 use crate::content::through_cache::tags;
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::origin::is_server_name;
 use crate::exchange::request::Request;
+use crate::live::repeats::RepeatSite;
 use crate::log::purge_log::{Door, Source};
+use crate::transport::facts::LocalAddress;
 
 /// When a purge that had to stand back is tried again.
 const RETRY: Duration = Duration::from_millis(10);
@@ -35,12 +39,21 @@ const LITESPEED: &str = "x-litespeed-purge";
 /// The same once more: plug-ins have two things to say in one response.
 const LITESPEED_TOO: &str = "x-litespeed-purge2";
 const GROUPS: &str = "cache-group-invalidation";
+const REPEAT: &str = "x-cache-repeat";
+
+/// A response names no more requests, and none with a longer path.
+const MAX_REPEATS_NAMED: usize = 8;
+const MAX_REPEAT_BYTES: usize = 1024;
 
 /// What is to be known of a request before its response may purge.
 pub struct ByResponse {
     configuration: Arc<ActiveConfiguration>,
     host: Vec<u8>,
     origin: Vec<u8>,
+    server: ServerId,
+    scheme: &'static str,
+    /// The port that the client has named, if the listener has it: a visitor may name any.
+    port: Option<u16>,
     is_unsafe: bool,
     /// Who private copies are those of.
     visitor: Vec<VisitorId>,
@@ -48,11 +61,12 @@ pub struct ByResponse {
     is_own_visit: bool,
 }
 
-/// Does a response ask for a purge?
+/// Does a response ask for a purge, or for requests?
 pub fn is_asked(fields: &[(Bytes, Bytes)]) -> bool {
     let is_one = |(name, _): &(Bytes, Bytes)| {
         let is = |field: &str| http_semantics::same_name(name, field.as_bytes());
         match name.len() {
+            14 => is(REPEAT),
             17 => is(LITESPEED),
             18 => is(TAGS) || is(LITESPEED_TOO),
             24 => is(GROUPS),
@@ -71,6 +85,9 @@ impl ByResponse {
             configuration: request.configuration.shared().clone(),
             host: request.host.to_vec(),
             origin: tags::origin(request),
+            server: request.server_id(),
+            scheme: request.scheme,
+            port: listened_port(request),
             is_unsafe: request.method.is_write(),
             visitor: match pass.exchange.litespeed {
                 true => litespeed::visitor_ids(request),
@@ -86,6 +103,7 @@ impl ByResponse {
     /// Purges what the fields ask for. When it returns, no answer that is begun afterwards shows what
     /// was stored before.
     pub async fn carry_out(&self, fields: &[(Bytes, Bytes)]) {
+        self.note_repeats(fields);
         for order in self.orders(fields) {
             let source = Source {
                 door: Door::Response,
@@ -103,6 +121,33 @@ impl ByResponse {
                     Ok(_) | Err(_) => break,
                 }
             }
+        }
+    }
+
+    /// Notes the requests that the application wants made again and again: a path and seconds, between commas.
+    fn note_repeats(&self, fields: &[(Bytes, Bytes)]) {
+        let is_repeat = |name: &[u8]| http_semantics::same_name(name, REPEAT.as_bytes());
+        let values = fields.iter().filter(|(name, _)| is_repeat(name));
+        let items = values.flat_map(|(_, value)| value.split(|&byte| byte == b','));
+        for item in items.take(MAX_REPEATS_NAMED) {
+            let Some((target, every)) = repeat(item) else {
+                continue;
+            };
+            let repeats = &self.configuration.live.repeats;
+            repeats.name(&self.repeat_site(), target, every, Instant::now());
+        }
+    }
+
+    /// Where repeated requests lead.
+    fn repeat_site(&self) -> RepeatSite {
+        let port = self
+            .port
+            .map_or_else(String::new, |port| format!(":{port}"));
+        let host = String::from_utf8_lossy(&self.host);
+        RepeatSite {
+            server: self.server.0,
+            origin: format!("{}://{host}{port}", self.scheme),
+            is_named: is_server_name(&self.configuration, self.server, &self.host),
         }
     }
 
@@ -197,6 +242,22 @@ impl ByResponse {
             }
         }
     }
+}
+
+fn listened_port(request: &Request) -> Option<u16> {
+    let listened = match &request.connection.local {
+        LocalAddress::Ip(local) => Some(local.port()),
+        LocalAddress::Unix(_) => None,
+    };
+    request.host.port().filter(|port| Some(*port) == listened)
+}
+
+/// A path with its arguments, and how often it is asked for.
+fn repeat(item: &[u8]) -> Option<(&str, Duration)> {
+    let (target, seconds) = std::str::from_utf8(item).ok()?.trim().split_once(' ')?;
+    let seconds = seconds.trim().parse().ok()?;
+    let is_target = target.starts_with('/') && target.len() <= MAX_REPEAT_BYTES;
+    is_target.then_some((target, Duration::from_secs(seconds)))
 }
 
 /// Does an item say how the others are meant?

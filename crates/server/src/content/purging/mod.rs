@@ -17,6 +17,7 @@ pub mod by_request;
 pub mod by_response;
 pub mod carry_out;
 pub mod doors;
+pub mod edits;
 pub mod order;
 pub mod pattern;
 pub mod token;

@@ -1,6 +1,6 @@
 //! A request that waits for the fetch of another.
 
-use http_cache::{Followed, Follower, Millis, Reason, Served, StaleReason};
+use http_cache::{Follower, FollowerOutcome, Millis, Reason, ServedFrom, StaleReason};
 use tokio::time::{Instant, timeout_at};
 
 use super::from_memory::{from_memory, hit, note_not_stored, reading};
@@ -28,7 +28,7 @@ pub async fn wait_for_leader(
     plan: &Plan<'_>,
     mut follower: Follower,
     began: Instant,
-) -> Result<Followed, WaitTimeout> {
+) -> Result<FollowerOutcome, WaitTimeout> {
     let fields = plan.fields(request);
     let rules = plan.rules;
     loop {
@@ -54,7 +54,7 @@ pub async fn wait_for_leader(
 pub fn answer_follower(
     request: &mut Request,
     plan: &Plan<'_>,
-    followed: Result<Followed, WaitTimeout>,
+    followed: Result<FollowerOutcome, WaitTimeout>,
     stand_in: &StandIn,
 ) -> Step {
     request.now = clock::now();
@@ -63,22 +63,23 @@ pub fn answer_follower(
         outcome.collapsed = true;
     }
     Step::Answer(match followed {
-        Ok(Followed::Streaming(reader)) => {
+        Ok(FollowerOutcome::Streaming(reader)) => {
             if let Some(outcome) = &mut request.cache.outcome {
-                outcome.served = Served::Fresh;
+                outcome.served = ServedFrom::Fresh;
             }
             reading(request, reader)
         }
-        Ok(Followed::Complete(stored)) => hit(request, stored),
-        Ok(Followed::NotShareable(why)) => {
+        Ok(FollowerOutcome::Complete(stored)) => hit(request, stored),
+        Ok(FollowerOutcome::NotShareable(why)) => {
             note_not_stored(request, why);
             return Step::unshared(request, plan);
         }
-        Ok(Followed::VaryMismatch | Followed::LeftOut) | Err(WaitTimeout::LockAge) => {
+        Ok(FollowerOutcome::VaryMismatch | FollowerOutcome::LeftOut)
+        | Err(WaitTimeout::LockAge) => {
             return Step::LookAgain;
         }
-        Ok(Followed::Failed(status)) => match stand_in.response(StaleReason::Error, now) {
-            Some(stored) => from_memory(request, stored, Served::StaleError),
+        Ok(FollowerOutcome::Failed(status)) => match stand_in.response(StaleReason::Error, now) {
+            Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             // What the leader could not get, its followers do not ask for again.
             None => {
                 note_not_stored(request, Reason::Failed);
@@ -89,7 +90,7 @@ pub fn answer_follower(
             }
         },
         Err(WaitTimeout::LockTimeout) => match stand_in.for_slow_upstream(now) {
-            Some(stored) => from_memory(request, stored, Served::StaleError),
+            Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             // Fetch, but leave storing to the leader.
             None => {
                 note_not_stored(request, Reason::LockTimeout);

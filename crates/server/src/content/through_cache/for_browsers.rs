@@ -3,7 +3,7 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
-use http_cache::{Filling, Tags};
+use http_cache::{ArrivingResponse, Tags};
 
 use super::store_plan::StorePlan;
 use super::with_cookies::CONTROL_WITH_COOKIES;
@@ -68,7 +68,7 @@ impl ForBrowsers {
     }
 
     /// Puts what is known when the body has come, for a response with tags.
-    pub fn put_late(self, filling: &mut Filling) {
+    pub fn put_late(self, filling: &mut ArrivingResponse) {
         if let Some(control) = self.control.filter(|_| !self.is_control_put) {
             filling.set_field("Cache-Control", control);
         }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{Forward, Millis, Outcome, Reader, Reason, Served, StoredHead, StoredResponse};
+use http_cache::{
+    Forward, Millis, Outcome, Reader, Reason, ServedFrom, StoredHead, StoredResponse,
+};
 
 use crate::content::filling_body::FillingBody;
 use crate::exchange::handled::Handled;
@@ -12,11 +14,15 @@ use crate::exchange::request::Request;
 
 /// A fresh response.
 pub fn hit(request: &mut Request, stored: Arc<StoredResponse>) -> Handled {
-    from_memory(request, stored, Served::Fresh)
+    from_memory(request, stored, ServedFrom::Fresh)
 }
 
 /// A stored response, fresh or stale.
-pub fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Served) -> Handled {
+pub fn from_memory(
+    request: &mut Request,
+    stored: Arc<StoredResponse>,
+    served: ServedFrom,
+) -> Handled {
     Handled::Reply(reply_from_memory(request, stored, served))
 }
 
@@ -24,7 +30,7 @@ pub fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: S
 pub fn reply_from_memory(
     request: &mut Request,
     stored: Arc<StoredResponse>,
-    served: Served,
+    served: ServedFrom,
 ) -> Box<Reply> {
     let now = Millis(request.now);
     let collapsed = request
@@ -35,11 +41,11 @@ pub fn reply_from_memory(
     request.cache.outcome = Some(Outcome {
         served,
         collapsed,
-        fwd: (served == Served::Revalidated).then_some(Forward::Stale),
+        fwd: (served == ServedFrom::Revalidated).then_some(Forward::Stale),
         ttl_secs: Some(stored.head.ttl_secs(now)),
         ..Outcome::default()
     });
-    if served != Served::Revalidated {
+    if served != ServedFrom::Revalidated {
         request.cache.spared_micros = stored.head.made_in.micros();
     }
     // What an internal redirect may have left behind.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use http_cache::{Leader, Millis, Reason, Served, StaleReason};
+use http_cache::{Leader, Millis, Reason, ServedFrom, StaleReason};
 use site::Pass;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -64,7 +64,7 @@ pub async fn lead_fetch(
             Ok(outcome) => outcome,
             // The fetch goes on, for those who come next.
             Err(_) => {
-                let handled = from_memory(request, stored, Served::StaleError);
+                let handled = from_memory(request, stored, ServedFrom::StaleError);
                 return Step::Answer(handled);
             }
         },
@@ -97,7 +97,7 @@ fn answer_leader(
         }
         LeaderOutcome::Freshened(stored, why) => {
             request.cache.outcome = None;
-            let handled = from_memory(request, stored, Served::Revalidated);
+            let handled = from_memory(request, stored, ServedFrom::Revalidated);
             request.cache.reason = why;
             handled
         }
@@ -117,7 +117,7 @@ fn answer_leader(
         }
         LeaderOutcome::BadStatus(fetched) => {
             match stand_in.response(StaleReason::Status(fetched.status), now) {
-                Some(stored) => from_memory(request, stored, Served::StaleError),
+                Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
                 None => {
                     note_not_stored(request, Reason::Status);
                     into_handled(request, pass, *fetched, None)
@@ -125,7 +125,7 @@ fn answer_leader(
             }
         }
         LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
-            Some(stored) => from_memory(request, stored, Served::StaleError),
+            Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             None if error == FetchError::LeftOut && request.is_own_visit() => {
                 own_visit::note(request, NotAsked::Busy);
                 own_visit::NOT_ASKED

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use http_cache::{
-    Alone, Forward, Found, Join, Millis, NotFresh, NotFreshKind, Outcome, Reason, Served,
-    StaleReason,
+    AloneReason, Forward, FoundResponse, Join, Millis, NotFresh, NotFreshKind, Outcome, Reason,
+    ServedFrom, StaleReason,
 };
 use site::Pass;
 use tokio::time::Instant;
@@ -17,6 +17,7 @@ use super::from_memory::{from_memory, hit, note_not_stored};
 use super::leading::lead_fetch;
 use super::policy::Plan;
 use super::refreshing::serve_while_refreshing;
+use super::site_variance;
 use super::stale::StandIn;
 use super::step::Step;
 use crate::base::clock;
@@ -111,8 +112,8 @@ fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> S
     request.now = clock::now();
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
     match plan.zone.find_again(&key, &plan.fields(request), now) {
-        Found::Fresh(stored) => Step::Answer(hit(request, stored)),
-        Found::NotFresh(found) => step_after(request, pass, plan, &found),
+        FoundResponse::Fresh(stored) => Step::Answer(hit(request, stored)),
+        FoundResponse::NotFresh(found) => step_after(request, pass, plan, &found),
     }
 }
 
@@ -126,6 +127,9 @@ fn step_after(
 ) -> Step {
     request.cache.reason = None;
     plan.varies_on = found.varies_on().cloned();
+    if plan.varies_on.is_none() && plan.shared.is_some() {
+        plan.varies_on = site_variance::known(plan.zone, request);
+    }
     if let NotFreshKind::NotShareable(why) = found.kind {
         request.cache.outcome = Some(forwarded(found.forward()));
         note_not_stored(request, why);
@@ -149,7 +153,7 @@ fn step_after(
     match collapse(request, plan, found) {
         Join::Lead(leader) => Step::Lead(leader, stand_in),
         Join::Follow(follower) => match stand_in.response(StaleReason::Updating, now) {
-            Some(stored) => Step::Answer(from_memory(request, stored, Served::StaleUpdating)),
+            Some(stored) => Step::Answer(from_memory(request, stored, ServedFrom::StaleUpdating)),
             // To wait would give the fetch a visitor's turn.
             None if request.is_own_visit() => {
                 own_visit::note(request, NotAsked::Busy);
@@ -158,11 +162,11 @@ fn step_after(
             None => Step::Follow(follower, stand_in),
         },
         Join::Fresh(stored) => Step::Answer(hit(request, stored)),
-        Join::Alone(Alone::NotShareable(why)) => {
+        Join::Alone(AloneReason::NotShareable(why)) => {
             note_not_stored(request, why);
             Step::unshared(request, plan)
         }
-        Join::Alone(Alone::TooManyFlights) => Step::alone(request, plan),
+        Join::Alone(AloneReason::TooManyFlights) => Step::alone(request, plan),
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use http_cache::{Found, Millis, NotFreshKind, Reason, Refusal, StoredResponse, VarySpec, Zone};
+use http_cache::{
+    FoundResponse, Millis, NotFreshKind, Reason, Refusal, StoredResponse, VarySpec, Zone,
+};
 use shared_request::Class;
 use site::{CacheRules, Pass};
 
@@ -85,6 +87,7 @@ pub fn outlook(request: &mut Request, configuration: &ActiveConfiguration, pass:
         },
         CachePlan::Invalidate(_) => of_request(Would::NothingForMethod, Some(Reason::Method)),
         CachePlan::Purge { .. } => of_request(Would::Purge, Some(Reason::Purge)),
+        CachePlan::RefusedPurge(_) => of_request(Would::Nothing, None),
         CachePlan::UnknownZone(name) => of_request(Would::Fail(name), None),
         CachePlan::Use(plan) => of_plan(request, &plan),
     }
@@ -94,8 +97,8 @@ fn of_plan(request: &mut Request, plan: &Plan<'_>) -> Outlook {
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
     let (stored, mut varies_on, kind) = match plan.zone.find_again(&key, &plan.fields(request), now)
     {
-        Found::Fresh(response) => (Some(response), None, None),
-        Found::NotFresh(found) => {
+        FoundResponse::Fresh(response) => (Some(response), None, None),
+        FoundResponse::NotFresh(found) => {
             let stale = found.stale().map(|(response, _)| response.clone());
             (stale, found.varies_on().cloned(), Some(found.kind))
         }

@@ -14,6 +14,7 @@ use super::request_fields::Fields;
 use super::shared;
 use super::with_cookies;
 use super::with_cookies::WithCookies;
+use crate::content::own_machine::{self, PurgeReach, Stranger};
 use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request, WRITER_COOKIE};
@@ -29,7 +30,10 @@ pub enum CachePlan<'a> {
     Purge {
         zone: &'a Arc<Zone>,
         keys: Vec<PurgedKeys>,
+        reach: PurgeReach,
     },
+    /// It may not purge, whatever `*_cache_purge` says of its client.
+    RefusedPurge(Stranger),
     /// It changes something: what is stored for the same target goes once the
     /// origin server agreed to it (RFC 9111 §4.4).
     Invalidate(Invalidation<'a>),
@@ -55,7 +59,7 @@ pub struct Plan<'a> {
     pub shared: Option<Class>,
     /// With `cache_litespeed`, for a visitor with cookies: who may share the response.
     pub cookies: Option<Arc<WithCookies>>,
-    /// What responses for the key vary on, as the lookup found it.
+    /// What responses for the key vary on, as the lookup found it, or else those of the site.
     pub varies_on: Option<Arc<VarySpec>>,
     /// The purge clock after the request's lookup ([`super::CacheMiss::new`]). Older data than a
     /// purge before that is not for it.
@@ -79,6 +83,7 @@ impl Plan<'_> {
             address,
             came_at: self.came_at,
             may_have_tags: self.rules.tags.is_some(),
+            expects: self.varies_on.as_ref(),
         }
     }
 
@@ -150,16 +155,31 @@ fn why_alone(request: &mut Request, pass: &Pass, rules: &CacheRules) -> Option<R
     }
 }
 
+/// May a request be a purge that `from local` would let, but for the page behind it? It is answered
+/// here and not by the application.
+fn may_be_local_purge(request: &Request, rules: &CacheRules) -> bool {
+    matches!(request.method, Method::Purge | Method::Other)
+        && !rules.purge.is_empty()
+        && request.is_made_here()
+}
+
 fn plan_with<'a>(
     request: &mut Request,
     pass: &Pass,
     rules: &'a Arc<CacheRules>,
     zone: &'a Arc<Zone>,
 ) -> CachePlan<'a> {
-    if variable::is_any_true(request, &rules.purge) {
-        let keys = purged_keys(request, rules);
-        request.cache.reason = Some(Reason::Purge);
-        return CachePlan::Purge { zone, keys };
+    let is_purge = variable::is_any_true(request, &rules.purge);
+    if is_purge || may_be_local_purge(request, rules) {
+        match own_machine::purge_reach(request) {
+            Err(stranger) => return CachePlan::RefusedPurge(stranger),
+            Ok(reach) if is_purge => {
+                let keys = purged_keys(request, rules);
+                request.cache.reason = Some(Reason::Purge);
+                return CachePlan::Purge { zone, keys, reach };
+            }
+            Ok(_) => {}
+        }
     }
     if !is_cacheable(request.method, rules) {
         note_past_cache(request, Forward::Method, Reason::Method);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http_cache::{Millis, NotFresh, Served, StaleReason};
+use http_cache::{Millis, NotFresh, ServedFrom, StaleReason};
 use site::Pass;
 
 use super::address;
@@ -32,7 +32,7 @@ pub fn serve_while_refreshing(
         .queue_stale
         .is_some_and(|bound| queue_length(request, pass) > bound);
     if is_full && let Some(stored) = stand_in.response(StaleReason::QueueFull, now) {
-        return Some(from_memory(request, stored, Served::StaleError));
+        return Some(from_memory(request, stored, ServedFrom::StaleError));
     }
     // The response's own stale-while-revalidate always refreshes in the background, and so does a
     // purge that only marks it stale.
@@ -44,7 +44,7 @@ pub fn serve_while_refreshing(
     }
     let stored = stand_in.response(StaleReason::Updating, now)?;
     if leaves_out_refresh(request, pass) {
-        return Some(from_memory(request, stored, Served::StaleUpdating));
+        return Some(from_memory(request, stored, ServedFrom::StaleUpdating));
     }
     let (fields, address) = (
         plan.fields(request),
@@ -58,9 +58,9 @@ pub fn serve_while_refreshing(
                 request.extras.refresh =
                     Some(tokio::spawn(fetch_and_store(leader, spec, store, None)));
             }
-            Served::StaleRefreshing
+            ServedFrom::StaleRefreshing
         }
-        None => Served::StaleUpdating,
+        None => ServedFrom::StaleUpdating,
     };
     Some(from_memory(request, stored, served))
 }

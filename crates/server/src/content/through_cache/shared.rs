@@ -17,7 +17,7 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{SHA256, digest};
 use http_semantics::Version;
 use http1::{HeadLimits, parse_head};
-use shared_request::{Bypass, Class, Received, Sent, cookies};
+use shared_request::{Bypass, Class, ReceivedRequest, SentCookies, cookies};
 use site::{CacheRules, SharedRules};
 
 use crate::exchange::request::{Method, Request};
@@ -26,9 +26,9 @@ use crate::transport::facts::{ConnectionFacts, LocalAddress};
 /// Stands before each value of a variable that is in a key; in no field and no target.
 const SEPARATOR: u8 = 0;
 
-fn received(request: &Request) -> Received<'_> {
+fn received(request: &Request) -> ReceivedRequest<'_> {
     let rewritten = request.target_changed || request.path_changed;
-    Received {
+    ReceivedRequest {
         head: request.head.view(),
         scheme: request.scheme,
         host: &request.host,
@@ -123,7 +123,7 @@ fn put_numbered(number: usize, value: &[u8], key: &mut Vec<u8>) {
 pub fn request_for(
     request: &Request,
     rules: &SharedRules,
-    sent: (Class, Sent),
+    sent: (Class, SentCookies),
     varied: &[String],
 ) -> Option<Box<Request>> {
     let mut head = Vec::with_capacity(512);

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
-use shared_request::{Class, Sent};
+use shared_request::{Class, SentCookies};
 use site::{CacheRules, Pass, Protocol};
 
 use super::cookies::has_cookie_outside_key;
 use super::policy::Plan;
 use super::request_fields::Fields;
 use super::shared;
+use super::site_variance;
 use super::storing_policy::{storing_policy, use_stale};
 use super::tags;
 use super::with_cookies;
@@ -42,8 +43,8 @@ pub struct StorePlan {
     pub policy: Policy,
     /// The head that the upstream is sent, or that was received where fields go as they are.
     pub head: http_semantics::RequestHead,
-    /// With `cache_shared`: the fields in it that tell variants apart.
-    pub varied: Option<Vec<String>>,
+    /// With `cache_shared`.
+    pub sent: Option<SentPreferences>,
     /// `private` and `no-store` count although `Cache-Control` is to be ignored.
     pub minds_private: bool,
     /// With `cache_litespeed`.
@@ -69,29 +70,37 @@ pub struct StorePlan {
     pub trace: Option<Box<FetchTrace>>,
 }
 
+/// Preferences of the visitor in a request that the server has written.
+pub struct SentPreferences {
+    /// The fields that tell variants apart, whether or not the visitor has them.
+    pub names: Vec<String>,
+    /// Stands for the site.
+    pub site: CacheKey,
+}
+
 impl StorePlan {
     pub fn fields(&self) -> Fields<'_> {
-        match &self.varied {
+        match &self.sent {
             None => Fields::Received(&self.head),
-            Some(varied) => Fields::Sent(&self.head, varied),
+            Some(sent) => Fields::Sent(&self.head, &sent.names),
         }
     }
 
     /// Was the application sent a preference that one visitor has and others have not? An
     /// application that refuses the Origin of one says nothing of the others.
     pub fn has_sent_preferences(&self) -> bool {
-        let mut varied = self.varied.iter().flatten();
-        varied.any(|name| self.head.field(name).is_some())
+        let mut names = self.sent.iter().flat_map(|sent| &sent.names);
+        names.any(|name| self.head.field(name).is_some())
     }
 
     /// Adds the preferences that the application was sent to what the response varies on.
     /// One response has named them; this one may say nothing of it (a redirect that the
     /// language chose), and was shaped by them all the same.
     pub fn name_what_was_sent(&self, fields: &mut Cow<'_, [(Bytes, Bytes)]>) {
-        let Some(varied) = self.varied.as_ref().filter(|varied| !varied.is_empty()) else {
+        let Some(sent) = self.sent.as_ref().filter(|sent| !sent.names.is_empty()) else {
             return;
         };
-        let names = Bytes::from(varied.join(","));
+        let names = Bytes::from(sent.names.join(","));
         fields.to_mut().push((Bytes::from_static(b"vary"), names));
     }
 
@@ -177,6 +186,11 @@ pub fn prepare(
     let visitor = Visitor::of(request);
     let traced = traces::begin_fetch(request, pass);
     let mut made = request_for_cache(request, pass, plan, varied.as_deref())?;
+    if let Some(made) = &mut made
+        && let Some(turn) = request.extras.given().and_then(|it| it.page_turn.take())
+    {
+        made.extras.page_turn = Some(turn);
+    }
     let sent = made.as_deref_mut().unwrap_or(request);
     let mut trace = traced;
     let entered = trace.as_mut().map(|fetch| fetch.enter(sent));
@@ -201,6 +215,10 @@ pub fn prepare(
     let asks_later = !plan.rules.no_cache.is_empty()
         || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
     let slice = Wanted::by(request);
+    let sent_preferences = varied.map(|names| SentPreferences {
+        names,
+        site: site_variance::site_key(request),
+    });
     let minds_private = pass.exchange.ignored_fields.cache_control
         && plan.shared.is_none()
         // A session's copies are told apart by its cookies.
@@ -222,7 +240,7 @@ pub fn prepare(
                 ..storing_policy(plan, &pass.exchange)
             },
             head,
-            varied,
+            sent: sent_preferences,
             minds_private,
             expected: expected(plan, leader, vary_value),
             method: if request.method == Method::Post {
@@ -266,7 +284,7 @@ fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) 
 }
 
 /// The fields that responses for the plan's key have named in `Vary`, as far as they may be
-/// sent: by those that are stored, or by one that is arriving.
+/// sent: by those that are stored, or by one that is arriving; if there are none, other pages of the site.
 fn varied_fields(plan: &Plan<'_>, leader: &Leader) -> Vec<String> {
     let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
     let names = spec.iter().flat_map(|spec| spec.names());
@@ -286,8 +304,8 @@ fn request_for_cache(
     let made = match (&plan.rules.shared, plan.shared, varied) {
         (Some(rules), Some(class), Some(varied)) => {
             let sent = match plan.cookies {
-                Some(_) => Sent::AllCookies,
-                None => Sent::KeyCookies,
+                Some(_) => SentCookies::AllCookies,
+                None => SentCookies::KeyCookies,
             };
             shared::request_for(request, rules, (class, sent), varied)
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{
-    Filling, Leader, Millis, PurgeMode, PurgeTarget, Pushed, Reader, Reason, Refusal,
+    ArrivingResponse, Leader, Millis, PurgeMode, PurgeTarget, PushResult, Reader, Reason, Refusal,
     ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Tags,
 };
 use site::LogLevel;
@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 use upstream::Class;
 
 use super::for_browsers::ForBrowsers;
+use super::site_variance;
 use super::stale::stale_reason;
 use super::storability::{decide, request_facts, slice_length};
 use super::store_plan::StorePlan;
@@ -126,6 +127,7 @@ pub async fn fetch_and_store(
     };
     match decided {
         Ok(storable) => {
+            site_variance::learn(&store, &fetched);
             let tags = named_tags(&store, &fetched.fields);
             let mut for_browsers = ForBrowsers::of(&store, &fetched, &tags);
             if !tags.is_empty() || store.expected.cookies.is_some() {
@@ -153,7 +155,7 @@ fn publish(
     store: &StorePlan,
     storable: &Storable,
     now: Millis,
-) -> Filling {
+) -> ArrivingResponse {
     let fields: Vec<(Bytes, Bytes)> = std::mem::take(&mut fetched.fields)
         .into_iter()
         .filter(|(name, _)| is_kept(name, store))
@@ -262,7 +264,7 @@ fn freshen(
 
 /// Stores the body while it arrives.
 async fn fill(
-    mut filling: Filling,
+    mut filling: ArrivingResponse,
     mut fetched: Fetched,
     spec: &FetchSpec,
     store: &StorePlan,
@@ -274,9 +276,9 @@ async fn fill(
             Ok(Some(bytes)) => {
                 for_browsers.read(&bytes);
                 match filling.push(bytes, Millis(clock::now())) {
-                    Pushed::Kept => {}
-                    Pushed::TooLarge => wait_for_slowest(&filling, &mut deadline).await,
-                    Pushed::Unwanted => {
+                    PushResult::Kept => {}
+                    PushResult::TooLarge => wait_for_slowest(&filling, &mut deadline).await,
+                    PushResult::Unwanted => {
                         note_refusal(store, Reason::TooLarge, filling.head().status);
                         return filling.fail();
                     }
@@ -308,7 +310,7 @@ async fn fill(
 
 /// Waits until those who read a response that is too large to store have caught up, but for no
 /// longer than `deadline` in all.
-async fn wait_for_slowest(filling: &Filling, deadline: &mut Duration) {
+async fn wait_for_slowest(filling: &ArrivingResponse, deadline: &mut Duration) {
     let began = Instant::now();
     let longest = (*deadline).max(LOOK_AT_SLOWEST);
     while timeout(longest, filling.room()).await.is_err() {
@@ -329,7 +331,7 @@ fn named_tags(store: &StorePlan, fields: &[(Bytes, Bytes)]) -> Tags {
 }
 
 /// The tags that came with the body or behind it.
-fn add_late_tags(filling: &mut Filling, fetched: &Fetched, store: &StorePlan) {
+fn add_late_tags(filling: &mut ArrivingResponse, fetched: &Fetched, store: &StorePlan) {
     let Some(rules) = &store.rules.tags else {
         return;
     };
@@ -346,8 +348,8 @@ fn log_too_many_tags(spec: &FetchSpec) {
         LogLevel::Error,
         None,
         format_args!(
-            "response names more than 65536 tags, or tags of more than 1024 bytes or 1 MB together: \
-             it is fresh for a second only"
+            "response names more than 65536 tags, tags of more than 1024 bytes or 1 MB together, or \
+             tags in a line that PHP has cut: it is fresh for a second only"
         ),
     );
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http_cache::{IgnoreFields, Methods, Policy, StaleBounds, StatusSet, UseStale, ValidRule};
 use shared_request::Class;
-use site::CacheRules;
+use site::{CacheRules, LiftedByPurges};
 
 use super::policy::Plan;
 
@@ -46,11 +46,23 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
             .and_then(|shared| shared.not_found)
             // Of such a page the application says who may share it.
             .filter(|_| plan.cookies.is_none()),
-        max_fresh: rules.max_valid.map(|most| most.max(at_least)),
+        max_fresh: max_valid(plan).map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         min_uses: rules.min_uses,
         ..Policy::default()
     }
+}
+
+/// `cache_max_valid`, unless the application's purges are known to arrive.
+fn max_valid(plan: &Plan<'_>) -> Option<Duration> {
+    let most = plan.rules.max_valid?;
+    let arrivals = plan.zone.purge_arrivals();
+    let is_lifted = match most.lifted {
+        LiftedByPurges::Never => false,
+        LiftedByPurges::OnceSeen => arrivals.is_known(false),
+        LiftedByPurges::FromStart => arrivals.is_known(true),
+    };
+    (!is_lifted).then_some(most.time)
 }
 
 /// `*_cache_use_stale` in the cache's terms.

@@ -18,7 +18,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_cache::{CacheKey, Found, KeyRef, Millis, ONE_COOKIE, Reason, Sharing, VarySpec, Zone};
+use http_cache::{
+    CacheKey, FoundResponse, KeyRef, Millis, ONE_COOKIE, Reason, Sharing, VarySpec, Zone,
+};
 use http_semantics::same_name;
 use shared_request::{Bypass, Class, NameSet, cookies};
 use site::SharedRules;
@@ -135,8 +137,8 @@ fn is_kept_for_group(request: &Request, key: &[u8], zone: &Zone) -> bool {
     let (key, fields) = (KeyRef::new(key), Fields::Shared(&request.head));
     match zone.find_again(&key, &fields, Millis(request.now)) {
         // Without the field, it says nothing of groups.
-        Found::Fresh(kept) => kept.vary.is_some(),
-        Found::NotFresh(_) => false,
+        FoundResponse::Fresh(kept) => kept.vary.is_some(),
+        FoundResponse::NotFresh(_) => false,
     }
 }
 

@@ -19,7 +19,7 @@ pub const VARIABLES: Variables = &[
     (B::BinaryRemoteAddr, Of(put_binary_address)),
     (
         B::ClientIsLocal,
-        Of(|request, out| put(request.is_made_here().then_some(b"1".as_slice()), out)),
+        Of(|request, out| put(request.is_of_own_program().then_some(b"1".as_slice()), out)),
     ),
     (B::ContentLength, Of(put_content_length)),
     (

@@ -30,13 +30,13 @@ pub struct Esi;
 
 impl Language for Esi {
     type Command = ::esi::Tag;
-    type Inside = ::esi::Inside;
+    type Inside = ::esi::MarkupState;
     const KEPT_AS: Encoding = KEPT_ESI;
 
-    fn find(bytes: &[u8], inside: &mut ::esi::Inside) -> Found {
+    fn find(bytes: &[u8], inside: &mut ::esi::MarkupState) -> Found {
         match ::esi::find_tag(bytes, inside) {
-            ::esi::Find::Tag(range) => Found::Command(range),
-            ::esi::Find::None(kept) => Found::None(kept),
+            ::esi::TagSearch::Tag(range) => Found::Command(range),
+            ::esi::TagSearch::None(kept) => Found::None(kept),
         }
     }
 

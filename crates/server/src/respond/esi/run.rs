@@ -8,6 +8,8 @@
 //! of `<esi:try>` is held until it is known which of its two parts is shown.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use esi::{Element, Escape, Include, Tag};
@@ -15,12 +17,13 @@ use site::LogLevel;
 
 use super::values::Visitor;
 use super::{Esi, fragment};
+use crate::exchange::page_budget::PageBudget;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::respond::composition;
-use crate::respond::parts::{self, Asked, Source};
-use crate::transport::outbound::{ArrivingBody, NextBytes, SendError};
+use crate::respond::parts::{self, Asked, Late, Source};
+use crate::transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
 
 /// Fragments that are asked for and not yet sent: enough for a page's parts, and no page may take
 /// all of an upstream.
@@ -37,6 +40,7 @@ type Token = parts::Token<Tag>;
 
 /// A page whose tags are run as it is pulled.
 pub struct Page {
+    budget: Arc<PageBudget>,
     source: Source<Esi>,
     /// Read and not run yet.
     tokens: VecDeque<Token>,
@@ -65,9 +69,17 @@ enum Piece {
 /// A fragment that was asked for.
 struct Wanted {
     url: Vec<u8>,
-    asked: Result<Asked, &'static str>,
+    asked: Result<Asked, Failure>,
     alternative: Option<Vec<u8>>,
     is_optional: bool,
+}
+
+/// Why there is no fragment.
+enum Failure {
+    /// Said here.
+    Because(String),
+    /// The page has met a bound, which is said once for all its fragments.
+    Beyond,
 }
 
 struct Try {
@@ -83,8 +95,6 @@ struct State {
     pieces: VecDeque<Piece>,
     /// Fragments among the pieces.
     waiting: usize,
-    /// Fragments that the page may still include.
-    includes_left: u32,
     /// How many `<esi:try>` this is in.
     tries: usize,
 }
@@ -115,6 +125,10 @@ struct Held {
 }
 
 impl ArrivingBody<Request> for Page {
+    fn apart(self: Box<Self>) -> MaybeApart<Request> {
+        Err(self)
+    }
+
     fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
         Box::pin(self.pull(request))
     }
@@ -122,12 +136,14 @@ impl ArrivingBody<Request> for Page {
 
 impl Page {
     /// The page that `body` is, run in the name of `request`.
-    pub fn new(request: &Request, body: Body) -> Page {
+    pub fn new(request: &mut Request, body: Body) -> Page {
+        let includes = (request.settings().esi.max_includes, "esi_max_includes");
         Page {
+            budget: parts::budget(request, includes),
             source: Source::of(body),
             tokens: VecDeque::new(),
             current: None,
-            state: State::new(request.settings().esi.max_includes, 0),
+            state: State::new(0),
             has_ended: false,
         }
     }
@@ -137,7 +153,7 @@ impl Page {
     async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
         loop {
             if let Some(fragment) = &mut self.current {
-                match fragment.body.next(&mut fragment.request).await {
+                match parts::next_bytes(&mut fragment.request, &mut fragment.body).await {
                     Ok(Some(bytes)) => return Ok(Some(bytes)),
                     // Whoever noticed has said why. The page does without the rest.
                     Err(SendError::Truncated) if fragment.is_optional => self.current = None,
@@ -147,25 +163,16 @@ impl Page {
             } else if self.state.waiting < MAX_PARALLEL
                 && let Some(token) = self.tokens.pop_front()
             {
-                self.state.take(request, token);
+                self.budget.before_token().await;
+                self.state.take(request, token).await;
             } else if let Some(piece) = self.state.next_piece() {
                 match piece {
                     Piece::Text(text) => return Ok(Some(text)),
                     Piece::Fragment(fragment) => self.current = Some(fragment),
-                    Piece::Include(wanted) => {
-                        let is_answered = || wanted.is_answered();
-                        let ahead = self
-                            .source
-                            .read_ahead(request, &mut self.tokens, is_answered);
-                        ahead.await;
-                        self.current = wanted.open(request).await;
-                    }
+                    Piece::Include(wanted) => self.current = wanted.open(request).await,
                     Piece::Try(tried) => {
-                        let ahead = self.source.read_ahead(request, &mut self.tokens, || false);
-                        ahead.await;
                         let tries = self.state.tries + 1;
-                        let left = &mut self.state.includes_left;
-                        let pieces = tried.settle(request, left, tries).await;
+                        let pieces = tried.settle(request, tries).await;
                         self.state.put_first(pieces);
                     }
                 }
@@ -180,11 +187,6 @@ impl Page {
 }
 
 impl Wanted {
-    /// Can it be opened without waiting?
-    fn is_answered(&self) -> bool {
-        self.asked.as_ref().map_or(true, Asked::is_answered)
-    }
-
     /// The fragment, or the one that stands in for it; `None` where the page goes on without.
     async fn open(self, page: &mut Request) -> Option<Fragment> {
         let is_optional = self.is_optional;
@@ -206,38 +208,52 @@ impl Wanted {
                     }
                     Err(failure) => failure,
                 },
-                Err(refusal) => refusal.to_owned(),
+                Err(failure) => failure,
             };
-            let name = String::from_utf8_lossy(&url).into_owned();
-            let then = match alternative.is_some() {
-                true => "its alternative is asked for",
-                false => "the page goes on without it",
-            };
-            error_log::request(
-                page,
-                level,
-                format_args!("ESI fragment \"{name}\" failed: {failure}; {then}"),
-            );
+            if let Failure::Because(why) = failure {
+                let name = String::from_utf8_lossy(&url).into_owned();
+                let then = match alternative.is_some() {
+                    true => "its alternative is asked for",
+                    false => "the page goes on without it",
+                };
+                error_log::request(
+                    page,
+                    level,
+                    format_args!("ESI fragment \"{name}\" failed: {why}; {then}"),
+                );
+            }
             url = alternative.take()?;
-            asked = fragment::request(page, &url).map(Asked::ask);
+            asked = ask(page, &url).await;
         }
     }
 }
 
+/// Asks for the fragment of a URL.
+async fn ask(page: &mut Request, url: &[u8]) -> Result<Asked, Failure> {
+    let request = fragment::request(page, url).map_err(|why| Failure::Because(why.to_owned()))?;
+    Asked::ask(request).await.map_err(|_| Failure::Beyond)
+}
+
 /// A fragment whose answer can be shown.
-async fn answered(page: &mut Request, asked: Asked) -> Result<Fragment, String> {
+async fn answered(page: &mut Request, asked: Asked) -> Result<Fragment, Failure> {
     let limit = page.settings().esi.timeout;
-    let answer = tokio::time::timeout(limit, asked.answer()).await;
-    let answer = answer.map_err(|_| format!("there was no answer within {limit:?}"))?;
+    let answer = parts::answer(page, asked, Some(limit)).await;
+    let answer = answer.map_err(|late| match late {
+        Late::Part => Failure::Because(format!("there was no answer within {limit:?}")),
+        Late::Page => Failure::Beyond,
+    })?;
     let Some((mut request, Some(reply))) = answer else {
-        return Err("there was no answer".to_owned());
+        return Err(Failure::Because("there was no answer".to_owned()));
     };
     let status = reply.head.status;
     if !(200..300).contains(&status) {
         discard(*reply);
-        return Err(format!("it was answered {status}"));
+        return Err(match parts::is_refused(page, status) {
+            true => Failure::Beyond,
+            false => Failure::Because(format!("it was answered {status}")),
+        });
     }
-    let body = composition::part(&mut request, reply);
+    let body = composition::part(&mut request, reply).map_err(|_| Failure::Beyond)?;
     Ok(Fragment {
         request,
         body,
@@ -253,15 +269,10 @@ fn discard(reply: Reply) {
 
 impl Try {
     /// What is shown: the attempt if all its fragments are there.
-    async fn settle(
-        self,
-        page: &mut Request,
-        includes_left: &mut u32,
-        tries: usize,
-    ) -> VecDeque<Piece> {
-        match settle_attempt(page, self.attempt, includes_left, tries).await {
+    async fn settle(self, page: &mut Request, tries: usize) -> VecDeque<Piece> {
+        match settle_attempt(page, self.attempt, tries).await {
             Some(pieces) => pieces,
-            None => run_held(page, self.except, includes_left, tries),
+            None => run_held(page, self.except, tries).await,
         }
     }
 }
@@ -270,7 +281,6 @@ impl Try {
 async fn settle_attempt(
     page: &mut Request,
     pieces: VecDeque<Piece>,
-    includes_left: &mut u32,
     tries: usize,
 ) -> Option<VecDeque<Piece>> {
     let mut settled = VecDeque::with_capacity(pieces.len());
@@ -285,7 +295,7 @@ async fn settle_attempt(
                 }
             }
             Piece::Try(inner) => {
-                let inner = Box::pin(inner.settle(page, includes_left, tries + 1));
+                let inner = Box::pin(inner.settle(page, tries + 1));
                 settled.extend(inner.await);
             }
             piece => settled.push_back(piece),
@@ -294,30 +304,33 @@ async fn settle_attempt(
     Some(settled)
 }
 
-/// Runs what was held.
-fn run_held(
-    page: &Request,
+/// Runs what was held. Held content may hold more of its kind.
+fn run_held<'a>(
+    page: &'a mut Request,
     tokens: Vec<Token>,
-    includes_left: &mut u32,
     tries: usize,
-) -> VecDeque<Piece> {
-    let mut state = State::new(*includes_left, tries);
-    for token in tokens {
-        state.take(page, token);
-    }
-    state.end(page);
-    *includes_left = state.includes_left;
-    state.pieces
+) -> Pin<Box<dyn Future<Output = VecDeque<Piece>> + Send + 'a>> {
+    Box::pin(async move {
+        let mut state = State::new(tries);
+        let budget = page.extras.page.clone();
+        for token in tokens {
+            if let Some(budget) = &budget {
+                budget.before_token().await;
+            }
+            state.take(page, token).await;
+        }
+        state.end(page);
+        state.pieces
+    })
 }
 
 impl State {
-    fn new(includes_left: u32, tries: usize) -> State {
+    fn new(tries: usize) -> State {
         State {
             open: Vec::new(),
             held: None,
             pieces: VecDeque::new(),
             waiting: 0,
-            includes_left,
             tries,
         }
     }
@@ -342,13 +355,15 @@ impl State {
     }
 
     /// Runs a tag, or lets text through.
-    fn take(&mut self, page: &Request, token: Token) {
+    async fn take(&mut self, page: &mut Request, token: Token) {
         if let Some(held) = self.held.take() {
-            self.hold(page, held, token);
-            return;
+            return self.hold(page, held, token).await;
         }
         match token {
             Token::Text(text) => self.text(page, text),
+            Token::Command(Tag::Include(include)) if self.is_shown() => {
+                self.include(page, &include).await;
+            }
             Token::Command(tag) => self.tag(page, tag),
         }
     }
@@ -361,7 +376,11 @@ impl State {
             true => {
                 let mut out = Vec::with_capacity(text.len());
                 esi::expand(&text, &Visitor(page), Escape::Html, &mut out);
-                out.into()
+                // Values may be many times as long as the text that names them.
+                match parts::take_bytes(page, out.len() as u64) {
+                    Ok(()) => out.into(),
+                    Err(_) => return,
+                }
             }
             false => text,
         };
@@ -383,7 +402,6 @@ impl State {
 
     fn tag(&mut self, page: &Request, tag: Tag) {
         match tag {
-            Tag::Include(include) if self.is_shown() => self.include(page, &include),
             Tag::Include(_) | Tag::Comment => {}
             Tag::Invalid(message) if self.is_shown() => self.error(page, &message),
             Tag::Invalid(_) => {}
@@ -493,17 +511,17 @@ impl State {
     }
 
     /// Gathers the content of `<esi:try>`; at its end the attempt is run.
-    fn hold(&mut self, page: &Request, mut held: Held, token: Token) {
+    async fn hold(&mut self, page: &mut Request, mut held: Held, token: Token) {
         if let Token::Command(Tag::Close(Element::Try)) = &token
             && held.inner == 0
         {
-            return self.attempt(page, held);
+            return self.attempt(page, held).await;
         }
         held.take(token);
         self.held = Some(held);
     }
 
-    fn attempt(&mut self, page: &Request, held: Held) {
+    async fn attempt(&mut self, page: &mut Request, held: Held) {
         if held.tokens > MAX_HELD_TOKENS || held.bytes > MAX_HELD_BYTES || self.tries >= MAX_TRIES {
             self.error(
                 page,
@@ -512,31 +530,25 @@ impl State {
             return;
         }
         let tries = self.tries + 1;
-        let attempt = run_held(page, held.attempt, &mut self.includes_left, tries);
+        let attempt = run_held(page, held.attempt, tries).await;
         self.put(Piece::Try(Try {
             attempt,
             except: held.except,
         }));
     }
 
-    fn include(&mut self, page: &Request, include: &Include) {
+    async fn include(&mut self, page: &mut Request, include: &Include) {
         let expanded = |url: &[u8]| {
             let mut out = Vec::with_capacity(url.len());
             esi::expand(url, &Visitor(page), Escape::Url, &mut out);
             out
         };
         let url = expanded(&include.src);
-        let asked = match self.includes_left.checked_sub(1) {
-            Some(left) => {
-                self.includes_left = left;
-                fragment::request(page, &url).map(Asked::ask)
-            }
-            None => Err("the page includes more than esi_max_includes allows"),
-        };
+        let alternative = include.alt.as_deref().map(expanded);
         self.put(Piece::Include(Wanted {
+            asked: ask(page, &url).await,
             url,
-            asked,
-            alternative: include.alt.as_deref().map(expanded),
+            alternative,
             is_optional: include.is_optional,
         }));
     }

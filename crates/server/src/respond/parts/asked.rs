@@ -1,13 +1,21 @@
 //! Parts of a page that are asked for.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 
-use crate::exchange::reply::Reply;
+use super::body_ahead::read_ahead;
+use crate::exchange::page_budget::{Bound, PageBudget};
+use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
+use crate::log::error_log;
+use crate::transport::outbound::{ArrivingBody, SendError};
 
 /// The request of a part, and what came of it; `None` where nothing is to be sent.
 pub type Answer = (Box<Request>, Option<Box<Reply>>);
@@ -20,11 +28,45 @@ pub enum Asked {
     Pending(Task),
 }
 
+/// The page's budget, which the outermost request makes. `includes`: how many parts the page may
+/// include, and the directive that says so.
+pub fn budget(request: &mut Request, includes: (u32, &'static str)) -> Arc<PageBudget> {
+    if let Some(budget) = &request.extras.page {
+        return budget.clone();
+    }
+    let budget = Arc::new(PageBudget::new(request.settings().fragments, includes));
+    request.extras.page = Some(budget.clone());
+    budget
+}
+
 impl Asked {
-    /// Asks for the part that `request` names.
-    pub fn ask(mut request: Box<Request>) -> Asked {
+    /// Asks for the part that `request` names, within the page's budget.
+    ///
+    /// # Errors
+    /// The bound that the page has met.
+    pub async fn ask(request: Box<Request>) -> Result<Asked, Bound> {
+        if let Some(budget) = request.extras.page.clone() {
+            budget.before_fragment().await;
+            if let Err(bound) = budget.take_include() {
+                error_log::beyond_budget(&request, bound);
+                return Err(bound);
+            }
+        }
+        Ok(Asked::begin(request))
+    }
+
+    fn begin(mut request: Box<Request>) -> Asked {
         let mut serving: Pin<Box<dyn Future<Output = Answer> + Send>> = Box::pin(async move {
-            let reply = subrequest::serve(&mut request).await;
+            let mut reply = subrequest::serve(&mut request).await;
+            // A part that waited for the fetch of another has had no use for its own turn, and is
+            // not to hold it while its parts wait for theirs.
+            if let Some(extra) = request.extras.given() {
+                extra.page_turn = None;
+            }
+            if let Some(reply) = &mut reply {
+                let body = std::mem::replace(&mut reply.body, Body::Empty);
+                reply.body = read_ahead(body, request.extras.page.as_ref());
+            }
             (request, reply)
         });
         // What is in memory needs no task. What is not goes on in one, which asks to be woken
@@ -38,21 +80,89 @@ impl Asked {
         }
     }
 
-    /// Is the answer there?
-    pub fn is_answered(&self) -> bool {
-        match self {
-            Asked::Answered(_) => true,
-            Asked::Pending(task) => task.0.is_finished(),
-        }
-    }
-
     /// Waits for the answer; `None` where the server itself has failed to make one.
-    pub async fn answer(self) -> Option<Answer> {
+    async fn answer(self) -> Option<Answer> {
         match self {
             Asked::Answered(answer) => Some(answer),
             Asked::Pending(mut task) => (&mut task.0).await.ok(),
         }
     }
+}
+
+/// So many bytes come into the page that `request` is, or is a part of.
+///
+/// # Errors
+/// The bound that they would pass.
+pub fn take_bytes(request: &Request, bytes: u64) -> Result<(), Bound> {
+    let Some(budget) = &request.extras.page else {
+        return Ok(());
+    };
+    let taken = budget.take_bytes(bytes);
+    if let Err(bound) = taken {
+        error_log::beyond_budget(request, bound);
+    }
+    taken
+}
+
+/// The next bytes of a part's body, as long as the page may wait for its parts.
+///
+/// # Errors
+/// It broke off, or the page has waited long enough.
+pub async fn next_bytes(
+    request: &mut Request,
+    body: &mut Box<dyn ArrivingBody<Request>>,
+) -> Result<Option<Bytes>, SendError> {
+    let Some(budget) = request.extras.page.clone() else {
+        return body.next(request).await;
+    };
+    let next = timeout_at(budget.deadline(), body.next(request)).await;
+    next.unwrap_or_else(|_| {
+        error_log::beyond_budget(request, Bound::Time);
+        Err(SendError::Truncated)
+    })
+}
+
+/// What took too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Late {
+    /// This part, beyond its own time.
+    Part,
+    /// All parts of the page together; that was told.
+    Page,
+}
+
+/// Waits for the answer of a part, for no longer than `limit` and the page's own time.
+///
+/// # Errors
+/// It was not there in time.
+pub async fn answer(
+    page: &Request,
+    asked: Asked,
+    limit: Option<Duration>,
+) -> Result<Option<Answer>, Late> {
+    if let Asked::Answered(answer) = asked {
+        return Ok(Some(answer));
+    }
+    let budget = page.extras.page.clone();
+    let own = limit.map(|limit| Instant::now() + limit);
+    let pages = budget.as_ref().map(|budget| budget.deadline());
+    let Some(deadline) = own.into_iter().chain(pages).min() else {
+        return Ok(asked.answer().await);
+    };
+    match timeout_at(deadline, asked.answer()).await {
+        Ok(answer) => Ok(answer),
+        Err(_) if pages == Some(deadline) => {
+            error_log::beyond_budget(page, Bound::Time);
+            Err(Late::Page)
+        }
+        Err(_) => Err(Late::Part),
+    }
+}
+
+/// Is a part's answer that of a page that may ask no upstream any more?
+pub fn is_refused(page: &Request, status: u16) -> bool {
+    let budget = page.extras.page.as_ref();
+    status == 503 && budget.is_some_and(|budget| budget.is_met(Bound::Fetches))
 }
 
 /// What waits for a part; it ends when nobody wants the part any more.

@@ -1,5 +1,5 @@
 //! Where the commands of a stored page stand: searched for once, and kept beside its body as an
-//! encoded form is ([`http_cache::Encoded`]), counted in the budget of the zone.
+//! encoded form is ([`http_cache::EncodedLookup`]), counted in the budget of the zone.
 //!
 //! ```text
 //! body:  text <command> text <command> text
@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use http_cache::{Body, Encoded, StoredResponse};
+use http_cache::{Body, EncodedLookup, StoredResponse};
 
 use super::{Found, Language};
 
@@ -26,11 +26,11 @@ pub fn places<L: Language>(response: &StoredResponse) -> Option<Vec<Range<u64>>>
         return None;
     }
     let claim = match response.encoded(L::KEPT_AS) {
-        Encoded::Ready(kept) => return Some(read(&kept)),
-        Encoded::Useless => return Some(Vec::new()),
-        Encoded::Absent(claim) => Some(claim),
+        EncodedLookup::Ready(kept) => return Some(read(&kept)),
+        EncodedLookup::Useless => return Some(Vec::new()),
+        EncodedLookup::Absent(claim) => Some(claim),
         // Searching once more is quicker than waiting.
-        Encoded::Busy(_) | Encoded::NotKept => None,
+        EncodedLookup::Busy(_) | EncodedLookup::NotKept => None,
     };
     let places = search::<L>(&response.body);
     match claim {

@@ -7,15 +7,22 @@
 //! a command that includes a part ─► Asked: the part's request, its answer
 //! ```
 //!
+//! What all parts of a page cost together is bounded (`exchange/page_budget.rs`), and what an upstream
+//! works for is read by a task of its own (`body_ahead.rs`).
+//!
 //! A body is read as it comes. Of a stored one, where the commands stand is kept beside it, so
 //! that a hit does not search through the page.
 
 mod asked;
+mod body_ahead;
 mod kept;
 mod scanner;
+#[cfg(test)]
+mod simulation;
 mod source;
 
-pub use asked::Asked;
+pub use asked::{Asked, Late, answer, budget, is_refused, next_bytes, take_bytes};
+pub use body_ahead::{counted, read_ahead};
 #[cfg(test)]
 pub use scanner::Scanner;
 pub use scanner::Token;

@@ -11,16 +11,6 @@ pub enum Token<C> {
     Command(C),
 }
 
-impl<C> Token<C> {
-    /// How long the text is.
-    pub fn text_bytes(&self) -> usize {
-        match self {
-            Token::Text(text) => text.len(),
-            Token::Command(_) => 0,
-        }
-    }
-}
-
 /// Bytes in, tokens out.
 pub struct Scanner<L: Language> {
     /// The beginning of a command whose end has not come.

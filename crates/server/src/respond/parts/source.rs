@@ -17,9 +17,6 @@ use crate::transport::outbound::{ArrivingBody, SendError};
 /// by side.
 const COMMANDS_AT_ONCE: usize = 16;
 
-/// What is read of a page while it waits for a part.
-const MAX_AHEAD_BYTES: usize = 1024 * 1024;
-
 /// A page that is being read.
 pub enum Source<L: Language> {
     /// It is in memory, and so is where its commands stand.
@@ -32,8 +29,6 @@ pub enum Source<L: Language> {
         body: Box<dyn ArrivingBody<Request>>,
         scanner: Scanner<L>,
     },
-    /// It could not be read whole; what was read before that is not shown yet.
-    Failed(SendError),
     Ended,
 }
 
@@ -92,31 +87,7 @@ impl<L: Language> Source<L> {
                 }
                 Ok(true)
             }
-            Source::Failed(_) => match std::mem::replace(self, Source::Ended) {
-                Source::Failed(error) => Err(error),
-                _ => Ok(false),
-            },
             Source::Ended => Ok(false),
-        }
-    }
-
-    /// Reads on before a page waits for a part. A page that comes straight from an upstream keeps
-    /// one of its workers busy until it has been read, and the part may need that worker: as many
-    /// pages as there are workers would wait for each other.
-    pub async fn read_ahead(
-        &mut self,
-        request: &mut Request,
-        tokens: &mut VecDeque<Token<L::Command>>,
-        is_answered: impl Fn() -> bool,
-    ) {
-        let mut left = MAX_AHEAD_BYTES;
-        while left > 0 && matches!(self, Source::Arriving { .. }) && !is_answered() {
-            let known = tokens.len();
-            if let Err(error) = self.read(request, tokens).await {
-                *self = Source::Failed(error);
-            }
-            let read: usize = tokens.iter().skip(known).map(Token::text_bytes).sum();
-            left = left.saturating_sub(read.max(1));
         }
     }
 }

@@ -129,7 +129,7 @@ pub(super) mod tests {
             min_length: 0,
             level,
             window_bits: 19,
-            precompressed: site::Precompressed::Off,
+            precompressed: site::PrecompressedFiles::Off,
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http_cache::{
-    Found, KeyRef, LifetimeSource, Millis, NoFields, ResponseHead, Storable, StoredHead,
+    FoundResponse, KeyRef, LifetimeSource, Millis, NoFields, ResponseHead, Storable, StoredHead,
     StoredResponse, Zone, ZoneConfig,
 };
 use rustix::fs::Stat;
@@ -64,8 +64,8 @@ fn look_up(file: &OpenFile, stat: &Stat, now: Millis) -> Option<Arc<StoredRespon
     let key = KeyRef::new(&name);
     let state = state_of(stat);
     let kept = match FILES.find(&key, &NoFields, now) {
-        Found::Fresh(kept) => Some(kept),
-        Found::NotFresh(found) => found.stale().map(|(kept, _)| kept.clone()),
+        FoundResponse::Fresh(kept) => Some(kept),
+        FoundResponse::NotFresh(found) => found.stale().map(|(kept, _)| kept.clone()),
     };
     if let Some(kept) = kept.filter(|kept| kept.head.reason[..] == state[..]) {
         return Some(kept);

@@ -14,7 +14,7 @@ mod files;
 mod recoder;
 mod stored;
 
-use http_cache::Known;
+use http_cache::KnownField;
 use http_semantics::{Version, accept_encoding, same_name};
 use site::{Coding, CodingSettings, CompressionSettings, GzipProxied};
 
@@ -52,7 +52,7 @@ pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding
     if !place.recodes || matches!(reply.body, Body::Empty) {
         return Recoding::AsIs;
     }
-    match reply.head.known(Known::ContentEncoding) {
+    match reply.head.known(KnownField::ContentEncoding) {
         None => encode(request, place, reply, is_itself),
         Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => gunzip(request, reply),
         _ => Recoding::AsIs,
@@ -140,7 +140,7 @@ fn coding_for(request: &Request, place: &CompiledLocation, head: &mut ReplyHead)
 
 /// Is the response of one of the types that the coding is for, beside HTML?
 fn is_listed(head: &ReplyHead, settings: &CodingSettings) -> bool {
-    let content_type = head.known(Known::ContentType);
+    let content_type = head.known(KnownField::ContentType);
     content_type.is_some_and(|content_type| settings.types.contains(content_type))
 }
 
@@ -165,7 +165,7 @@ fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
 /// Expands the body of a part, which becomes a piece of another body: whatever the client
 /// accepts, it must be plain (`gunzip on`, as in nginx).
 pub fn expand_part(request: &Request, reply: &mut Reply) -> Option<Recoder> {
-    let coding = reply.head.known(Known::ContentEncoding)?;
+    let coding = reply.head.known(KnownField::ContentEncoding)?;
     if !request.settings().compression.gunzip || !coding.eq_ignore_ascii_case(b"gzip") {
         return None;
     }
@@ -180,7 +180,7 @@ fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
 
 /// Does some `Vary` name Accept-Encoding already?
 fn varies_by_coding(head: &ReplyHead) -> bool {
-    head.known(Known::Vary).is_some()
+    head.known(KnownField::Vary).is_some()
         && head
             .stored_fields()
             .chain(head.fields.iter())
@@ -289,8 +289,8 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
             || (allowed.no_store && has(b"no-store"))
             || (allowed.private && has(b"private"));
     }
-    (allowed.no_last_modified && head.known(Known::LastModified).is_none())
-        || (allowed.no_etag && head.known(Known::ETag).is_none())
+    (allowed.no_last_modified && head.known(KnownField::LastModified).is_none())
+        || (allowed.no_etag && head.known(KnownField::ETag).is_none())
 }
 
 #[cfg(test)]

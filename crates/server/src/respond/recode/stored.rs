@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http_cache::{Body, Claim, Encoded, Encoding, Making, StoredResponse};
+use http_cache::{Body, Claim, EncodedLookup, Encoding, PendingForm, StoredResponse};
 use site::{Coding, CodingSettings};
 
 use super::encoder::Encoder;
@@ -40,7 +40,7 @@ pub struct Wait {
     response: Arc<StoredResponse>,
     coding: Coding,
     settings: CodingSettings,
-    making: Making,
+    making: PendingForm,
 }
 
 /// Looks for the form of `response`, and has it made where it is absent and
@@ -52,17 +52,19 @@ pub fn look(
     is_wanted: bool,
 ) -> Kept {
     let making = match response.encoded(encoding(coding, settings)) {
-        Encoded::Ready(body) => return Kept::Ready(body),
-        Encoded::Useless => return Kept::Useless,
-        Encoded::Busy(making) if is_wanted => making,
-        Encoded::Absent(claim) if is_wanted => {
+        EncodedLookup::Ready(body) => return Kept::Ready(body),
+        EncodedLookup::Useless => return Kept::Useless,
+        EncodedLookup::Busy(making) if is_wanted => making,
+        EncodedLookup::Absent(claim) if is_wanted => {
             let making = claim.making();
             if !make(claim, response, coding, settings) {
                 return Kept::No;
             }
             making
         }
-        Encoded::Busy(_) | Encoded::Absent(_) | Encoded::NotKept => return Kept::No,
+        EncodedLookup::Busy(_) | EncodedLookup::Absent(_) | EncodedLookup::NotKept => {
+            return Kept::No;
+        }
     };
     Kept::Wait(Box::new(Wait {
         response: response.clone(),
@@ -117,8 +119,8 @@ impl Wait {
             .await
             .is_ok();
         match self.response.encoded(encoding(self.coding, &self.settings)) {
-            Encoded::Ready(body) => send(reply, self.coding, body),
-            Encoded::Useless => send_plain(reply, &self.response),
+            EncodedLookup::Ready(body) => send(reply, self.coding, body),
+            EncodedLookup::Useless => send_plain(reply, &self.response),
             _ if is_over => return Some(Recoder::encoding(self.coding, &self.settings)),
             _ => send_plain(reply, &self.response),
         }

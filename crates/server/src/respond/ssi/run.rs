@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::command::{Command, Ssi};
 use crate::base::clock;
 use crate::exchange::extras::SharedSsiValues;
+use crate::exchange::page_budget::PageBudget;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
@@ -13,7 +14,7 @@ use crate::log::error_log;
 use crate::respond::composition;
 use crate::respond::parts::{self, Asked, MAX_DEPTH, Source};
 use crate::transport::body::RequestBody;
-use crate::transport::outbound::{ArrivingBody, NextBytes, SendError};
+use crate::transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
 use bytes::Bytes;
 use http_semantics::escape::{self, Escape};
 use pcre2::bytes::Regex;
@@ -27,6 +28,9 @@ const MAX_NESTING: usize = 64;
 /// Tokens of all blocks of a page.
 const MAX_BLOCK_TOKENS: usize = 4096;
 
+/// What the values in one parameter of a command come to; they may be long, and named often.
+const MAX_EXPANDED_BYTES: usize = 64 * 1024;
+
 const ERROR_TEXT: &[u8] = b"[an error occurred while processing the directive]";
 /// A piece of a page with SSI.
 type Token = parts::Token<Option<Command>>;
@@ -35,6 +39,7 @@ const TIME_FORMAT: &str = "%A, %d-%b-%Y %H:%M:%S %Z";
 
 /// A page whose commands are run as it is pulled.
 pub struct Page {
+    budget: Arc<PageBudget>,
     source: Source<Ssi>,
     /// Read and not run yet.
     tokens: VecDeque<Token>,
@@ -77,6 +82,16 @@ enum Piece {
 struct Included {
     asked: Asked,
     stub: Option<Arc<Vec<Token>>>,
+    /// What stands for it where the page has met a bound.
+    error_text: Bytes,
+}
+
+/// What a part has come to.
+enum Opened {
+    Part(Part),
+    Nothing,
+    /// The page has met a bound: this text.
+    Beyond(Bytes),
 }
 
 /// A part that has been answered, and what comes of its body.
@@ -86,6 +101,10 @@ struct Part {
 }
 
 impl ArrivingBody<Request> for Page {
+    fn apart(self: Box<Self>) -> MaybeApart<Request> {
+        Err(self)
+    }
+
     fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
         Box::pin(self.pull(request))
     }
@@ -94,7 +113,9 @@ impl ArrivingBody<Request> for Page {
 impl Page {
     /// The page that `body` is, run in the name of `request`.
     pub fn new(request: &mut Request, body: Body) -> Page {
+        let includes = (request.settings().ssi.max_includes, "ssi_max_includes");
         Page {
+            budget: parts::budget(request, includes),
             source: Source::of(body),
             tokens: VecDeque::new(),
             current: None,
@@ -107,8 +128,7 @@ impl Page {
         Page {
             source: Source::Ended,
             tokens: tokens.iter().cloned().collect(),
-            current: None,
-            state: State::new(request),
+            ..Page::new(request, Body::Empty)
         }
     }
 
@@ -117,24 +137,27 @@ impl Page {
     async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
         loop {
             if let Some(part) = &mut self.current {
-                match part.body.next(&mut part.request).await? {
+                match parts::next_bytes(&mut part.request, &mut part.body).await? {
                     Some(bytes) => return Ok(Some(bytes)),
                     None => self.current = None,
                 }
             } else if let Some(token) = self.next_token() {
-                self.state.token(request, token);
+                self.budget.before_token().await;
+                self.state.token(request, token).await;
             } else if let Some(piece) = self.state.waiting.pop_front() {
                 match piece {
                     Piece::Text(text) if text.is_empty() => {}
                     Piece::Text(text) => return Ok(Some(text)),
-                    Piece::Included(included) => {
-                        self.read_ahead(request, &included).await;
-                        self.current = included.open().await?;
-                    }
+                    Piece::Included(included) => match included.open(request).await? {
+                        Opened::Part(part) => self.current = Some(part),
+                        Opened::Nothing => {}
+                        Opened::Beyond(text) => {
+                            self.state.waiting.push_front(Piece::Text(text));
+                        }
+                    },
                     Piece::Set(name, included) => {
-                        self.read_ahead(request, &included).await;
-                        let value = included.into_value().await?;
-                        self.state.values.lock().variables.insert(name, value);
+                        let value = included.into_value(request).await?;
+                        self.state.set(request, &name, value);
                     }
                 }
             } else if self.state.is_draining {
@@ -143,14 +166,6 @@ impl Page {
                 return Ok(None);
             }
         }
-    }
-
-    async fn read_ahead(&mut self, request: &mut Request, included: &Included) {
-        let is_answered = || included.asked.is_answered();
-        let ahead = self
-            .source
-            .read_ahead(request, &mut self.tokens, is_answered);
-        ahead.await;
     }
 
     fn next_token(&mut self) -> Option<Token> {
@@ -162,34 +177,52 @@ impl Page {
 }
 
 impl Included {
-    /// The part once it is answered; `None` where nothing comes of it.
-    async fn open(self) -> Result<Option<Part>, SendError> {
-        let Included { asked, stub } = self;
-        let Some((mut request, reply)) = asked.answer().await else {
+    /// The part once it is answered.
+    async fn open(self, page: &mut Request) -> Result<Opened, SendError> {
+        let Included {
+            asked,
+            stub,
+            error_text,
+        } = self;
+        let Ok(answer) = parts::answer(page, asked, None).await else {
+            return Ok(Opened::Beyond(error_text));
+        };
+        let Some((mut request, reply)) = answer else {
             return Err(SendError::Truncated);
         };
+        let is_refused =
+            |reply: &Reply| stub.is_none() && parts::is_refused(page, reply.head.status);
+        if reply.as_deref().is_some_and(is_refused) {
+            return Ok(Opened::Beyond(error_text));
+        }
         let is_shown =
             |reply: &Reply| stub.is_none() || (reply.head.status < 400 && !is_empty(reply));
         let reply = reply.filter(|reply| is_shown(reply));
         let body: Box<dyn ArrivingBody<Request>> = match (reply, &stub) {
-            (Some(reply), _) => composition::part(&mut request, reply),
+            (Some(reply), _) => match composition::part(&mut request, reply) {
+                Ok(body) => body,
+                Err(_) => return Ok(Opened::Beyond(error_text)),
+            },
             (None, Some(tokens)) => Box::new(Page::of_block(&mut request, tokens)),
-            (None, None) => return Ok(None),
+            (None, None) => return Ok(Opened::Nothing),
         };
-        Ok(Some(Part { request, body }))
+        Ok(Opened::Part(Part { request, body }))
     }
 
     /// The whole body, up to `subrequest_output_buffer_size`.
-    async fn into_value(self) -> Result<Vec<u8>, SendError> {
+    async fn into_value(self, page: &mut Request) -> Result<Vec<u8>, SendError> {
+        let mut part = match self.open(page).await? {
+            Opened::Part(part) => part,
+            Opened::Nothing => return Ok(Vec::new()),
+            Opened::Beyond(text) => return Ok(text.to_vec()),
+        };
         let mut value = Vec::new();
-        if let Some(mut part) = self.open().await? {
-            let limit = part.request.settings().ssi.output_buffer_bytes;
-            while let Some(bytes) = part.body.next(&mut part.request).await? {
-                if value.len() + bytes.len() > limit {
-                    return Err(SendError::Truncated);
-                }
-                value.extend_from_slice(&bytes);
+        let limit = part.request.settings().ssi.output_buffer_bytes;
+        while let Some(bytes) = parts::next_bytes(&mut part.request, &mut part.body).await? {
+            if value.len() + bytes.len() > limit {
+                return Err(SendError::Truncated);
             }
+            value.extend_from_slice(&bytes);
         }
         Ok(value)
     }
@@ -215,7 +248,7 @@ impl State {
     }
 
     /// Runs a command, or lets text through.
-    fn token(&mut self, request: &mut Request, token: Token) {
+    async fn token(&mut self, request: &mut Request, token: Token) {
         if let Some((name, mut tokens)) = self.block.take() {
             if matches!(&token, Token::Command(Some(command)) if command.name == b"endblock") {
                 if self.is_open() {
@@ -234,7 +267,7 @@ impl State {
             Token::Text(text) if self.is_open() => self.waiting.push_back(Piece::Text(text)),
             Token::Text(_) => {}
             Token::Command(None) => self.error(request, "invalid SSI command"),
-            Token::Command(Some(command)) => self.command(request, &command),
+            Token::Command(Some(command)) => self.command(request, &command).await,
         }
     }
 
@@ -250,12 +283,12 @@ impl State {
         self.waiting.push_back(Piece::Text(self.error_text.clone()));
     }
 
-    fn command(&mut self, request: &mut Request, command: &Command) {
+    async fn command(&mut self, request: &mut Request, command: &Command) {
         if self.is_of_conditions(request, command) || !self.is_open() {
             return;
         }
         match command.name.as_slice() {
-            b"include" => self.include(request, command),
+            b"include" => self.include(request, command).await,
             b"echo" => self.echo(request, command),
             b"set" => {
                 let (Some(name), Some(value)) =
@@ -265,7 +298,7 @@ impl State {
                     return;
                 };
                 let value = self.expand(request, value);
-                self.values.lock().variables.insert(name.to_vec(), value);
+                self.set(request, name, value);
             }
             b"config" => {
                 if let Some(text) = command.parameter("errmsg") {
@@ -284,6 +317,13 @@ impl State {
                 let message = format!("invalid SSI command: \"{}\"", String::from_utf8_lossy(name));
                 self.error(request, &message);
             }
+        }
+    }
+
+    /// Sets a variable.
+    fn set(&mut self, request: &Request, name: &[u8], value: Vec<u8>) {
+        if !self.values.lock().set(name, value) {
+            self.error(request, "the variables of the page are too long together");
         }
     }
 
@@ -376,8 +416,7 @@ impl State {
             .collect();
         for (group, name) in regex.capture_names().iter().enumerate() {
             if let (Some(name), Some(value)) = (name, found.get(group)) {
-                let name = name.as_bytes().to_vec();
-                values.variables.insert(name, value.as_bytes().to_vec());
+                values.set(name.as_bytes(), value.as_bytes().to_vec());
             }
         }
         Some(true)
@@ -400,7 +439,10 @@ impl State {
             Some(b"url") => escape::escape(&value, Escape::Html).into_owned(),
             _ => escape::escape_html(&value).into_owned(),
         };
-        self.waiting.push_back(Piece::Text(value.into()));
+        // A value may be many times as long as the command that names it.
+        if parts::take_bytes(request, value.len() as u64).is_ok() {
+            self.waiting.push_back(Piece::Text(value.into()));
+        }
     }
 
     fn value(&self, request: &mut Request, name: &[u8]) -> Option<Vec<u8>> {
@@ -409,7 +451,7 @@ impl State {
             if let [digit @ b'0'..=b'9'] = name {
                 return values.groups.get(usize::from(digit - b'0')).cloned()?;
             }
-            if let Some(value) = values.variables.get(name) {
+            if let Some(value) = values.variable(name) {
                 return Some(value.clone());
             }
         }
@@ -427,7 +469,7 @@ impl State {
         Some(format.unwrap_or_default().into_bytes())
     }
 
-    /// `text` with the values of the variables in it.
+    /// `text` with the values of the variables in it; none beyond [`MAX_EXPANDED_BYTES`].
     fn expand(&self, request: &mut Request, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut rest = text;
@@ -441,7 +483,9 @@ impl State {
                 .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
                 .count();
             let name = rest[start..start + length].to_ascii_lowercase();
-            out.extend_from_slice(&self.value(request, &name).unwrap_or_default());
+            if out.len() < MAX_EXPANDED_BYTES {
+                out.extend_from_slice(&self.value(request, &name).unwrap_or_default());
+            }
             rest = &rest[start + length..];
             if is_braced {
                 rest = rest.strip_prefix(b"}").unwrap_or(rest);
@@ -451,7 +495,7 @@ impl State {
         out
     }
 
-    fn include(&mut self, request: &mut Request, command: &Command) {
+    async fn include(&mut self, request: &mut Request, command: &Command) {
         let target = command
             .parameter("virtual")
             .or_else(|| command.parameter("file"));
@@ -469,9 +513,14 @@ impl State {
         };
         let stub = command.parameter("stub");
         let stub = stub.and_then(|name| self.blocks.get(name).cloned());
+        let error_text = self.error_text.clone();
+        let Ok(asked) = Asked::ask(part).await else {
+            return self.waiting.push_back(Piece::Text(error_text));
+        };
         let included = Included {
-            asked: Asked::ask(part),
+            asked,
             stub,
+            error_text,
         };
         if let Some(name) = command.parameter("set") {
             self.waiting.push_back(Piece::Set(name.to_vec(), included));

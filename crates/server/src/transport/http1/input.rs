@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http1::Framing;
-use http1::chunked::{ChunkedDecoder, Decoded};
+use http1::chunked::{ChunkedDecoder, DecodedChunk};
 
 use crate::base::request_body::BodyError;
 use crate::transport::body::IncomingBody;
@@ -89,7 +89,7 @@ impl Input {
         while let Rest::Chunked(decoder) = &mut self.rest {
             let decoded = decoder.decode(&self.buffer);
             match decoded.map_err(|_| BodyError::Malformed)? {
-                Decoded::Data { consumed, data } => {
+                DecodedChunk::Data { consumed, data } => {
                     self.wire_bytes += consumed as u64;
                     let mut piece = self.buffer.split_to(consumed);
                     let _ = piece.split_to(data.start);
@@ -99,12 +99,12 @@ impl Input {
                         false => whole.extend_from_slice(&piece),
                     }
                 }
-                Decoded::Done { consumed } => {
+                DecodedChunk::Done { consumed } => {
                     let _ = self.buffer.split_to(consumed);
                     self.wire_bytes += consumed as u64;
                     self.rest = Rest::Done;
                 }
-                Decoded::NeedMore => {
+                DecodedChunk::NeedMore => {
                     self.wire_bytes += self.buffer.len() as u64;
                     self.buffer.clear();
                     break;
@@ -175,9 +175,11 @@ impl IncomingBody for Input {
 fn ends_within(mut decoder: ChunkedDecoder, mut bytes: &[u8]) -> bool {
     loop {
         match decoder.decode(bytes) {
-            Ok(Decoded::Data { consumed, .. }) => bytes = bytes.get(consumed..).unwrap_or_default(),
-            Ok(Decoded::Done { .. }) => return true,
-            Ok(Decoded::NeedMore) | Err(_) => return false,
+            Ok(DecodedChunk::Data { consumed, .. }) => {
+                bytes = bytes.get(consumed..).unwrap_or_default()
+            }
+            Ok(DecodedChunk::Done { .. }) => return true,
+            Ok(DecodedChunk::NeedMore) | Err(_) => return false,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_semantics::{FieldSpan, RequestHead, RequestLine, Span, Version};
-use http1::{HeadLimits, Parsed, RequestError};
+use http1::{HeadLimits, ParsedHead, RequestError};
 use site::HeadSettings;
 use tokio::time::Instant;
 
@@ -70,8 +70,8 @@ impl<S: Service> Connection<S> {
             };
             if http1::worth_parsing(&input.buffer, parsed_len, limits) {
                 match http1::parse_request(&input.buffer, limits, &mut fields) {
-                    Ok(Parsed::Complete(line)) => return HeadRead::Head(line, fields),
-                    Ok(Parsed::Partial) => {}
+                    Ok(ParsedHead::Complete(line)) => return HeadRead::Head(line, fields),
+                    Ok(ParsedHead::Partial) => {}
                     Err(error) => return HeadRead::Refused(error),
                 }
             }
@@ -162,7 +162,7 @@ pub fn unreadable_head(buffer: &[u8]) -> RequestHead {
     // Its line may be sound, and the log says then what was asked for.
     let alone = [&buffer[..end], b"\r\n\r\n"].concat();
     let mut fields = Vec::new();
-    if let Ok(Parsed::Complete(line)) =
+    if let Ok(ParsedHead::Complete(line)) =
         http1::parse_request(&alone, &HeadLimits::default(), &mut fields)
     {
         return RequestHead {

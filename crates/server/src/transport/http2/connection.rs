@@ -133,6 +133,11 @@ impl Linger {
             bytes: usize::MAX,
         }
     }
+
+    /// How long what a client still sends of one request is read whose response has ended.
+    fn silence(&self) -> Duration {
+        self.time.min(self.timeout)
+    }
 }
 
 /// A request that has come and has not begun.
@@ -605,7 +610,7 @@ impl<S: Service> Connection<S> {
     fn take_output(&mut self) {
         let mut state = self.answering.shared.lock();
         if !state.codec.has_output() {
-            return;
+            return state.wake_senders();
         }
         let taken = state
             .codec
@@ -613,14 +618,12 @@ impl<S: Service> Connection<S> {
         let mut over = Vec::new();
         while let Some(notice) = state.codec.next_notice() {
             match notice {
-                Notice::Drained(id) => {
-                    if let Some(stream) = state.streams.get_mut(&id) {
-                        stream.wake_sender();
-                    }
-                }
+                // Who waits for room is woken for all that makes some.
+                Notice::Drained(_) => {}
                 Notice::Sent(id, bytes) => over.push((id, bytes)),
             }
         }
+        state.wake_senders();
         drop(state);
         for (id, bytes) in over {
             self.close(id, bytes, true);
@@ -685,6 +688,12 @@ impl<S: Service> Connection<S> {
         for id in stalled {
             self.close(id, 0, false);
         }
+        {
+            let mut state = self.answering.shared.lock();
+            state
+                .codec
+                .abort_unended(self.linger.silence(), now.into_std());
+        }
         if self
             .partial_since
             .is_some_and(|since| now >= since + self.head_timeout)
@@ -723,6 +732,9 @@ impl<S: Service> Connection<S> {
         };
         if let Some(since) = state.codec.stalled_since() {
             until = until.min(Instant::from_std(since) + self.send_timeout);
+        }
+        if let Some(since) = state.codec.unended_since() {
+            until = until.min(Instant::from_std(since) + self.linger.silence());
         }
         if let Some(since) = self.partial_since {
             until = until.min(since + self.head_timeout);

@@ -1,16 +1,17 @@
-//! Sending a response on a stream: what is at hand is given to the codec as it is, anything
-//! else is pulled as fast as the client takes it.
+//! Sending a response on a stream: what is at hand and has room in the client's windows is given to
+//! the codec as it is, anything else is pulled as fast as the client takes it.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http_semantics::{Fields, status};
 use http2::{ErrorCode, FieldBlock, StreamId};
+use tokio::time::Instant;
 
 use super::fields;
 use super::shared::{Shared, gone};
 use crate::transport::outbound::{Body, Leaves, SendError, SentHead};
-use crate::transport::outflow::{self, Outlet};
+use crate::transport::outflow::{self, Outlet, Room};
 use crate::transport::service::Exchange;
 
 /// Gives the whole response to the codec: how many bytes its body had.
@@ -23,8 +24,10 @@ pub async fn send<X: Exchange>(
     id: StreamId,
 ) -> Result<u64, SendError> {
     let sent = send_whole(exchange, shared, id).await;
-    if sent.is_err() {
-        shared.reset(id, ErrorCode::INTERNAL_ERROR);
+    match sent {
+        Ok(_) => {}
+        Err(SendError::TimedOut | SendError::GaveWay) => shared.reset(id, ErrorCode::CANCEL),
+        Err(_) => shared.reset(id, ErrorCode::INTERNAL_ERROR),
     }
     sent
 }
@@ -62,10 +65,10 @@ async fn send_whole<X: Exchange>(
         return Err(SendError::Truncated);
     }
     let mut outlet = StreamOutlet { shared, id };
-    outflow::send_arriving(exchange, &mut outlet, length).await
+    outflow::send_body(exchange, &mut outlet, length).await
 }
 
-/// Gives a response whose body is there; `None` where it has to be pulled.
+/// Gives a response whose body is there and has room; `None` where it has to be pulled.
 fn send_at_hand<X: Exchange>(
     exchange: &mut X,
     shared: &Shared<X>,
@@ -80,9 +83,17 @@ fn send_at_hand<X: Exchange>(
         .filter(|chunk| !chunk.is_empty())
         .cloned()
         .collect();
+    let bytes = chunks.iter().map(Bytes::len).sum::<usize>();
     let mut state = shared.lock();
+    let room = match exchange.body().is_stored() {
+        // Nothing of it is copied.
+        true => state.codec.window(id),
+        false => state.codec.room(id),
+    };
+    if bytes > room {
+        return Ok(None);
+    }
     put_head(&*exchange, &mut state.codec, id, length, chunks.is_empty())?;
-    let bytes = chunks.iter().map(Bytes::len).sum::<usize>() as u64;
     let last = chunks.len().saturating_sub(1);
     for (nth, chunk) in chunks.into_iter().enumerate() {
         let given = state.codec.send_body(id, chunk, nth == last);
@@ -94,7 +105,7 @@ fn send_at_hand<X: Exchange>(
     if let Body::Arriving(_) = exchange.body() {
         exchange.take_body();
     }
-    Ok(Some(bytes))
+    Ok(Some(bytes as u64))
 }
 
 /// Gives the head to the codec; `is_whole` says that nothing follows.
@@ -141,20 +152,39 @@ impl<'a, X: Exchange> Outlet<X> for StreamOutlet<'a, X> {
         Ok(())
     }
 
-    fn room(&mut self) -> impl Future<Output = Result<(), SendError>> + Send {
-        self.shared.room(self.id)
+    async fn room(&mut self) -> Result<Room, SendError> {
+        let free = self.shared.room(self.id).await?;
+        Ok(Room { taken: 0, free })
     }
 
-    async fn send(&mut self, piece: Bytes) -> Result<(), SendError> {
+    fn send(&mut self, piece: Bytes) -> Result<usize, SendError> {
+        let bytes = piece.len();
         let mut state = self.shared.lock();
         let given = state.codec.send_body(self.id, piece, false);
         given.map_err(|_| gone())?;
         state.wake_writer();
-        Ok(())
+        Ok(bytes)
     }
 
     async fn end(&mut self, trailers: &Fields) -> Result<(), SendError> {
         end(self.shared, self.id, trailers)
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.shared.lock().codec.queued_bytes(self.id)
+    }
+
+    /// What was given, the connection writes.
+    fn is_flushed(&self) -> bool {
+        true
+    }
+
+    fn turns(&self) -> impl Fn() -> Option<Instant> + Send + use<'a, X> {
+        let (shared, id) = (self.shared.clone(), self.id);
+        move || {
+            let turn = shared.lock().codec.last_turn(id);
+            turn.map(Instant::from_std)
+        }
     }
 
     fn gone(&self) -> impl Future<Output = SendError> + Send + use<'a, X> {

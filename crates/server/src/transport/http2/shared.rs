@@ -16,10 +16,6 @@ use crate::transport::body::IncomingBody;
 use crate::transport::client::{Client, Informing};
 use crate::transport::outbound::SendError;
 
-/// So much of a response may wait in the codec for the client's windows, beyond which nothing
-/// more of it is given.
-pub const QUEUED_BYTES: usize = 64 * 1024;
-
 /// The codec and the streams of a connection. `X` is the exchange of a request.
 pub struct Shared<X>(Mutex<State<X>>);
 
@@ -37,7 +33,7 @@ pub struct Stream<X> {
     received: u64,
     /// Whoever waits for the body.
     reader: Option<Waker>,
-    /// Whoever waits for room for more of the response, or for its end.
+    /// Whoever waits for room for more of the response.
     sender: Option<Waker>,
     /// Whoever wants to know when the client has gone.
     watchers: Vec<Waker>,
@@ -110,11 +106,6 @@ impl<X> Stream<X> {
         wake(&mut self.reader);
     }
 
-    /// There is room for more, or it is over.
-    pub fn wake_sender(&mut self) {
-        wake(&mut self.sender);
-    }
-
     /// Nothing more can be sent. The exchange, where it waited for that.
     pub fn close(&mut self, bytes: u64, is_whole: bool) -> Option<Given<X>> {
         let closed = StreamEnd::Closed { bytes, is_whole };
@@ -153,6 +144,24 @@ impl<X> State<X> {
         self.codec.has_output()
     }
 
+    /// Wakes those that wait for room and have it now, the most urgent first.
+    pub fn wake_senders(&mut self) {
+        if !self.codec.take_room_change() {
+            return;
+        }
+        let waiting = self.streams.iter().filter(|(_, it)| it.sender.is_some());
+        let mut waiting: Vec<StreamId> = waiting
+            .map(|(id, _)| *id)
+            .filter(|id| self.codec.room(*id) > 0)
+            .collect();
+        waiting.sort_unstable_by_key(|id| (self.codec.urgency(*id), *id));
+        for id in waiting {
+            if let Some(stream) = self.streams.get_mut(&id) {
+                wake(&mut stream.sender);
+            }
+        }
+    }
+
     /// The writing task is awake.
     pub fn forget_writer(&mut self) {
         self.writer = None;
@@ -179,19 +188,19 @@ impl<X> Shared<X> {
         state.wake_writer();
     }
 
-    /// Waits until more of the response may be given.
+    /// Waits until more of the response may be given: how many bytes.
     ///
     /// # Errors
     /// The client has gone.
-    pub async fn room(&self, id: StreamId) -> Result<(), SendError> {
+    pub async fn room(&self, id: StreamId) -> Result<usize, SendError> {
         poll_fn(|cx| {
             let mut state = self.lock();
-            let queued = state.codec.queued_bytes(id);
+            let room = state.codec.room(id);
             let Some(stream) = state.streams.get_mut(&id).filter(|found| !found.has_gone()) else {
                 return Poll::Ready(Err(gone().into()));
             };
-            if queued < QUEUED_BYTES {
-                return Poll::Ready(Ok(()));
+            if room > 0 {
+                return Poll::Ready(Ok(room));
             }
             stream.sender = Some(cx.waker().clone());
             Poll::Pending

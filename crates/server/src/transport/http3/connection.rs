@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use http3::{Code, ControlReader, DecoderReader, EncoderReader, StreamKind};
 use parking_lot::Mutex;
 use quinn::{RecvStream, SendStream};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
 use super::request::{self, Answering, OpenStream};
@@ -26,6 +26,9 @@ use crate::transport::stream::Phase;
 const SHUTDOWN_PAUSE: Duration = Duration::from_secs(1);
 /// Read from a stream at once that carries no request.
 const READ_BYTES: usize = 4096;
+/// So many streams may hold a long piece of a body each (64 KB): as much again as is written in one turn.
+/// The others read short ones.
+const LONG_PIECES: usize = 4;
 /// Of a request stream's number, these bits say who began it and how (RFC 9000 §2.1).
 const STREAM_NUMBERS: u64 = 4;
 
@@ -76,6 +79,7 @@ pub async fn serve<S: Service>(
         limits: settings.head.clone(),
         requests: AtomicU64::new(0),
         unfinished_heads: Arc::default(),
+        long_pieces: Arc::new(Semaphore::new(LONG_PIECES)),
         open: AtomicUsize::new(0),
         changed: Notify::new(),
         idle_ms: AtomicU64::new(idle_ms),

@@ -15,6 +15,7 @@ use super::connection::{self, ListenerLink, QuicPhase};
 use super::first_packets::FirstPackets;
 use super::handshake::{Choose, HandshakeConfig, InitialCrypto};
 use super::settings::Settings;
+use super::unproven::UnprovenAddresses;
 use crate::base::clock;
 use crate::base::host_key::HostKey;
 use crate::transport::connections::Tracked;
@@ -76,7 +77,8 @@ pub async fn listen<S: Service, G: Send + 'static>(
         .incoming_buffer_size(WAITING_BYTES)
         .incoming_buffer_size_total(WAITING_BYTES_TOTAL);
     let tokio = quinn::default_runtime().ok_or_else(|| io::Error::other("not in a task"))?;
-    let socket = FirstPackets::new(tokio.wrap_udp_socket(socket)?);
+    let unproven = Arc::new(UnprovenAddresses::default());
+    let socket = FirstPackets::new(tokio.wrap_udp_socket(socket)?, unproven.clone());
     let endpoint = Endpoint::new_with_abstract_socket(
         EndpointConfig::new(Arc::new(key.reset_key())),
         Some(config),
@@ -93,6 +95,12 @@ pub async fn listen<S: Service, G: Send + 'static>(
         // A handshake begins with a signature, and however many clients wait for theirs: between
         // two of them all others have their turn.
         tokio::task::yield_now().await;
+        let peer = incoming.remote_address();
+        if !incoming.remote_address_validated() && !unproven.knows(peer) {
+            // What it is sent would not be counted.
+            validate_address(incoming);
+            continue;
+        }
         let Some(opening) = Opening::of(&service, incoming, &address, local, &handshakes) else {
             continue;
         };

@@ -19,6 +19,8 @@ use parking_lot::Mutex;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
+use super::unproven::UnprovenAddresses;
+
 /// First packets each second, of either kind (see [`kind`]): a small part of what kept a core busy,
 /// and more than the handshakes that a core can make (about 3,000).
 const PER_SECOND: f64 = 8000.0;
@@ -29,10 +31,12 @@ const BURST: f64 = 1024.0;
 pub struct FirstPackets {
     inner: Arc<dyn AsyncUdpSocket>,
     allowances: Mutex<[Allowance; 2]>,
+    unproven: Arc<UnprovenAddresses>,
 }
 
 impl FirstPackets {
-    pub fn new(inner: Arc<dyn AsyncUdpSocket>) -> FirstPackets {
+    /// `unproven` bounds what is sent.
+    pub fn new(inner: Arc<dyn AsyncUdpSocket>, unproven: Arc<UnprovenAddresses>) -> FirstPackets {
         let full = Allowance {
             left: BURST,
             refilled_at: Instant::now(),
@@ -40,6 +44,7 @@ impl FirstPackets {
         FirstPackets {
             inner,
             allowances: Mutex::new([full; 2]),
+            unproven,
         }
     }
 }
@@ -56,7 +61,19 @@ impl AsyncUdpSocket for FirstPackets {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.inner.try_send(transmit)
+        let contents = transmit.contents;
+        let datagram_bytes = transmit.segment_size.unwrap_or(contents.len());
+        let to = transmit.destination;
+        match self.unproven.send(to, contents, datagram_bytes) {
+            0 => Ok(()),
+            bytes => self.inner.try_send(&Transmit {
+                destination: to,
+                ecn: transmit.ecn,
+                contents: contents.get(..bytes).unwrap_or(contents),
+                segment_size: transmit.segment_size,
+                src_ip: transmit.src_ip,
+            }),
+        }
     }
 
     fn poll_recv(
@@ -67,15 +84,21 @@ impl AsyncUdpSocket for FirstPackets {
     ) -> Poll<io::Result<usize>> {
         let count = ready!(self.inner.poll_recv(cx, bufs, meta))?;
         for (buf, meta) in bufs.iter().zip(meta.iter_mut()).take(count) {
-            let Some(kind) = buf.get(..meta.len).and_then(kind) else {
-                continue;
-            };
+            let contents = buf.get(..meta.len).unwrap_or_default();
+            let (kind, now) = (kind(contents), Instant::now());
             // Datagrams that the kernel has joined come from one client.
-            let datagrams = meta.len.div_ceil(meta.stride.max(1)) as f64;
-            let mut allowances = self.allowances.lock();
-            if !allowances[kind as usize].take(datagrams, Instant::now()) {
-                // quinn passes over what is empty.
-                meta.len = 0;
+            let datagrams = contents.chunks(meta.stride.max(1));
+            if let Some(kind) = kind {
+                let mut allowances = self.allowances.lock();
+                if !allowances[kind as usize].take(datagrams.len() as f64, now) {
+                    // quinn passes over what is empty.
+                    meta.len = 0;
+                    continue;
+                }
+            }
+            let is_first = kind == Some(Kind::WithoutToken);
+            for datagram in datagrams {
+                self.unproven.receive(meta.addr, datagram, is_first, now);
             }
         }
         Poll::Ready(Ok(count))

@@ -16,7 +16,7 @@
 //! its stream by itself, since a stream of QUIC has its own windows.
 //!
 //! How much a client may be sent before it has shown that its address is its own (three times
-//! what it sent, RFC 9000 §8.1) is kept by quinn.
+//! what it sent, RFC 9000 §8.1) is kept in `unproven.rs`.
 
 mod body;
 mod connection;
@@ -28,6 +28,7 @@ mod request;
 mod respond;
 mod settings;
 mod stream;
+mod unproven;
 
 pub use endpoint::listen;
 pub use settings::Settings;

@@ -11,7 +11,7 @@ use http2::{HeadBuffer, HeadLimits};
 use http3::Code;
 use parking_lot::Mutex;
 use quinn::{RecvStream, SendStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use super::body::{HeadError, Incoming};
 use super::respond;
@@ -36,6 +36,8 @@ pub struct Answering<S: Service> {
     pub requests: AtomicU64,
     /// Bytes of heads that are not whole yet.
     pub unfinished_heads: Arc<AtomicUsize>,
+    /// Who may hold a long piece of a body.
+    pub long_pieces: Arc<Semaphore>,
     /// Streams that are being served, or whose last bytes the client has not acknowledged.
     pub open: AtomicUsize,
     /// One of them has ended, or the connection is to.
@@ -109,7 +111,10 @@ pub async fn serve<S: Service>(stream: OpenStream<S>, send: SendStream, receive:
         Ok(received) => received,
         Err(error) => return answering.fail(error),
     };
-    let client = Arc::new(StreamClient::new(Outgoing::new(send, timeout)));
+    let client = Arc::new(StreamClient::new(
+        Outgoing::new(send, timeout),
+        answering.long_pieces.clone(),
+    ));
     let mut has_gone = false;
     let send_timeout = {
         let mut answer = pin!(answering.answer(received, incoming, &client));
@@ -288,7 +293,10 @@ impl<S: Service> Answering<S> {
                 Ok(Ending::KeepAlive)
             }
             Err(error) => {
-                outgoing.reset(Code::INTERNAL_ERROR);
+                outgoing.reset(match error {
+                    SendError::TimedOut | SendError::GaveWay => Code::REQUEST_CANCELLED,
+                    _ => Code::INTERNAL_ERROR,
+                });
                 exchange.add_sent(bytes, 0);
                 match answer {
                     Answer::Response => Err(error),

@@ -6,13 +6,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_semantics::Fields;
 use http3::data_frame_head;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
+use tokio::time::Instant;
 
 use super::fields;
 use super::stream::{Outgoing, StreamClient, gone};
 use crate::transport::outbound::{Body, Leaves, SendError, SentHead};
-use crate::transport::outflow::{self, Outlet};
+use crate::transport::outflow::{self, ClientWait, Outlet, Room};
+use crate::transport::pieces::READ_BYTES;
 use crate::transport::service::Exchange;
+use crate::transport::waiting_streams::Held;
+
+/// Read of a body at once where other streams of the connection hold long pieces: what a few packets
+/// carry.
+const SHORT_PIECE_BYTES: usize = 4096;
 
 /// Sends the whole response: how many bytes its body had.
 ///
@@ -54,10 +61,11 @@ pub async fn send<X: Exchange>(
     let mut outlet = StreamOutlet {
         outgoing,
         client: client.clone(),
+        permit: None,
         head_waits: false,
     };
     // A task of its own size for what most requests do not need: a connection has many of them.
-    Box::pin(outflow::send_arriving(exchange, &mut outlet, length)).await
+    Box::pin(outflow::send_body(exchange, &mut outlet, length)).await
 }
 
 fn sent_head(length: Option<u64>) -> SentHead {
@@ -67,25 +75,38 @@ fn sent_head(length: Option<u64>) -> SentHead {
     }
 }
 
-/// Sends a response whose body is there; `None` where it has to be pulled.
+/// Sends a response whose body is there and short, or stored; `None` where it has to be pulled.
 async fn send_at_hand<X: Exchange>(
     exchange: &mut X,
     outgoing: &mut Outgoing,
     length: Option<u64>,
 ) -> Result<Option<u64>, SendError> {
+    let is_stored = exchange.body().is_stored();
     let Some(chunks) = exchange.body().chunks(length) else {
         return Ok(None);
     };
+    let bytes = chunks.iter().map(Bytes::len).sum::<usize>();
+    if bytes > READ_BYTES && !is_stored {
+        return Ok(None);
+    }
     let chunks: Vec<Bytes> = chunks.to_vec();
     outgoing.push(fields::response(&*exchange, &sent_head(length)));
-    let bytes = chunks.iter().map(Bytes::len).sum::<usize>();
     if bytes > 0 {
         outgoing.push(data_frame_head(bytes).into());
     }
     for chunk in chunks {
         outgoing.push(chunk);
     }
-    outgoing.flush().await?;
+    let held = Held {
+        bytes: if is_stored { 0 } else { bytes },
+        ..Held::default()
+    };
+    let timeout = exchange.settings().connection.send_timeout;
+    let mut waiting = ClientWait::new(timeout);
+    while !outgoing.is_flushed() {
+        let taken = waiting.until(held, || None, outgoing.flush_some()).await?;
+        waiting.note_taken(taken);
+    }
     outgoing.finish();
     // Nothing of the upstream is kept longer than needed.
     if let Body::Arriving(_) = exchange.body() {
@@ -98,6 +119,8 @@ async fn send_at_hand<X: Exchange>(
 struct StreamOutlet {
     outgoing: OwnedMutexGuard<Outgoing>,
     client: Arc<StreamClient>,
+    /// For a long piece that was given and has not left.
+    permit: Option<OwnedSemaphorePermit>,
     /// The head leaves with the first piece of the body.
     head_waits: bool,
 }
@@ -118,18 +141,29 @@ impl<X: Exchange> Outlet<X> for StreamOutlet {
         }
     }
 
-    async fn room(&mut self) -> Result<(), SendError> {
-        match self.head_waits {
-            true => Ok(()),
-            false => self.outgoing.flush().await,
+    async fn room(&mut self) -> Result<Room, SendError> {
+        let mut taken = 0;
+        if !self.head_waits {
+            taken = self.outgoing.flush_some().await?;
         }
+        if !self.head_waits && !self.outgoing.is_flushed() {
+            return Ok(Room { taken, free: 0 });
+        }
+        if self.permit.is_none() {
+            self.permit = self.client.long_pieces.clone().try_acquire_owned().ok();
+        }
+        let free = match self.permit {
+            Some(_) => READ_BYTES,
+            None => SHORT_PIECE_BYTES,
+        };
+        Ok(Room { taken, free })
     }
 
-    async fn send(&mut self, piece: Bytes) -> Result<(), SendError> {
+    fn send(&mut self, piece: Bytes) -> Result<usize, SendError> {
         self.head_waits = false;
         self.outgoing.push(data_frame_head(piece.len()).into());
         self.outgoing.push(piece);
-        self.outgoing.flush().await
+        Ok(0)
     }
 
     async fn end(&mut self, trailers: &Fields) -> Result<(), SendError> {
@@ -139,6 +173,18 @@ impl<X: Exchange> Outlet<X> for StreamOutlet {
         self.outgoing.flush().await?;
         self.outgoing.finish();
         Ok(())
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.outgoing.pending_bytes()
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.head_waits || self.outgoing.is_flushed()
+    }
+
+    fn turns(&self) -> impl Fn() -> Option<Instant> + Send + use<X> {
+        || None
     }
 
     fn gone(&self) -> impl Future<Output = SendError> + Send + use<X> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quinn::{SendStream, VarInt, WriteError};
+use tokio::sync::Semaphore;
 
 use super::fields;
 use crate::transport::client::{Client, Informing};
@@ -53,26 +54,44 @@ impl Outgoing {
         }
     }
 
+    /// Was everything handed to quinn?
+    pub fn is_flushed(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Bytes that quinn has not taken.
+    pub fn pending_bytes(&self) -> usize {
+        self.pending.iter().map(Bytes::len).sum()
+    }
+
     /// Hands everything to quinn, as fast as the client takes it. Whoever gives up waiting has
     /// lost nothing.
     ///
     /// # Errors
     /// The client has gone, or has taken nothing for too long.
     pub async fn flush(&mut self) -> Result<(), SendError> {
-        while !self.pending.is_empty() {
-            let most = self.pending.len().min(PENDING_PIECES);
-            let pieces = &mut self.pending[..most];
-            let written = tokio::time::timeout(self.timeout, self.stream.write_chunks(pieces));
-            match written.await {
-                Ok(Ok(written)) => {
-                    self.sent += written.bytes as u64;
-                    self.pending.drain(..written.chunks);
-                }
-                Ok(Err(error)) => return Err(gone_for(&error).into()),
-                Err(_) => return Err(SendError::TimedOut),
-            }
+        while !self.is_flushed() {
+            let flushed = tokio::time::timeout(self.timeout, self.flush_some()).await;
+            flushed.map_err(|_| SendError::TimedOut)??;
         }
         Ok(())
+    }
+
+    /// Hands as much to quinn as it takes, which is something if there is something: how many bytes.
+    ///
+    /// # Errors
+    /// The client has gone.
+    pub async fn flush_some(&mut self) -> Result<usize, SendError> {
+        if self.is_flushed() {
+            return Ok(0);
+        }
+        let most = self.pending.len().min(PENDING_PIECES);
+        let pieces = &mut self.pending[..most];
+        let written = self.stream.write_chunks(pieces).await;
+        let written = written.map_err(|error| gone_for(&error))?;
+        self.sent += written.bytes as u64;
+        self.pending.drain(..written.chunks);
+        Ok(written.bytes)
     }
 
     /// Nothing follows.
@@ -108,6 +127,8 @@ fn gone_for(error: &WriteError) -> io::Error {
 /// A stream, as whoever answers its request knows the client.
 pub struct StreamClient {
     pub outgoing: Arc<tokio::sync::Mutex<Outgoing>>,
+    /// Who may hold a long piece of a body, of all streams of the connection.
+    pub long_pieces: Arc<Semaphore>,
     presence: Mutex<Presence>,
 }
 
@@ -119,9 +140,10 @@ struct Presence {
 }
 
 impl StreamClient {
-    pub fn new(outgoing: Outgoing) -> StreamClient {
+    pub fn new(outgoing: Outgoing, long_pieces: Arc<Semaphore>) -> StreamClient {
         StreamClient {
             outgoing: Arc::new(tokio::sync::Mutex::new(outgoing)),
+            long_pieces,
             presence: Mutex::new(Presence::default()),
         }
     }

@@ -29,4 +29,6 @@ pub struct FetchContext {
     /// Some value may read the fields of the response head (`$upstream_http_*`).
     pub keeps_fields: bool,
     pub log: Box<dyn FetchLog>,
+    /// Whoever bounds the fetches under way takes it back when this one and its body have ended.
+    pub turn: Option<Box<dyn Send + Sync>>,
 }

@@ -43,7 +43,7 @@ pub struct FetchSpec {
     pub rate: u64,
     /// Where an upstream's 103s go; without it they are dropped.
     pub hints: Option<HintSender>,
-    /// Lines of the error stream that have this in them name tags.
+    /// Messages of the error stream that begin with this name tags.
     pub tag_mark: Option<Box<str>>,
     /// Others wait for this fetch, and are told when its turn has come.
     pub progress: Option<Progress>,

@@ -326,7 +326,7 @@ impl UpstreamBody {
         &self.trailers
     }
 
-    /// The tags that lines of the error stream have named; all of them once `next` gave `None`.
+    /// The tags that messages of the error stream have named; all of them once `next` gave `None`.
     pub fn tags_in_stderr(&self) -> Option<&Tags> {
         self.tag_lines.as_ref().map(|lines| lines.tags())
     }
@@ -335,7 +335,7 @@ impl UpstreamBody {
         self.context.log.write(level, Some(&self.address), message);
     }
 
-    /// Logs what came in the error stream, less the lines that name tags.
+    /// Logs what came in the error stream, less the messages that name tags.
     pub(super) fn log_stderr(&mut self, text: &[u8], doing: &str) {
         let others = match &mut self.tag_lines {
             None => Cow::Borrowed(text),
@@ -345,10 +345,11 @@ impl UpstreamBody {
     }
 
     fn log_errors(&self, text: &[u8], doing: &str) {
+        let text = text.trim_ascii_end();
         if text.is_empty() && self.tag_lines.is_some() {
             return;
         }
-        let text = String::from_utf8_lossy(text.trim_ascii_end());
+        let text = String::from_utf8_lossy(text);
         self.report(
             LogLevel::Error,
             format_args!("FastCGI sent in stderr: \"{text}\" while {doing}"),
@@ -358,10 +359,7 @@ impl UpstreamBody {
     /// The response is complete: the connection may serve the next request.
     fn end(&mut self) {
         self.ended = true;
-        let left = self.tag_lines.as_mut().map(|lines| lines.end());
-        if let Some(left) = left {
-            self.log_errors(&left, "reading upstream");
-        }
+        self.end_tag_lines();
         self.finish_trace(None);
         let now = clock::recent();
         let Some(mut lease) = self.lease.take() else {
@@ -378,7 +376,16 @@ impl UpstreamBody {
         lease.report(Outcome::Success, now);
     }
 
+    /// Logs what was held back because it could have been a mark.
+    fn end_tag_lines(&mut self) {
+        let left = self.tag_lines.as_mut().map(|lines| lines.end());
+        if let Some(left) = left {
+            self.log_errors(&left, "reading upstream");
+        }
+    }
+
     pub(super) fn abandon(&mut self, outcome: Outcome, status: Option<u16>) {
+        self.end_tag_lines();
         self.finish_trace(status);
         self.exchange = None;
         if let Some(lease) = self.lease.take() {

@@ -1,0 +1,15 @@
+//! The version of the interface and of the program behind it.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the interface, as paths have it.
+pub const VERSION: u32 = 1;
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// The program's version, such as `0.1.0`.
+    pub version: String,
+    /// The process that answers.
+    pub pid: u32,
+}

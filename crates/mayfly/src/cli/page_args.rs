@@ -1,0 +1,39 @@
+//! What `mayfly bench --page` is told beside what all of `bench` knows.
+
+use clap::Args;
+use page_load::Viewport;
+
+// What belongs to `--page` is refused beside other URLs. `requires` would say nothing there, since what it
+// asks for conflicts with them.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Loading a page")]
+pub struct PageArgs {
+    /// Load this page as a browser does: with its style sheets, scripts, images and fonts
+    ///
+    /// Each run is a cold load, with an empty browser's cache, and a warm one, with what the cold one may
+    /// keep. HTTP/2 is spoken where the server offers it, otherwise HTTP/1.1 over six connections. No
+    /// script runs, so what scripts load is not known. It asks any server, as a visitor would. -H, --timeout,
+    /// --compare, --html and --json go with it.
+    #[arg(long, value_name = "URL", conflicts_with_all = [
+        "urls", "rate", "connections", "duration", "ramp", "cookies", "requests_per_visitor", "replay",
+        "yes_this_is_mine",
+    ])]
+    pub page: Option<String>,
+    /// How often, cold and warm
+    #[arg(long, value_name = "N", default_value = "5", conflicts_with = "urls", value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub runs: u32,
+    /// The window in pixels, which media queries and images are chosen for
+    #[arg(
+        long,
+        value_name = "WIDTHxHEIGHT",
+        default_value = "1366x768",
+        conflicts_with = "urls"
+    )]
+    pub viewport: Viewport,
+    /// Ask other hosts than the page's as well, which are otherwise counted as left out
+    #[arg(long, conflicts_with = "urls")]
+    pub third_party: bool,
+    /// Write an HTTP archive (HAR 1.2) of all loads; cookies and passwords are left out
+    #[arg(long, value_name = "FILE", conflicts_with = "urls")]
+    pub har: Option<std::path::PathBuf>,
+}

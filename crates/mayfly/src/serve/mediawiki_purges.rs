@@ -1,0 +1,235 @@
+//! Where MediaWiki sends its purges, as far as `LocalSettings.php` says it in plain words. Pure.
+//!
+//! A setting that is computed is not known, and neither is one in another file. Then nothing is expected, and pages are
+//! kept for long only once a purge has arrived.
+
+use std::net::IpAddr;
+
+use super::options::ServeOptions;
+
+/// What the settings say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PurgeSettings {
+    /// `$wgCdnServers` (`$wgSquidServers` before 1.34): `HOST:PORT` each.
+    servers: Vec<String>,
+    /// `$wgInternalServer`, or else `$wgServer`: how the purged URLs begin.
+    url: Option<String>,
+}
+
+impl PurgeSettings {
+    /// Reads the text of `LocalSettings.php`.
+    pub fn of(settings: &str) -> PurgeSettings {
+        let text = without_comments(settings);
+        let servers = ["wgCdnServers", "wgSquidServers"];
+        let servers = servers.iter().filter_map(|name| assigned(&text, name));
+        let urls = ["wgInternalServer", "wgServer"];
+        let mut urls = urls.iter().filter_map(|name| assigned(&text, name));
+        PurgeSettings {
+            servers: servers.flatten().collect(),
+            url: urls.next().and_then(|values| values.into_iter().next()),
+        }
+    }
+
+    /// Are purges sent to where a server with these options listens, in a way that it takes? PHP sends
+    /// those of a URL with `https` through a tunnel, which no server in front of it offers; on a port for
+    /// TLS the scheme has to be said.
+    pub fn reach(&self, options: &ServeOptions) -> bool {
+        let is_tls = options.https.is_some() || options.local_certificate.is_some();
+        let is_plain = match &self.url {
+            Some(url) => url.starts_with("http://"),
+            None => !is_tls,
+        };
+        let is_ours = |server: &String| options.listen.iter().any(|at| is_at(server, at));
+        is_plain && self.servers.iter().any(is_ours)
+    }
+}
+
+/// Does `server` name a listener of this machine? `listen` is the argument of the directive.
+fn is_at(server: &str, listen: &str) -> bool {
+    let Some((host, port)) = server.rsplit_once(':') else {
+        // PHP takes another port then than that of HTTP.
+        return false;
+    };
+    let (listens_on, own_port) = listen.rsplit_once(':').unwrap_or(("*", listen));
+    let is_any = matches!(listens_on, "*" | "0.0.0.0" | "[::]");
+    let ip = |host: &str| host.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+    let is_loopback = |host: &str| match host {
+        "localhost" => true,
+        host => ip(host).is_some_and(|ip| ip.is_loopback()),
+    };
+    let is_same = match (host, listens_on) {
+        ("localhost", _) => is_loopback(listens_on),
+        _ => ip(host).is_some() && ip(host) == ip(listens_on),
+    };
+    port == own_port && (is_same || is_any && is_loopback(host))
+}
+
+/// The strings of the last assignment to `$NAME`; empty without one, or where the value is computed.
+fn assigned(text: &str, name: &str) -> Option<Vec<String>> {
+    let name = format!("${name}");
+    let mut found: Option<Option<Vec<String>>> = None;
+    for (at, _) in text.match_indices(&name) {
+        let rest = text.get(at + name.len()..)?.trim_start();
+        let (is_added, rest) = match rest.strip_prefix("[]") {
+            Some(rest) => (true, rest.trim_start()),
+            None => (false, rest),
+        };
+        let Some(value) = rest.strip_prefix('=').filter(|rest| !rest.starts_with('=')) else {
+            continue;
+        };
+        let strings = strings_of(value.split(';').next().unwrap_or_default());
+        found = match (found, strings) {
+            (Some(Some(all)), Some(added)) if is_added => Some(Some([all, added].concat())),
+            (_, strings) => Some(strings),
+        };
+    }
+    found.flatten()
+}
+
+/// The strings of a value that is a string, or a list of some; none where it is anything else.
+fn strings_of(value: &str) -> Option<Vec<String>> {
+    let value = value.trim();
+    let list = value
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let array = || value.strip_prefix("array(")?.strip_suffix(')');
+    let items = list
+        .or_else(array)
+        .unwrap_or(value)
+        .split(',')
+        .map(str::trim);
+    let items = items.filter(|item| !item.is_empty());
+    let text = |item: &str| {
+        let quoted = |quote: char| item.strip_prefix(quote)?.strip_suffix(quote);
+        let text = quoted('\'').or_else(|| quoted('"'))?;
+        (!text.contains(['\'', '"', '$', '\\'])).then(|| text.to_owned())
+    };
+    items.map(text).collect()
+}
+
+/// The text less what PHP takes for comments.
+fn without_comments(text: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            '\'' | '"' => {
+                let closing = rest
+                    .char_indices()
+                    .skip(1)
+                    .scan(false, |is_escaped, (at, byte)| {
+                        let ends = byte == first && !*is_escaped;
+                        *is_escaped = byte == '\\' && !*is_escaped;
+                        Some((at, ends))
+                    });
+                let closing = closing
+                    .filter(|(_, ends)| *ends)
+                    .map(|(at, _)| at + 1)
+                    .next();
+                let end = closing.unwrap_or(rest.len());
+                left.push_str(&rest[..end]);
+                end
+            }
+            _ if first == '#' || rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            _ if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |at| at + 2),
+            _ => {
+                left.push(first);
+                first.len_utf8()
+            }
+        };
+        rest = &rest[end..];
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(listen: &str, is_tls: bool) -> ServeOptions {
+        ServeOptions {
+            listen: vec![listen.to_owned()],
+            local_certificate: is_tls.then(|| "/certificate.pem".into()),
+            ..ServeOptions::default()
+        }
+    }
+
+    #[test]
+    fn purges_reach_the_server_that_the_settings_name() {
+        const HERE: &str = "127.0.0.1:8080";
+        for (settings, listen, reaches) in [
+            ("$wgCdnServers = [ '127.0.0.1:8080' ];", HERE, true),
+            (
+                "$wgCdnServers = array( 'a.test:80',\n \"127.0.0.1:8080\", );",
+                HERE,
+                true,
+            ),
+            ("$wgSquidServers = ['localhost:8080'];", HERE, true),
+            ("$wgCdnServers[] = '127.0.0.1:8080';", HERE, true),
+            ("$wgCdnServers = ['127.0.0.1:8080'];", "8080", true),
+            ("$wgCdnServers = ['[::1]:8080'];", "[::]:8080", true),
+            (
+                "$wgCdnServers = ['192.0.2.7:8080'];",
+                "192.0.2.7:8080",
+                true,
+            ),
+            (
+                "$wgCdnServers = ['127.0.0.1:8080']; $wgServer = 'http://a.test';",
+                HERE,
+                true,
+            ),
+            (
+                "$wgServer = 'https://a.test'; $wgInternalServer = 'http://a.test';\n$wgCdnServers = ['127.0.0.1:8080'];",
+                HERE,
+                true,
+            ),
+            // Another server, or none.
+            ("", HERE, false),
+            ("$wgCdnServers = [];", HERE, false),
+            ("$wgCdnServers = ['127.0.0.1:8081'];", HERE, false),
+            ("$wgCdnServers = ['192.0.2.7:8080'];", HERE, false),
+            ("$wgCdnServers = ['192.0.2.7:8080'];", "8080", false),
+            ("$wgCdnServers = ['127.0.0.1'];", "80", false),
+            ("# $wgCdnServers = ['127.0.0.1:8080'];", HERE, false),
+            (
+                "$wgCdnServers = ['10.0.0.1:80' /* '127.0.0.1:8080' */];",
+                HERE,
+                false,
+            ),
+            (
+                "$wgCdnServers = ['127.0.0.1:8080'];\n$wgCdnServers = [];",
+                HERE,
+                false,
+            ),
+            ("$wgCdnServersNoPurge = ['127.0.0.1:8080'];", HERE, false),
+            // What is not said in plain words.
+            ("$wgCdnServers = [ getenv('CDN') ];", HERE, false),
+            ("$wgCdnServers = [ \"$host:8080\" ];", HERE, false),
+            // A tunnel.
+            (
+                "$wgServer = 'https://a.test'; $wgCdnServers = ['127.0.0.1:8080'];",
+                HERE,
+                false,
+            ),
+        ] {
+            let reached = PurgeSettings::of(settings).reach(&options(listen, false));
+            assert_eq!(reached, reaches, "{settings} {listen}");
+        }
+    }
+
+    #[test]
+    fn with_tls_the_purged_urls_have_to_be_without() {
+        for (server, reaches) in [
+            ("", false),
+            ("$wgServer = 'https://localhost:8443';", false),
+            (
+                "$wgServer = 'https://localhost:8443'; $wgInternalServer = 'http://localhost:8443';",
+                true,
+            ),
+        ] {
+            let settings = format!("{server} $wgCdnServers = ['127.0.0.1:8443'];");
+            let reached = PurgeSettings::of(&settings).reach(&options("127.0.0.1:8443", true));
+            assert_eq!(reached, reaches, "{settings}");
+        }
+    }
+}

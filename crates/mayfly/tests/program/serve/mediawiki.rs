@@ -1,0 +1,246 @@
+//! `serve` in front of a MediaWiki: how long its pages are kept, and what its purges and edits have to do with it.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use testkit::client::{Reply, Target};
+use testkit::process::{KilledOnDrop, free_port};
+use testkit::serving::{Serving, write_files};
+use testkit::wait::{TIMEOUT, until};
+
+use super::{seen, serve};
+use crate::{has_php_fpm, program};
+
+/// With `$wgUseCdn`: it lets proxies keep its pages for five hours. An edit is answered as MediaWiki 1.39 does.
+const PAGE: &str = "<?php header('Content-Type: text/html');
+    if ($_SERVER['REQUEST_METHOD'] == 'POST') {
+        if (isset($_GET['by_api'])) {
+            header('Set-Cookie: UseCDNCache=false; path=/; httponly');
+        } elseif (isset($_GET['refused'])) {
+            header('Set-Cookie: UseCDNCache=false; path=/; httponly');
+            header('MediaWiki-API-Error: badtoken');
+        } elseif (isset($_GET['by_form'])) {
+            header('Set-Cookie: my_wikiPostEditRevision5=saved; path=/');
+            header('Location: /wiki/Page', true, 302);
+        }
+        exit;
+    }
+    header('Cache-Control: s-maxage=18000, must-revalidate, max-age=0');
+    if (str_contains($_SERVER['REQUEST_URI'], 'Missing')) { http_response_code(404); }
+    echo uniqid();";
+
+fn files(settings: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("index.php", PAGE.to_owned()),
+        ("api.php", PAGE.to_owned()),
+        ("load.php", PAGE.to_owned()),
+        ("includes/WebStart.php", "<?php".to_owned()),
+        (
+            "LocalSettings.php",
+            format!("<?php\n$wgUseCdn = true;\n{settings}\n"),
+        ),
+    ]
+}
+
+fn as_text<'f>(files: &'f [(&'static str, String)]) -> Vec<(&'static str, &'f str)> {
+    files
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect()
+}
+
+async fn wiki(settings: &str) -> Serving {
+    serve(&as_text(&files(settings)), "20ms").await
+}
+
+/// One whose purges are sent to where it is listened for.
+async fn wiki_with_purges() -> Serving {
+    let listen = format!("127.0.0.1:{}", free_port());
+    let settings = format!("  $wgCdnServers = [ '{listen}' ]; # the server\n");
+    let files = files(&settings);
+    let arguments = ["--ttl", "20ms", "--workers", "2", "--listen", &listen];
+    Serving::start_site(program(), &as_text(&files), &arguments).await
+}
+
+async fn purge(target: &Target, url: &str) -> u16 {
+    let reply = target
+        .ask("PURGE", url, "User-Agent: MediaWiki/1.39\r\n", "")
+        .await;
+    reply.status
+}
+
+/// Is the page in memory for longer than `--ttl`?
+async fn is_kept(target: &Target, path: &str) -> bool {
+    target.get(path).await;
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    target.get(path).await.x_cache() == "HIT"
+}
+
+/// Asks until the page does not come from memory any more.
+async fn ends(target: &Target, path: &str) {
+    let begun = Instant::now();
+    while target.get(path).await.x_cache() == "HIT" {
+        assert!(begun.elapsed() < TIMEOUT, "{path} stays");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn pages_are_kept_until_a_purge_where_purges_are_sent_here() {
+    if !has_php_fpm() {
+        return;
+    }
+    let server = wiki_with_purges().await;
+    let target = server.target();
+    for (path, status) in [("/wiki/Page", 200), ("/wiki/Missing", 404)] {
+        assert!(is_kept(&target, path).await, "{path}");
+        assert_eq!(seen(&target.get(path).await), (status, "HIT"));
+        assert_eq!(
+            purge(&target, &format!("http://site.test{path}")).await,
+            200
+        );
+        assert_eq!(seen(&target.get(path).await), (status, "MISS"));
+    }
+}
+
+#[tokio::test]
+async fn pages_are_kept_for_the_ttl_where_purges_go_elsewhere_until_one_arrives() {
+    if !has_php_fpm() {
+        return;
+    }
+    for settings in [
+        "",
+        "$wgCdnServers = [];",
+        "$wgCdnServers = [ '192.0.2.7:6081' ];",
+        "# $wgCdnServers = [ '127.0.0.1:8080' ];",
+    ] {
+        let server = wiki(settings).await;
+        let target = server.target();
+        for path in ["/wiki/Page", "/index.php"] {
+            target.get(path).await;
+            ends(&target, path).await;
+        }
+        purge(&target, "http://site.test/wiki/Other").await;
+        ends(&target, "/wiki/Page").await;
+        assert!(is_kept(&target, "/wiki/Page").await, "{settings}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_no_purge_follows_ends_what_is_kept() {
+    if !has_php_fpm() {
+        return;
+    }
+    for (path, form) in [
+        ("/index.php?by_form=1", "wpTextbox1=a"),
+        ("/api.php?by_api=1", "action=edit&text=a"),
+    ] {
+        let server = wiki_with_purges().await;
+        let target = server.target();
+        assert!(is_kept(&target, "/wiki/Page").await);
+        let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
+        let edited: Reply = target.ask("POST", path, kind, form).await;
+        assert!(edited.status < 400, "{edited:?}");
+        ends(&target, "/wiki/Page").await;
+        assert!(
+            server
+                .error_log()
+                .contains("no purge came within 5 seconds of an edit")
+        );
+        assert!(!is_kept(&target, "/wiki/Other").await, "{path}");
+        // Until one arrives.
+        purge(&target, "http://site.test/wiki/Page").await;
+        ends(&target, "/wiki/Other").await;
+        assert!(is_kept(&target, "/wiki/Other").await, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_edit_and_what_a_purge_follows_ends_nothing() {
+    if !has_php_fpm() {
+        return;
+    }
+    let server = wiki_with_purges().await;
+    let target = server.target();
+    assert!(is_kept(&target, "/wiki/Page").await);
+    for (path, form) in [
+        ("/index.php?other=1", "search=a"),
+        ("/api.php?by_api=1", "action=options&change=a"),
+        ("/api.php?refused=1", "action=edit"),
+    ] {
+        target.ask("POST", path, "", form).await;
+    }
+    // An edit with its purge, and one without: the wait for it is the last that there is.
+    target.ask("POST", "/index.php?by_form=1", "", "a=b").await;
+    purge(&target, "http://site.test/wiki/Edited").await;
+    let waited = Instant::now();
+    while waited.elapsed() < Duration::from_secs(6) {
+        assert_eq!(target.get("/wiki/Page").await.x_cache(), "HIT");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let log = server.error_log();
+    assert!(!log.contains("no purge came"), "{log}");
+}
+
+/// MediaWiki sends its purges in plain HTTP, also to the port that visitors come to over TLS.
+#[tokio::test]
+async fn with_tls_a_purge_in_plain_http_removes_what_visitors_get() {
+    if !has_php_fpm() {
+        return;
+    }
+    let (site, state) = (Serving::folder(), tempfile::tempdir().unwrap());
+    let port = free_port();
+    let settings = format!(
+        "$wgServer = 'https://localhost:{port}';\n$wgInternalServer = 'http://localhost:{port}';\n\
+         $wgCdnServers = [ '127.0.0.1:{port}' ];"
+    );
+    write_files(site.path(), &as_text(&files(&settings)));
+    let announced = state.path().join("announced");
+    let mut command = Command::new(program());
+    command
+        .arg("serve")
+        .arg(site.path())
+        .args(["--tls", "--ttl", "20ms", "--listen"]);
+    command
+        .arg(format!("127.0.0.1:{port}"))
+        .env("STATE_DIRECTORY", state.path());
+    command
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&announced).unwrap());
+    let _server = KilledOnDrop(command.spawn().unwrap());
+    until("the announcement", || {
+        std::fs::read_to_string(&announced)
+            .unwrap()
+            .contains("Ctrl-C")
+    })
+    .await;
+    let curl = |arguments: &[&str]| {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--include", "--insecure", "--max-time", "10"]);
+        let output = curl.args(arguments).output().expect("curl");
+        String::from_utf8_lossy(&output.stdout).to_lowercase()
+    };
+    let page = format!("https://localhost:{port}/wiki/Page");
+    let proxy = format!("http://127.0.0.1:{port}");
+    let url = format!("http://localhost:{port}/wiki/Page");
+    let get = || curl(&["--noproxy", "*", &page]);
+    get();
+    // Longer than --ttl.
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    assert!(get().contains("x-cache: hit"), "{}", get());
+    let purged = curl(&[
+        "--proxy",
+        &proxy,
+        "--noproxy",
+        "",
+        "--request",
+        "PURGE",
+        &url,
+    ]);
+    assert!(purged.starts_with("http/1.1 200"), "{purged}");
+    let made = get();
+    assert!(made.contains("x-cache: miss"), "{made}");
+    // Nothing else is served without TLS.
+    let plain = curl(&["--proxy", &proxy, "--noproxy", "", &url]);
+    assert!(plain.starts_with("http/1.1 400"), "{plain}");
+}

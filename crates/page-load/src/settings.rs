@@ -1,0 +1,108 @@
+//! What a load is told: its address, its fields, its bounds.
+
+use std::time::Duration;
+
+use http::header::{HeaderName, HeaderValue};
+use url::Url;
+
+use crate::media::Viewport;
+
+/// How pages are loaded.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub viewport: Viewport,
+    /// Other hosts than the page's are asked as well.
+    pub third_party: bool,
+    /// For each request.
+    pub timeout: Duration,
+    /// Sent to the page's own host.
+    pub fields: Vec<(HeaderName, HeaderValue)>,
+    pub user_agent: String,
+}
+
+/// Why there is no page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError(pub String);
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Reads the address of a page.
+///
+/// # Errors
+/// It is not an address of the web, or has a password.
+pub fn address(text: &str) -> Result<Url, LoadError> {
+    let wrong = |what: &str| LoadError(format!("{text}: {what}"));
+    let is_web = text.starts_with("http://") || text.starts_with("https://");
+    let url = Url::parse(text).ok().filter(|_| is_web);
+    let url = url.ok_or_else(|| wrong("expected http:// or https:// with a host"))?;
+    match url.username().is_empty() && url.password().is_none() {
+        true => Ok(url),
+        false => Err(wrong(
+            "a URL with a password is not asked for (-H Authorization)",
+        )),
+    }
+}
+
+/// Reads a field such as `Accept-Language: de`.
+///
+/// # Errors
+/// What was expected.
+pub fn field(text: &str) -> Result<(HeaderName, HeaderValue), LoadError> {
+    let parts = text
+        .split_once(':')
+        .and_then(|(name, value)| Some((name.trim().parse().ok()?, value.trim().parse().ok()?)));
+    let wrong = || {
+        LoadError(format!(
+            "{text}: expected a field such as \"Accept-Language: de\""
+        ))
+    };
+    match parts.ok_or_else(wrong)? {
+        (name, _) if name == http::header::HOST => Err(LoadError(format!(
+            "{text}: a page's links lead to its host, so that another name needs an address of its own"
+        ))),
+        parts => Ok(parts),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_of_the_web_and_have_no_password() {
+        for (text, expected) in [
+            ("http://site.test", "http://site.test/"),
+            ("https://site.test:8443/a?b", "https://site.test:8443/a?b"),
+            ("http://[::1]:8080/", "http://[::1]:8080/"),
+            ("site.test", "expected http://"),
+            ("localhost:8080/", "expected http://"),
+            ("file:///etc/passwd", "expected http://"),
+            ("http://", "expected http://"),
+            ("http://me@site.test/", "password"),
+        ] {
+            let said = match address(text) {
+                Ok(url) => url.to_string(),
+                Err(error) => error.to_string(),
+            };
+            assert!(said.contains(expected), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn fields_have_a_name_and_a_value() {
+        for (text, is_right) in [
+            ("Accept-Language: de", true),
+            ("X: ", true),
+            ("nonsense", false),
+            ("a b: c", false),
+            ("a: b\r\nc: d", false),
+            ("Host: other.test", false),
+        ] {
+            assert_eq!(field(text).is_ok(), is_right, "{text}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Fetches for the parts of a page: counted in its budget, and so many at a time that the servers have
+//! room for others.
+
+use site::{Pass, PassTarget};
+
+use crate::exchange::handled::Handled;
+use crate::exchange::page_budget::Bound;
+use crate::exchange::request::Request;
+use crate::exchange::slicing::Slicing;
+use crate::log::error_log;
+
+/// Waits for the turn of a part to ask an upstream; at once where the request is none. Comes before the
+/// request leads a fetch that others wait for.
+///
+/// # Errors
+/// The page has asked as often as it may.
+pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), Handled> {
+    let Some(page) = request.extras.page.clone() else {
+        return Ok(());
+    };
+    if !page.has_fetch_left() {
+        error_log::beyond_budget(request, Bound::Fetches);
+        return Err(Handled::Status(503));
+    }
+    // The next slice of a part has the turn of its first one: to wait for another while that is held
+    // could be to wait for itself.
+    if matches!(request.slicing, Slicing::Next(_)) {
+        return Ok(());
+    }
+    let at_once = match &pass.target {
+        PassTarget::Group(id) => {
+            let groups = &request.configuration.live.groups;
+            groups[id.0].group.share_of_page()
+        }
+        PassTarget::Variable(_) => None,
+    };
+    // One that was asked before has failed.
+    request.extras.page_turn = None;
+    let turn = page.take_turn_to_fetch(at_once).await;
+    request.extras.page_turn = Some(turn);
+    Ok(())
+}
+
+/// A fetch begins: it is counted, and gets the turn that was taken for it.
+///
+/// # Errors
+/// A status: the page has asked as often as it may.
+pub fn begun(request: &mut Request) -> Result<Option<Box<dyn Send + Sync>>, u16> {
+    let Some(page) = &request.extras.page else {
+        return Ok(None);
+    };
+    if let Err(bound) = page.take_fetch() {
+        error_log::beyond_budget(request, bound);
+        return Err(503);
+    }
+    let turn = request.extras.page_turn.take();
+    Ok(turn.map(|turn| Box::new(turn) as Box<dyn Send + Sync>))
+}

@@ -1,0 +1,79 @@
+//! Where a request comes from: from this machine or not, for whom, and under which of its names.
+//! `content/own_machine.rs` decides by it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http_semantics::Initiator;
+use http_semantics::initiator::tells_of_proxy;
+use site::{ServerId, ServerNames};
+
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::request::Request;
+use crate::transport::facts::LocalAddress;
+
+impl Request {
+    /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine says
+    /// for whom it asks. Fields that were left out because of their names may have said so.
+    pub fn is_made_here(&self) -> bool {
+        let facts = &self.connection;
+        let is_peer_here = match (facts.peer, &facts.local) {
+            (None, _) => true,
+            (Some(peer), local) => {
+                let peer = peer.ip().to_canonical();
+                let is_own = |own: &SocketAddr| own.ip().to_canonical() == peer;
+                peer.is_loopback() || matches!(local, LocalAddress::Ip(own) if is_own(own))
+            }
+        };
+        is_peer_here
+            && facts.proxy.is_none()
+            && self.head.line.ignored_fields == 0
+            && !self.head.fields().any(|(name, _)| tells_of_proxy(name))
+    }
+
+    /// Was it made on this machine, and by no browser that a page of somebody else may have led here?
+    pub fn is_of_own_program(&self) -> bool {
+        self.is_made_here()
+            && match self.initiator() {
+                Initiator::Program => true,
+                Initiator::OwnSite | Initiator::Unknown => self.has_own_host(),
+                Initiator::OtherSite => false,
+            }
+    }
+
+    /// On whose behalf the client sent it, by its fields.
+    pub fn initiator(&self) -> Initiator {
+        Initiator::of(self.head.view(), &self.host, self.host.port())
+    }
+
+    /// Is the host one that leads here by right? A page of somebody else may have a name that leads to
+    /// this machine when the browser asks for it a second time (DNS rebinding). What it loads then has
+    /// that name as its host. Names of other servers do not count: these may be of other people.
+    pub fn has_own_host(&self) -> bool {
+        let host: &[u8] = &self.host;
+        if host.is_empty() || host == b"localhost" || host.ends_with(b".localhost") {
+            return true;
+        }
+        let address = host
+            .strip_prefix(b"[")
+            .and_then(|host| host.strip_suffix(b"]"));
+        let text = std::str::from_utf8(address.unwrap_or(host));
+        if text.is_ok_and(|text| text.parse::<IpAddr>().is_ok()) {
+            return true;
+        }
+        is_server_name(&self.configuration, self.server_id(), host)
+    }
+}
+
+/// Is the host a name of the server? A visitor who invents hosts finds few of these.
+pub fn is_server_name(configuration: &ActiveConfiguration, server: ServerId, host: &[u8]) -> bool {
+    let mut listeners = configuration.site.http.listeners.iter();
+    listeners.any(|listener| is_name_of(server, &listener.names, host))
+}
+
+/// Does a `server_name` say that the host is the server's? One that ends with `*` does not, nor does a
+/// pattern: somebody else may have a domain that fits it.
+fn is_name_of(server: ServerId, names: &ServerNames, host: &[u8]) -> bool {
+    let mut wildcards = names.leading_wildcard.iter();
+    names.exact.get(host) == Some(&server)
+        || wildcards.any(|(ending, of)| *of == server && host.ends_with(ending))
+}

@@ -1,0 +1,212 @@
+//! Random pages of fragments, served from files in one thread: what each costs is within its budget, and
+//! another task of the thread has its turn after a bounded number of fragments. A seed is printed where it
+//! fails, and `SEEDS` of them are tried.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use crate::compose;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::page_budget::{MAX_FRAGMENTS_PER_TURN, MAX_LINES};
+use crate::exchange::request::Request;
+use crate::exchange::subrequest;
+use crate::live::Resources;
+use crate::respond::composition::Composition;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
+
+const SEEDS: u64 = 60;
+const PAGES: usize = 12;
+const MAX_INCLUDES: u32 = 100;
+const MAX_BYTES: usize = 20_000;
+
+/// xorshift64*: enough for picking.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
+    }
+}
+
+/// Pages that include each other, themselves and what is not there, in both languages.
+fn random_page(random: &mut Random) -> String {
+    let mut page = String::new();
+    for _ in 0..random.below(60) {
+        let target = match random.below(8) {
+            0 => "/missing".to_owned(),
+            1 => "/long".to_owned(),
+            _ => format!("/{}", random.below(PAGES)),
+        };
+        let include = format!("<esi:include src='{target}'/>");
+        page.push_str(&match random.below(8) {
+            0 => format!("<!--#include virtual=\"{target}\" -->"),
+            1 => format!("<esi:include src='/missing' alt='{target}'/>"),
+            2 => format!(
+                "<esi:try><esi:attempt>{}</esi:attempt><esi:except>{include}</esi:except></esi:try>",
+                include.repeat(random.below(30))
+            ),
+            3 => format!("<esi:vars>$(HTTP_COOKIE{{a}}|'{}')</esi:vars>", "v".repeat(20)),
+            4 => "text".repeat(random.below(20)),
+            _ => include,
+        });
+    }
+    page
+}
+
+struct Site {
+    configuration: Arc<ActiveConfiguration>,
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn new(random: &mut Random) -> Site {
+        let folder = tempfile::tempdir().unwrap();
+        for page in 0..PAGES {
+            std::fs::write(folder.path().join(page.to_string()), random_page(random)).unwrap();
+        }
+        std::fs::write(folder.path().join("long"), "long ".repeat(800)).unwrap();
+        let text = format!(
+            "events {{}} http {{ default_type text/html; access_log off; esi always; ssi on; esi_max_depth 20;
+             esi_max_includes {MAX_INCLUDES}; ssi_max_includes {MAX_INCLUDES}; fragments_max_bytes {MAX_BYTES};
+             log_not_found off; server {{ listen 127.0.0.1:8080; root {}; }} }}",
+            folder.path().display()
+        );
+        let path = folder.path().join("site.conf");
+        std::fs::write(&path, text).unwrap();
+        let log = folder.path().join("error.log");
+        let loader = nginx_conf::FileLoader;
+        let reading = site::read(&path, folder.path(), None, Some(&log), &loader);
+        assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
+        let site = reading.site.unwrap();
+        let log_sinks = crate::live::log_sinks::LogSinks::open(
+            site.process.error_logs.iter().map(|log| log.target.clone()),
+        );
+        let resources = Resources {
+            log_sinks: log_sinks.unwrap(),
+            ..Resources::default()
+        };
+        Site {
+            configuration: compose::configuration(site, resources, None).unwrap(),
+            folder,
+        }
+    }
+
+    fn request(&self, path: &str) -> Box<Request> {
+        let text = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nCookie: a=<\r\n\r\n");
+        let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
+        let connection = ConnectionFacts {
+            serial: 1,
+            peer: Some("127.0.0.1:1".parse().unwrap()),
+            local: LocalAddress::Ip("127.0.0.1:80".parse().unwrap()),
+            scheme: "http",
+            accepted_at: 0,
+            proxy: None,
+            tls: None,
+            lacks_tls: false,
+        };
+        let handle = ConfigurationHandle::new(self.configuration.clone());
+        let server = site::ServerId(0);
+        let now = crate::base::clock::now();
+        let mut request = Request::new(handle, Arc::new(connection), head, server, now);
+        request.path = path.into();
+        request
+    }
+
+    fn log_lines(&self) -> usize {
+        let log = std::fs::read_to_string(self.folder.path().join("error.log"));
+        log.unwrap_or_default().lines().count()
+    }
+}
+
+/// What a page has come to.
+struct Served {
+    bytes: usize,
+    includes: u32,
+    /// Fragments that began between two turns of another task, at most.
+    most_between_turns: u32,
+}
+
+/// Serves a page as its visitor does, who leaves after so many pieces.
+async fn serve(site: &Site, path: &str, leaves_after: usize) -> Served {
+    let mut request = site.request(path);
+    let reply = subrequest::serve(&mut request).await.expect("a page");
+    let mut body = Composition::Esi.around(&mut request, reply.body);
+    let budget = request.extras.page.clone().expect("a budget");
+    let (is_over, most) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
+    let visitor = {
+        let (budget, is_over, most) = (budget.clone(), is_over.clone(), most.clone());
+        tokio::spawn(async move {
+            let mut before = 0;
+            while !is_over.load(Relaxed) {
+                let includes = budget.includes();
+                most.fetch_max((includes - before) as usize, Relaxed);
+                before = includes;
+                tokio::task::yield_now().await;
+            }
+        })
+    };
+    let mut bytes = 0;
+    for _ in 0..leaves_after {
+        match body.next(&mut request).await {
+            Ok(Some(piece)) => bytes += piece.len(),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    drop(body);
+    let begun = budget.includes();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(
+        budget.includes(),
+        begun,
+        "none begins after the visitor has left"
+    );
+    is_over.store(true, Relaxed);
+    visitor.await.expect("the other visitor");
+    Served {
+        bytes,
+        includes: begun,
+        most_between_turns: most.load(Relaxed) as u32,
+    }
+}
+
+#[tokio::test]
+async fn random_pages_of_fragments_stay_within_their_budget_and_take_turns() {
+    let mut met = [false; 2];
+    for seed in 1..=SEEDS {
+        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let site = Site::new(&mut random);
+        for page in 0..PAGES {
+            let leaves_after = match random.below(3) {
+                0 => random.below(40),
+                _ => usize::MAX,
+            };
+            let lines = site.log_lines();
+            let served = serve(&site, &format!("/{page}"), leaves_after).await;
+            let said = format!("seed {seed}, page {page}");
+            assert!(served.includes <= MAX_INCLUDES, "{said}");
+            let own = std::fs::metadata(site.folder.path().join(page.to_string())).unwrap();
+            assert!(served.bytes <= own.len() as usize + MAX_BYTES, "{said}");
+            assert!(
+                served.most_between_turns <= MAX_FRAGMENTS_PER_TURN,
+                "{said}"
+            );
+            let written = site.log_lines() - lines;
+            assert!(written <= MAX_LINES as usize + 4, "{said}: {written} lines");
+            met[0] |= served.includes == MAX_INCLUDES;
+            met[1] |= served.most_between_turns == MAX_FRAGMENTS_PER_TURN;
+        }
+    }
+    assert_eq!(
+        met, [true; 2],
+        "the pages were large enough to meet the bounds"
+    );
+}

@@ -1,0 +1,4 @@
+//! The unit of time of this crate.
+
+/// Milliseconds since any fixed point, the same for all calls on one group.
+pub type Millis = u64;
