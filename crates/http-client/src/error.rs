@@ -11,6 +11,7 @@ use std::io;
 
 use http1::ResponseError;
 use http1::chunked::ChunkedError;
+use system_error::SystemError;
 use upstream_exchange::{Side, StreamError};
 
 /// A failed exchange. The connection is never reusable after one.
@@ -101,7 +102,7 @@ impl fmt::Display for Error {
                     Side::Write => "writev()",
                     Side::Read => "recv()",
                 };
-                write!(f, "{call} failed ({})", Os(source))
+                write!(f, "{call} failed ({})", SystemError(source))
             }
             Error::Closed { .. } => f.write_str("upstream prematurely closed connection"),
             Error::InvalidHead(fault) => fault.fmt(f),
@@ -128,7 +129,7 @@ impl fmt::Display for Error {
                 source,
             } => {
                 match source {
-                    Some(source) => write!(f, "recv() failed ({})", Os(source))?,
+                    Some(source) => write!(f, "recv() failed ({})", SystemError(source))?,
                     None => f.write_str("upstream prematurely closed connection")?,
                 }
                 write!(f, " after {received_bytes}")?;
@@ -176,19 +177,5 @@ impl From<StreamError> for Error {
 impl From<ResponseError> for Error {
     fn from(fault: ResponseError) -> Error {
         Error::InvalidHead(fault)
-    }
-}
-
-/// As nginx shows an I/O error: `104: Connection reset by peer`.
-struct Os<'a>(&'a io::Error);
-
-impl fmt::Display for Os<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.0.to_string();
-        let text = text.split(" (os error").next().unwrap_or(&text);
-        match self.0.raw_os_error() {
-            Some(code) => write!(f, "{code}: {text}"),
-            None => f.write_str(text),
-        }
     }
 }

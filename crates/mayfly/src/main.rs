@@ -1,5 +1,5 @@
 //! The program: what was typed becomes a [`cli::Command`], and each command is
-//! one function. A start goes on in [`supervisor`].
+//! one function of [`commands`]. A start goes on in [`processes::supervisor`].
 //!
 //! ```text
 //! cli -> config (read, judge) -> supervisor: signals, pid file
@@ -10,51 +10,12 @@
 //!                                worker_handle: worker_process (as another user)
 //! ```
 
-mod account;
-mod activation;
-mod advise_command;
-mod backend;
-mod bench_command;
-mod certificates;
-mod channel;
-mod check;
 mod cli;
+mod commands;
 mod config;
-mod control_socket;
-mod daemon;
-mod doctor_command;
-mod event_loop;
 mod exit;
-mod explain_command;
-mod journal;
-mod large_store;
-mod limits;
-mod local_authority;
-mod logs;
-mod messages;
-mod orders;
-mod page_command;
 mod paths;
-mod pid_file;
-mod pools;
-mod purge_command;
-mod running_server;
-mod serve;
-mod serve_command;
-mod serve_dashboard;
-mod serving;
-mod signal_command;
-mod signals;
-mod socket_holder;
-mod sockets;
-mod supervisor;
-mod system_error;
-mod top_command;
-mod top_screen;
-mod warm_command;
-mod wordpress_plugin;
-mod worker_handle;
-mod worker_process;
+mod processes;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -62,14 +23,14 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use account::Account;
+use processes::account::Account;
 use cli::{Action, Command, Flags, Refusal, ServeArgs};
 use config::{Accepted, Invocation};
 use exit::Exit;
 use inherited_files::InheritedFiles;
-use journal::Journal;
-use serve_dashboard::Token;
-use supervisor::Plan;
+use processes::journal::Journal;
+use commands::serve_dashboard::Token;
+use processes::supervisor::Plan;
 
 /// jemalloc: under many connections it keeps less than the system's allocator,
 /// and gives back what it does not need (settings in `.cargo/config.toml`).
@@ -102,17 +63,17 @@ fn run(command: Command, inherited: InheritedFiles) -> Exit {
         Command::Detached(flags) => start_detached(&flags, inherited),
         Command::Worker => {
             inherited.close();
-            worker_process::run()
+            processes::worker_process::run()
         }
-        Command::Check(args) => check::check(&args),
+        Command::Check(args) => commands::check::check(&args),
         Command::Serve(args) => serve_folder(&args, inherited),
-        Command::Explain(args) => explain_command::run(&args),
-        Command::Purge(args) => purge_command::run(&args),
-        Command::Warm(args) => warm_command::run(&args),
-        Command::Top(args) => top_command::run(&args),
-        Command::Advise(args) => advise_command::run(&args),
-        Command::Bench(args) => bench_command::run(&args),
-        Command::Doctor(args) => doctor_command::run(&args),
+        Command::Explain(args) => commands::explain::run(&args),
+        Command::Purge(args) => commands::purge::run(&args),
+        Command::Warm(args) => commands::warm::run(&args),
+        Command::Top(args) => commands::top::run(&args),
+        Command::Advise(args) => commands::advise::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());
@@ -124,8 +85,8 @@ fn run(command: Command, inherited: InheritedFiles) -> Exit {
 fn run_flags(flags: &Flags, action: Action, inherited: InheritedFiles) -> Exit {
     match action {
         Action::Run => start(flags, inherited),
-        Action::Test { dump } => check::test(flags, dump),
-        Action::Signal(name) => signal_command::send(flags, name),
+        Action::Test { dump } => commands::check::test(flags, dump),
+        Action::Signal(name) => commands::signal::send(flags, name),
         Action::Version => show(&cli::nginx_version_line()),
         Action::Build => show(&cli::build_text()),
         Action::Help => show(&format!(
@@ -155,7 +116,7 @@ fn start(flags: &Flags, inherited: InheritedFiles) -> Exit {
     };
     inherited.close();
     if accepted.site.process.daemon {
-        return daemon::detach(flags).unwrap_or_else(|error| {
+        return processes::daemon::detach(flags).unwrap_or_else(|error| {
             journal.emerg(format_args!("could not leave the terminal: {error}"));
             Exit::Refused
         });
@@ -176,12 +137,12 @@ fn start_detached(flags: &Flags, inherited: InheritedFiles) -> Exit {
         Ok(read) => read,
         Err(exit) => return exit,
     };
-    if let Err(error) = daemon::begin_session() {
+    if let Err(error) = processes::daemon::begin_session() {
         journal.warn(format_args!("setsid() failed: {error}"));
     }
     let own = journal.clone();
     let when_ready = move |_: Option<&Account>| {
-        if let Err(error) = daemon::leave_terminal() {
+        if let Err(error) = processes::daemon::leave_terminal() {
             own.warn(format_args!("the terminal could not be left: {error}"));
         }
     };
@@ -204,7 +165,7 @@ fn read(invocation: &Invocation) -> Result<(std::sync::Arc<Journal>, Accepted), 
         }
         Err(rejected) => {
             config::show(&rejected.diagnostics, &rejected.sources);
-            supervisor::log_refusal(&journal, &rejected);
+            processes::supervisor::log_refusal(&journal, &rejected);
             Err(Exit::Refused)
         }
     }
@@ -212,7 +173,7 @@ fn read(invocation: &Invocation) -> Result<(std::sync::Arc<Journal>, Accepted), 
 
 fn serve_folder(args: &ServeArgs, inherited: InheritedFiles) -> Exit {
     inherited.close();
-    let serve = match serve_command::prepare(args) {
+    let serve = match commands::serve::prepare(args) {
         Ok(serve) => serve,
         Err(message) => {
             complain(&format!("mayfly: {message}\n"));
@@ -235,7 +196,7 @@ fn serve_folder(args: &ServeArgs, inherited: InheritedFiles) -> Exit {
                 let token = dashboard.map(|it| made.get_or_init(|| Token::make(it, account)));
                 serve.announce();
                 if let (Some(dashboard), Some(token)) = (dashboard, token) {
-                    serve_dashboard::announce(dashboard, token);
+                    commands::serve_dashboard::announce(dashboard, token);
                 }
             });
             let plan = Plan {
@@ -251,9 +212,9 @@ fn serve_folder(args: &ServeArgs, inherited: InheritedFiles) -> Exit {
 }
 
 fn serve_until_the_end(plan: Plan, journal: std::sync::Arc<Journal>, accepted: Accepted) -> Exit {
-    match event_loop::build() {
+    match processes::event_loop::build() {
         Ok(event_loop) => {
-            let exit = event_loop.block_on(supervisor::run(plan, journal, accepted));
+            let exit = event_loop.block_on(processes::supervisor::run(plan, journal, accepted));
             event_loop.shutdown_background();
             exit
         }

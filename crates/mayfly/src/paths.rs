@@ -35,7 +35,7 @@ pub fn state() -> Result<PathBuf, String> {
     if let Some(folder) = absolute("STATE_DIRECTORY") {
         return Ok(folder);
     }
-    if crate::account::is_root() {
+    if crate::processes::account::is_root() {
         return Ok("/var/lib/mayfly".into());
     }
     let state = absolute("XDG_STATE_HOME")

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use system_error::SystemError;
+
 use crate::ast::{Ast, Directive, Word};
 use crate::diagnostic::Diagnostic;
 use crate::loader::Loader;
@@ -91,15 +93,7 @@ pub fn parse(name: &str, text: &[u8]) -> LoadedConfiguration {
 
 /// nginx's message for a file that cannot be read.
 fn open_failed(path: &Path, error: &io::Error) -> String {
-    let reason = match error.raw_os_error() {
-        Some(number) => {
-            let text = error.to_string();
-            let suffix = format!(" (os error {number})");
-            format!("{number}: {}", text.strip_suffix(&suffix).unwrap_or(&text))
-        }
-        None => error.to_string(),
-    };
-    format!("open() \"{}\" failed ({reason})", path.display())
+    format!("open() \"{}\" failed ({})", path.display(), SystemError(error))
 }
 
 fn too_large() -> String {

@@ -154,7 +154,7 @@ pub struct ServeArgs {
         value_name = "ADDR:PORT",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = crate::serve_dashboard::PLACE
+        default_missing_value = crate::commands::serve_dashboard::PLACE
     )]
     pub dashboard: Option<String>,
     /// Print the configuration that does the same with -c, and exit

@@ -23,7 +23,7 @@ use crate::exchange::request::Request;
 use crate::exchange::request_fields;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::log::error_log::Errno;
+use system_error::SystemError;
 
 /// CompiledLocations that a line has for a name.
 const NAME_WIDTH: usize = 50;
@@ -98,7 +98,7 @@ fn failed(request: &Request, directory: &Path, error: &io::Error) -> Handled {
     error_log::request(
         request,
         level,
-        format_args!("opendir() \"{name}\" failed{}", Errno(error)),
+        format_args!("opendir() \"{name}\" failed ({})", SystemError(error)),
     );
     Handled::Status(status)
 }

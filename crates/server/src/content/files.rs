@@ -30,7 +30,7 @@ use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::exchange::variables::files::document_root;
 use crate::log::error_log;
-use crate::log::error_log::Errno;
+use system_error::SystemError;
 use crate::respond;
 use crate::respond::recode;
 use open::{Failure, Found, Kind, Wanted};
@@ -234,12 +234,12 @@ fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Opti
 fn index_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
     let error = failure.error();
     if failure.is_forbidden() {
-        let message = format_args!("\"{}\" is forbidden{}", text(path), Errno(&error));
+        let message = format_args!("\"{}\" is forbidden ({})", text(path), SystemError(&error));
         error_log::request(request, LogLevel::Error, message);
         return Handled::Status(403);
     }
     if request.settings().log_not_found {
-        let message = format_args!("\"{}\" is not found{}", text(path), Errno(&error));
+        let message = format_args!("\"{}\" is not found ({})", text(path), SystemError(&error));
         error_log::request(request, LogLevel::Error, message);
     }
     Handled::Status(404)
@@ -390,7 +390,7 @@ fn log_failure(request: &Request, level: LogLevel, path: &[u8], failure: Failure
         false => error_log::request,
     };
     let path = text(path);
-    let message = format_args!("{call} \"{path}\" failed{}", Errno(&error));
+    let message = format_args!("{call} \"{path}\" failed ({})", SystemError(&error));
     log(request, level, message);
 }
 

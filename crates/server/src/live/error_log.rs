@@ -11,7 +11,6 @@ pub mod now_and_then;
 pub mod origin;
 
 use std::fmt::{self, Write as _};
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -91,23 +90,6 @@ impl ErrorLogs {
 /// Does one of `logs` take lines of `level`?
 pub fn are_told(logs: &[ErrorLog], level: LogLevel) -> bool {
     logs.iter().any(|log| is_wanted(log, level))
-}
-
-/// Text of an operating system's error as nginx puts it behind a message:
-/// ` (2: No such file or directory)`.
-pub struct Errno<'a>(pub &'a io::Error);
-
-impl fmt::Display for Errno<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(number) = self.0.raw_os_error() else {
-            return write!(f, " ({})", self.0);
-        };
-        let text = self.0.to_string();
-        let text = text
-            .rsplit_once(" (os error")
-            .map_or(text.as_str(), |(text, _)| text);
-        write!(f, " ({number}: {text})")
-    }
 }
 
 fn is_wanted(log: &ErrorLog, level: LogLevel) -> bool {
@@ -251,12 +233,6 @@ mod tests {
                 long.len()
             );
         }
-    }
-
-    #[test]
-    fn system_errors_are_shown_with_their_number() {
-        let error = io::Error::from_raw_os_error(2);
-        assert_eq!(Errno(&error).to_string(), " (2: No such file or directory)");
     }
 
     #[test]

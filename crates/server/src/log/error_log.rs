@@ -11,7 +11,7 @@ use crate::exchange::page_budget::{Bound, LogLine, PageBudget};
 use crate::exchange::request::Request;
 
 pub use crate::live::error_log::origin::Origin;
-pub use crate::live::error_log::{Errno, are_told, push_text};
+pub use crate::live::error_log::{are_told, push_text};
 
 /// Writes a line about `request`; about a page of fragments and its parts, a bounded number.
 pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {

@@ -20,7 +20,7 @@ use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
-use crate::log::error_log::Errno;
+use system_error::SystemError;
 
 use password_hash::{Comparison, base64_lenient};
 use remembered::compare;
@@ -68,7 +68,7 @@ pub fn check(request: &mut Request) -> Verdict {
     let users = match users(&path) {
         Ok(users) => users,
         Err(error) => {
-            let message = format_args!("open() \"{shown}\" failed{}", Errno(&error));
+            let message = format_args!("open() \"{shown}\" failed ({})", SystemError(&error));
             let missing = error.kind() == io::ErrorKind::NotFound;
             let level = if missing {
                 LogLevel::Error

@@ -19,7 +19,7 @@ use crate::exchange::variable;
 use crate::exchange::variables::files::document_root;
 use crate::live::log_sinks::open_append;
 use crate::log::error_log;
-use crate::log::error_log::Errno;
+use system_error::SystemError;
 
 /// Log files that a thread keeps open.
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl OpenFiles {
             error_log::request(
                 request,
                 LogLevel::Crit,
-                format_args!("open() \"{}\" failed{}", name.display(), Errno(&error)),
+                format_args!("open() \"{}\" failed ({})", name.display(), SystemError(&error)),
             );
         }
     }
@@ -169,9 +169,9 @@ fn root_exists(request: &mut Request) -> bool {
         request,
         LogLevel::Error,
         format_args!(
-            "testing \"{}\" existence failed{}",
+            "testing \"{}\" existence failed ({})",
             String::from_utf8_lossy(&root),
-            Errno(&error)
+            SystemError(&error)
         ),
     );
     false

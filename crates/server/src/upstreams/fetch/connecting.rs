@@ -4,11 +4,12 @@ use std::io;
 use std::time::Duration;
 
 use site::LogLevel;
+use system_error::SystemError;
 use tls_client::ConnectError;
 use upstream::{BindError, Lease, Outcome};
 
 use super::context::FetchContext;
-use super::error::{Failure, FetchError, Os};
+use super::error::{Failure, FetchError};
 use super::resend::Resend;
 use super::spec::FetchSpec;
 use super::upstream_request::UpstreamRequest;
@@ -91,7 +92,7 @@ pub(super) fn unconnected(context: &FetchContext, lease: Lease, error: &io::Erro
     {
         let message = format_args!(
             "bind({from}) failed ({}) while connecting to upstream",
-            Os(error)
+            SystemError(error)
         );
         context.log.write(LogLevel::Crit, Some(address), message);
         context.trace.lock().end_try(Some(500));
@@ -103,7 +104,7 @@ pub(super) fn unconnected(context: &FetchContext, lease: Lease, error: &io::Erro
         true => (FetchError::Timeout, 504),
         false => (FetchError::Error, 502),
     };
-    let os = Os(error);
+    let os = SystemError(error);
     let level = LogLevel::Error;
     let inner = error.get_ref();
     if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<ConnectError>()) {

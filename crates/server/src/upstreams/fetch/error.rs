@@ -61,23 +61,6 @@ impl Failure {
     }
 }
 
-/// Shows an I/O error as nginx does: `111: Connection refused`.
-pub(super) struct Os<'a>(pub &'a io::Error);
-
-impl std::fmt::Display for Os<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = self.0.to_string();
-        let text = text.split(" (os error").next().unwrap_or(&text);
-        match self.0.raw_os_error() {
-            Some(code) => write!(f, "{code}: {text}"),
-            None if self.0.kind() == io::ErrorKind::TimedOut => {
-                f.write_str("110: Connection timed out")
-            }
-            None => f.write_str(text),
-        }
-    }
-}
-
 /// The status that a client gets whose body could not be handed on.
 pub(super) fn client_status(error: &io::Error) -> u16 {
     error

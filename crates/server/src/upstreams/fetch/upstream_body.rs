@@ -11,10 +11,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_cache::Tags;
 use site::LogLevel;
+use system_error::SystemError;
 use upstream::{Lease, Outcome, Stream};
 
 use super::context::FetchContext;
-use super::error::Os;
 use super::exchange::{Error, Event, Exchange};
 use super::file_copy::FileCopy;
 use super::spec::FetchSpec;
@@ -201,7 +201,7 @@ impl UpstreamBody {
 
     /// The disk takes no more of a response that its client reads slowly.
     pub fn report_full_disk(&self, folder: &Path, error: &io::Error) {
-        let (folder, error) = (folder.display(), Os(error));
+        let (folder, error) = (folder.display(), SystemError(error));
         self.report(
             LogLevel::Crit,
             format_args!(
@@ -212,7 +212,7 @@ impl UpstreamBody {
     }
 
     fn report_copy(&self, path: &Path, error: &io::Error) {
-        let (path, error) = (path.display(), Os(error));
+        let (path, error) = (path.display(), SystemError(error));
         self.report(
             LogLevel::Crit,
             format_args!("\"{path}\" could not be stored ({error}) while reading upstream"),

@@ -1,0 +1,99 @@
+//! `mayfly bench --page`: a page with all that it needs, loaded as a browser loads it.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use page_load::{Browser, LoadError, MeasuredPage, Report, Settings, address, field};
+
+use crate::cli::BenchArgs;
+use crate::exit::Exit;
+use crate::paths;
+use crate::commands::running_server::complain;
+use system_error::SystemError;
+
+/// Of the text where it goes to no terminal.
+const WIDTH: usize = 100;
+
+/// Loads `page` and the page beside it, if there is one, and prints the report.
+pub fn run(args: &BenchArgs, page: &str) -> Exit {
+    let event_loop = match crate::processes::event_loop::build() {
+        Ok(event_loop) => event_loop,
+        Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
+    };
+    let measured = event_loop.block_on(measured(args, page));
+    event_loop.shutdown_background();
+    let report = match measured {
+        Ok(report) => report,
+        Err(error) => return complain(Exit::Refused, &error.to_string()),
+    };
+    let written = args.html.as_deref().map(|file| (file, report.to_html()));
+    let archive = args.page.har.as_deref();
+    let archive = archive.map(|file| (file, report.to_har(env!("CARGO_PKG_VERSION")).to_string()));
+    for (file, text) in written.into_iter().chain(archive) {
+        if let Err(message) = write(file, &text) {
+            return complain(Exit::Refused, &message);
+        }
+    }
+    let text = match args.json {
+        true => format!("{:#}\n", report.to_json()),
+        false => report.to_text(width()),
+    };
+    // A pipe that was closed wants no more.
+    let _ = io::stdout().write_all(text.as_bytes());
+    Exit::Done
+}
+
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(paths::from_here(file.to_owned()), text)
+        .map_err(|error| format!("{}: {}", file.display(), SystemError(&error)))
+}
+
+/// Each run loads each address cold and then warm: what disturbs one of them disturbs the other as well.
+async fn measured(args: &BenchArgs, page: &str) -> Result<Report, LoadError> {
+    let settings = Settings {
+        viewport: args.page.viewport,
+        third_party: args.page.third_party,
+        timeout: args.timeout,
+        fields: args
+            .header
+            .iter()
+            .map(|it| field(it))
+            .collect::<Result<_, _>>()?,
+        user_agent: concat!(
+            "Mozilla/5.0 (X11; Linux) mayfly-bench/",
+            env!("CARGO_PKG_VERSION")
+        )
+        .to_owned(),
+    };
+    let addresses = [Some(page), args.compare.as_deref()];
+    let addresses = addresses.into_iter().flatten().map(address);
+    let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+    let mut pages: Vec<MeasuredPage> = addresses.iter().map(MeasuredPage::of).collect();
+    let loads = u64::from(args.page.runs) * 2 * addresses.len() as u64;
+    let bar = match io::stderr().is_terminal() {
+        true => ProgressBar::with_draw_target(Some(loads), ProgressDrawTarget::stderr()),
+        false => ProgressBar::hidden(),
+    };
+    for _ in 0..args.page.runs {
+        for (url, page) in addresses.iter().zip(&mut pages) {
+            let mut browser = Browser::new(&settings)?;
+            for loads in [&mut page.cold, &mut page.warm] {
+                loads.push(browser.load(url).await?);
+                bar.inc(1);
+            }
+        }
+    }
+    bar.finish_and_clear();
+    Ok(Report {
+        viewport: settings.viewport,
+        pages,
+    })
+}
+
+fn width() -> usize {
+    if !io::stdout().is_terminal() {
+        return WIDTH;
+    }
+    ratatui::crossterm::terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns))
+}

@@ -1,0 +1,165 @@
+//! `-t`, `-T`, `check`: reads a configuration as a start would, says everything
+//! that is wrong with it, and starts nothing.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use server::content::purging::token;
+use server::live::server_tls;
+use server::live::tls_files::TlsFiles;
+
+use crate::processes::account;
+use crate::processes::certificates;
+use crate::cli::{CheckArgs, Flags};
+use crate::config::{self, Accepted, Invocation};
+use crate::exit::Exit;
+use crate::processes::logs::{self, LogFiles};
+use crate::paths;
+
+/// `-t` and, with `dump`, `-T`.
+pub fn test(flags: &Flags, dump: bool) -> Exit {
+    let invocation = Invocation::from_flags(flags);
+    let path = invocation.path.display().to_string();
+    let say = |message: &str| {
+        let _ = writeln!(io::stderr(), "mayfly: {message}");
+    };
+    let accepted = match config::judge(invocation.read()) {
+        Ok(accepted) => accepted,
+        Err(rejected) => {
+            config::show(&rejected.diagnostics, &rejected.sources);
+            say(&format!("configuration file {path} test failed"));
+            return Exit::Refused;
+        }
+    };
+    config::show(&accepted.warnings, &accepted.sources);
+    if !flags.quiet {
+        say(&format!("the configuration file {path} syntax is ok"));
+    }
+    say_shared_accounts(&accepted);
+    let problems = problems(&accepted, &invocation);
+    if !problems.is_empty() {
+        problems
+            .iter()
+            .for_each(|problem| say(&format!("[emerg] {problem}")));
+        say(&format!("configuration file {path} test failed"));
+        return Exit::Refused;
+    }
+    if !flags.quiet {
+        say(&format!("configuration file {path} test is successful"));
+    }
+    if dump {
+        dump_files(&accepted);
+    }
+    Exit::Done
+}
+
+/// Who would serve and run PHP if root started the server.
+fn say_shared_accounts(accepted: &Accepted) {
+    for message in account::shared_with_php(&accepted.site.process) {
+        let _ = writeln!(io::stderr(), "mayfly: [warn] {message}");
+    }
+}
+
+/// What only the system can tell: logs that cannot be opened, unknown users, bad certificates.
+fn problems(accepted: &Accepted, invocation: &Invocation) -> Vec<String> {
+    let mut paths = logs::paths(&accepted.site);
+    paths.extend(invocation.error_log_file());
+    let mut problems = LogFiles::open(&paths).err().unwrap_or_default();
+    problems.extend(account::to_serve(accepted.site.process.user.as_ref()).err());
+    problems.extend(tls_problems(&accepted.site));
+    problems
+}
+
+/// Certificates that cannot be used. Those that are still to be issued are no problem.
+fn tls_problems(site: &site::Site) -> Vec<String> {
+    let files = TlsFiles::default().with(certificates::files_for_test(site));
+    server_tls::problems(site, &files)
+}
+
+/// Files of `cache_purge_token` that let nobody in. The server starts with them all the same.
+fn token_problems(site: &site::Site) -> Vec<String> {
+    let locations = site.http.servers.iter().flat_map(|it| &it.locations);
+    let files = locations.filter_map(|location| match &location.settings.content {
+        site::Content::PurgeApi(api) => api.tokens.as_ref(),
+        site::Content::Dashboard(dashboard) => dashboard.tokens.as_ref(),
+        _ => None,
+    });
+    let files: BTreeSet<_> = files.collect();
+    let problem = |file: &PathBuf| {
+        let problem = token::problem(file)?;
+        Some(format!(
+            "cache_purge_token \"{}\" {problem}",
+            file.display()
+        ))
+    };
+    files.into_iter().filter_map(problem).collect()
+}
+
+fn dump_files(accepted: &Accepted) {
+    let mut stdout = io::stdout().lock();
+    for (path, text) in accepted.sources.files() {
+        // A pipe that was closed wants no more.
+        if write!(stdout, "# configuration file {}:\n{text}\n", path.display()).is_err() {
+            return;
+        }
+    }
+}
+
+/// `check FILE`
+pub fn check(args: &CheckArgs) -> Exit {
+    let flags = Flags {
+        conf: Some(paths::from_here(args.file.clone())),
+        ..Flags::default()
+    };
+    let invocation = Invocation::from_flags(&flags);
+    let reading = invocation.read();
+    if args.explain {
+        explain(&reading);
+    }
+    match config::judge(reading) {
+        Ok(accepted) => {
+            config::show(&accepted.warnings, &accepted.sources);
+            say_shared_accounts(&accepted);
+            let mut problems = tls_problems(&accepted.site);
+            problems.extend(token_problems(&accepted.site));
+            if !problems.is_empty() {
+                for problem in &problems {
+                    let _ = writeln!(io::stderr(), "error: {problem}");
+                }
+                return count_mistakes(args, problems.len());
+            }
+            for gap in site::unkeyed_inputs(&accepted.site) {
+                let _ = writeln!(io::stderr(), "note: {gap}");
+            }
+            let _ = writeln!(io::stderr(), "{}: no mistakes found", args.file.display());
+            Exit::Done
+        }
+        Err(rejected) => {
+            config::show(&rejected.diagnostics, &rejected.sources);
+            let count = rejected
+                .diagnostics
+                .iter()
+                .filter(|it| it.is_error())
+                .count();
+            count_mistakes(args, count)
+        }
+    }
+}
+
+fn count_mistakes(args: &CheckArgs, count: usize) -> Exit {
+    let mistakes = if count == 1 { "mistake" } else { "mistakes" };
+    let _ = writeln!(io::stderr(), "{}: {count} {mistakes}", args.file.display());
+    Exit::Refused
+}
+
+/// What becomes of each directive, one line each.
+fn explain(reading: &site::ReadConfiguration) {
+    let mut stdout = io::stdout().lock();
+    for line in site::explain(&reading.ast, &reading.sources, &reading.complaints) {
+        // A pipe that was closed wants no more.
+        if writeln!(stdout, "{line}").is_err() {
+            return;
+        }
+    }
+}

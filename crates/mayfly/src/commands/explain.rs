@@ -1,0 +1,397 @@
+//! `mayfly explain`: asks the running server what it would do with a request, and why; or what it has
+//! stored.
+
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use control::explain::{Effect, KnownBy, Limit, LimitSays, Outcome, PlanKind, ToldReason};
+use control::{
+    ClientError, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries, SearchRequest,
+};
+use serde::Serialize;
+
+use crate::cli::ExplainArgs;
+use crate::exit::Exit;
+use crate::commands::running_server::{complain, explained, find, printable};
+
+/// Does what was typed.
+pub fn run(args: &ExplainArgs) -> Exit {
+    let fields = match fields(&args.fields) {
+        Ok(fields) => fields,
+        Err(message) => return complain(Exit::Usage, &message),
+    };
+    let event_loop = match crate::processes::event_loop::build() {
+        Ok(event_loop) => event_loop,
+        Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
+    };
+    event_loop.block_on(async {
+        let path = match find(&args.server).await {
+            Ok(path) => path,
+            Err((exit, message)) => return complain(exit, &message),
+        };
+        match answer(args, fields, &path).await {
+            Ok(text) => {
+                // A pipe that was closed wants no more.
+                let _ = io::stdout().write_all(text.as_bytes());
+                Exit::Done
+            }
+            Err(error) => {
+                let (exit, message) = explained(&path, &error);
+                complain(exit, &message)
+            }
+        }
+    })
+}
+
+/// `NAME: VALUE`, as curl takes them.
+fn fields(typed: &[String]) -> Result<Vec<(String, String)>, String> {
+    let field = |text: &String| match text.split_once(':') {
+        Some((name, value)) if !name.is_empty() => {
+            Ok((name.to_owned(), value.trim_matches([' ', '\t']).to_owned()))
+        }
+        _ => Err(format!("-H {text}: expected NAME: VALUE")),
+    };
+    typed.iter().map(field).collect()
+}
+
+async fn answer(
+    args: &ExplainArgs,
+    fields: Vec<(String, String)>,
+    path: &Path,
+) -> Result<String, ClientError> {
+    if let Some(url) = &args.url {
+        let request = ExplainRequest {
+            url: url.clone(),
+            method: args.method.clone(),
+            fields,
+            ask: args.ask,
+            from: Some(args.from.unwrap_or(Ipv4Addr::LOCALHOST.into())),
+        };
+        let told = control::client::explain(path, &request).await?;
+        return Ok(shown(args, &told, text));
+    }
+    if let Some(id) = &args.entry {
+        let request = EntryRequest { id: id.clone() };
+        let entry = control::client::entry(path, &request).await?;
+        return Ok(shown(args, &entry, |entry| lines(&entry_lines(entry))));
+    }
+    let request = SearchRequest {
+        text: args.search.clone(),
+        tag: args.tag.clone(),
+        limit: args.limit,
+        after: args.after.clone(),
+        zone: None,
+    };
+    let found = control::client::search(path, &request).await?;
+    Ok(shown(args, &found, table))
+}
+
+fn shown<T: Serialize>(args: &ExplainArgs, value: &T, text: impl Fn(&T) -> String) -> String {
+    match args.json {
+        // What was read as JSON is JSON.
+        true => serde_json::to_string(value).unwrap_or_default() + "\n",
+        false => text(value),
+    }
+}
+
+/// A label, and what belongs to it.
+type Line = (&'static str, String);
+
+fn lines(all: &[Line]) -> String {
+    let mut out = String::new();
+    for (label, text) in all {
+        let text: String = text.chars().map(printable).collect();
+        out.push_str(&format!("  {label:<10}  {text}\n"));
+    }
+    out
+}
+
+/// An explanation for people.
+fn text(told: &Explanation) -> String {
+    let url: String = told.url.chars().map(printable).collect();
+    let mut all = way_lines(told);
+    all.extend(cache_lines(told));
+    if let Some(entry) = &told.entry {
+        all.extend(entry_lines(entry));
+    }
+    if let Some(variants) = &told.variants {
+        let by = match &variants.fields[..] {
+            [] => String::new(),
+            fields => format!(", told apart by {}", fields.join(", ")),
+        };
+        let (stored, most) = (variants.stored, variants.most);
+        all.push(("variants", format!("{stored} of at most {most}{by}")));
+    }
+    all.extend(part_lines(told));
+    all.extend(told.advice.iter().map(|advice| ("advice", advice.clone())));
+    format!("{} {url}\n{}", told.method, lines(&all))
+}
+
+fn way_lines(told: &Explanation) -> Vec<Line> {
+    let server = match told.server.as_str() {
+        "" => format!("one without a name, on {}", told.listen),
+        name => format!("{name}, on {}", told.listen),
+    };
+    let location = match told.location.as_str() {
+        "" => "the server's own level".to_owned(),
+        location => location.to_owned(),
+    };
+    let plan = &told.plan;
+    let status = plan
+        .status
+        .map_or_else(String::new, |it| format!(" with {it}"));
+    let doing = match plan.kind {
+        PlanKind::File => format!("sends the file {}", plan.to),
+        PlanKind::Fastcgi => format!("asks FastCGI at {}", plan.to),
+        PlanKind::Http => format!("asks HTTP at {}", plan.to),
+        PlanKind::Memcached => format!("asks memcached at {}", plan.to),
+        PlanKind::Handler => format!("answers by {}", plan.to),
+        PlanKind::PurgeApi => "purges (cache_purge_api)".to_owned(),
+        PlanKind::Answer => format!("answers{status} by itself"),
+        PlanKind::Nothing => "closes the connection without an answer".to_owned(),
+    };
+    let client = told.client.map(|client| ("client", client.to_string()));
+    let all = client.into_iter().chain([
+        ("server", server),
+        ("location", location),
+        ("plan", format!("the server {doing}")),
+    ]);
+    let limits = told.limits.iter().map(|limit| ("limit", limit_text(limit)));
+    all.chain(limits).collect()
+}
+
+fn limit_text(limit: &Limit) -> String {
+    let says = match limit.says {
+        LimitSays::Pass => "lets the client pass".to_owned(),
+        LimitSays::Delay { milliseconds } => {
+            format!("lets the client wait for {}", time(milliseconds))
+        }
+        LimitSays::Refuse { status } => format!("refuses the client with {status}"),
+    };
+    let dry_run = if limit.is_dry_run {
+        " (it is only tried)"
+    } else {
+        ""
+    };
+    format!(
+        "{} {} {says} at this moment{dry_run}",
+        limit.directive, limit.zone
+    )
+}
+
+fn cache_lines(told: &Explanation) -> Vec<Line> {
+    let mut all = Vec::new();
+    if let Some(cache) = &told.cache {
+        all.push(("zone", cache.zone.clone()));
+        all.push(("key", cache.key.clone()));
+    }
+    if let Some(asked) = &told.asked {
+        let status = match asked.cache_status.as_str() {
+            "" => String::new(),
+            status => format!(", {status}"),
+        };
+        let text = format!("{}{status}, {} bytes", asked.status, asked.bytes);
+        all.push(("answered", text));
+    }
+    let outcome = match told.outcome {
+        Outcome::Off => "the cache has no part in it",
+        Outcome::Hit => "it is answered from memory (HIT)",
+        Outcome::Stale => {
+            "what is stored is stale: it is fetched anew, and the stale copy may be shown meanwhile"
+        }
+        Outcome::Miss => "nothing is stored for it (MISS)",
+        Outcome::VaryMiss => "other variants are stored, not the one for these fields (MISS)",
+        Outcome::Bypass => "it goes past the cache (BYPASS)",
+        Outcome::Method => "the method has no stored responses",
+        Outcome::Purge => "the request purges",
+    };
+    all.push(("outcome", outcome.to_owned()));
+    let stored = if told.is_stored { "yes" } else { "no" };
+    all.push(("stored", stored.to_owned()));
+    if let Some(reason) = &told.reason {
+        all.push(("reason", reason_text(reason)));
+        all.extend(reason.lines.iter().map(|line| ("decided by", line.clone())));
+    }
+    all
+}
+
+fn reason_text(reason: &ToldReason) -> String {
+    let known = match reason.known_by {
+        KnownBy::Request => "for each request like this".to_owned(),
+        KnownBy::Moment => "at this moment".to_owned(),
+        KnownBy::Response => "as the answer to this request".to_owned(),
+        KnownBy::LastResponse => {
+            let ago = reason.milliseconds_ago.map_or_else(String::new, time);
+            let status = reason
+                .status
+                .map_or_else(String::new, |it| format!(", status {it}"));
+            format!("the last response for this key, {ago} ago{status}")
+        }
+    };
+    format!("{}: {} ({known})", reason.word, reason.sentence)
+}
+
+fn entry_lines(entry: &Entry) -> Vec<Line> {
+    let fresh = match (entry.is_purged, entry.fresh_milliseconds) {
+        (true, _) => "removed by a purge".to_owned(),
+        (false, 0) => "stale".to_owned(),
+        (false, left) => format!("fresh for {}", time(left)),
+    };
+    let by = match entry.lifetime_by.as_str() {
+        "" => &entry.lifetime_source,
+        by => by,
+    };
+    let mut all = vec![
+        ("entry", entry.id.clone()),
+        ("address", entry.address.clone()),
+        ("status", entry.status.to_string()),
+        ("age", format!("{}, {fresh}", time(entry.age_milliseconds))),
+        (
+            "lifetime",
+            format!("{}, from {by}", time(entry.lifetime_milliseconds)),
+        ),
+        (
+            "size",
+            format!(
+                "{} bytes of body, {} of memory",
+                entry.body_bytes, entry.memory_bytes
+            ),
+        ),
+        (
+            "used",
+            format!(
+                "{} ago; asked for in about {} seconds lately, however often in each",
+                time(entry.used_milliseconds_ago),
+                entry.seconds_used
+            ),
+        ),
+    ];
+    if entry.is_private {
+        all.push(("private", "for one session (cache_private)".to_owned()));
+    }
+    if !entry.tags.is_empty() {
+        all.push(("tags", entry.tags.join(" ")));
+    }
+    for (name, value) in &entry.vary {
+        all.push(("varies on", format!("{name}: {value}")));
+    }
+    for form in &entry.forms {
+        let bytes = match form.bytes {
+            Some(bytes) => format!("{}, {bytes} bytes", form.name),
+            None => format!("{}, which saves nothing", form.name),
+        };
+        all.push(("form", bytes));
+    }
+    all.extend(
+        entry
+            .fields
+            .iter()
+            .map(|(name, value)| ("field", format!("{name}: {value}"))),
+    );
+    all
+}
+
+/// What parts of a request do, those that do the same together.
+fn part_lines(told: &Explanation) -> Vec<Line> {
+    let effects = [
+        Effect::InKey,
+        Effect::SelectsVariant,
+        Effect::Shares,
+        Effect::PastCache,
+        Effect::ChoosesWay,
+    ];
+    let mut all = Vec::new();
+    for effect in effects {
+        let parts = told.parts.iter().filter(|part| part.effect == effect);
+        let names: Vec<&str> = parts.map(|part| part.name.as_str()).collect();
+        if !names.is_empty() {
+            all.push(("parts", format!("{}: {}", effect.words(), names.join(", "))));
+        }
+    }
+    all
+}
+
+/// What was found, for people.
+fn table(found: &FoundEntries) -> String {
+    let mut out = String::new();
+    for entry in &found.entries {
+        let fresh = match entry.fresh_milliseconds {
+            0 => "stale".to_owned(),
+            left => time(left),
+        };
+        let address: String = entry.address.chars().map(printable).collect();
+        let (status, bytes, id) = (entry.status, entry.memory_bytes, &entry.id);
+        out.push_str(&format!(
+            "{status}  {fresh:>8}  {bytes:>9}  {address}  {id}\n"
+        ));
+    }
+    let count = found.entries.len();
+    let more = match &found.next {
+        None => String::new(),
+        Some(next) => format!("; --after {next} shows more"),
+    };
+    out.push_str(&format!("{count} found among {}{more}\n", found.looked_at));
+    out
+}
+
+/// A time in the largest unit that leaves something before the point.
+fn time(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1000 => format!("{milliseconds} ms"),
+        1000..120_000 => format!("{:.1} s", milliseconds as f64 / 1e3),
+        120_000..7_200_000 => format!("{} min", milliseconds / 60_000),
+        7_200_000..172_800_000 => format!("{} h", milliseconds / 3_600_000),
+        _ => format!("{} days", milliseconds / 86_400_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_typed_as_for_curl() {
+        let typed = ["Cookie: a=b".to_owned(), "X-Empty:".to_owned()];
+        let expected = [("Cookie", "a=b"), ("X-Empty", "")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(fields(&typed).unwrap(), expected);
+        assert!(fields(&["nonsense".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_time_has_the_unit_that_fits() {
+        for (milliseconds, expected) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1500, "1.5 s"),
+            (120_000, "2 min"),
+            (7_200_000, "2 h"),
+            (172_800_000, "2 days"),
+        ] {
+            assert_eq!(time(milliseconds), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_found_is_a_table() {
+        let entry = Entry {
+            id: "1-2-zone".to_owned(),
+            address: "a.test/\u{1b}[2J".to_owned(),
+            status: 200,
+            fresh_milliseconds: 1500,
+            memory_bytes: 1234,
+            ..Entry::default()
+        };
+        let found = FoundEntries {
+            entries: vec![entry],
+            next: Some("0.1.2".to_owned()),
+            looked_at: 9,
+        };
+        assert_eq!(
+            table(&found),
+            "200     1.5 s       1234  a.test/?[2J  1-2-zone\n\
+             1 found among 9; --after 0.1.2 shows more\n"
+        );
+    }
+}

@@ -1,0 +1,18 @@
+//! The commands that are typed: a file each, or a folder, and what several of them need. Each ends in an
+//! [`Exit`](crate::exit::Exit).
+
+pub mod advise;
+pub mod bench;
+pub mod bench_page;
+pub mod check;
+pub mod doctor;
+pub mod explain;
+pub mod local_authority;
+pub mod purge;
+pub mod running_server;
+pub mod serve;
+pub mod serve_dashboard;
+pub mod signal;
+pub mod top;
+pub mod top_screen;
+pub mod warm;

@@ -1,0 +1,126 @@
+//! `mayfly purge`: finds the running server by its control socket, and has it purge.
+
+use std::io::{self, Write};
+
+use control::{PurgeReport, PurgeRequest};
+use server::content::purging::token;
+
+use crate::cli::PurgeArgs;
+use crate::exit::Exit;
+use crate::commands::running_server::{complain, explained, find, printable};
+
+/// Does what was typed.
+pub fn run(args: &PurgeArgs) -> Exit {
+    if let Some(name) = &args.new_token {
+        return new_token(name);
+    }
+    let request = PurgeRequest {
+        urls: args.urls.clone(),
+        tags: args.tag.clone(),
+        prefixes: args.prefix.clone(),
+        patterns: args.pattern.clone(),
+        hosts: args.host.clone(),
+        everything: args.all,
+        soft: args.soft,
+        dry_run: args.dry_run,
+    };
+    let event_loop = match crate::processes::event_loop::build() {
+        Ok(event_loop) => event_loop,
+        Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
+    };
+    event_loop.block_on(async {
+        let path = match find(&args.server).await {
+            Ok(path) => path,
+            Err((exit, message)) => return complain(exit, &message),
+        };
+        match control::client::purge(&path, &request).await {
+            Ok(report) => {
+                let text = match args.json {
+                    true => report.to_json() + "\n",
+                    false => table(&report),
+                };
+                // A pipe that was closed wants no more.
+                let _ = io::stdout().write_all(text.as_bytes());
+                Exit::Done
+            }
+            Err(error) => {
+                let (exit, message) = explained(&path, &error);
+                complain(exit, &message)
+            }
+        }
+    })
+}
+
+fn new_token(name: &str) -> Exit {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    if name.is_empty() || !name.chars().all(is_name) {
+        let message = format!("{name}: expected a name of letters, digits, -, _ and .");
+        return complain(Exit::Refused, &message);
+    }
+    match token::new(name) {
+        Ok((token, line)) => {
+            let text = format!(
+                "Token, for the program that purges (it is shown once):\n  {token}\n\
+                 Line for the file of cache_purge_token:\n  {line}\n"
+            );
+            let _ = io::stdout().write_all(text.as_bytes());
+            Exit::Done
+        }
+        Err(error) => complain(Exit::Refused, &error.to_string()),
+    }
+}
+
+/// A report for people.
+fn table(report: &PurgeReport) -> String {
+    let count = report.responses();
+    let responses = if count == 1 { "response" } else { "responses" };
+    let done = match (report.dry_run, report.soft) {
+        (true, _) => "Would purge",
+        (false, true) => "Marked stale",
+        (false, false) => "Purged",
+    };
+    let mut text = format!(
+        "{done} {count} stored {responses} in {:.1} ms\n",
+        report.milliseconds
+    );
+    for target in &report.targets {
+        let name: String = target.text.chars().map(printable).collect();
+        let (kind, count) = (target.kind.word(), target.responses);
+        text.push_str(&format!("{count:>9}  {kind:<10}  {name}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use control::{TargetKind, TargetReport};
+
+    #[test]
+    fn a_report_is_a_table() {
+        let target = |kind, text: &str, responses| TargetReport {
+            kind,
+            text: text.to_owned(),
+            responses,
+        };
+        let mut report = PurgeReport {
+            soft: false,
+            dry_run: false,
+            targets: vec![
+                target(TargetKind::Url, "https://example.org/", 2),
+                target(TargetKind::Tag, "a\u{1b}[2J", 1),
+            ],
+            zones: Vec::new(),
+            milliseconds: 0.4,
+        };
+        assert_eq!(
+            table(&report),
+            "Purged 3 stored responses in 0.4 ms\n\
+             \x20       2  url         https://example.org/\n\
+             \x20       1  tag         a?[2J\n"
+        );
+        report.targets.truncate(0);
+        report.dry_run = true;
+        assert_eq!(table(&report), "Would purge 0 stored responses in 0.4 ms\n");
+    }
+}

@@ -1,0 +1,130 @@
+//! The running server that a command is for: found by its control socket, which its configuration names.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use control::ClientError;
+
+use crate::cli::{Flags, ServerArgs};
+use crate::config::{self, Invocation};
+use crate::processes::control_socket as socket;
+use crate::exit::Exit;
+use crate::paths;
+use system_error::SystemError;
+
+/// Sockets of `mayfly serve` that are tried.
+const MAX_SOCKETS: usize = 256;
+
+/// The socket of the server that is meant.
+///
+/// # Errors
+/// How the command ends, and what it says.
+pub async fn find(args: &ServerArgs) -> Result<PathBuf, (Exit, String)> {
+    if let Some(path) = &args.socket {
+        return Ok(paths::from_here(path.clone()));
+    }
+    let flags = Flags {
+        conf: args.conf.clone(),
+        prefix: args.prefix_folder.clone(),
+        ..Flags::default()
+    };
+    let is_asked_for = args.conf.is_some() || args.prefix_folder.is_some();
+    let mut candidates = Vec::new();
+    if is_asked_for || flags.conf().exists() {
+        let of_configuration = of_configuration(&flags).map_err(|it| (Exit::Refused, it))?;
+        if is_asked_for {
+            return Ok(of_configuration);
+        }
+        candidates.push(of_configuration);
+    }
+    candidates.extend(socket::serve_folder().map_or_else(|_| Vec::new(), |it| sockets_in(&it)));
+    let mut living = Vec::new();
+    for path in &candidates {
+        match control::client::version(path).await {
+            Err(ClientError::NoServer(error))
+                if error.kind() != io::ErrorKind::PermissionDenied => {}
+            _ => living.push(path.clone()),
+        }
+    }
+    match &living[..] {
+        [one] => Ok(one.clone()),
+        [] => {
+            let looked = match &candidates[..] {
+                [] => "there is no configuration and no mayfly serve".to_owned(),
+                all => format!("nobody listens on {}", shown(all)),
+            };
+            let message =
+                format!("no server was found: {looked}; -c FILE or --socket PATH says where");
+            Err((Exit::NoServer, message))
+        }
+        several => {
+            let message = format!(
+                "several servers run; expected --socket with one of {}",
+                shown(several)
+            );
+            Err((Exit::Refused, message))
+        }
+    }
+}
+
+fn shown(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
+    paths.join(", ")
+}
+
+fn of_configuration(flags: &Flags) -> Result<PathBuf, String> {
+    match config::judge(Invocation::from_flags(flags).read()) {
+        Ok(accepted) => socket::path(&accepted.site.process, None).ok_or_else(|| {
+            "the configuration says control_socket off: its server takes no commands".to_owned()
+        }),
+        Err(rejected) => {
+            config::show(&rejected.diagnostics, &rejected.sources);
+            Err(
+                "the configuration is not valid; --socket PATH names the socket without it"
+                    .to_owned(),
+            )
+        }
+    }
+}
+
+fn sockets_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_socket = |path: &PathBuf| path.extension().is_some_and(|it| it == "control");
+    let paths = entries.map(|entry| entry.path()).filter(is_socket);
+    let mut found: Vec<PathBuf> = paths.take(MAX_SOCKETS).collect();
+    found.sort();
+    found
+}
+
+/// How a command ends that was not answered as it hoped, and what it says.
+pub fn explained(path: &Path, error: &ClientError) -> (Exit, String) {
+    let shown = path.display();
+    match error {
+        ClientError::NoServer(error) if error.kind() == io::ErrorKind::PermissionDenied => (
+            Exit::Refused,
+            format!(
+                "{shown} is for the account that started the server and for root ({})",
+                SystemError(error)
+            ),
+        ),
+        ClientError::NoServer(error) => (
+            Exit::NoServer,
+            format!("no server listens on {shown} ({})", SystemError(error)),
+        ),
+        ClientError::Refused(refusal) => (Exit::Refused, refusal.to_string()),
+        ClientError::Ended(what) | ClientError::Broken(what) => {
+            (Exit::Refused, format!("{shown}: {what}"))
+        }
+    }
+}
+
+/// A terminal is not sent what moves its cursor.
+pub fn printable(letter: char) -> char {
+    if letter.is_control() { '?' } else { letter }
+}
+
+/// Says why the command does nothing, or no more.
+pub fn complain(exit: Exit, message: &str) -> Exit {
+    let _ = io::stderr().write_all(format!("mayfly: {message}\n").as_bytes());
+    exit
+}

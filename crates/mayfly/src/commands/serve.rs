@@ -1,0 +1,606 @@
+//! `mayfly serve DIR | URL`: from a folder or an HTTP server to a configuration, which is then run like
+//! any other; in the foreground, with a word on what was found and how to see
+//! it work.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serve_folder::wordpress_plugin::{MustUse, State};
+use serve_folder::{
+    Bounds, DEFAULT_TTL, Dashboard, Files, Folder, Found, Https, Kind, ServeOptions,
+    UpstreamUrl, Watched, closed_folders, detect, write_config, write_upstream_config,
+};
+
+use crate::processes::account;
+use crate::cli::{ServeArgs, Workers};
+use crate::config::{Invocation, MADE_CONF};
+use crate::commands::local_authority::{self, LocalCertificate};
+use crate::paths;
+use crate::commands::serve_dashboard;
+use system_error::SystemError;
+
+/// What to serve, and what to say about it.
+pub struct Serve {
+    /// The configuration.
+    pub text: String,
+    /// What is served, and from where.
+    what: String,
+    /// Who makes the pages.
+    maker: &'static str,
+    urls: Vec<String>,
+    listen: Vec<String>,
+    is_cached: bool,
+    notes: Vec<String>,
+    /// `--dashboard`
+    pub dashboard: Option<Dashboard>,
+}
+
+/// Where `serve` listens unless told otherwise.
+const LISTEN: &str = "127.0.0.1:8080";
+/// Where it listens when the upstream is there.
+const LISTEN_BESIDE: &str = "127.0.0.1:8081";
+/// How long WordPress's plug-in vouches for a page. Forms of visitors hold tokens that count for twelve hours at
+/// least.
+const VOUCHED_TTL: Duration = Duration::from_secs(8 * 3600);
+/// The port of `--tls`.
+const LOCAL_PORT: &str = "8443";
+
+/// Looks at the folder and writes the configuration.
+///
+/// # Errors
+/// Why there is nothing to serve.
+pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
+    let shown = args.dir.display().to_string();
+    if UpstreamUrl::is_one(&shown) {
+        return prepare_upstream(args, &shown);
+    }
+    let dir = paths::from_here(args.dir.clone());
+    // Through links, so that what is served does not change under the server.
+    let dir = std::fs::canonicalize(&dir)
+        .map_err(|error| format!("{shown} cannot be opened ({})", SystemError(&error)))?;
+    if !dir.is_dir() {
+        return Err(format!("{shown} is not a folder"));
+    }
+    // By its names and by what they stand for.
+    std::fs::read_dir(&dir)
+        .and_then(|_| std::fs::metadata(dir.join(".")))
+        .map_err(|error| format!("{shown} cannot be read ({})", SystemError(&error)))?;
+    let files = Watched::new(Folder(dir.clone()));
+    let mut found = detect(&files);
+    if let (Kind::Static, Some(refused)) = (found.kind, files.refused()) {
+        return Err(format!(
+            "{refused}, so what kind of site this is cannot be told; this account needs the right to \
+             read the folder and what is in it"
+        ));
+    }
+    let document_root = match found.document_root {
+        "" => dir.clone(),
+        below => dir.join(below),
+    };
+    let user = if account::is_root() {
+        Some(who_runs_php(&document_root, args.print_config)?)
+    } else {
+        None
+    };
+    let https = https(args)?;
+    let listen = listens(args, https.as_ref());
+    let local = local_certificate(args, &listen)?;
+    let dashboard = dashboard(args, &listen)?;
+    let must_use = must_use(&found, &document_root);
+    let has_plugin = match (&must_use, args.wordpress_plugin) {
+        (Some(plugin), true) => !matches!(plugin.state(), State::Foreign(_)),
+        (Some(plugin), false) => matches!(plugin.state(), State::Current | State::Other),
+        (None, true) => return Err(no_folder_for_plugin(&shown, &found)),
+        (None, false) => false,
+    };
+    let options = ServeOptions {
+        listen: listen.clone(),
+        ttl: args.ttl.unwrap_or(DEFAULT_TTL),
+        vouched_ttl: (has_plugin && args.ttl.is_none()).then_some(VOUCHED_TTL),
+        workers: match args.workers {
+            Workers::Auto => None,
+            Workers::Count(count) => Some(count),
+        },
+        php: args.php.clone().map(paths::from_here),
+        user,
+        mail_gains_rights: mail_gains_rights(),
+        access_log: None,
+        behind: args.behind.clone(),
+        https: https.clone(),
+        local_certificate: local.as_ref().map(|local| local.certificate.clone()),
+        dashboard: dashboard.clone(),
+    };
+    if found.kind != Kind::Static && !args.print_config {
+        php_pool::find_php_fpm(options.php.as_deref()).map_err(|error| error.to_string())?;
+    }
+    let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
+    notes.extend(files.refused().map(|refused| format!("{refused}.")));
+    notes.extend(local.as_ref().map(how_to_trust));
+    let mut walks = vec![closed_folders(&document_root, "/", Bounds::default())];
+    if let Some(parent) = found.wp_content_parent {
+        let wp_content = Path::new(parent).join("wp-content");
+        walks.push(closed_folders(
+            &wp_content,
+            "/wp-content/",
+            Bounds::default(),
+        ));
+    }
+    for walk in walks {
+        if let Some(bound) = walk.ended_by {
+            notes.push(format!(
+                "not every folder was looked into for a .htaccess that closes it: {bound} ended the search."
+            ));
+        }
+        found.closed_folders.extend(walk.closed);
+    }
+    // Debian's wp-content may be a link in the document root as well.
+    found.closed_folders.sort_by(|a, b| a.path.cmp(&b.path));
+    found.closed_folders.dedup_by(|a, b| a.path == b.path);
+    match found.closed_folders.len() {
+        0 => {}
+        1 => notes.push("1 folder is closed by its .htaccess, and is not handed out.".to_owned()),
+        count => notes.push(format!(
+            "{count} folders are closed by their .htaccess, and are not handed out."
+        )),
+    }
+    let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
+    let is_cached = found.kind != Kind::Static && !options.ttl.is_zero();
+    let lacks_index = ["index.php", "index.html"]
+        .iter()
+        .all(|name| found.front_controller.is_none() && !document_root.join(name).exists());
+    if lacks_index {
+        notes.insert(
+            0,
+            "there is no index.php or index.html, so / answers 403.".to_owned(),
+        );
+    }
+    if let Some(plugin) = &must_use {
+        notes.push(plugin_note(args, plugin, &options)?);
+    }
+    Ok(Serve {
+        text,
+        what: what_and_where(&found, &document_root),
+        maker: "PHP",
+        urls: urls(args, &listen, https.as_ref()),
+        listen,
+        is_cached,
+        notes,
+        dashboard,
+    })
+}
+
+/// Where WordPress's must-use plug-ins are; `None` where that cannot be told.
+fn must_use(found: &Found, document_root: &Path) -> Option<MustUse> {
+    if found.kind != Kind::WordPress {
+        return None;
+    }
+    let settings = Folder(document_root.to_owned())
+        .text("wp-config.php")
+        .unwrap_or_default();
+    let (content, constants): (_, &[&str]) = match found.wp_content_parent {
+        // Debian's settings say that it is there.
+        Some(parent) => (Path::new(parent).join("wp-content"), &["WPMU_PLUGIN_DIR"]),
+        None => (
+            document_root.join("wp-content"),
+            &["WPMU_PLUGIN_DIR", "WP_CONTENT_DIR"],
+        ),
+    };
+    let is_elsewhere = constants.iter().any(|constant| settings.contains(constant));
+    (content.is_dir() && !is_elsewhere).then(|| MustUse::new(content.join("mu-plugins")))
+}
+
+fn no_folder_for_plugin(shown: &str, found: &Found) -> String {
+    match found.kind {
+        Kind::WordPress => {
+            "--wordpress-plugin: where this WordPress has its must-use plug-ins cannot be told (there is no wp-content, \
+             or wp-config.php names another folder); php/wordpress/build.sh --must-use FOLDER puts the plug-in there"
+                .to_owned()
+        }
+        kind => format!("--wordpress-plugin: {shown} is not WordPress but {}", kind.name()),
+    }
+}
+
+/// What is said of the plug-in. It is installed if that was asked for.
+fn plugin_note(
+    args: &ServeArgs,
+    plugin: &MustUse,
+    options: &ServeOptions,
+) -> Result<String, String> {
+    let (loader, inner) = (plugin.loader(), plugin.inner());
+    if args.wordpress_plugin && !args.print_config {
+        plugin.install()?;
+        if let Some(user) = &options.user {
+            let php = account::named(user)?;
+            if let Some(file) = [&loader, &inner.join("classes.php")]
+                .into_iter()
+                .find(|file| !account::may_read(&php, file))
+            {
+                return Err(format!(
+                    "--wordpress-plugin: {user}, who runs PHP, may not read {}; open the folders above it: chmod o+x",
+                    file.display()
+                ));
+            }
+        }
+    }
+    let kept = match options.vouched_ttl {
+        Some(ttl) => format!("pages are kept for {} hours", ttl.as_secs() / 3600),
+        None => "pages are kept for --ttl".to_owned(),
+    };
+    let take_out = format!(
+        "WordPress's cron is called each minute, also where no page is made. To take the plug-in out, remove {} and \
+         {}, and start anew.",
+        loader.display(),
+        inner.display()
+    );
+    Ok(match plugin.state() {
+        State::Current => format!("with Mayfly's plug-in in WordPress, {kept}, and a change is seen at once. {take_out}"),
+        State::Other => format!(
+            "with Mayfly's plug-in in WordPress, {kept}; it is of another version than this server, and \
+             --wordpress-plugin brings it up to date. {take_out}"
+        ),
+        State::Absent | State::Foreign(_) => {
+            "with --wordpress-plugin, pages are kept for hours, and a change is seen at once. It puts a file and a \
+             folder into wp-content/mu-plugins."
+                .to_owned()
+        }
+    })
+}
+
+/// The places of Let's Encrypt.
+const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
+const LETS_ENCRYPT_STAGING: &str = "https://acme-staging-v02.api.letsencrypt.org/directory";
+
+/// What `--domain` asks for.
+fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
+    if args.domain.is_empty() {
+        return Ok(None);
+    }
+    for domain in &args.domain {
+        let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+        let is_name = domain.bytes().all(is_name_byte) && domain.contains('.');
+        if !is_name || domain.starts_with('.') || domain.ends_with('.') {
+            return Err(format!(
+                "--domain {domain}: expected a name such as example.org"
+            ));
+        }
+    }
+    let (issuer, directory) = match (&args.acme_directory, args.staging) {
+        (Some(url), _) => (issuer_name(url), url.clone()),
+        (None, true) => (
+            "letsencrypt-staging".to_owned(),
+            LETS_ENCRYPT_STAGING.to_owned(),
+        ),
+        (None, false) => ("letsencrypt".to_owned(), LETS_ENCRYPT.to_owned()),
+    };
+    let listen_http = match args.listen_http.is_empty() {
+        true => everywhere("80"),
+        false => args.listen_http.clone(),
+    };
+    let state = state_folder(args)?;
+    Ok(Some(Https {
+        domains: args
+            .domain
+            .iter()
+            .map(|it| it.to_ascii_lowercase())
+            .collect(),
+        listen_http,
+        directory,
+        email: args.acme_email.clone(),
+        authorities: args.acme_ca.clone().map(paths::from_here),
+        state: state.join(&issuer),
+        issuer,
+        is_trusted: !args.staging && args.acme_directory.is_none(),
+    }))
+}
+
+/// Where keys and certificates are kept.
+fn state_folder(args: &ServeArgs) -> Result<PathBuf, String> {
+    match &args.acme_state {
+        Some(folder) => Ok(paths::from_here(folder.clone())),
+        None => paths::state(),
+    }
+}
+
+/// A name for an issuer of which only the URL is known; its folder is called so.
+fn issuer_name(url: &str) -> String {
+    let place = url.strip_prefix("https://").unwrap_or(url);
+    let letter = |letter: char| {
+        if letter.is_ascii_alphanumeric() {
+            letter
+        } else {
+            '-'
+        }
+    };
+    let name: String = place.chars().map(letter).take(60).collect();
+    name.trim_matches('-').to_owned()
+}
+
+/// Where to listen.
+fn listens(args: &ServeArgs, https: Option<&Https>) -> Vec<String> {
+    match (args.listen.is_empty(), https) {
+        (false, _) => args.listen.clone(),
+        (true, None) if args.tls => {
+            let all = everywhere(LOCAL_PORT).into_iter();
+            all.map(|listen| match listen.strip_prefix("[::]") {
+                Some(port) => format!("[::1]{port}"),
+                None => format!("127.0.0.1:{listen}"),
+            })
+            .collect()
+        }
+        (true, None) => vec![LISTEN.to_owned()],
+        (true, Some(_)) => everywhere("443"),
+    }
+}
+
+/// What `--tls` asks for. The certificate is one that only this machine knows: it is served to no
+/// other.
+fn local_certificate(
+    args: &ServeArgs,
+    listen: &[String],
+) -> Result<Option<LocalCertificate>, String> {
+    if !args.tls {
+        return Ok(None);
+    }
+    if let Some(open) = listen.iter().find(|listen| !is_loopback(listen)) {
+        return Err(format!(
+            "--listen {open}: the network reaches it, and --tls is for browsers on this machine alone; \
+             expected an address such as 127.0.0.1:{LOCAL_PORT}. --domain serves others"
+        ));
+    }
+    local_authority::make(&state_folder(args)?.join("local")).map(Some)
+}
+
+fn is_loopback(listen: &str) -> bool {
+    let is_local = |address: SocketAddr| address.ip().is_loopback();
+    listen.starts_with("unix:") || listen.parse().is_ok_and(is_local)
+}
+
+fn how_to_trust(local: &LocalCertificate) -> String {
+    format!(
+        "browsers do not know the authority of this certificate before you tell them, once: import\n  \
+         {0}\n  under \"Certificates\", \"Authorities\" in the settings of Firefox or Chromium. For curl and PHP:\n  \
+         sudo cp {0} /usr/local/share/ca-certificates/mayfly-local.crt && sudo update-ca-certificates",
+        local.authority.display()
+    )
+}
+
+/// A port at all addresses of this machine.
+fn everywhere(port: &str) -> Vec<String> {
+    let mut listens = vec![port.to_owned()];
+    if std::net::TcpListener::bind("[::1]:0").is_ok() {
+        listens.push(format!("[::]:{port}"));
+    }
+    listens
+}
+
+/// What visitors type.
+fn urls(args: &ServeArgs, listen: &[String], https: Option<&Https>) -> Vec<String> {
+    if args.tls {
+        return vec![format!("https://localhost{}/", serve_folder::port_of_urls(listen))];
+    }
+    let Some(https) = https else {
+        return listen.iter().map(|listen| url(listen)).collect();
+    };
+    let port = serve_folder::port_of_urls(listen);
+    let domains = https.domains.iter();
+    domains
+        .map(|name| format!("https://{name}{port}/"))
+        .collect()
+}
+
+/// Which applications were found, in which folder, and by what.
+fn what_and_where(found: &Found, document_root: &Path) -> String {
+    let mut text = format!("{} from {}", found.kind.name(), document_root.display());
+    if !found.signs.is_empty() {
+        text.push_str(&format!(" (there is {})", found.signs.join(", ")));
+    }
+    for application in &found.nested {
+        text.push_str(&format!(
+            "\n  and {} in {}",
+            application.kind.name(),
+            application.path
+        ));
+    }
+    text
+}
+
+/// What `--dashboard` asks for.
+fn dashboard(args: &ServeArgs, listen: &[String]) -> Result<Option<Dashboard>, String> {
+    let Some(typed) = &args.dashboard else {
+        return Ok(None);
+    };
+    let dashboard = serve_dashboard::prepare(typed, listen)?;
+    if !args.print_config {
+        serve_dashboard::expect_free(&dashboard)?;
+    }
+    Ok(Some(dashboard))
+}
+
+/// As [`prepare`] for an HTTP server in the folder's place.
+fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
+    let upstream = UpstreamUrl::parse(shown)?;
+    if args.php.is_some() || args.workers != Workers::Auto {
+        return Err(format!(
+            "--php and --workers are for folders: PHP runs behind {}",
+            upstream.text
+        ));
+    }
+    if args.wordpress_plugin {
+        return Err("--wordpress-plugin is for folders".to_owned());
+    }
+    let https = https(args)?;
+    let mut listen = listens(args, https.as_ref());
+    let local = local_certificate(args, &listen)?;
+    let mut notes: Vec<String> = local.as_ref().map(how_to_trust).into_iter().collect();
+    // The usual port of both: the one who comes second takes another.
+    if listen == [LISTEN] && upstream.is_at(LISTEN) {
+        listen = vec![LISTEN_BESIDE.to_owned()];
+        notes.push(format!(
+            "{LISTEN} is the upstream itself; --listen names another place."
+        ));
+    }
+    let dashboard = dashboard(args, &listen)?;
+    let options = ServeOptions {
+        listen: listen.clone(),
+        ttl: args.ttl.unwrap_or(DEFAULT_TTL),
+        behind: args.behind.clone(),
+        dashboard: dashboard.clone(),
+        https: https.clone(),
+        local_certificate: local.map(|local| local.certificate),
+        ..ServeOptions::default()
+    };
+    let text = write_upstream_config(&upstream, &options).map_err(|error| error.to_string())?;
+    Ok(Serve {
+        text,
+        what: format!("what {} says", upstream.text),
+        maker: "the upstream",
+        urls: urls(args, &listen, https.as_ref()),
+        listen,
+        is_cached: !options.ttl.is_zero(),
+        notes,
+        dashboard,
+    })
+}
+
+/// Who runs PHP when root starts us. This account and the one that serves have to get at the
+/// site, which they do not in root's own folder.
+fn who_runs_php(document_root: &Path, is_only_printed: bool) -> Result<String, String> {
+    let php = account::php_default()?;
+    if !is_only_printed {
+        for (account, role) in [(&php, "runs PHP"), (&account::server_default()?, "serves")] {
+            if !account::may_enter(account, document_root) {
+                return Err(format!(
+                    "{} may not enter {}, and as root starts the server it is {0} who {role}; \
+                     move the site, to /srv for example, or open the folders above it: chmod o+x",
+                    account.name,
+                    document_root.display()
+                ));
+            }
+        }
+    }
+    Ok(php.name)
+}
+
+/// Whether the program behind `mail()` gains rights when it is started: Postfix's `sendmail`
+/// by way of `postdrop`, others themselves.
+fn mail_gains_rights() -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let set_id_bits = 0o6000;
+    ["/usr/sbin/sendmail", "/usr/sbin/postdrop"]
+        .iter()
+        .filter_map(|program| std::fs::metadata(program).ok())
+        .any(|program| program.is_file() && program.permissions().mode() & set_id_bits != 0)
+}
+
+impl Serve {
+    /// Where commands find this server. Without a place for it there is none, which the log says.
+    pub fn control_socket(&self) -> Option<PathBuf> {
+        let listen = self.listen.first().map_or("", String::as_str);
+        crate::processes::control_socket::serve_path(listen).ok()
+    }
+
+    pub fn invocation(&self) -> Invocation {
+        Invocation::from_text(Path::new(MADE_CONF), self.text.clone())
+    }
+
+    /// Said when everything listens.
+    pub fn announce(&self) {
+        // Nobody may be there to read it.
+        let _ = io::stdout().write_all(self.announcement().as_bytes());
+        let _ = io::stdout().flush();
+    }
+
+    fn announcement(&self) -> String {
+        let mut text = format!("Serving {}\n", self.what);
+        for url in &self.urls {
+            text.push_str(&format!("  {url}\n"));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("Note: {note}\n"));
+        }
+        if let (true, Some(url)) = (self.is_cached, self.urls.first()) {
+            text.push_str(&format!(
+                "See it work: for i in 1 2; do curl -si {url} | grep -i cache; done\n\
+                 The first page is made by {} (MISS), the second comes from memory (HIT).\n",
+                self.maker
+            ));
+        }
+        text.push_str("To go on from here: mayfly serve --print-config. Ctrl-C stops.\n");
+        text
+    }
+}
+
+/// `http://127.0.0.1:8080/` for an argument of `listen`.
+fn url(listen: &str) -> String {
+    if listen.starts_with("unix:") {
+        return listen.to_owned();
+    }
+    let place = match listen.parse::<u16>() {
+        Ok(port) => format!("127.0.0.1:{port}"),
+        Err(_) => listen
+            .replace("*:", "127.0.0.1:")
+            .replace("0.0.0.0:", "127.0.0.1:"),
+    };
+    format!("http://{place}/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_folder_is_served_with_a_word_about_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ServeArgs {
+            dir: folder.path().to_owned(),
+            listen: vec!["8080".to_owned()],
+            domain: Vec::new(),
+            listen_http: Vec::new(),
+            acme_email: None,
+            acme_directory: None,
+            acme_ca: None,
+            acme_state: None,
+            staging: false,
+            tls: false,
+            ttl: None,
+            wordpress_plugin: false,
+            workers: Workers::Auto,
+            php: None,
+            behind: Vec::new(),
+            dashboard: None,
+            print_config: true,
+        };
+        let says_so = |args| {
+            prepare(args)
+                .unwrap()
+                .announcement()
+                .contains("no index.php")
+        };
+        assert!(says_so(&args));
+        std::fs::write(folder.path().join("index.html"), "hello").unwrap();
+        assert!(!says_so(&args));
+    }
+
+    #[test]
+    fn an_issuer_is_named_by_its_url() {
+        let url = "https://ca.example.org:9000/acme/directory";
+        assert_eq!(issuer_name(url), "ca-example-org-9000-acme-directory");
+    }
+
+    #[test]
+    fn addresses_to_listen_on_become_addresses_to_visit() {
+        let cases = [
+            ("127.0.0.1:8080", "http://127.0.0.1:8080/"),
+            ("8080", "http://127.0.0.1:8080/"),
+            ("*:80", "http://127.0.0.1:80/"),
+            ("0.0.0.0:81", "http://127.0.0.1:81/"),
+            ("[::1]:82", "http://[::1]:82/"),
+            ("unix:/run/x", "unix:/run/x"),
+        ];
+        for (listen, expected) in cases {
+            assert_eq!(url(listen), expected, "{listen}");
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! A configuration is put in force by one transaction, at the start from nothing, at a
+//! reload from the one that is served:
+//!
+//! ```text
+//! Accepted ──► LogsOpen ──► SocketsBound ──► PoolsReady ──► Activated
+//!          logs        sockets          PHP            served
+//! ```
+//!
+//! Each state owns what was acquired so far, and each step consumes the state before it. A
+//! step that fails gives everything back: logs close, new sockets close and lose their
+//! files, new pools stop and changed ones return to their former settings. What is served
+//! meanwhile is not touched. On disk, empty log files and folders for temporary files stay,
+//! as with nginx.
+
+use std::path::Path;
+use std::time::Duration;
+
+use control::socket::ControlSocket;
+use nginx_conf::Sources;
+use server::live::tls_files::TlsFiles;
+use site::{Acme, Content, Process, Site};
+
+use crate::processes::account::{self, Account};
+use crate::processes::backend::Handover;
+use crate::processes::certificates::Certificates;
+use crate::config::{Accepted, Invocation};
+use crate::processes::control_socket::{self, NewControl};
+use crate::processes::journal::Journal;
+use crate::processes::limits;
+use crate::processes::logs::{self, LogFiles};
+use crate::processes::pools::{self, PoolChange, Pools, RetiredPools};
+use crate::processes::sockets::{BoundSockets, NewSockets, Wanted};
+
+/// `request_terminate_timeout` of pools that have none is at least this.
+const LEAST_TERMINATE: Duration = Duration::from_secs(300);
+/// And this much more than the longest `*_read_timeout`.
+const BEYOND_READING: Duration = Duration::from_secs(60);
+
+/// What does not change from one configuration to the next.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    pub invocation: &'a Invocation,
+    pub journal: &'a Journal,
+    /// Who serves; `None` where it is the account of this process.
+    pub account: Option<&'a Account>,
+    pub workers: usize,
+    pub certificates: &'a Certificates,
+    /// Where the control socket is unless the configuration says so; `None`: beside the pid file.
+    pub unnamed_control: Option<&'a Path>,
+}
+
+/// What is held for the configuration that is served; empty before the first. It changes
+/// only when another one is in force.
+pub struct Held<'a> {
+    pub sockets: &'a mut BoundSockets,
+    pub control: &'a mut Option<ControlSocket>,
+    pub pools: &'a mut Pools,
+}
+
+/// What stays known of a configuration once it is served.
+pub struct Configuration {
+    pub process: Process,
+    pub sources: Sources,
+    pub names_pid_file: bool,
+    /// Certificates that come by themselves.
+    pub acme: Acme,
+    pub tls_files: TlsFiles,
+}
+
+/// A configuration in force.
+pub struct Activated {
+    pub configuration: Configuration,
+    pub logs: LogFiles,
+    /// Pools of the configuration before, which its requests may still need.
+    pub retired: RetiredPools,
+}
+
+/// The first step: opens the logs.
+///
+/// # Errors
+/// A message for each that cannot be opened.
+pub fn open_logs(accepted: Accepted) -> Result<LogsOpen, Vec<String>> {
+    let logs = LogFiles::open(&logs::paths(&accepted.site))?;
+    Ok(LogsOpen { accepted, logs })
+}
+
+/// A configuration whose logs are open.
+pub struct LogsOpen {
+    accepted: Accepted,
+    logs: LogFiles,
+}
+
+/// One whose sockets are bound as well.
+struct SocketsBound {
+    accepted: Accepted,
+    logs: LogFiles,
+    sockets: NewSockets,
+    control: NewControl,
+}
+
+/// One whose PHP pools are ready as well: all that is missing is who serves it.
+struct PoolsReady {
+    accepted: Accepted,
+    logs: LogFiles,
+    sockets: NewSockets,
+    control: NewControl,
+    change: PoolChange,
+}
+
+impl LogsOpen {
+    pub fn logs(&self) -> &LogFiles {
+        &self.logs
+    }
+
+    pub fn accepted(&self) -> &Accepted {
+        &self.accepted
+    }
+
+    /// The other steps. `serve` hands the configuration to those who serve; with its success
+    /// the transaction is over.
+    ///
+    /// # Errors
+    /// Why it is not in force; nothing of it is left.
+    pub async fn activate<Served>(
+        self,
+        surroundings: Surroundings<'_>,
+        held: Held<'_>,
+        serve: impl AsyncFnOnce(Handover<'_>) -> Result<Served, String>,
+    ) -> Result<(Served, Activated), Vec<String>> {
+        let bound = self.bind(surroundings, &held).await?;
+        let ready = bound.start_pools(surroundings, held.pools).await?;
+        ready.hand_over(surroundings, held, serve).await
+    }
+
+    async fn bind(
+        self,
+        surroundings: Surroundings<'_>,
+        held: &Held<'_>,
+    ) -> Result<SocketsBound, Vec<String>> {
+        let LogsOpen { accepted, logs } = self;
+        let Surroundings {
+            invocation,
+            journal,
+            account,
+            workers,
+            unnamed_control,
+            ..
+        } = surroundings;
+        limits::make_temp_folders(&accepted.site, account, &invocation.prefix, journal)
+            .map_err(|message| vec![message])?;
+        let wanted = wanted_sockets(&accepted.site);
+        let sockets = held.sockets.bind(&wanted, workers, journal).await?;
+        let process = &accepted.site.process;
+        let control =
+            control_socket::bind(process, unnamed_control, held.control.as_ref(), journal)
+                .map_err(|message| vec![message])?;
+        Ok(SocketsBound {
+            accepted,
+            logs,
+            sockets,
+            control,
+        })
+    }
+}
+
+impl SocketsBound {
+    async fn start_pools(
+        self,
+        surroundings: Surroundings<'_>,
+        pools: &mut Pools,
+    ) -> Result<PoolsReady, Vec<String>> {
+        let started = match pool_specs(&self.accepted.site, surroundings.account) {
+            Ok(specs) => pools.change(specs).await,
+            Err(message) => Err(message),
+        };
+        Ok(PoolsReady {
+            change: started.map_err(|message| vec![message])?,
+            accepted: self.accepted,
+            logs: self.logs,
+            sockets: self.sockets,
+            control: self.control,
+        })
+    }
+}
+
+impl PoolsReady {
+    async fn hand_over<Served>(
+        self,
+        surroundings: Surroundings<'_>,
+        held: Held<'_>,
+        serve: impl AsyncFnOnce(Handover<'_>) -> Result<Served, String>,
+    ) -> Result<(Served, Activated), Vec<String>> {
+        let PoolsReady {
+            accepted,
+            logs,
+            sockets,
+            control,
+            change,
+        } = self;
+        let process = accepted.site.process.clone();
+        let acme = accepted.site.http.acme.clone();
+        let issued = surroundings.certificates.files(&accepted.site);
+        let tls_files = TlsFiles::read(&accepted.site).with(issued);
+        let handover = Handover {
+            site: accepted.site,
+            invocation: surroundings.invocation,
+            sources: &accepted.sources,
+            sockets: sockets.sockets(),
+            control: control.listener(held.control.as_ref()),
+            logs: logs.clone(),
+            pools: held.pools.statuses(),
+            tls_files: tls_files.clone(),
+        };
+        let served = match serve(handover).await {
+            Ok(served) => served,
+            Err(message) => {
+                held.pools.undo(change).await;
+                return Err(vec![message]);
+            }
+        };
+        sockets.replace(held.sockets);
+        control.replace(held.control);
+        let activated = Activated {
+            configuration: Configuration {
+                process,
+                sources: accepted.sources,
+                names_pid_file: accepted.names_pid_file,
+                acme,
+                tls_files,
+            },
+            logs,
+            retired: held.pools.commit(change),
+        };
+        Ok((served, activated))
+    }
+}
+
+fn wanted_sockets(site: &Site) -> Wanted {
+    let listener = |it: &site::Listener| (it.address.clone(), it.options.clone());
+    site.http.listeners.iter().map(listener).collect()
+}
+
+/// How long a request may take a worker of an own pool where the pool does not say: beyond what
+/// its visitor waits for, and enough for an import or a backup that a script goes on with.
+fn terminate_timeout(site: &Site) -> Duration {
+    let locations = site.http.servers.iter().flat_map(|it| &it.locations);
+    let read_timeouts = locations.filter_map(|location| match &location.settings.content {
+        Content::Pass(pass) => Some(pass.exchange.read_timeout),
+        _ => None,
+    });
+    let longest = read_timeouts.max().unwrap_or_default();
+    LEAST_TERMINATE.max(longest.saturating_add(BEYOND_READING))
+}
+
+fn pool_specs(site: &Site, server: Option<&Account>) -> Result<Vec<php_pool::PoolSpec>, String> {
+    let terminate_after = terminate_timeout(site);
+    let process = &site.process;
+    process
+        .php_pools
+        .iter()
+        .map(|pool| {
+            let php = match account::is_root() {
+                true => Some(account::to_run_php(pool)?),
+                false => None,
+            };
+            Ok(pools::spec(pool, server, php.as_ref(), terminate_after))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::config;
+
+    /// What is held, and a folder for everything that a configuration names.
+    struct Machine {
+        folder: tempfile::TempDir,
+        invocation: Invocation,
+        journal: Arc<Journal>,
+        sockets: BoundSockets,
+        control: Option<ControlSocket>,
+        pools: Pools,
+    }
+
+    impl Machine {
+        fn new() -> Machine {
+            let journal = Arc::new(Journal::default());
+            let (changes, _) = mpsc::unbounded_channel();
+            let folder = tempfile::tempdir().unwrap();
+            // Nothing can be opened below a file.
+            std::fs::write(folder.path().join("none"), "").unwrap();
+            Machine {
+                folder,
+                invocation: Invocation::from_text(Path::new("/test.conf"), String::new()),
+                pools: Pools::new(journal.clone(), changes),
+                journal,
+                sockets: BoundSockets::default(),
+                control: None,
+            }
+        }
+
+        /// Activates a configuration, in which `%%` stands for the folder.
+        async fn activate(
+            &mut self,
+            main: &str,
+            http: &str,
+            served: Result<(), String>,
+        ) -> Result<Activated, Vec<String>> {
+            let text = format!(
+                "error_log %%/error.log;\n{main}\nevents {{}}\nhttp {{ access_log off; {http} }}\n"
+            );
+            let text = text.replace("%%", self.folder.path().to_str().unwrap());
+            self.invocation = Invocation::from_text(Path::new("/test.conf"), text);
+            let accepted = config::judge(self.invocation.read());
+            let accepted = accepted.unwrap_or_else(|rejected| {
+                panic!("{:?}", rejected.diagnostics);
+            });
+            let certificates = Certificates::new(self.journal.clone());
+            let surroundings = Surroundings {
+                invocation: &self.invocation,
+                journal: &self.journal,
+                account: None,
+                workers: 1,
+                certificates: &certificates,
+                unnamed_control: None,
+            };
+            let held = Held {
+                sockets: &mut self.sockets,
+                control: &mut self.control,
+                pools: &mut self.pools,
+            };
+            let opened = open_logs(accepted)?;
+            let serve = async |_: Handover<'_>| served;
+            let ((), activated) = opened.activate(surroundings, held, serve).await?;
+            Ok(activated)
+        }
+
+        /// The sockets whose files are there, and the files below the folder that are open.
+        fn acquired(&self) -> (Vec<String>, usize) {
+            let folder = self.folder.path();
+            let is_socket = |name: &str| folder.join(name).exists();
+            let sockets = ["one", "two"].into_iter().filter(|name| is_socket(name));
+            let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let open = descriptors
+                .filter_map(|it| std::fs::read_link(it.path()).ok())
+                .filter(|file| file.starts_with(folder));
+            (sockets.map(str::to_owned).collect(), open.count())
+        }
+    }
+
+    const ONE: &str = "server { listen unix:%%/one; }";
+    const BOTH: &str = "server { listen unix:%%/one; listen unix:%%/two; }";
+    const MISSING_PHP: &str = "php_pool site { binary /nowhere/php-fpm; workers 1; }";
+
+    /// A step that fails, the configuration that makes it fail, and the message that says so.
+    struct FailingStep {
+        name: &'static str,
+        main: &'static str,
+        http: String,
+        served: Result<(), String>,
+        message: &'static str,
+    }
+
+    fn failing_steps() -> [FailingStep; 4] {
+        let step = |name, http: &str, message| FailingStep {
+            name,
+            main: "",
+            http: format!("{http} {BOTH}"),
+            served: Ok(()),
+            message,
+        };
+        [
+            step("logs", "error_log %%/none/log;", "none/log"),
+            step(
+                "sockets",
+                "server { listen unix:%%/none/socket; }",
+                "bind() to unix:",
+            ),
+            FailingStep {
+                main: MISSING_PHP,
+                ..step("pools", "", "/nowhere/php-fpm")
+            },
+            FailingStep {
+                served: Err("it is not served".to_owned()),
+                ..step("serving", "", "it is not served")
+            },
+        ]
+    }
+
+    #[tokio::test]
+    async fn a_start_that_fails_leaves_nothing() {
+        for step in failing_steps() {
+            let mut machine = Machine::new();
+            let failed = machine.activate(step.main, &step.http, step.served).await;
+            let messages = failed.err().unwrap_or_default().join("\n");
+            assert!(messages.contains(step.message), "{}: {messages}", step.name);
+            assert_eq!(machine.acquired(), (vec![], 0), "{}", step.name);
+            assert_eq!(machine.pools.statuses(), [], "{}", step.name);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reload_that_fails_leaves_what_is_served() {
+        let mut machine = Machine::new();
+        let running = machine.activate("", ONE, Ok(())).await.ok().unwrap();
+        for step in failing_steps() {
+            let failed = machine.activate(step.main, &step.http, step.served).await;
+            assert!(failed.is_err(), "{}", step.name);
+            let held = (vec!["one".to_owned()], 1);
+            assert_eq!(machine.acquired(), held, "{}", step.name);
+        }
+        let next = machine.activate("", BOTH, Ok(())).await.ok().unwrap();
+        drop(running);
+        let both = vec!["one".to_owned(), "two".to_owned()];
+        assert_eq!(machine.acquired(), (both, 1));
+        assert!(next.retired.is_empty());
+    }
+
+    #[tokio::test]
+    async fn pools_that_were_started_for_it_stop_with_a_failure() {
+        if php_pool::find_php_fpm(None).is_err() {
+            eprintln!("skipped: no php-fpm");
+            return;
+        }
+        let mut machine = Machine::new();
+        let first = "php_pool first { workers 1; }";
+        let second = format!("{first} {}", MISSING_PHP.replace("site", "zzz"));
+        assert!(machine.activate(&second, ONE, Ok(())).await.is_err());
+        assert_eq!(machine.pools.statuses(), []);
+        let refused = Err("it is not served".to_owned());
+        assert!(machine.activate(first, ONE, refused).await.is_err());
+        assert_eq!(machine.pools.statuses(), []);
+
+        let _running = machine.activate(first, ONE, Ok(())).await.ok().unwrap();
+        let before = machine.pools.statuses();
+        assert_eq!(before.len(), 1);
+        let changed = "php_pool first { workers 2; } php_pool other { workers 1; }";
+        let refused = Err("it is not served".to_owned());
+        assert!(machine.activate(changed, ONE, refused).await.is_err());
+        let after = machine.pools.statuses();
+        assert_eq!(after.len(), 1);
+        assert_eq!(after[0].workers, before[0].workers);
+        assert!(
+            after[0].generation > before[0].generation,
+            "changed and changed back"
+        );
+        machine.pools.stop(false).await;
+    }
+}

@@ -1,0 +1,232 @@
+//! The serving half as the supervisor sees it: in this process, or in one of its own
+//! without root's rights. Both take the same and tell the same.
+
+use std::os::unix::net::UnixListener;
+
+use nginx_conf::Sources;
+use server::live::acme_answers::AcmeAnswerTexts;
+use server::live::tls_files::TlsFiles;
+use server::worker::Sockets;
+use site::Site;
+use tokio::sync::mpsc;
+
+use crate::processes::account::Account;
+use crate::config::Invocation;
+use crate::processes::logs::LogFiles;
+use crate::processes::messages::SentConfiguration;
+use crate::processes::orders::Orders;
+use crate::processes::pools::PoolStatus;
+use crate::processes::serving::{Served, Serving};
+use crate::processes::worker_handle::{WorkerEvent, WorkerProcess};
+
+/// Who serves.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one, and it is never moved about"
+)]
+pub enum Backend {
+    /// Threads of this process.
+    InProcess(InProcess),
+    /// A process that runs as another user.
+    Separate {
+        worker: WorkerProcess,
+        account: Account,
+        serial: u64,
+        orders: Orders,
+    },
+}
+
+/// Threads of this process, and the configurations they are done with.
+pub struct InProcess {
+    serving: Serving,
+    serial: u64,
+    released: mpsc::UnboundedReceiver<u64>,
+    release: mpsc::UnboundedSender<u64>,
+}
+
+/// A configuration with everything that belongs to it. The site is for threads
+/// of this process, the texts for another one.
+pub struct Handover<'a> {
+    pub site: Site,
+    pub invocation: &'a Invocation,
+    pub sources: &'a Sources,
+    pub sockets: Sockets,
+    pub control: Option<&'a UnixListener>,
+    pub logs: LogFiles,
+    pub pools: Vec<PoolStatus>,
+    pub tls_files: TlsFiles,
+}
+
+impl Handover<'_> {
+    fn sent(&self, serial: u64) -> SentConfiguration<'_> {
+        SentConfiguration {
+            invocation: self.invocation,
+            sources: self.sources,
+            serial,
+            sockets: &self.sockets,
+            control: self.control,
+            logs: &self.logs,
+            pools: &self.pools,
+            tls_files: &self.tls_files,
+        }
+    }
+
+    fn served(self) -> Served {
+        Served {
+            site: self.site,
+            sockets: self.sockets,
+            // Without descriptors left, commands are not answered.
+            control: self.control.and_then(|listener| listener.try_clone().ok()),
+            logs: self.logs,
+            pools: self.pools,
+            tls_files: self.tls_files,
+        }
+    }
+}
+
+impl Backend {
+    /// Starts serving, as `account` if there is one. What callers of the control socket tell the
+    /// server goes to `orders`.
+    ///
+    /// # Errors
+    /// A message for the operator.
+    pub async fn start(
+        handover: Handover<'_>,
+        account: Option<Account>,
+        orders: Orders,
+    ) -> Result<Backend, String> {
+        match account {
+            None => {
+                let (release, released) = mpsc::unbounded_channel();
+                let serving = Serving::start(handover.served(), orders)?;
+                Ok(Backend::InProcess(InProcess {
+                    serving,
+                    serial: 0,
+                    released,
+                    release,
+                }))
+            }
+            Some(account) => {
+                let mut worker = spawn(&account, &handover, &orders)?;
+                if let Err(reason) = worker.serve(handover.sent(0)).await {
+                    worker.kill().await;
+                    return Err(reason);
+                }
+                Ok(Backend::Separate {
+                    worker,
+                    account,
+                    serial: 0,
+                    orders,
+                })
+            }
+        }
+    }
+
+    /// Puts another configuration in force. Answers its serial number; the one
+    /// before it is released later.
+    ///
+    /// # Errors
+    /// A message for the operator; the old one stays in force.
+    pub async fn replace(&mut self, handover: Handover<'_>) -> Result<u64, String> {
+        match self {
+            Backend::InProcess(threads) => {
+                let former = threads.serving.replace(handover.served())?;
+                let (former_serial, release) = (threads.serial, threads.release.clone());
+                threads.serial += 1;
+                tokio::spawn(async move {
+                    former.released().await;
+                    // Nobody listens at the end.
+                    let _ = release.send(former_serial);
+                });
+                Ok(threads.serial)
+            }
+            Backend::Separate { worker, serial, .. } => {
+                worker.serve(handover.sent(*serial + 1)).await?;
+                *serial += 1;
+                Ok(*serial)
+            }
+        }
+    }
+
+    /// The worker process ended: starts another with the configuration in force.
+    ///
+    /// # Errors
+    /// A message for the operator.
+    pub async fn restart(&mut self, handover: Handover<'_>) -> Result<(), String> {
+        let Backend::Separate {
+            worker,
+            account,
+            serial,
+            orders,
+        } = self
+        else {
+            return Err("all workers have ended".to_owned());
+        };
+        let mut next = spawn(account, &handover, orders)?;
+        next.serve(handover.sent(*serial)).await?;
+        *worker = next;
+        Ok(())
+    }
+
+    pub fn pool_changed(&mut self, status: PoolStatus) {
+        match self {
+            Backend::InProcess(threads) => threads.serving.pool_changed(status),
+            Backend::Separate { worker, .. } => worker.pool_changed(&status),
+        }
+    }
+
+    /// What issuers of certificates look for from now on.
+    ///
+    /// # Errors
+    /// A message for the operator.
+    pub async fn answer_issuers(&mut self, answers: AcmeAnswerTexts) -> Result<(), String> {
+        match self {
+            Backend::InProcess(threads) => threads.serving.answer_issuers(answers),
+            Backend::Separate { worker, .. } => worker.answer_issuers(&answers).await?,
+        }
+        Ok(())
+    }
+
+    pub fn reopen(&self, logs: &LogFiles) {
+        match self {
+            Backend::InProcess(threads) => threads.serving.reopen(logs),
+            Backend::Separate { worker, .. } => worker.reopen(logs),
+        }
+    }
+
+    pub fn stop_gracefully(&mut self) {
+        match self {
+            Backend::InProcess(threads) => threads.serving.stop_gracefully(),
+            Backend::Separate { worker, .. } => worker.stop_gracefully(),
+        }
+    }
+
+    /// The next thing the serving half tells by itself.
+    pub async fn next_event(&mut self) -> WorkerEvent {
+        match self {
+            Backend::InProcess(threads) => tokio::select! {
+                biased;
+                () = threads.serving.ended() => WorkerEvent::Ended("all workers have ended".to_owned()),
+                Some(serial) = threads.released.recv() => WorkerEvent::Released(serial),
+            },
+            Backend::Separate { worker, .. } => worker.next_event().await,
+        }
+    }
+
+    /// Lets go of connections to PHP, and of the process if there is one.
+    pub async fn end(self) {
+        match self {
+            Backend::InProcess(threads) => threads.serving.close_idle_upstreams(),
+            Backend::Separate { worker, .. } => worker.kill().await,
+        }
+    }
+}
+
+fn spawn(
+    account: &Account,
+    handover: &Handover<'_>,
+    orders: &Orders,
+) -> Result<WorkerProcess, String> {
+    WorkerProcess::spawn(account, &handover.site.process.env, orders.clone())
+        .map_err(|error| format!("could not start the worker process: {error}"))
+}

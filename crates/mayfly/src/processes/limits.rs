@@ -1,0 +1,94 @@
+//! What the process may use: open files, and folders for temporary files.
+
+use std::collections::BTreeSet;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+use site::{Content, Site};
+
+use crate::processes::account::Account;
+use crate::processes::journal::Journal;
+use system_error::SystemError;
+
+/// Raises the number of files that may be open: to what the configuration says,
+/// else as far as the system lets us. Each connection is one.
+pub fn raise_open_files(wanted: Option<u64>, journal: &Journal) {
+    let mut limit = getrlimit(Resource::Nofile);
+    match wanted {
+        None => limit.current = limit.maximum,
+        Some(wanted) => {
+            limit.current = Some(wanted);
+            // Only root may go higher; whoever may not is told so below.
+            limit.maximum = limit.maximum.map(|maximum| maximum.max(wanted));
+        }
+    }
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        let error = io::Error::from(error);
+        let wanted = wanted.map_or_else(|| "the most".to_owned(), |wanted| wanted.to_string());
+        journal.warn(format_args!(
+            "setrlimit(RLIMIT_NOFILE, {wanted}) failed ({})",
+            SystemError(&error)
+        ));
+    }
+}
+
+/// Makes the folders that large bodies are kept in, as nginx does: one level,
+/// for the account that serves. Whoever needs one that could not be made for want of
+/// rights says so when it matters.
+///
+/// # Errors
+/// nginx's message, where the folder that one was to be made in is missing. The usual
+/// ones lie in the prefix, which an ordinary user need not have.
+pub fn make_temp_folders(
+    site: &Site,
+    account: Option<&Account>,
+    prefix: &Path,
+    journal: &Journal,
+) -> Result<(), String> {
+    for folder in temp_folders(site) {
+        if let Err(error) = make_folder(folder, account) {
+            let message = format!(
+                "mkdir() \"{}\" failed ({})",
+                folder.display(),
+                SystemError(&error)
+            );
+            let is_usual = folder.parent() == Some(prefix);
+            match error.kind() {
+                io::ErrorKind::NotFound if !is_usual => return Err(message),
+                _ => journal.notice(message),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn make_folder(folder: &Path, account: Option<&Account>) -> io::Result<()> {
+    if let Some(account) = account {
+        return trusted_path::make_folder(folder, account.uid);
+    }
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    }
+}
+
+fn temp_folders(site: &Site) -> BTreeSet<&PathBuf> {
+    let settings = site
+        .http
+        .servers
+        .iter()
+        .flat_map(|server| &server.locations);
+    settings
+        .flat_map(|location| {
+            let upstream = match &location.settings.content {
+                Content::Pass(pass) => Some(&pass.exchange.temp_path),
+                _ => None,
+            };
+            [Some(&location.settings.body.temp_path), upstream]
+        })
+        .flatten()
+        .collect()
+}

@@ -1,0 +1,354 @@
+//! The messages between parent and worker process, as values. serde writes them in the form of
+//! `postcard`; [`channel`] carries the bytes, and beside them the descriptors in the order in which
+//! the message names what they are.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use control::{Caller, Command};
+use nginx_conf::{MemoryLoader, Sources};
+use serde::{Deserialize, Serialize};
+use server::live::acme_answers::AcmeAnswerTexts;
+use server::live::tls_files::TlsFiles;
+use server::worker::{Listening, Sockets};
+use site::ListenAddress;
+
+use crate::processes::channel::{self, Message};
+use crate::config::Invocation;
+use crate::processes::logs::LogFiles;
+use crate::processes::orders::Outcome;
+use crate::processes::pools::PoolStatus;
+
+/// A configuration with what belongs to it, as the worker gets it.
+#[derive(Debug)]
+pub struct ReceivedConfiguration {
+    /// Reads from texts.
+    pub invocation: Invocation,
+    /// Counts configurations, so that the parent knows which one is released.
+    pub serial: u64,
+    pub sockets: Sockets,
+    /// Commands come here.
+    pub control: Option<UnixListener>,
+    pub logs: LogFiles,
+    pub pools: Vec<PoolStatus>,
+    pub tls_files: TlsFiles,
+}
+
+/// From the parent.
+#[derive(Debug)]
+pub enum ToWorker {
+    Serve(ReceivedConfiguration),
+    Pool(PoolStatus),
+    Reopen(LogFiles),
+    /// What issuers of certificates look for.
+    Answers(AcmeAnswerTexts),
+    /// What came of an order.
+    Outcome(u64, Outcome),
+    /// Graceful: requests under way are finished.
+    Stop,
+}
+
+/// From the worker.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// The last configuration is in force, or the last answers are.
+    Ready,
+    /// The last configuration is not in force.
+    Refused(String),
+    /// No request uses this configuration any more.
+    Released(u64),
+    /// A caller of the control socket tells the server something.
+    Order {
+        number: u64,
+        command: Command,
+        caller: Caller,
+    },
+}
+
+/// [`ToWorker`] without its descriptors.
+#[derive(Serialize, Deserialize)]
+enum ParentMessage {
+    Serve(ConfigurationTexts),
+    Pool(PoolStatus),
+    Reopen(LogNames),
+    Answers(AcmeAnswerTexts),
+    Outcome(u64, Outcome),
+    Stop,
+}
+
+/// [`ReceivedConfiguration`] without its descriptors, which follow in the order of the fields.
+#[derive(Serialize, Deserialize)]
+struct ConfigurationTexts {
+    path: OsString,
+    prefix: OsString,
+    globals: Option<String>,
+    error_log: Option<OsString>,
+    texts: Vec<(OsString, String)>,
+    serial: u64,
+    /// With the number of sockets that listen there.
+    sockets: Vec<(SocketName, usize)>,
+    has_control: bool,
+    logs: LogNames,
+    pools: Vec<PoolStatus>,
+    tls_files: Vec<(OsString, Vec<u8>)>,
+}
+
+/// The paths of log files; the descriptor of each follows.
+#[derive(Serialize, Deserialize)]
+struct LogNames(Vec<OsString>);
+
+/// [`ListenAddress`]
+#[derive(Serialize, Deserialize)]
+enum SocketName {
+    Tcp(SocketAddr),
+    Udp(SocketAddr),
+    Unix(OsString),
+}
+
+/// What the parent sends of a configuration; borrowed, since it keeps all of it.
+#[derive(Clone, Copy)]
+pub struct SentConfiguration<'a> {
+    pub invocation: &'a Invocation,
+    pub sources: &'a Sources,
+    pub serial: u64,
+    pub sockets: &'a Sockets,
+    pub control: Option<&'a UnixListener>,
+    pub logs: &'a LogFiles,
+    pub pools: &'a [PoolStatus],
+    pub tls_files: &'a TlsFiles,
+}
+
+/// # Errors
+/// What the system says.
+pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) -> io::Result<()> {
+    let invocation = sent.invocation;
+    let mut fds = Vec::new();
+    for group in sent.sockets.values() {
+        fds.extend(group.iter().map(|socket| match &**socket {
+            Listening::Tcp(listener) => listener.as_fd(),
+            Listening::Unix(listener) => listener.as_fd(),
+            Listening::Udp(socket) => socket.as_fd(),
+        }));
+    }
+    fds.extend(sent.control.map(AsFd::as_fd));
+    let texts = sent.sources.files();
+    let tls_files = sent.tls_files.iter();
+    let message = ParentMessage::Serve(ConfigurationTexts {
+        path: os_string(&invocation.path),
+        prefix: os_string(&invocation.prefix),
+        globals: invocation.globals.clone(),
+        error_log: invocation.error_log.as_deref().map(os_string),
+        texts: texts
+            .map(|(path, text)| (os_string(path), text.to_owned()))
+            .collect(),
+        serial: sent.serial,
+        sockets: sent
+            .sockets
+            .iter()
+            .map(|(address, group)| (SocketName::of(address), group.len()))
+            .collect(),
+        has_control: sent.control.is_some(),
+        logs: log_names(sent.logs, &mut fds),
+        pools: sent.pools.to_vec(),
+        tls_files: tls_files
+            .map(|(path, bytes)| (os_string(path), bytes.to_vec()))
+            .collect(),
+    });
+    send(channel, &message, &fds)
+}
+
+/// # Errors
+/// What the system says.
+pub fn send_pool(channel: BorrowedFd<'_>, pool: &PoolStatus) -> io::Result<()> {
+    send(channel, &ParentMessage::Pool(pool.clone()), &[])
+}
+
+/// # Errors
+/// What the system says.
+pub fn send_logs(channel: BorrowedFd<'_>, logs: &LogFiles) -> io::Result<()> {
+    let mut fds = Vec::new();
+    let names = log_names(logs, &mut fds);
+    send(channel, &ParentMessage::Reopen(names), &fds)
+}
+
+/// # Errors
+/// What the system says.
+pub fn send_answers(channel: BorrowedFd<'_>, answers: &AcmeAnswerTexts) -> io::Result<()> {
+    send(channel, &ParentMessage::Answers(answers.clone()), &[])
+}
+
+/// # Errors
+/// What the system says.
+pub fn send_outcome(channel: BorrowedFd<'_>, number: u64, outcome: &Outcome) -> io::Result<()> {
+    send(
+        channel,
+        &ParentMessage::Outcome(number, outcome.clone()),
+        &[],
+    )
+}
+
+/// # Errors
+/// What the system says.
+pub fn send_stop(channel: BorrowedFd<'_>) -> io::Result<()> {
+    send(channel, &ParentMessage::Stop, &[])
+}
+
+/// # Errors
+/// What the system says.
+pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
+    send(channel, reply, &[])
+}
+
+fn send(
+    channel: BorrowedFd<'_>,
+    message: &impl Serialize,
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let body = postcard::to_stdvec(message).map_err(io::Error::other)?;
+    channel::send(channel, &body, fds)
+}
+
+/// The worker's next message; `None` at the end of the channel.
+///
+/// # Errors
+/// What the system says, or a message that makes no sense.
+pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> {
+    let message = channel::receive(channel, channel::FROM_WORKER)?;
+    message.map(|message| decode(&message.body)).transpose()
+}
+
+/// The parent's next message; `None` at the end of the channel.
+///
+/// # Errors
+/// What the system says, or a message that makes no sense.
+pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<ToWorker>> {
+    let message = channel::receive(channel, channel::FROM_PARENT)?;
+    message.map(to_worker).transpose()
+}
+
+fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> io::Result<T> {
+    postcard::from_bytes(body).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+fn to_worker(message: Message) -> io::Result<ToWorker> {
+    let mut fds = message.fds.into_iter();
+    let with_fds = match decode(&message.body)? {
+        ParentMessage::Serve(texts) => received(texts, &mut fds).map(ToWorker::Serve),
+        ParentMessage::Pool(pool) => Some(ToWorker::Pool(pool)),
+        ParentMessage::Reopen(names) => log_files(names, &mut fds).map(ToWorker::Reopen),
+        ParentMessage::Answers(answers) => Some(ToWorker::Answers(answers)),
+        ParentMessage::Outcome(number, outcome) => Some(ToWorker::Outcome(number, outcome)),
+        ParentMessage::Stop => Some(ToWorker::Stop),
+    };
+    with_fds.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+/// `None` where descriptors are missing.
+fn received(
+    sent: ConfigurationTexts,
+    fds: &mut impl Iterator<Item = OwnedFd>,
+) -> Option<ReceivedConfiguration> {
+    let mut sockets = HashMap::new();
+    for (name, count) in sent.sockets {
+        let address = name.address();
+        let mut group = Vec::new();
+        for _ in 0..count {
+            let fd = fds.next()?;
+            group.push(Arc::new(match &address {
+                ListenAddress::Tcp(_) => Listening::Tcp(TcpListener::from(fd)),
+                ListenAddress::Unix(_) => Listening::Unix(UnixListener::from(fd)),
+                ListenAddress::Udp(_) => Listening::Udp(UdpSocket::from(fd)),
+            }));
+        }
+        sockets.insert(address, group);
+    }
+    let control = match sent.has_control {
+        true => Some(UnixListener::from(fds.next()?)),
+        false => None,
+    };
+    let texts: MemoryLoader = sent.texts.into_iter().collect();
+    let invocation = Invocation {
+        path: sent.path.into(),
+        prefix: sent.prefix.into(),
+        globals: sent.globals,
+        error_log: sent.error_log.map(PathBuf::from),
+        texts: Some(Arc::new(texts)),
+        // Only root has a worker process.
+        is_privileged: true,
+    };
+    let tls_files = sent.tls_files.into_iter();
+    Some(ReceivedConfiguration {
+        invocation,
+        serial: sent.serial,
+        sockets,
+        control,
+        logs: log_files(sent.logs, fds)?,
+        pools: sent.pools,
+        tls_files: tls_files
+            .map(|(path, bytes)| (path.into(), bytes))
+            .collect(),
+    })
+}
+
+impl SocketName {
+    fn of(address: &ListenAddress) -> SocketName {
+        match address {
+            ListenAddress::Tcp(address) => SocketName::Tcp(*address),
+            ListenAddress::Udp(address) => SocketName::Udp(*address),
+            ListenAddress::Unix(path) => SocketName::Unix(os_string(path)),
+        }
+    }
+
+    fn address(self) -> ListenAddress {
+        match self {
+            SocketName::Tcp(address) => ListenAddress::Tcp(address),
+            SocketName::Udp(address) => ListenAddress::Udp(address),
+            SocketName::Unix(path) => ListenAddress::Unix(path.into()),
+        }
+    }
+}
+
+fn log_names<'a>(logs: &'a LogFiles, fds: &mut Vec<BorrowedFd<'a>>) -> LogNames {
+    let names = logs.files.iter().map(|(path, file)| {
+        fds.push(file.as_fd());
+        os_string(path)
+    });
+    LogNames(names.collect())
+}
+
+/// `None` where descriptors are missing.
+fn log_files(names: LogNames, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<LogFiles> {
+    let names = names.0.into_iter();
+    let files = names.map(|name| Some((name.into(), Arc::new(File::from(fds.next()?)))));
+    Some(LogFiles {
+        files: files.collect::<Option<_>>()?,
+    })
+}
+
+/// A path in a form that serde takes whatever its bytes are.
+fn os_string(path: &Path) -> OsString {
+    path.as_os_str().to_owned()
+}
+
+/// For fields that are paths: `#[serde(with = "messages::os_path")]`.
+pub mod os_path {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(deserializer).map(PathBuf::from)
+    }
+}

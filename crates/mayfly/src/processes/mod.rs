@@ -1,0 +1,26 @@
+//! The processes of a running server: the parent that starts, reloads and stops ([`supervisor`]), and the
+//! unprivileged process that serves ([`worker_process`]), with the sockets, pools and files between them.
+
+pub mod account;
+pub mod activation;
+pub mod backend;
+pub mod certificates;
+pub mod channel;
+pub mod control_socket;
+pub mod daemon;
+pub mod event_loop;
+pub mod journal;
+pub mod large_store;
+pub mod limits;
+pub mod logs;
+pub mod messages;
+pub mod orders;
+pub mod pid_file;
+pub mod pools;
+pub mod serving;
+pub mod signals;
+pub mod socket_holder;
+pub mod sockets;
+pub mod supervisor;
+pub mod worker_handle;
+pub mod worker_process;

@@ -1,0 +1,138 @@
+//! What callers of the control socket tell the server itself (`-s`), on its way to the supervisor. The
+//! process that answers on the socket may be the worker, which passes it on:
+//!
+//! ```text
+//! control socket ─► Order ────────────────────────────────────────► supervisor
+//!              └──► Order ─► Waiting ── channel ──► Order (its number) ──┘
+//! ```
+//!
+//! Whoever asked is told when it is done, or why it was not.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use control::{Caller, Command, Refusal};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::processes::messages::{self, FromWorker};
+
+/// Orders that wait for the supervisor; more than callers that are answered at a time.
+const WAITING_ORDERS: usize = 64;
+
+/// What came of an order; the reasons why nothing did, a line for each.
+pub type Outcome = Result<(), String>;
+
+/// What somebody told the server.
+#[derive(Debug)]
+pub struct Order {
+    pub command: Command,
+    pub caller: Caller,
+    asker: Asker,
+}
+
+/// Who waits for the outcome.
+#[derive(Debug)]
+enum Asker {
+    /// A caller of this process.
+    Here(oneshot::Sender<Outcome>),
+    /// A caller of the worker, by the number that it has there.
+    Worker { channel: Arc<OwnedFd>, number: u64 },
+}
+
+/// A way for orders, and its end at the supervisor or in the worker.
+pub fn way() -> (Orders, mpsc::Receiver<Order>) {
+    let (sender, receiver) = mpsc::channel(WAITING_ORDERS);
+    (Orders(sender), receiver)
+}
+
+/// Where orders go.
+#[derive(Debug, Clone)]
+pub struct Orders(mpsc::Sender<Order>);
+
+impl Orders {
+    /// Gives an order of a caller of this process; over when it is carried out.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub async fn give(&self, command: Command, caller: Caller) -> Result<(), Refusal> {
+        let (sender, outcome) = oneshot::channel();
+        let order = Order {
+            command,
+            caller,
+            asker: Asker::Here(sender),
+        };
+        self.0.try_send(order).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Refusal::new(503, "too many wait already"),
+            mpsc::error::TrySendError::Closed(_) => ends(),
+        })?;
+        let outcome = outcome.await.map_err(|_| ends())?;
+        outcome.map_err(|reasons| Refusal::new(control::command::FAILED, reasons))
+    }
+
+    /// Takes an order from the worker's channel. Of a worker that asks for more than callers can,
+    /// the rest is dropped.
+    pub fn pass(&self, command: Command, caller: Caller, number: u64, channel: &Arc<OwnedFd>) {
+        let channel = channel.clone();
+        let _ = self.0.try_send(Order {
+            command,
+            caller,
+            asker: Asker::Worker { channel, number },
+        });
+    }
+}
+
+fn ends() -> Refusal {
+    Refusal::new(503, "the server is about to end")
+}
+
+impl Order {
+    /// Tells whoever asked what came of it.
+    pub fn tell(self, outcome: Outcome) {
+        // Whoever asked may have gone away.
+        match self.asker {
+            Asker::Here(asker) => drop(asker.send(outcome)),
+            Asker::Worker { channel, number } => {
+                let _ = messages::send_outcome(channel.as_fd(), number, &outcome);
+            }
+        }
+    }
+}
+
+/// Callers of the worker, which wait for what its parent does.
+#[derive(Default)]
+pub struct Waiting {
+    by_number: HashMap<u64, Order>,
+    last: u64,
+}
+
+impl Waiting {
+    /// Passes an order on to the parent.
+    pub fn pass_on(&mut self, order: Order, channel: &OwnedFd) {
+        self.by_number.retain(|_, waiting| !waiting.is_forgotten());
+        self.last += 1;
+        let passed = FromWorker::Order {
+            number: self.last,
+            command: order.command,
+            caller: order.caller,
+        };
+        match messages::reply(channel.as_fd(), &passed) {
+            Ok(()) => drop(self.by_number.insert(self.last, order)),
+            Err(error) => order.tell(Err(format!("the parent process does not listen: {error}"))),
+        }
+    }
+
+    /// The parent says what came of the order of this number.
+    pub fn told(&mut self, number: u64, outcome: Outcome) {
+        if let Some(order) = self.by_number.remove(&number) {
+            order.tell(outcome);
+        }
+    }
+}
+
+impl Order {
+    /// Did whoever asked go away?
+    fn is_forgotten(&self) -> bool {
+        matches!(&self.asker, Asker::Here(asker) if asker.is_closed())
+    }
+}

@@ -1,0 +1,393 @@
+//! PHP pools of the configuration in force: started before the first request,
+//! kept, reloaded or replaced at a reload, and stopped when nobody asks them
+//! any more. What they tell goes to the journal; changes that the requests'
+//! side must know go to whoever listens.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, RunAs, SlowLog, Workers};
+use serde::{Deserialize, Serialize};
+use site::{LogLevel, PhpLogLevel, PhpPool, PhpSettingKind, PoolManager};
+use tokio::sync::mpsc;
+
+use crate::processes::account::Account;
+use crate::processes::journal::Journal;
+
+/// A pool as requests see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolStatus {
+    pub name: String,
+    #[serde(with = "crate::processes::messages::os_path")]
+    pub socket: PathBuf,
+    pub workers: u32,
+    /// Grows with each master; connections of older ones must be closed.
+    pub generation: u64,
+}
+
+/// The running pools, by name.
+pub struct Pools {
+    running: BTreeMap<String, Running>,
+    journal: Arc<Journal>,
+    changes: mpsc::UnboundedSender<PoolStatus>,
+}
+
+struct Running {
+    spec: PoolSpec,
+    pool: Pool,
+}
+
+/// Pools that a new configuration does not have: still there for the requests
+/// of the old one.
+#[derive(Default)]
+pub struct RetiredPools(Vec<Pool>);
+
+/// What was started and changed for a configuration that is not in force yet.
+#[derive(Default)]
+#[must_use = "what was started runs until the change is undone"]
+pub struct PoolChange {
+    started: Vec<String>,
+    reloaded: Vec<(String, PoolSpec)>,
+    wanted: Vec<String>,
+}
+
+impl Pools {
+    /// None yet. Changes of their state go to `changes`: one for each new
+    /// master, so the channel stays short.
+    pub fn new(journal: Arc<Journal>, changes: mpsc::UnboundedSender<PoolStatus>) -> Pools {
+        Pools {
+            running: BTreeMap::new(),
+            journal,
+            changes,
+        }
+    }
+
+    /// Brings what runs in line with `specs`, except for stopping: pools that
+    /// are new start, pools that changed get a new master.
+    ///
+    /// # Errors
+    /// Why a pool could not start; everything is as before then.
+    pub async fn change(&mut self, specs: Vec<PoolSpec>) -> Result<PoolChange, String> {
+        let mut change = PoolChange::default();
+        for spec in specs {
+            let name = spec.name.clone();
+            change.wanted.push(name.clone());
+            if let Err(error) = self.adopt(spec, &mut change).await {
+                self.undo(change).await;
+                return Err(format!("php_pool \"{name}\": {error}"));
+            }
+        }
+        Ok(change)
+    }
+
+    async fn adopt(
+        &mut self,
+        spec: PoolSpec,
+        change: &mut PoolChange,
+    ) -> Result<(), php_pool::StartError> {
+        let name = spec.name.clone();
+        match self.running.get_mut(&name) {
+            Some(running) if running.spec == spec => {}
+            Some(running) => {
+                running.pool.reload(spec.clone()).await?;
+                let before = std::mem::replace(&mut running.spec, spec);
+                change.reloaded.push((name, before));
+            }
+            None => {
+                let pool = self.start(spec.clone()).await?;
+                change.started.push(name.clone());
+                self.running.insert(name, Running { spec, pool });
+            }
+        }
+        Ok(())
+    }
+
+    async fn start(&self, spec: PoolSpec) -> Result<Pool, php_pool::StartError> {
+        let name = spec.name.clone();
+        let journal = self.journal.clone();
+        let pool = Pool::start(spec, move |event| report(&journal, &name, &event)).await?;
+        Ok(pool)
+    }
+
+    /// Everything as before `change`.
+    pub async fn undo(&mut self, change: PoolChange) {
+        for name in change.started {
+            if let Some(running) = self.running.remove(&name) {
+                running.pool.stop_fast().await;
+            }
+        }
+        for (name, spec) in change.reloaded {
+            if let Some(running) = self.running.get_mut(&name) {
+                match running.pool.reload(spec.clone()).await {
+                    Ok(()) => running.spec = spec,
+                    Err(error) => self
+                        .journal
+                        .warn(format_args!("php_pool \"{name}\": {error}")),
+                }
+            }
+        }
+    }
+
+    /// The configuration is in force: new pools are watched, and those that it does not
+    /// have are retired.
+    pub fn commit(&mut self, change: PoolChange) -> RetiredPools {
+        for name in &change.started {
+            if let Some(running) = self.running.get(name) {
+                tokio::spawn(watch(name.clone(), &running.pool, self.changes.clone()));
+            }
+        }
+        let gone: Vec<String> = self
+            .running
+            .keys()
+            .filter(|name| !change.wanted.contains(name))
+            .cloned()
+            .collect();
+        RetiredPools(
+            gone.iter()
+                .filter_map(|name| Some(self.running.remove(name)?.pool))
+                .collect(),
+        )
+    }
+
+    pub fn statuses(&self) -> Vec<PoolStatus> {
+        self.running
+            .iter()
+            .filter_map(|(name, running)| {
+                status(name, &running.pool, *running.pool.state().borrow())
+            })
+            .collect()
+    }
+
+    /// Ends all of them.
+    pub async fn stop(self, is_graceful: bool) {
+        let pools = self
+            .running
+            .into_values()
+            .map(|running| running.pool)
+            .collect();
+        RetiredPools(pools).stop(is_graceful).await;
+    }
+}
+
+impl RetiredPools {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All at once: each may wait for its requests.
+    pub async fn stop(self, is_graceful: bool) {
+        let tasks: Vec<_> = self
+            .0
+            .into_iter()
+            .map(|pool| {
+                tokio::spawn(async move {
+                    if is_graceful {
+                        pool.stop().await
+                    } else {
+                        pool.stop_fast().await
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            // A task of ours that panicked has nothing left to stop.
+            let _ = task.await;
+        }
+    }
+}
+
+/// The status where there is a master; a pool between two masters keeps what
+/// was last said of it.
+fn status(name: &str, pool: &Pool, state: PoolState) -> Option<PoolStatus> {
+    let (workers, generation) = match state {
+        PoolState::Ready {
+            generation,
+            workers,
+        } => (workers, generation),
+        // It was ready when it was started; requests wait in its socket.
+        PoolState::Restarting { .. } | PoolState::Starting => (1, 0),
+        PoolState::Draining | PoolState::Stopped => return None,
+    };
+    let socket = pool.endpoint().path.clone();
+    Some(PoolStatus {
+        name: name.to_owned(),
+        socket,
+        workers,
+        generation,
+    })
+}
+
+/// Tells of each new master until the pool ends.
+fn watch(
+    name: String,
+    pool: &Pool,
+    changes: mpsc::UnboundedSender<PoolStatus>,
+) -> impl Future<Output = ()> + Send + 'static {
+    let mut state = pool.state();
+    let socket = pool.endpoint().path.clone();
+    async move {
+        while state.changed().await.is_ok() {
+            let PoolState::Ready {
+                generation,
+                workers,
+            } = *state.borrow_and_update()
+            else {
+                continue;
+            };
+            let status = PoolStatus {
+                name: name.clone(),
+                socket: socket.clone(),
+                workers,
+                generation,
+            };
+            if changes.send(status).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn report(journal: &Journal, name: &str, event: &Event) {
+    let (level, message) = match event {
+        Event::Ready { pid, workers, .. } => (
+            LogLevel::Notice,
+            format!("ready with {workers} workers, master process {pid}"),
+        ),
+        Event::Log { level, message } => (php_level(*level), format!("php-fpm: {message}")),
+        Event::Died {
+            pid,
+            status,
+            retry_in,
+        } => {
+            let status = status.map_or_else(|| "unknown".to_owned(), |it| it.to_string());
+            let message =
+                format!("master process {pid} ended ({status}); the next starts in {retry_in:?}");
+            (LogLevel::Error, message)
+        }
+        Event::StartFailed { reason, retry_in } => (
+            LogLevel::Error,
+            format!("{reason}; tried again in {retry_in:?}"),
+        ),
+        Event::Retired { overran: true, .. } => (
+            LogLevel::Notice,
+            "requests that took too long were ended with their workers".to_owned(),
+        ),
+        Event::Retired { overran: false, .. } => {
+            (LogLevel::Info, "the old master has left".to_owned())
+        }
+        Event::Resized {
+            from,
+            to,
+            worker_bytes,
+        } => (
+            LogLevel::Notice,
+            format!(
+                "{to} workers instead of {from}: one takes {} MB",
+                worker_bytes >> 20
+            ),
+        ),
+        Event::Degraded { reason } => (LogLevel::Warn, reason.clone()),
+        Event::Stopped => (LogLevel::Notice, "stopped".to_owned()),
+    };
+    journal.line(level, format_args!("php_pool \"{name}\": {message}"));
+}
+
+/// php-fpm's levels in ours. Its `alert` is what made it give up; our log keeps
+/// that word for what is wrong with the server itself.
+fn php_level(level: php_pool::LogLevel) -> LogLevel {
+    match level {
+        php_pool::LogLevel::Debug => LogLevel::Debug,
+        php_pool::LogLevel::Notice => LogLevel::Info,
+        php_pool::LogLevel::Warning => LogLevel::Warn,
+        php_pool::LogLevel::Error | php_pool::LogLevel::Alert => LogLevel::Error,
+    }
+}
+
+/// What the configuration says of a pool, as `php_pool` wants it. `server` is
+/// the account that serves, `php` the one that runs PHP; `None` where it is that
+/// of this process.
+///
+/// `terminate_after` is the `request_terminate_timeout` of a pool that has none.
+pub fn spec(
+    pool: &PhpPool,
+    server: Option<&Account>,
+    php: Option<&Account>,
+    terminate_after: Duration,
+) -> PoolSpec {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let mut spec = PoolSpec::new(&pool.name);
+    spec.binary = pool.binary.clone();
+    spec.socket_owner = server.map(|account| (account.uid, account.gid));
+    spec.workers = pool
+        .workers
+        .map_or(Workers::Auto, |workers| Workers::Count(count(workers)));
+    spec.manager = match pool.manager {
+        PoolManager::Static => ProcessManager::Static,
+        PoolManager::Dynamic {
+            start_servers,
+            min_spare_servers,
+            max_spare_servers,
+        } => ProcessManager::Dynamic {
+            start: start_servers.map(count),
+            min_spare: min_spare_servers.map(count),
+            max_spare: max_spare_servers.map(count),
+        },
+        PoolManager::OnDemand { idle_timeout } => ProcessManager::OnDemand { idle_timeout },
+    };
+    if let Some(requests) = pool.max_requests {
+        spec.max_requests = u32::try_from(requests).unwrap_or(u32::MAX);
+    }
+    spec.request_terminate_timeout = match pool.request_terminate_timeout {
+        Some(Duration::ZERO) => None,
+        Some(timeout) => Some(timeout),
+        None => Some(terminate_after),
+    };
+    spec.slow_log = pool
+        .slow_log
+        .clone()
+        .map(|(file, timeout)| SlowLog { file, timeout });
+    // Only root may choose who runs PHP, and must.
+    spec.run_as = php.map(|php| RunAs {
+        user: php.name.clone(),
+        group: php.group.clone(),
+        uid: php.uid,
+        gid: php.gid,
+    });
+    spec.no_new_privs = pool.no_new_privs;
+    spec.chdir = pool.chdir.clone();
+    spec.env = pool.env.clone();
+    spec.clear_env = pool.clear_env;
+    for setting in &pool.settings {
+        let value = (setting.name.clone(), setting.value.clone());
+        let flag = (setting.name.clone(), is_on(&setting.value));
+        match setting.kind {
+            PhpSettingKind::Value => spec.php_value.push(value),
+            PhpSettingKind::Flag => spec.php_flag.push(flag),
+            PhpSettingKind::AdminValue => spec.php_admin_value.push(value),
+            PhpSettingKind::AdminFlag => spec.php_admin_flag.push(flag),
+        }
+    }
+    spec.catch_workers_output = pool.catch_workers_output;
+    if let Some(backlog) = pool.listen_backlog {
+        spec.listen_backlog = backlog;
+    }
+    spec.rlimit_files = pool.rlimit_files;
+    spec.log_level = match pool.log_level {
+        PhpLogLevel::Debug => php_pool::LogLevel::Debug,
+        PhpLogLevel::Notice => php_pool::LogLevel::Notice,
+        PhpLogLevel::Warning => php_pool::LogLevel::Warning,
+        PhpLogLevel::Error => php_pool::LogLevel::Error,
+        PhpLogLevel::Alert => php_pool::LogLevel::Alert,
+    };
+    spec.drain_timeout = pool.drain_timeout;
+    spec.extra = pool.extra.clone();
+    spec
+}
+
+fn is_on(value: &str) -> bool {
+    ["on", "yes", "true", "1"]
+        .iter()
+        .any(|on| value.eq_ignore_ascii_case(on))
+}

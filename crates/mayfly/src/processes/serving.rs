@@ -1,0 +1,247 @@
+//! The half that serves: takes a configuration with its sockets, logs and
+//! pools, and runs the workers. It neither reads files of the configuration nor
+//! binds, so that it works without rights, in this process or in one of its own.
+
+use std::os::unix::net::UnixListener;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use server::compose;
+use server::exchange::active_configuration::ActiveConfiguration;
+use server::live::Resources;
+use server::live::acme_answers::AcmeAnswerTexts;
+use server::live::log_sinks::LogSinks;
+use server::live::tls_files::TlsFiles;
+use server::live::upstream_groups::PoolAddress;
+use server::worker::{self, Shared, Sockets};
+use site::{Site, UpstreamEndpoint};
+use tokio::sync::oneshot;
+
+use crate::processes::control_socket::Answers;
+use crate::processes::large_store;
+use crate::processes::logs::LogFiles;
+use crate::processes::orders::Orders;
+use crate::processes::pools::PoolStatus;
+
+/// Everything a site needs to be served.
+pub struct Served {
+    pub site: Site,
+    pub sockets: Sockets,
+    /// Commands come here.
+    pub control: Option<UnixListener>,
+    pub logs: LogFiles,
+    pub pools: Vec<PoolStatus>,
+    pub tls_files: TlsFiles,
+}
+
+/// Running workers.
+pub struct Serving {
+    shared: Arc<Shared>,
+    pools: Vec<PoolStatus>,
+    ended: Option<oneshot::Receiver<()>>,
+    answers: Option<Answers>,
+    orders: Orders,
+}
+
+/// A configuration that was replaced; it lives until its last request ends.
+pub struct Former(Weak<ActiveConfiguration>);
+
+/// What waits of traces is sent at the end, if the collector takes it so soon.
+const SEND_TRACES_WITHIN: Duration = Duration::from_secs(1);
+
+/// Between two looks at whether something has ended: nobody waits for it. The longer it takes,
+/// the less often it is looked at.
+const LOOK_AGAIN_FIRST: Duration = Duration::from_millis(20);
+const LOOK_AGAIN_LAST: Duration = Duration::from_secs(5);
+
+impl Former {
+    /// Waits until no request uses it.
+    pub async fn released(self) {
+        let mut pause = LOOK_AGAIN_FIRST;
+        while self.0.strong_count() > 0 {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LOOK_AGAIN_LAST);
+        }
+    }
+}
+
+impl Serving {
+    /// Starts the workers, as many as the configuration says. What callers of the control socket
+    /// tell the server goes to `orders`.
+    ///
+    /// # Errors
+    /// A message for the operator.
+    pub fn start(mut served: Served, orders: Orders) -> Result<Serving, String> {
+        let control = served.control.take();
+        let count = worker_count(served.site.process.workers);
+        let (configuration, sockets, pools) = build(served, None)?;
+        let shared = Shared::new(configuration, sockets);
+        let threads = worker::start(&shared, count)
+            .map_err(|error| format!("could not start workers: {error}"))?;
+        tokio::spawn(large_store::watch(Arc::downgrade(&shared)));
+        let (sender, ended) = oneshot::channel();
+        let shared_by_end = shared.clone();
+        let end = move || {
+            for thread in threads {
+                // A worker that panicked has said so; the others go on.
+                let _ = thread.join();
+            }
+            if let Some(traces) = &shared_by_end.configuration().live.traces {
+                traces.finish(SEND_TRACES_WITHIN);
+            }
+            let _ = sender.send(());
+        };
+        std::thread::Builder::new()
+            .name("workers-end".to_owned())
+            .spawn(end)
+            .map_err(|error| format!("could not start a thread: {error}"))?;
+        Ok(Serving {
+            answers: control.map(|listener| Answers::begin(listener, &shared, orders.clone())),
+            shared,
+            pools,
+            ended: Some(ended),
+            orders,
+        })
+    }
+
+    /// Puts another configuration in force; requests under way finish with
+    /// theirs.
+    ///
+    /// # Errors
+    /// A message for the operator; the old one stays in force.
+    pub fn replace(&mut self, mut served: Served) -> Result<Former, String> {
+        let control = served.control.take();
+        let former = self.shared.configuration();
+        let (configuration, sockets, pools) = build(served, Some(&former))?;
+        self.shared.replace(configuration, sockets);
+        // Who waits on the same socket is accepted by the next who looks there.
+        let begin = |listener| Answers::begin(listener, &self.shared, self.orders.clone());
+        self.answers = control.map(begin);
+        // Pools that stayed may have a new master.
+        let earlier = std::mem::replace(&mut self.pools, pools.clone());
+        for pool in pools {
+            let is_renewed = earlier
+                .iter()
+                .any(|old| old.name == pool.name && old.generation != pool.generation);
+            if is_renewed {
+                self.apply(&pool);
+            }
+        }
+        Ok(Former(Arc::downgrade(&former)))
+    }
+
+    /// A pool has a new master, perhaps with another number of workers.
+    pub fn pool_changed(&mut self, status: PoolStatus) {
+        self.apply(&status);
+        match self.pools.iter_mut().find(|old| old.name == status.name) {
+            Some(old) => *old = status,
+            None => self.pools.push(status),
+        }
+    }
+
+    /// Lets as many requests through as there are workers, and closes the
+    /// connections to workers of masters that are gone.
+    fn apply(&self, status: &PoolStatus) {
+        let configuration = self.shared.configuration();
+        let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
+        let groups = configuration.live.groups.groups().iter();
+        for (group, model) in groups.zip(&configuration.site.http.groups) {
+            // Those that names stand for come behind the others.
+            let written = model.servers.iter().filter(|server| !server.is_name());
+            for (index, server) in written.enumerate() {
+                let is_pool = matches!(&server.endpoint, UpstreamEndpoint::PhpPool(name) if *name == status.name);
+                if !is_pool {
+                    continue;
+                }
+                if server.max_conns == 0 {
+                    group.set_max_conns(index, Some(workers));
+                }
+                group.close_idle(index);
+            }
+        }
+    }
+
+    /// What issuers of certificates look for from now on.
+    pub fn answer_issuers(&self, answers: AcmeAnswerTexts) {
+        let configuration = self.shared.configuration();
+        configuration.live.acme_answers.replace(answers);
+    }
+
+    /// Logs were moved away: from now on lines go to these files.
+    pub fn reopen(&self, logs: &LogFiles) {
+        let configuration = self.shared.configuration();
+        // Without descriptors left, lines go on into the old files.
+        if let Ok(files) = logs.descriptors() {
+            configuration.live.log_sinks.replace_files(files);
+            self.shared.logs_reopened();
+        }
+    }
+
+    /// Takes no new connections, closes the idle ones, and lets requests end.
+    pub fn stop_gracefully(&mut self) {
+        self.answers = None;
+        self.shared
+            .replace(self.shared.configuration(), Sockets::new());
+        self.shared.stop_gracefully();
+    }
+
+    /// Resolves when all workers have ended.
+    pub async fn ended(&mut self) {
+        if let Some(ended) = &mut self.ended {
+            // An error is the joining thread's end: the same news.
+            let _ = ended.await;
+            self.ended = None;
+        }
+    }
+
+    /// Closes kept connections to PHP: a worker waits for its client.
+    pub fn close_idle_upstreams(&self) {
+        let configuration = self.shared.configuration();
+        for group in configuration.live.groups.groups() {
+            let servers = group.snapshot(0);
+            servers
+                .iter()
+                .for_each(|server| group.close_idle(server.server));
+        }
+    }
+}
+
+/// `worker_processes`; `auto` is one for each core.
+pub fn worker_count(workers: Option<usize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    workers.unwrap_or_else(cores).max(1)
+}
+
+fn build(
+    served: Served,
+    previous: Option<&ActiveConfiguration>,
+) -> Result<(Arc<ActiveConfiguration>, Sockets, Vec<PoolStatus>), String> {
+    let Served {
+        site,
+        sockets,
+        logs,
+        pools,
+        tls_files,
+        control: _,
+    } = served;
+    let addresses = pools.iter().map(|pool| {
+        let workers = usize::try_from(pool.workers).unwrap_or(usize::MAX);
+        (
+            pool.name.clone(),
+            PoolAddress {
+                socket: pool.socket.clone(),
+                workers,
+            },
+        )
+    });
+    let files = logs.descriptors();
+    let files = files.map_err(|error| format!("open() failed: {error}"))?;
+    let resources = Resources {
+        log_sinks: LogSinks::with_files(files),
+        pools: addresses.collect(),
+        tls_files,
+    };
+    let configuration =
+        compose::configuration(site, resources, previous).map_err(|error| error.to_string())?;
+    Ok((configuration, sockets, pools))
+}

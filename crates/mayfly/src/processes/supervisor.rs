@@ -1,0 +1,604 @@
+//! The program's life once the command line is read: a configuration is put in force
+//! ([`activation`]), and then signals are obeyed until the end.
+//!
+//! ```text
+//! start:   activation from nothing -> pid file -> signals
+//! HUP:     activation from what is served; if it fails, that goes on untouched
+//! QUIT:    no new connections -> requests end -> PHP ends -> files removed
+//! ```
+//!
+//! What signals say, callers of the control socket may say as well (`-s`); they are told what comes of
+//! it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use control::socket::ControlSocket;
+use server::live::cache_zones::DefaultMemory;
+use site::{Process, Site};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::processes::account::{self, Account};
+use crate::processes::activation::{self, Activated, Configuration, Held, Surroundings};
+use crate::processes::backend::{Backend, Handover};
+use crate::processes::certificates::{Certificates, Change};
+use crate::config::{self, Accepted, Invocation};
+use crate::exit::Exit;
+use crate::processes::journal::Journal;
+use crate::processes::limits;
+use crate::processes::logs::LogFiles;
+use crate::processes::orders::{self, Orders};
+use crate::processes::pid_file::PidFile;
+use crate::processes::pools::{PoolStatus, Pools, RetiredPools};
+use crate::processes::serving::worker_count;
+use crate::processes::signals::{Instruction, Received, Signals};
+use crate::processes::sockets::BoundSockets;
+use crate::processes::worker_handle::WorkerEvent;
+
+/// Pools that a reload retired are stopped at the latest after this time: a
+/// request of the old configuration that takes longer is on its own.
+const RETIREMENT_MAX: Duration = Duration::from_secs(60);
+/// A worker process that ends sooner than this after its start is not started
+/// again at once.
+const SHORT_LIFE: Duration = Duration::from_secs(1);
+
+/// How the program is run.
+pub struct Plan {
+    pub invocation: Invocation,
+    /// `mayfly serve` is watched by who typed it and needs no pid file.
+    pub writes_pid_file: bool,
+    /// Where the control socket is unless the configuration says so; `None`: beside the pid file.
+    pub control_socket: Option<PathBuf>,
+    /// Called when everything listens, with the account that serves; `None`: this process.
+    pub when_ready: ReadyCallback,
+}
+
+/// [`Plan::when_ready`]
+pub type ReadyCallback = Box<dyn FnOnce(Option<&Account>)>;
+
+/// The configuration that is served, and what belongs to it.
+struct Supervisor {
+    invocation: Invocation,
+    journal: Arc<Journal>,
+    configuration: Configuration,
+    sockets: BoundSockets,
+    control: Option<ControlSocket>,
+    unnamed_control: Option<PathBuf>,
+    logs: LogFiles,
+    pools: Pools,
+    pool_changes: mpsc::UnboundedReceiver<PoolStatus>,
+    account: Option<Account>,
+    backend: Backend,
+    certificates: Certificates,
+    retired: Vec<Retired>,
+    pid_file: Option<PidFile>,
+    writes_pid_file: bool,
+    /// When the worker process was started.
+    started_at: Instant,
+}
+
+/// Pools that requests of an earlier configuration may still need: until the configuration
+/// with this serial is released, or that moment.
+struct Retired {
+    serial: u64,
+    until: Instant,
+    pools: RetiredPools,
+}
+
+/// How it ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shutdown {
+    Graceful,
+    Fast,
+    /// Nobody serves any more, and nobody can be made to.
+    Broken,
+}
+
+/// Reads, starts and serves until the end.
+pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: Accepted) -> Exit {
+    // Signals count from here on: none may be lost between start and loop.
+    let (orders, given) = orders::way();
+    let mut signals = match Signals::new(given) {
+        Ok(signals) => signals,
+        Err(error) => {
+            journal.emerg(format_args!("signals cannot be received: {error}"));
+            return Exit::Refused;
+        }
+    };
+    let Plan {
+        invocation,
+        writes_pid_file,
+        control_socket,
+        when_ready,
+    } = plan;
+    let start = Supervisor::start(
+        invocation,
+        &journal,
+        accepted,
+        writes_pid_file,
+        control_socket,
+        orders,
+    );
+    let started = tokio::select! {
+        started = start => started,
+        () = signals.asked_to_stop() => return Exit::Done,
+    };
+    match started {
+        Ok(mut supervisor) => {
+            when_ready(supervisor.account.as_ref());
+            journal.start_is_over();
+            let shutdown = supervisor.serve(&mut signals).await;
+            supervisor.end(shutdown, &mut signals).await
+        }
+        Err(messages) => {
+            messages.iter().for_each(|message| journal.emerg(message));
+            Exit::Refused
+        }
+    }
+}
+
+impl Supervisor {
+    async fn start(
+        invocation: Invocation,
+        journal: &Arc<Journal>,
+        accepted: Accepted,
+        writes_pid_file: bool,
+        unnamed_control: Option<PathBuf>,
+        orders: Orders,
+    ) -> Result<Supervisor, Vec<String>> {
+        let opened = activation::open_logs(accepted)?;
+        let Accepted { site, .. } = opened.accepted();
+        journal.use_logs(&site.process.error_logs, opened.logs());
+        let Accepted {
+            warnings, sources, ..
+        } = opened.accepted();
+        for (level, line) in config::lines(warnings, sources) {
+            journal.record(level, line);
+        }
+        limits::raise_open_files(site.process.open_files_limit, journal);
+        let account = account::to_serve(site.process.user.as_ref()).map_err(|it| vec![it])?;
+        warn_of_shared_accounts(&site.process, journal);
+        let default_memory = default_memory_notice(site);
+        let workers = worker_count(site.process.workers);
+        let (sender, pool_changes) = mpsc::unbounded_channel();
+        let mut sockets = BoundSockets::default();
+        let mut control = None;
+        let mut pools = Pools::new(journal.clone(), sender);
+        let certificates = Certificates::new(journal.clone());
+        let surroundings = Surroundings {
+            invocation: &invocation,
+            journal,
+            account: account.as_ref(),
+            workers,
+            certificates: &certificates,
+            unnamed_control: unnamed_control.as_deref(),
+        };
+        let held = Held {
+            sockets: &mut sockets,
+            control: &mut control,
+            pools: &mut pools,
+        };
+        let serve =
+            async |handover: Handover<'_>| Backend::start(handover, account.clone(), orders).await;
+        let (backend, activated) = opened.activate(surroundings, held, serve).await?;
+        let mut supervisor = Supervisor {
+            invocation,
+            journal: journal.clone(),
+            configuration: activated.configuration,
+            sockets,
+            control,
+            unnamed_control,
+            logs: activated.logs,
+            pools,
+            pool_changes,
+            account,
+            backend,
+            certificates,
+            retired: Vec::new(),
+            pid_file: None,
+            writes_pid_file,
+            started_at: Instant::now(),
+        };
+        if let Err(message) = supervisor.write_pid_file() {
+            supervisor.dismantle(Shutdown::Fast).await;
+            return Err(vec![message]);
+        }
+        if let Some(message) = default_memory {
+            journal.notice(message);
+        }
+        journal.notice("ready");
+        supervisor.certificates.keep(&supervisor.configuration.acme);
+        Ok(supervisor)
+    }
+
+    /// Writes the file that the configuration in force names; removes the one
+    /// it replaces.
+    fn write_pid_file(&mut self) -> Result<(), String> {
+        let path = &self.configuration.process.pid_file;
+        if !self.writes_pid_file
+            || self
+                .pid_file
+                .as_ref()
+                .is_some_and(|file| file.path == *path)
+        {
+            return Ok(());
+        }
+        let written = match PidFile::write(path) {
+            Ok(written) => Some(written),
+            // Nobody asked for it: an ordinary user serves without.
+            Err(message) if !self.configuration.names_pid_file => {
+                self.journal.notice(format_args!("no pid file: {message}"));
+                None
+            }
+            Err(message) => return Err(message),
+        };
+        if let Some(former) = std::mem::replace(&mut self.pid_file, written) {
+            former.remove();
+        }
+        Ok(())
+    }
+
+    /// Does what signals and callers say, until one says stop.
+    async fn serve(&mut self, signals: &mut Signals) -> Shutdown {
+        loop {
+            let next_end = self.retired.iter().map(|retired| retired.until).min();
+            tokio::select! {
+                told = signals.next() => {
+                    if let Some(shutdown) = self.obey(told, signals).await {
+                        return shutdown;
+                    }
+                }
+                Some(status) = self.pool_changes.recv() => self.backend.pool_changed(status),
+                change = self.certificates.next_change() => self.certificates_changed(change).await,
+                event = self.backend.next_event() => match event {
+                    WorkerEvent::Released(serial) => self.stop_retired(|it| it.serial <= serial),
+                    WorkerEvent::Ended(how) => if self.worker_ended(&how).await.is_err() {
+                        return Shutdown::Broken;
+                    },
+                },
+                () = sleep_until(next_end) => {
+                    let now = Instant::now();
+                    self.stop_retired(|it| it.until <= now);
+                }
+            }
+        }
+    }
+
+    /// Does what it was told; answers how to end where that is so.
+    async fn obey(&mut self, told: Received, signals: &mut Signals) -> Option<Shutdown> {
+        match told.instruction {
+            Instruction::Reload => {
+                self.journal.notice(format_args!("{told}, reloading"));
+                // A PHP that does not come up must not hold up the end.
+                let reloaded = tokio::select! {
+                    reloaded = self.reload() => reloaded,
+                    end = signals.asked_to_end() => {
+                        told.tell(Err("the server was told to stop meanwhile".to_owned()));
+                        return Some(self.stop_at_once(end));
+                    }
+                };
+                match &reloaded {
+                    Ok(()) => self.journal.notice("reloaded"),
+                    Err(messages) => messages.iter().for_each(|it| self.journal.emerg(it)),
+                }
+                told.tell(reloaded.map_err(|messages| messages.join("\n")));
+            }
+            Instruction::Reopen => self.reopen(told),
+            Instruction::Quit => {
+                self.journal.notice(format_args!(
+                    "{told}, stopping after the requests under way"
+                ));
+                told.tell(Ok(()));
+                return Some(Shutdown::Graceful);
+            }
+            Instruction::Stop => return Some(self.stop_at_once(told)),
+            Instruction::Upgrade => self.journal.notice(format_args!(
+                "{told}: replacing the program while it runs is not there yet"
+            )),
+        }
+        None
+    }
+
+    fn stop_at_once(&self, told: Received) -> Shutdown {
+        self.journal.notice(format_args!("{told}, stopping"));
+        told.tell(Ok(()));
+        Shutdown::Fast
+    }
+
+    /// Stops retired pools that nobody needs any more, without waiting for them.
+    fn stop_retired(&mut self, is_free: impl Fn(&Retired) -> bool) {
+        for retired in self.retired.extract_if(.., |retired| is_free(retired)) {
+            tokio::spawn(retired.pools.stop(true));
+        }
+    }
+
+    /// A new configuration in place of the one that is served.
+    async fn reload(&mut self) -> Result<(), Vec<String>> {
+        let accepted = config::judge(self.invocation.read()).map_err(|rejected| {
+            let lines = config::lines(&rejected.diagnostics, &rejected.sources);
+            lines.map(|(_, line)| line).collect::<Vec<_>>()
+        })?;
+        for (level, line) in config::lines(&accepted.warnings, &accepted.sources) {
+            self.journal.line(level, line);
+        }
+        self.say_what_needs_a_restart(&accepted.site.process);
+        warn_of_shared_accounts(&accepted.site.process, &self.journal);
+        let opened = activation::open_logs(accepted)?;
+        let surroundings = Surroundings {
+            invocation: &self.invocation,
+            journal: &self.journal,
+            account: self.account.as_ref(),
+            workers: worker_count(self.configuration.process.workers),
+            certificates: &self.certificates,
+            unnamed_control: self.unnamed_control.as_deref(),
+        };
+        let held = Held {
+            sockets: &mut self.sockets,
+            control: &mut self.control,
+            pools: &mut self.pools,
+        };
+        let backend = &mut self.backend;
+        let serve = async |handover: Handover<'_>| backend.replace(handover).await;
+        let (serial, activated) = opened.activate(surroundings, held, serve).await?;
+        let Activated {
+            configuration,
+            logs,
+            retired,
+        } = activated;
+        if !retired.is_empty() {
+            self.retired.push(Retired {
+                serial: serial - 1,
+                until: Instant::now() + RETIREMENT_MAX,
+                pools: retired,
+            });
+        }
+        self.journal
+            .use_logs(&configuration.process.error_logs, &logs);
+        self.logs = logs;
+        self.configuration = configuration;
+        self.certificates.keep(&self.configuration.acme);
+        if let Err(message) = self.write_pid_file() {
+            self.journal.error(message);
+        }
+        Ok(())
+    }
+
+    /// What a reload cannot change.
+    fn say_what_needs_a_restart(&self, process: &Process) {
+        let old = &self.configuration.process;
+        let changed = [
+            (
+                "worker_processes",
+                worker_count(old.workers) != worker_count(process.workers),
+            ),
+            ("user", account::is_root() && old.user != process.user),
+            (
+                "worker_rlimit_nofile",
+                old.open_files_limit != process.open_files_limit,
+            ),
+        ];
+        for (name, _) in changed.iter().filter(|(_, is_changed)| *is_changed) {
+            self.journal.warn(format_args!(
+                "a change of \"{name}\" takes effect at the next start"
+            ));
+        }
+    }
+
+    /// USR1: the logs were moved away.
+    fn reopen(&mut self, told: Received) {
+        self.journal.notice(format_args!("{told}, reopening logs"));
+        let opened = LogFiles::open(&self.logs.files.keys().cloned().collect());
+        match &opened {
+            Ok(logs) => {
+                self.backend.reopen(logs);
+                self.journal
+                    .use_logs(&self.configuration.process.error_logs, logs);
+                self.logs = logs.clone();
+            }
+            Err(messages) => messages
+                .iter()
+                .for_each(|message| self.journal.error(message)),
+        }
+        told.tell(opened.map(drop).map_err(|messages| messages.join("\n")));
+    }
+
+    /// Starts the worker process again, with what is in force.
+    async fn worker_ended(&mut self, how: &str) -> Result<(), ()> {
+        self.journal.error(format_args!(
+            "worker process ended ({how}), starting another"
+        ));
+        if self.started_at.elapsed() < SHORT_LIFE {
+            tokio::time::sleep(SHORT_LIFE).await;
+        }
+        self.started_at = Instant::now();
+        let restarted = match self.current() {
+            Err(message) => Err(message),
+            Ok((site, invocation)) => {
+                let handover = Handover {
+                    site,
+                    invocation: &invocation,
+                    sources: &self.configuration.sources,
+                    sockets: self.sockets.sockets(),
+                    control: self.control.as_ref().map(ControlSocket::listener),
+                    logs: self.logs.clone(),
+                    pools: self.pools.statuses(),
+                    tls_files: self.configuration.tls_files.clone(),
+                };
+                self.backend.restart(handover).await
+            }
+        };
+        if restarted.is_ok() {
+            self.give_answers(None).await;
+        }
+        restarted.map_err(|message| self.journal.emerg(message))
+    }
+
+    /// The configuration in force, read again: from the texts in force, not from the files, which
+    /// may have changed meanwhile.
+    fn current(&self) -> Result<(Site, Invocation), String> {
+        let texts = Arc::new(nginx_conf::MemoryLoader::from(&self.configuration.sources));
+        let invocation = Invocation {
+            texts: Some(texts),
+            ..self.invocation.clone()
+        };
+        match config::judge(invocation.read()) {
+            Ok(accepted) => Ok((accepted.site, invocation)),
+            Err(_) => Err("the configuration in force is not valid any more".to_owned()),
+        }
+    }
+
+    async fn certificates_changed(&mut self, change: Change) {
+        match change {
+            Change::Answers(waiting) => self.give_answers(waiting).await,
+            Change::Certificates => {
+                if let Err(message) = self.serve_new_certificates().await {
+                    self.journal.error(format_args!(
+                        "new certificates are not served yet: {message}"
+                    ));
+                    self.certificates.again();
+                }
+            }
+        }
+    }
+
+    /// The configuration in force goes on with the certificates there are now.
+    async fn serve_new_certificates(&mut self) -> Result<(), String> {
+        let (site, invocation) = self.current()?;
+        let issued = self.certificates.files(&site);
+        let tls_files = self.configuration.tls_files.clone().with(issued);
+        let handover = Handover {
+            site,
+            invocation: &invocation,
+            sources: &self.configuration.sources,
+            sockets: self.sockets.sockets(),
+            control: self.control.as_ref().map(ControlSocket::listener),
+            logs: self.logs.clone(),
+            pools: self.pools.statuses(),
+            tls_files: tls_files.clone(),
+        };
+        self.backend.replace(handover).await?;
+        self.configuration.tls_files = tls_files;
+        Ok(())
+    }
+
+    /// Those who serve get what issuers look for.
+    async fn give_answers(&mut self, waiting: Option<oneshot::Sender<()>>) {
+        match self
+            .backend
+            .answer_issuers(self.certificates.answers())
+            .await
+        {
+            Ok(()) => {
+                if let Some(waiting) = waiting {
+                    // Whoever waited may have given up.
+                    let _ = waiting.send(());
+                }
+            }
+            Err(message) => self.journal.error(message),
+        }
+    }
+
+    /// Ends what runs, in the order in which one needs the other.
+    async fn end(mut self, shutdown: Shutdown, signals: &mut Signals) -> Exit {
+        let mut shutdown = shutdown;
+        if shutdown == Shutdown::Graceful {
+            // Whoever comes now is told so at once instead of waiting for nothing.
+            self.sockets.close();
+            self.control = None;
+            self.backend.stop_gracefully();
+            let deadline = self
+                .configuration
+                .process
+                .shutdown_timeout
+                .map(|time| Instant::now() + time);
+            shutdown = self.drain(deadline, signals).await;
+        }
+        let journal = self.journal.clone();
+        self.dismantle(shutdown).await;
+        journal.notice("exit");
+        if shutdown == Shutdown::Broken {
+            Exit::Refused
+        } else {
+            Exit::Done
+        }
+    }
+
+    async fn drain(&mut self, deadline: Option<Instant>, signals: &mut Signals) -> Shutdown {
+        loop {
+            tokio::select! {
+                news = self.backend.next_event() => match news {
+                    WorkerEvent::Ended(_) => return Shutdown::Graceful,
+                    WorkerEvent::Released(_) => {}
+                },
+                Some(status) = self.pool_changes.recv() => self.backend.pool_changed(status),
+                // Callers are heard that came before the control socket was closed.
+                told = signals.next() => match told.instruction {
+                    Instruction::Stop => {
+                        told.tell(Ok(()));
+                        return Shutdown::Fast;
+                    }
+                    Instruction::Reopen => self.reopen(told),
+                    Instruction::Quit => told.tell(Ok(())),
+                    Instruction::Reload => told.tell(Err("the server is about to end".to_owned())),
+                    Instruction::Upgrade => {}
+                },
+                () = sleep_until(deadline) => {
+                    self.journal.notice("worker_shutdown_timeout is over, ending what is still under way");
+                    return Shutdown::Fast;
+                }
+            }
+        }
+    }
+
+    async fn dismantle(mut self, shutdown: Shutdown) {
+        self.sockets.close();
+        self.control = None;
+        self.backend.end().await;
+        let is_graceful = shutdown == Shutdown::Graceful;
+        for retired in self.retired {
+            retired.pools.stop(is_graceful).await;
+        }
+        self.pools.stop(is_graceful).await;
+        if let Some(file) = self.pid_file {
+            file.remove();
+        }
+    }
+}
+
+/// What the cache may take where the configuration does not say.
+fn default_memory_notice(site: &Site) -> Option<String> {
+    let memory = DefaultMemory::of(site)?;
+    let total = memory.bytes_each.saturating_mul(memory.zones as u64) >> 20;
+    let of = match &memory.limit {
+        Some(limit) => format!("a quarter of {limit}"),
+        None => "the system does not say how much memory there is".to_owned(),
+    };
+    Some(format!(
+        "stored responses may take {total} MB, {of}; \"memory=\" of the zone says otherwise"
+    ))
+}
+
+/// Says which pools run as the account that serves.
+fn warn_of_shared_accounts(process: &Process, journal: &Journal) {
+    if account::is_root() {
+        for message in account::shared_with_php(process) {
+            journal.warn(message);
+        }
+    }
+}
+
+async fn sleep_until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Diagnostics of a refused configuration go to the log of `-e` as well.
+pub fn log_refusal(journal: &Journal, rejected: &config::Rejected) {
+    for (level, line) in config::lines(&rejected.diagnostics, &rejected.sources) {
+        journal.record(level, line);
+    }
+}

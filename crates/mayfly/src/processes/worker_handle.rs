@@ -1,0 +1,230 @@
+//! The parent's side of the worker process: starts this program again as the
+//! unprivileged user, hands everything over, and hears when it ends.
+//!
+//! The worker is a new process image, not a fork: no memory of the parent, in
+//! particular nothing read with root's rights, is in it. `setpriv` (util-linux,
+//! essential on Debian) changes user, group and supplementary groups before it
+//! becomes the worker, and takes away every way to more rights: `no_new_privs`
+//! and an empty bounding set. Where it is missing the standard library changes
+//! user and group and drops all supplementary groups, and the worker itself
+//! gives up new rights. The program is started
+//! through an open descriptor of its own file, so that the user needs no way to
+//! the folder it is in, and an upgrade on disk does not mix two versions.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use child_process::Child;
+use rustix::io::FdFlags;
+use rustix::net::sockopt::Timeout;
+use server::live::acme_answers::AcmeAnswerTexts;
+use tokio::sync::mpsc;
+
+use crate::processes::account::{self, Account, SETPRIV};
+use crate::processes::channel;
+use crate::cli::WORKER;
+use crate::processes::logs::LogFiles;
+use crate::processes::messages::{self, FromWorker, SentConfiguration};
+use crate::processes::orders::Orders;
+use crate::processes::pools::PoolStatus;
+
+/// A configuration of the largest size is in force within a second or two.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a part of a message may wait for the worker to read.
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
+/// Replies that wait for the parent: one for each configuration.
+const WAITING_REPLIES: usize = 64;
+
+/// The worker process.
+pub struct WorkerProcess {
+    channel: Arc<OwnedFd>,
+    replies: mpsc::Receiver<FromWorker>,
+    child: Child,
+    /// Configurations released while we waited for another answer.
+    released: Vec<u64>,
+}
+
+/// What the worker process tells by itself.
+#[derive(Debug)]
+pub enum WorkerEvent {
+    Released(u64),
+    /// The process ended; how.
+    Ended(String),
+}
+
+impl WorkerProcess {
+    /// Starts it, without anything to serve yet. What callers of its control socket tell the
+    /// server goes to `orders`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn spawn(
+        account: &Account,
+        env: &[(String, Option<String>)],
+        orders: Orders,
+    ) -> io::Result<WorkerProcess> {
+        let (ours, theirs) = channel::channel()?;
+        // A worker that does not read any more must not hold up its parent.
+        rustix::net::sockopt::set_socket_timeout(&ours, Timeout::Send, Some(SEND_TIMEOUT))?;
+        let program = File::open("/proc/self/exe")?;
+        // Only this descriptor outlives the change of image; it is closed here
+        // as soon as the child has it.
+        rustix::io::fcntl_setfd(&program, FdFlags::empty())?;
+        let path = format!("/proc/self/fd/{}", program.as_raw_fd());
+        let mut command = command(account, &path);
+        command
+            .env_clear()
+            .envs(environment(env))
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null());
+        // Ctrl-C is for the parent; it tells the worker.
+        command.process_group(0);
+        let child = huge_pages::as_given(|| Child::spawn(&mut command))?;
+        drop(program);
+        let channel = Arc::new(ours);
+        let (sender, replies) = mpsc::channel(WAITING_REPLIES);
+        let reader = channel.clone();
+        let read = move || {
+            while let Ok(Some(reply)) = messages::receive_reply(reader.as_fd()) {
+                if let FromWorker::Order {
+                    number,
+                    command,
+                    caller,
+                } = reply
+                {
+                    // Whatever the supervisor waits for: it may be told to end.
+                    orders.pass(command, caller, number, &reader);
+                } else if sender.blocking_send(reply).is_err() {
+                    return;
+                }
+            }
+        };
+        let named = std::thread::Builder::new().name("channel".to_owned());
+        named.spawn(read)?;
+        Ok(WorkerProcess {
+            channel,
+            replies,
+            child,
+            released: Vec::new(),
+        })
+    }
+
+    /// Puts a configuration in force there.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub async fn serve(&mut self, sent: SentConfiguration<'_>) -> Result<(), String> {
+        let gone =
+            |error: io::Error| format!("the worker process does not take a configuration: {error}");
+        messages::send_configuration(self.channel.as_fd(), sent).map_err(gone)?;
+        self.answer().await
+    }
+
+    /// Tells it what issuers of certificates look for; over when that is in force.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub async fn answer_issuers(&mut self, answers: &AcmeAnswerTexts) -> Result<(), String> {
+        let gone = |error: io::Error| format!("the worker process does not listen: {error}");
+        messages::send_answers(self.channel.as_fd(), answers).map_err(gone)?;
+        self.answer().await
+    }
+
+    /// Waits until it has done what it was told.
+    async fn answer(&mut self) -> Result<(), String> {
+        loop {
+            match tokio::time::timeout(ANSWER_TIMEOUT, self.replies.recv()).await {
+                Ok(Some(FromWorker::Ready)) => return Ok(()),
+                Ok(Some(FromWorker::Refused(reason))) => return Err(reason),
+                Ok(Some(FromWorker::Released(serial))) => self.released.push(serial),
+                Ok(Some(FromWorker::Order { .. })) => {}
+                Ok(None) => return Err("the worker process ended".to_owned()),
+                Err(_) => return Err("the worker process does not answer".to_owned()),
+            }
+        }
+    }
+
+    pub fn pool_changed(&self, status: &PoolStatus) {
+        // A worker that is gone gets everything anew.
+        let _ = messages::send_pool(self.channel.as_fd(), status);
+    }
+
+    pub fn reopen(&self, logs: &LogFiles) {
+        let _ = messages::send_logs(self.channel.as_fd(), logs);
+    }
+
+    pub fn stop_gracefully(&self) {
+        let _ = messages::send_stop(self.channel.as_fd());
+    }
+
+    /// The next thing it tells.
+    pub async fn next_event(&mut self) -> WorkerEvent {
+        if let Some(serial) = self.released.pop() {
+            return WorkerEvent::Released(serial);
+        }
+        loop {
+            tokio::select! {
+                Some(reply) = self.replies.recv() => {
+                    if let FromWorker::Released(serial) = reply {
+                        return WorkerEvent::Released(serial);
+                    }
+                }
+                status = self.child.wait() => {
+                    return WorkerEvent::Ended(match status {
+                        Ok(status) => status.to_string(),
+                        Err(error) => error.to_string(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Ends it now.
+    pub async fn kill(mut self) {
+        // It may have ended already.
+        let _ = self.child.kill().await;
+    }
+}
+
+impl Drop for WorkerProcess {
+    /// It ends with its handle, if it has not ended before.
+    fn drop(&mut self) {
+        let _ = self.child.start_kill();
+    }
+}
+
+fn command(account: &Account, program: &str) -> Command {
+    if Path::new(SETPRIV).exists() {
+        let mut command = Command::new(SETPRIV);
+        command
+            .args(account.setpriv_arguments())
+            .args(["--no-new-privs", "--inh-caps=-all"]);
+        if account::may_drop_capabilities() {
+            command.arg("--bounding-set=-all");
+        }
+        command.args(["--", program, WORKER]);
+        return command;
+    }
+    let mut command = Command::new(program);
+    command.arg(WORKER).gid(account.gid).uid(account.uid);
+    command
+}
+
+/// As nginx: only the time zone and what `env` names.
+fn environment(env: &[(String, Option<String>)]) -> Vec<(String, std::ffi::OsString)> {
+    let kept = |name: &str| Some((name.to_owned(), std::env::var_os(name)?));
+    let mut environment: Vec<_> = kept("TZ").into_iter().collect();
+    for (name, value) in env {
+        match value {
+            Some(value) => environment.push((name.clone(), value.into())),
+            None => environment.extend(kept(name)),
+        }
+    }
+    environment
+}

@@ -1,0 +1,40 @@
+//! `mayfly serve DIR`: a site without a configuration file. Looks at the
+//! folder ([`detect()`]), then writes the nginx-syntax configuration that a
+//! careful administrator would ([`write_config()`]). The program runs that text
+//! like any other file, and `--print-config` prints it: the step to a file of
+//! one's own is a copy. An HTTP server may stand in the folder's place
+//! ([`UpstreamUrl`]). Nothing here starts anything.
+
+mod applications;
+mod cache_rules;
+mod closed_folders;
+mod conf_text;
+mod dashboard;
+mod detect;
+mod http_settings;
+mod https;
+mod kind;
+mod locations;
+mod mediawiki_purges;
+mod nested_applications;
+mod options;
+mod php_params;
+mod refused;
+#[cfg(test)]
+mod rules_test;
+mod site_files;
+mod unreadable;
+mod upstream;
+pub mod wordpress_plugin;
+mod write_config;
+
+pub use applications::known_names;
+pub use closed_folders::{Bounds, closed_folders};
+pub use detect::{Found, detect};
+pub use https::port_of_urls;
+pub use kind::Kind;
+pub use options::{DEFAULT_TTL, Dashboard, Https, ServeOptions};
+pub use site_files::{Files, Folder, begin_of_text};
+pub use unreadable::Watched;
+pub use upstream::{UpstreamUrl, write_upstream_config};
+pub use write_config::write_config;

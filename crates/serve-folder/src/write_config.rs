@@ -1,0 +1,307 @@
+//! What was found and what was asked for in, nginx-syntax configuration out;
+//! pure. The text is for reading: an administrator copies it and goes on from
+//! there, so each part says why it is there.
+//!
+//! A page is shared by `cache_shared`: see there for what a visitor's request may shape. The
+//! tables of [`super::applications`] tell which requests are personal. DokuWiki starts a
+//! session for everybody, which makes PHP say `no-store` on every page: what it says there is
+//! disregarded, for pages that were made without any cookie.
+
+use std::path::Path;
+
+use super::applications::rules;
+use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid};
+use super::conf_text::{CannotWrite, Conf, path, time, word};
+use super::dashboard::dashboard;
+use super::detect::Found;
+use super::http_settings::{compression, log, trusted_proxies, types};
+use super::https;
+use super::kind::Kind;
+use super::locations::locations;
+use super::nested_applications;
+use super::options::ServeOptions;
+use super::php_params::php_params;
+
+/// The configuration that serves what was `found` in the folder `dir` (an
+/// absolute path).
+///
+/// # Errors
+/// A path or word that the syntax cannot carry.
+pub fn write_config(
+    found: &Found,
+    dir: &Path,
+    options: &ServeOptions,
+) -> Result<String, CannotWrite> {
+    let mut conf = Conf::default();
+    let rules = rules(found.kind).map(|own| nested_applications::with_others(own, &found.nested));
+    let caching = rules.as_ref().filter(|_| !options.ttl.is_zero());
+    main_context(&mut conf, found, options, rules.is_some())?;
+    conf.open("http");
+    log(&mut conf, options)?;
+    types(&mut conf);
+    compression(&mut conf);
+    if caching.is_some() {
+        cache_zone(&mut conf, FASTCGI, dir.as_os_str().as_encoded_bytes());
+    }
+    if rules.is_some() && !options.behind.is_empty() {
+        conf.note("The port that visitors see is the one of the proxy in front.");
+        conf.map(
+            "$scheme:$request_port $visitor_port",
+            &[
+                ("default", "$request_port"),
+                ("http:", "80"),
+                ("https:", "443"),
+            ],
+        );
+    }
+    https::issuer(&mut conf, options)?;
+    conf.open("server");
+    server(&mut conf, found, dir, options)?;
+    if rules.is_some() {
+        php_params(&mut conf, found.kind, options);
+    }
+    if found.kind == Kind::Symfony {
+        conf.note("Parts of a page that live differently (render_esi), where a page asks for it.");
+        conf.line("esi on;");
+    }
+    if let Some(rules) = caching {
+        cache_rules(&mut conf, FASTCGI, rules, options);
+        changes(&mut conf, found, options);
+        nested_applications::personal(&mut conf, &found.nested);
+    }
+    conf.gap();
+    let vouched = caching.and(options.vouched_ttl);
+    locations(&mut conf, found, rules.as_ref(), caching.is_some(), vouched);
+    conf.close();
+    https::redirects(&mut conf, options)?;
+    dashboard(&mut conf, options)?;
+    conf.close();
+    Ok(conf.text)
+}
+
+fn main_context(
+    conf: &mut Conf,
+    found: &Found,
+    options: &ServeOptions,
+    has_php: bool,
+) -> Result<(), CannotWrite> {
+    conf.note(&format!(
+        "Written by `mayfly serve`: {}.",
+        found.kind.name()
+    ));
+    conf.line("daemon off;");
+    conf.line("worker_processes auto;");
+    conf.line("error_log stderr warn;");
+    conf.gap();
+    conf.line("events {}");
+    conf.gap();
+    if has_php {
+        conf.open("php_pool site");
+        match options.workers {
+            Some(workers) => conf.line(&format!("workers {workers};")),
+            None => conf.line("workers auto;"),
+        }
+        if let Some(php) = &options.php {
+            conf.line(&format!("binary {};", path(php)?));
+        }
+        if let Some(user) = &options.user {
+            conf.line(&format!("user {};", word(user)?));
+        }
+        if options.mail_gains_rights {
+            conf.note("The mail program of this machine is a set-id program.");
+            conf.line("no_new_privs off;");
+        }
+        conf.line("max_requests 1000;");
+        conf.line("request_terminate_timeout 300s;");
+        conf.line("php_admin_value upload_max_filesize 64M;");
+        conf.line("php_admin_value post_max_size 64M;");
+        conf.close();
+        conf.gap();
+    }
+    Ok(())
+}
+
+fn server(
+    conf: &mut Conf,
+    found: &Found,
+    dir: &Path,
+    options: &ServeOptions,
+) -> Result<(), CannotWrite> {
+    https::listen(conf, options)?;
+    trusted_proxies(conf, options)?;
+    let root = match found.document_root {
+        "" => dir.to_owned(),
+        below => dir.join(below),
+    };
+    conf.line(&format!("root {};", path(&root)?));
+    let index = match found.kind {
+        Kind::Static => "index.html",
+        Kind::DokuWiki => "doku.php",
+        _ => "index.php index.html",
+    };
+    conf.line(&format!("index {index};"));
+    conf.line("client_max_body_size 64m;");
+    conf.note("No browser takes a file for something that it is not sent as.");
+    conf.line("add_header X-Content-Type-Options nosniff always;");
+    https::remembered(conf, options);
+    Ok(())
+}
+
+/// How long a page is kept that may have changed.
+fn changes(conf: &mut Conf, found: &Found, options: &ServeOptions) {
+    if found.kind != Kind::MediaWiki {
+        return max_valid(conf, options);
+    }
+    conf.note(
+        "MediaWiki tells of pages that change, where $wgCdnServers names this server. While it",
+    );
+    conf.note("does, they are kept for as long as it says.");
+    conf.line("fastcgi_cache_purge PURGE from local;");
+    let purges = match found.purge_settings.reach(options) {
+        true => "expected",
+        false => "seen",
+    };
+    let most = time(options.ttl);
+    conf.line(&format!("cache_max_valid {most} purges={purges};"));
+    if options.https.is_some() || options.local_certificate.is_some() {
+        conf.note("It tells so without TLS, on this port as well.");
+        conf.line("error_page 497 = @without_tls;");
+        conf.open("location @without_tls");
+        conf.line("allow 127.0.0.0/8;");
+        conf.line("allow ::1;");
+        conf.line("deny all;");
+        conf.line("if ($request_method != PURGE) { return 400; }");
+        conf.line("fastcgi_pass php:site;");
+        conf.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::mediawiki_purges::PurgeSettings;
+    use super::*;
+    use crate::{Dashboard, Https};
+
+    fn found(kind: Kind) -> Found {
+        Found {
+            kind,
+            document_root: match kind {
+                Kind::Laravel | Kind::Symfony => "public",
+                _ => "",
+            },
+            front_controller: match kind {
+                Kind::PlainPhp | Kind::Static => None,
+                Kind::DokuWiki => Some("/doku.php"),
+                _ => Some("/index.php"),
+            },
+            wp_content_parent: None,
+            has_short_wiki_paths: kind == Kind::MediaWiki,
+            purge_settings: PurgeSettings::default(),
+            layout: None,
+            signs: &[],
+            nested: Vec::new(),
+            closed_folders: Vec::new(),
+        }
+    }
+
+    fn cases() -> Vec<(&'static str, Found, ServeOptions)> {
+        let plain = |name, kind| (name, found(kind), ServeOptions::default());
+        let mut purging = found(Kind::MediaWiki);
+        purging.purge_settings = PurgeSettings::of("$wgCdnServers = ['127.0.0.1:8080'];");
+        let mut debian = found(Kind::WordPress);
+        debian.wp_content_parent = Some("/var/lib/wordpress");
+        let all_options = ServeOptions {
+            listen: vec!["80".into(), "[::]:80".into()],
+            ttl: Duration::from_millis(200),
+            vouched_ttl: None,
+            workers: Some(4),
+            php: Some("/opt/php 8/php-fpm".into()),
+            user: Some("www-data".into()),
+            mail_gains_rights: true,
+            access_log: Some("/var/log/mayfly.log".into()),
+            behind: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
+            https: None,
+            local_certificate: None,
+            dashboard: Some(Dashboard {
+                place: "127.0.0.1:8090".parse().unwrap(),
+                tokens: "/run/mayfly/dashboard-127.0.0.1-8090.tokens".into(),
+            }),
+        };
+        let local = ServeOptions {
+            listen: vec!["127.0.0.1:8443".into()],
+            local_certificate: Some("/home/ada/.local/state/mayfly/local/localhost.pem".into()),
+            ..ServeOptions::default()
+        };
+        let domain = ServeOptions {
+            listen: vec!["443".into(), "[::]:443".into()],
+            https: Some(Https {
+                domains: vec!["example.org".into(), "www.example.org".into()],
+                listen_http: vec!["80".into(), "[::]:80".into()],
+                issuer: "letsencrypt".into(),
+                directory: "https://acme-v02.api.letsencrypt.org/directory".into(),
+                email: Some("admin@example.org".into()),
+                authorities: None,
+                state: "/var/lib/mayfly/letsencrypt".into(),
+                is_trusted: true,
+            }),
+            ..ServeOptions::default()
+        };
+        let plugin = ServeOptions {
+            vouched_ttl: Some(Duration::from_secs(8 * 3600)),
+            ..ServeOptions::default()
+        };
+        let uncached = ServeOptions {
+            ttl: Duration::ZERO,
+            ..ServeOptions::default()
+        };
+        let kept_an_hour = ServeOptions {
+            ttl: Duration::from_secs(3600),
+            ..ServeOptions::default()
+        };
+        vec![
+            plain("wordpress", Kind::WordPress),
+            ("wordpress_hour", found(Kind::WordPress), kept_an_hour),
+            ("wordpress_plugin", found(Kind::WordPress), plugin),
+            ("wordpress_debian", debian, ServeOptions::default()),
+            plain("mediawiki", Kind::MediaWiki),
+            ("mediawiki_purging", purging, ServeOptions::default()),
+            ("mediawiki_local", found(Kind::MediaWiki), local.clone()),
+            plain("dokuwiki", Kind::DokuWiki),
+            plain("drupal", Kind::Drupal),
+            plain("laravel", Kind::Laravel),
+            plain("symfony", Kind::Symfony),
+            plain("front_controller", Kind::FrontController),
+            plain("plain_php", Kind::PlainPhp),
+            plain("static", Kind::Static),
+            ("domain", found(Kind::Static), domain),
+            ("local", found(Kind::Static), local),
+            ("all_options", found(Kind::FrontController), all_options),
+            ("uncached", found(Kind::DokuWiki), uncached),
+        ]
+    }
+
+    #[test]
+    fn each_application_gets_its_configuration() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/serve/golden");
+        for (name, found, options) in cases() {
+            let text = write_config(&found, Path::new("/srv/site"), &options).unwrap();
+            testkit::golden::assert_file(&folder.join(format!("{name}.conf")), &text);
+        }
+    }
+
+    #[test]
+    fn two_sites_never_share_a_cache() {
+        let zone = |dir| {
+            let options = ServeOptions::default();
+            let text = write_config(&found(Kind::PlainPhp), Path::new(dir), &options).unwrap();
+            let line = text
+                .lines()
+                .find(|line| line.contains("fastcgi_cache_path"));
+            line.unwrap().to_owned()
+        };
+        assert_ne!(zone("/srv/a"), zone("/srv/b"));
+        assert_eq!(zone("/srv/a"), zone("/srv/a"));
+    }
+}
