@@ -14,7 +14,7 @@ use crate::cli::Flags;
 /// What messages would call the configuration of `mayfly serve`.
 pub const MADE_CONF: &str = "/mayfly-serve.conf";
 
-/// What helps whoever has no configuration file, or stands elsewhere.
+/// What helps without a configuration file, or in another folder.
 const NO_FILE: &str = "with -p, -c begins at that folder, else where you are; \
      mayfly serve DIR needs no file, and mayfly serve DIR --print-config writes one";
 
@@ -49,7 +49,7 @@ pub struct Invocation {
     pub error_log: Option<PathBuf>,
     /// Texts to read instead of files.
     pub texts: Option<Arc<MemoryLoader>>,
-    /// Read for a program that root started, whoever reads it now.
+    /// Read for a program that root started, even if another account reads it now.
     pub is_privileged: bool,
 }
 
@@ -120,7 +120,7 @@ impl Invocation {
 }
 
 /// A configuration that can be served, and the texts it came from.
-pub struct Accepted {
+pub struct AcceptedConfiguration {
     pub site: Site,
     pub sources: Sources,
     pub warnings: Vec<Diagnostic>,
@@ -129,7 +129,7 @@ pub struct Accepted {
 }
 
 /// A configuration that cannot.
-pub struct Rejected {
+pub struct RejectedConfiguration {
     pub sources: Sources,
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -137,8 +137,8 @@ pub struct Rejected {
 /// Sorts out whether the reading is of use.
 ///
 /// # Errors
-/// [`Rejected`], with every complaint.
-pub fn judge(reading: ReadConfiguration) -> Result<Accepted, Rejected> {
+/// [`RejectedConfiguration`], with every complaint.
+pub fn judge(reading: ReadConfiguration) -> Result<AcceptedConfiguration, RejectedConfiguration> {
     let ReadConfiguration {
         site,
         ast,
@@ -150,21 +150,21 @@ pub fn judge(reading: ReadConfiguration) -> Result<Accepted, Rejected> {
     match site {
         Some(site) if !is_refused => {
             let names_pid_file = ast.directives.iter().any(|it| it.name.text == "pid");
-            Ok(Accepted {
+            Ok(AcceptedConfiguration {
                 site,
                 sources,
                 warnings: diagnostics,
                 names_pid_file,
             })
         }
-        _ => Err(Rejected {
+        _ => Err(RejectedConfiguration {
             sources,
             diagnostics,
         }),
     }
 }
 
-/// Shows complaints to whoever sits at the terminal, underlined.
+/// Shows complaints on the terminal, underlined.
 pub fn show(diagnostics: &[Diagnostic], sources: &Sources) {
     let style = if io::stderr().is_terminal() {
         Style::Coloured
@@ -173,7 +173,7 @@ pub fn show(diagnostics: &[Diagnostic], sources: &Sources) {
     };
     let mut stderr = io::stderr().lock();
     for diagnostic in diagnostics {
-        // Nobody may be there to read it.
+        // The reader may be gone.
         let _ = writeln!(
             stderr,
             "{}\n",

@@ -23,13 +23,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use processes::account::Account;
 use cli::{Action, Command, Flags, Refusal, ServeArgs};
-use config::{Accepted, Invocation};
+use commands::serve_dashboard::Token;
+use config::{AcceptedConfiguration, Invocation};
 use exit::Exit;
 use inherited_files::InheritedFiles;
+use processes::account::Account;
 use processes::journal::Journal;
-use commands::serve_dashboard::Token;
 use processes::supervisor::Plan;
 
 /// jemalloc: under many connections it keeps less than the system's allocator,
@@ -103,7 +103,7 @@ fn show(text: &str) -> Exit {
     Exit::Done
 }
 
-/// Text for whoever sits at the terminal; stderr may be closed.
+/// Text for the terminal; stderr may be closed.
 fn complain(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
@@ -156,7 +156,7 @@ fn start_detached(flags: &Flags, inherited: InheritedFiles) -> Exit {
 }
 
 /// Reads the configuration; what is wrong with it is shown and logged.
-fn read(invocation: &Invocation) -> Result<(std::sync::Arc<Journal>, Accepted), Exit> {
+fn read(invocation: &Invocation) -> Result<(std::sync::Arc<Journal>, AcceptedConfiguration), Exit> {
     let journal = Journal::new(invocation.error_log_file());
     match config::judge(invocation.read()) {
         Ok(accepted) => {
@@ -211,7 +211,11 @@ fn serve_folder(args: &ServeArgs, inherited: InheritedFiles) -> Exit {
     }
 }
 
-fn serve_until_the_end(plan: Plan, journal: std::sync::Arc<Journal>, accepted: Accepted) -> Exit {
+fn serve_until_the_end(
+    plan: Plan,
+    journal: std::sync::Arc<Journal>,
+    accepted: AcceptedConfiguration,
+) -> Exit {
     match processes::event_loop::build() {
         Ok(event_loop) => {
             let exit = event_loop.block_on(processes::supervisor::run(plan, journal, accepted));

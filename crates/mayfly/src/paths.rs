@@ -1,4 +1,4 @@
-//! Where things are unless somebody says otherwise: as a Debian package would
+//! Where things are by default: as a Debian package would
 //! have them. A build may choose other places with `MAYFLY_PREFIX` and
 //! `MAYFLY_CONF` in its environment.
 
@@ -16,7 +16,7 @@ pub const CONF: &str = match option_env!("MAYFLY_CONF") {
     None => "/etc/mayfly/mayfly.conf",
 };
 
-/// `path` as seen from the current folder; unchanged where there is none.
+/// `path` as seen from the current folder; unchanged without a current folder.
 pub fn from_here(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }

@@ -93,7 +93,11 @@ pub fn parse(name: &str, text: &[u8]) -> LoadedConfiguration {
 
 /// nginx's message for a file that cannot be read.
 fn open_failed(path: &Path, error: &io::Error) -> String {
-    format!("open() \"{}\" failed ({})", path.display(), SystemError(error))
+    format!(
+        "open() \"{}\" failed ({})",
+        path.display(),
+        SystemError(error)
+    )
 }
 
 fn too_large() -> String {

@@ -1,5 +1,5 @@
 //! What each kind of application needs from the web server, as tables: which
-//! requests are personal, what nobody may fetch, which scripts may run. Read by
+//! requests are personal, what is refused to all, which scripts may run. Read by
 //! [`super::write_config()`]; patterns are PCRE as in nginx's `location` and
 //! `map`.
 //!
@@ -17,7 +17,7 @@ pub(super) struct Rules {
     pub(super) paths: &'static [&'static str],
     /// Query arguments of pages never kept in memory: names, and patterns behind `~`.
     pub(super) arguments: &'static [&'static str],
-    /// What nobody may fetch: why, and the pattern of the path.
+    /// What is refused to all: why, and the pattern of the path.
     pub(super) refused: &'static [(&'static str, &'static str)],
     /// Which scripts run.
     pub(super) scripts: Scripts,

@@ -10,7 +10,7 @@ use super::options::ServeOptions;
 /// Crawlers get pages up to this age.
 const CRAWLER_TTL: Duration = Duration::from_secs(60);
 
-/// For so long a stranger is told that there is no such page, unless somebody writes.
+/// How long a 404 is answered from memory, unless a request writes.
 const NOT_FOUND_TTL: Duration = Duration::from_secs(300);
 
 /// A protocol's spelling of directives, and who makes the pages.
@@ -49,11 +49,11 @@ fn digest(name: &[u8]) -> u64 {
 }
 
 /// For how long past its lifetime the last copy is shown: while the maker of pages keeps up,
-/// and while it fails or too many wait for it. A page that nobody asked for in the meantime
+/// and while it fails or too many wait for it. A page without a request in the meantime
 /// is made anew.
 const STALE_TIMES: &str = "10s 1h";
 
-/// So many waiting requests are too many: more than a moment's crowd.
+/// How many waiting requests are too many: more than a moment's crowd.
 const LONG_QUEUE: usize = 10;
 
 pub(super) fn cache_rules(

@@ -4,7 +4,7 @@
 //!
 //! The document root is walked once, when the configuration is written. The walk is
 //! bounded, and says where it ended. What is in the `.htaccess` of the document root
-//! itself does not count: whoever starts the server wants it served.
+//! itself does not count: who starts the server wants it served.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -117,7 +117,7 @@ impl Walker {
             if file_name.as_bytes() == b".htaccess" {
                 has_htaccess = true;
             } else if file_name.as_bytes().starts_with(b".") {
-                // Nobody gets at what begins with a dot.
+                // Names that begin with a dot are refused anyway.
             } else if name
                 .file_type()
                 .is_ok_and(|kind| kind.is_dir() || kind.is_symlink() && name.path().is_dir())
@@ -198,7 +198,7 @@ fn closure(text: &str) -> Option<Closure> {
         }
         match *words {
             ["deny", "from", "all", ..] => denies = true,
-            // `Order allow,deny` without a word on who is allowed lets nobody in.
+            // `Order allow,deny` without a word on who is allowed refuses all.
             ["order", order] if order.starts_with("allow,") => denies |= !text_allows(&text),
             ["allow", "from", "all", ..] | ["require", "all", "granted"] => allows_all = true,
             // An address, a host, a password: all keep strangers out.
@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(walk.ended_by, None);
     }
 
-    /// Whoever may write to the site must not be able to hold up root.
+    /// An account that may write to the site must not be able to hold up root.
     #[test]
     fn a_fifo_in_the_place_of_a_htaccess_does_not_hold_up_the_walk() {
         let root = tempfile::tempdir().unwrap();

@@ -136,7 +136,7 @@ pub(super) fn word(text: &str) -> Result<String, CannotWrite> {
     ))
 }
 
-/// A directive with words; nothing where there are none.
+/// A directive with words; nothing without words.
 pub(super) fn list(conf: &mut Conf, directive: &str, words: &[&str]) {
     if words.is_empty() {
         return;

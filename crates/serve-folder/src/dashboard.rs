@@ -1,4 +1,4 @@
-//! What `--dashboard` adds: a server of its own for whoever runs this one.
+//! What `--dashboard` adds: a server of its own for the operator.
 
 use super::conf_text::{CannotWrite, Conf, path};
 use super::options::ServeOptions;

@@ -14,7 +14,7 @@ use super::site_files::Files;
 
 /// What was found in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct DetectedSite {
     /// The application.
     pub kind: Kind,
     /// What visitors may see, relative to the folder; empty for the folder
@@ -41,7 +41,7 @@ pub struct Found {
     pub closed_folders: Vec<ClosedFolder>,
 }
 
-impl Found {
+impl DetectedSite {
     /// What the administrator should know about this kind of site.
     pub fn notes(&self) -> &'static [&'static str] {
         match self.kind {
@@ -92,7 +92,7 @@ const SIGNS: [(Kind, &[&str]); 11] = [
 ];
 
 /// Looks at a site's files.
-pub fn detect(files: &dyn Files) -> Found {
+pub fn detect(files: &dyn Files) -> DetectedSite {
     let (mut kind, root, signs) = application(files).unwrap_or_else(|| {
         let (kind, root) = generic(files);
         (kind, root, &[])
@@ -106,7 +106,7 @@ pub fn detect(files: &dyn Files) -> Found {
         Kind::DokuWiki => Some("/doku.php"),
         _ => Some("/index.php"),
     };
-    Found {
+    DetectedSite {
         kind,
         document_root: root,
         front_controller,

@@ -87,7 +87,7 @@ pub(super) fn remembered(conf: &mut Conf, options: &ServeOptions) {
     }
 }
 
-/// Visitors without TLS are sent to the same page with it. A name that is none of ours leads to
+/// Visitors without TLS are sent to the same page with it. A name that this server does not have leads to
 /// the first.
 pub(super) fn redirects(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     let Some(https) = &options.https else {

@@ -30,11 +30,11 @@ mod write_config;
 
 pub use applications::known_names;
 pub use closed_folders::{Bounds, closed_folders};
-pub use detect::{Found, detect};
+pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
 pub use kind::Kind;
 pub use options::{DEFAULT_TTL, Dashboard, Https, ServeOptions};
 pub use site_files::{Files, Folder, begin_of_text};
-pub use unreadable::Watched;
+pub use unreadable::WatchedFolder;
 pub use upstream::{UpstreamUrl, write_upstream_config};
 pub use write_config::write_config;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::applications::{PHP, Rules, Scripts};
 use super::closed_folders::{ClosedFolder, Closure};
 use super::conf_text::{Conf, literal_pattern, over_lines, quoted, time};
-use super::detect::Found;
+use super::detect::DetectedSite;
 use super::kind::Kind;
 use super::nested_applications;
 use super::php_params::HIDE_NOSNIFF;
@@ -17,7 +17,7 @@ use super::refused::{LIFETIMES, REFUSED_NAMES, browser_types, handed_out, refuse
 /// looked at as a file: no later location can take back an earlier one's refusal.
 pub(super) fn locations(
     conf: &mut Conf,
-    found: &Found,
+    found: &DetectedSite,
     rules: Option<&Rules>,
     is_caching: bool,
     vouched_ttl: Option<Duration>,
@@ -170,8 +170,8 @@ fn debian_wp_content(conf: &mut Conf, parent: &str, closed: &[&ClosedFolder]) {
     conf.gap();
 }
 
-/// Files, and what is none.
-fn files(conf: &mut Conf, found: &Found) {
+/// Files, and paths without a file.
+fn files(conf: &mut Conf, found: &DetectedSite) {
     let fallback = match (found.kind, found.front_controller) {
         _ if !found.nested.is_empty() => nested_applications::FALLBACK.to_owned(),
         (Kind::DokuWiki, _) => "@wiki".to_owned(),

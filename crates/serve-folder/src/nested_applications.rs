@@ -5,7 +5,7 @@
 
 use super::applications::{Cookies, PHP, Rules, Scripts, rules};
 use super::conf_text::{Conf, list};
-use super::detect::{Found, NestedApplication};
+use super::detect::{DetectedSite, NestedApplication};
 use super::kind::Kind;
 
 /// The named location that chooses between the applications.
@@ -47,7 +47,7 @@ pub(super) fn personal(conf: &mut Conf, nested: &[NestedApplication]) {
     }
 }
 
-/// What nobody may fetch of them, and which of their scripts run.
+/// What of them is refused to all, and which of their scripts run.
 pub(super) fn refused_and_scripts(
     conf: &mut Conf,
     nested: &[NestedApplication],
@@ -78,7 +78,7 @@ pub(super) fn refused_and_scripts(
 }
 
 /// The location that a path which is no file leads to.
-pub(super) fn fallback(conf: &mut Conf, found: &Found) {
+pub(super) fn fallback(conf: &mut Conf, found: &DetectedSite) {
     conf.note("Who answers for paths that are no files.");
     conf.open(&format!("location {FALLBACK}"));
     for application in &found.nested {

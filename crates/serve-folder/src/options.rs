@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a page is kept of which nobody says when it changes.
+/// How long a page is kept without an application that says when it changes.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(1);
 
 /// What the command line says.
@@ -36,7 +36,7 @@ pub struct ServeOptions {
     pub dashboard: Option<Dashboard>,
 }
 
-/// A server for whoever runs this one.
+/// A server for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dashboard {
     /// A loopback address.

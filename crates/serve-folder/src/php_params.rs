@@ -36,7 +36,7 @@ const PARAMS: [(&str, &str); 20] = [
 /// says this, too.
 pub(super) const HIDE_NOSNIFF: &str = "fastcgi_hide_header X-Content-Type-Options;";
 
-/// What proxies in front tell; nobody else is believed.
+/// What proxies in front tell; other clients are not believed.
 const FORWARDED: [(&str, &str); 4] = [
     ("HTTP_X_FORWARDED_FOR", "$remote_addr"),
     ("HTTP_X_FORWARDED_HOST", "$http_host"),

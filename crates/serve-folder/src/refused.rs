@@ -4,13 +4,13 @@
 //! looked up by (decoded, without `..` and double slashes).
 //!
 //! Two principles. Of an application that we know, a list says what is handed out, and
-//! every other file is refused: nobody has to think of the next kind of leftover. Of
+//! every other file is refused, so that the next kind of leftover needs no rule. Of
 //! others, the table of refused names is all there is, besides that files without an
 //! extension are not handed out (`core`, `error_log`, `id_rsa`, `artisan`, `dump`).
 
 use super::kind::Kind;
 
-/// Files that nobody gets.
+/// Files that no visitor gets.
 #[derive(Debug)]
 pub(super) struct Refusal {
     /// For the log and the configuration; without quotes.
@@ -49,7 +49,7 @@ const ARCHIVES: &str =
 /// without what a browser would run or render as a page.
 const DOCUMENTS: &str = "docx?|docm|dot[mx]?|xls[bmx]?|xlt[mx]?|pptx?|pptm|pp[as][mx]?|pot[mx]?|od[bcfgpst]|rtf|wpd|pages|numbers|txt|csv|tsv|ics|vcf|md|epub|mobi|azw3|gpx|kml|kmz|geojson|json|psd|xcf|ai|eps|tiff?|heic|heif|dwg|dxf|stl|avi|mkv|mpe?g|wmv|flv|3g[2p]|m4b|midi?|wma|aiff?|srt|djvu?|zip|tar|gz|tgz|rar|7z";
 
-/// Files that nobody gets, whatever the application.
+/// Files that no visitor gets, whatever the application.
 pub(super) fn refused_files() -> Vec<Refusal> {
     let row = |why, pattern: &str, source| Refusal {
         why,
@@ -145,7 +145,7 @@ pub(super) fn refused_files() -> Vec<Refusal> {
     ]
 }
 
-/// Files without an extension that nobody gets from a folder of static files, which may
+/// Files without an extension that no visitor gets from a folder of static files, which may
 /// hold pages without one. (Other kinds hand out no such file.)
 pub(super) const REFUSED_NAMES: &str = "/(?:core|id_(?:rsa|dsa|ecdsa|ed25519)|[^/]*htpasswd[^/]*|passwd|shadow|(?:[^/]*_)?(?:error|access|debug)_log|dump|backup)$";
 
@@ -194,7 +194,7 @@ pub struct Layout {
     pub(super) name: &'static str,
     /// Files that tell it, relative to the document root. All must be there.
     pub(super) signs: &'static [&'static str],
-    /// Paths that nobody may visit: files and scripts.
+    /// Paths that no visitor may open: files and scripts.
     pub(super) refused: &'static str,
     pub(super) source: &'static str,
 }

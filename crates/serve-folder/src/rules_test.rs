@@ -10,10 +10,10 @@ use pcre2::bytes::{Regex, RegexBuilder};
 use shared_request::{Bypass, ReceivedRequest, Rules};
 
 use super::closed_folders::{ClosedFolder, Closure};
-use super::detect::Found;
+use super::detect::DetectedSite;
 use super::{Kind, ServeOptions, detect, write_config};
 
-fn found(kind: Kind) -> Found {
+fn found(kind: Kind) -> DetectedSite {
     struct Nothing;
     impl super::site_files::Files for Nothing {
         fn is_file(&self, _: &str) -> bool {
@@ -26,7 +26,7 @@ fn found(kind: Kind) -> Found {
             None
         }
     }
-    Found {
+    DetectedSite {
         kind,
         ..detect(&Nothing)
     }
@@ -129,7 +129,7 @@ fn debians_wp_content_is_as_strict_as_any() {
         path: path.into(),
         closure,
     };
-    let found = Found {
+    let found = DetectedSite {
         wp_content_parent: Some("/var/lib/wordpress"),
         closed_folders: vec![
             closed("/wp-content/plugins/akismet/", Closure::AllButSome),

@@ -10,14 +10,14 @@ use super::site_files::{Files, Folder};
 use system_error::SystemError;
 
 /// A folder of this machine that remembers the first thing it was refused.
-pub struct Watched {
+pub struct WatchedFolder {
     folder: Folder,
     refused: RefCell<Option<(PathBuf, io::Error)>>,
 }
 
-impl Watched {
-    pub fn new(folder: Folder) -> Watched {
-        Watched {
+impl WatchedFolder {
+    pub fn new(folder: Folder) -> WatchedFolder {
+        WatchedFolder {
             folder,
             refused: RefCell::default(),
         }
@@ -49,7 +49,7 @@ impl Watched {
     }
 }
 
-impl Files for Watched {
+impl Files for WatchedFolder {
     fn is_file(&self, path: &str) -> bool {
         let found = self.note(path, std::fs::metadata(self.folder.0.join(path)));
         found.is_some_and(|found| found.is_file())

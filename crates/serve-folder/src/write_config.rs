@@ -13,7 +13,7 @@ use super::applications::rules;
 use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid};
 use super::conf_text::{CannotWrite, Conf, path, time, word};
 use super::dashboard::dashboard;
-use super::detect::Found;
+use super::detect::DetectedSite;
 use super::http_settings::{compression, log, trusted_proxies, types};
 use super::https;
 use super::kind::Kind;
@@ -28,7 +28,7 @@ use super::php_params::php_params;
 /// # Errors
 /// A path or word that the syntax cannot carry.
 pub fn write_config(
-    found: &Found,
+    found: &DetectedSite,
     dir: &Path,
     options: &ServeOptions,
 ) -> Result<String, CannotWrite> {
@@ -81,7 +81,7 @@ pub fn write_config(
 
 fn main_context(
     conf: &mut Conf,
-    found: &Found,
+    found: &DetectedSite,
     options: &ServeOptions,
     has_php: bool,
 ) -> Result<(), CannotWrite> {
@@ -123,7 +123,7 @@ fn main_context(
 
 fn server(
     conf: &mut Conf,
-    found: &Found,
+    found: &DetectedSite,
     dir: &Path,
     options: &ServeOptions,
 ) -> Result<(), CannotWrite> {
@@ -148,7 +148,7 @@ fn server(
 }
 
 /// How long a page is kept that may have changed.
-fn changes(conf: &mut Conf, found: &Found, options: &ServeOptions) {
+fn changes(conf: &mut Conf, found: &DetectedSite, options: &ServeOptions) {
     if found.kind != Kind::MediaWiki {
         return max_valid(conf, options);
     }
@@ -184,8 +184,8 @@ mod tests {
     use super::*;
     use crate::{Dashboard, Https};
 
-    fn found(kind: Kind) -> Found {
-        Found {
+    fn found(kind: Kind) -> DetectedSite {
+        DetectedSite {
             kind,
             document_root: match kind {
                 Kind::Laravel | Kind::Symfony => "public",
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    fn cases() -> Vec<(&'static str, Found, ServeOptions)> {
+    fn cases() -> Vec<(&'static str, DetectedSite, ServeOptions)> {
         let plain = |name, kind| (name, found(kind), ServeOptions::default());
         let mut purging = found(Kind::MediaWiki);
         purging.purge_settings = PurgeSettings::of("$wgCdnServers = ['127.0.0.1:8080'];");

@@ -84,7 +84,7 @@ impl Flags {
 
 /// Flags as they are read.
 #[derive(Default)]
-struct Typed {
+struct TypedFlags {
     flags: Flags,
     help: bool,
     version: bool,
@@ -99,7 +99,7 @@ struct Typed {
 /// # Errors
 /// nginx's message.
 pub fn parse(arguments: &[OsString]) -> Result<(Flags, Action), String> {
-    let mut typed = Typed::default();
+    let mut typed = TypedFlags::default();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         let Some(letters) = argument.as_bytes().strip_prefix(b"-") else {
@@ -110,7 +110,7 @@ pub fn parse(arguments: &[OsString]) -> Result<(Flags, Action), String> {
     Ok(typed.action())
 }
 
-impl Typed {
+impl TypedFlags {
     fn letters(
         &mut self,
         letters: &[u8],

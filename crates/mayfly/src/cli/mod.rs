@@ -15,7 +15,7 @@ pub use words::{
     AdviseArgs, BenchArgs, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServeArgs, ServerArgs,
     TopArgs, WarmArgs, Workers,
 };
-use words::{Answer, Word};
+use words::{Word, WordResult};
 
 /// What to do.
 #[derive(Debug, PartialEq)]
@@ -80,17 +80,17 @@ fn parse_flags(arguments: &[OsString]) -> Result<Command, Refusal> {
 
 fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
     Ok(match words::parse(arguments).map_err(Refusal::Words)? {
-        Answer::Word(Word::Serve(args)) => Command::Serve(args),
-        Answer::Word(Word::Check(args)) => Command::Check(args),
-        Answer::Word(Word::Explain(args)) => Command::Explain(args),
-        Answer::Word(Word::Purge(args)) => Command::Purge(args),
-        Answer::Word(Word::Warm(args)) => Command::Warm(args),
-        Answer::Word(Word::Top(args)) => Command::Top(args),
-        Answer::Word(Word::Advise(args)) => Command::Advise(args),
-        Answer::Word(Word::Bench(args)) => Command::Bench(args),
-        Answer::Word(Word::Doctor(args)) => Command::Doctor(args),
-        Answer::Word(Word::Version) => Command::Text(version::version_text()),
-        Answer::Text(text) => Command::Text(text),
+        WordResult::Word(Word::Serve(args)) => Command::Serve(args),
+        WordResult::Word(Word::Check(args)) => Command::Check(args),
+        WordResult::Word(Word::Explain(args)) => Command::Explain(args),
+        WordResult::Word(Word::Purge(args)) => Command::Purge(args),
+        WordResult::Word(Word::Warm(args)) => Command::Warm(args),
+        WordResult::Word(Word::Top(args)) => Command::Top(args),
+        WordResult::Word(Word::Advise(args)) => Command::Advise(args),
+        WordResult::Word(Word::Bench(args)) => Command::Bench(args),
+        WordResult::Word(Word::Doctor(args)) => Command::Doctor(args),
+        WordResult::Word(Word::Version) => Command::Text(version::version_text()),
+        WordResult::Text(text) => Command::Text(text),
     })
 }
 

@@ -52,7 +52,7 @@ pub enum Word {
 
 /// A word that was read, or a text that answers it.
 #[derive(Debug, PartialEq)]
-pub enum Answer {
+pub enum WordResult {
     Word(Word),
     /// For stdout: `help`, `serve --help`, ...
     Text(String),
@@ -118,12 +118,12 @@ pub struct ServeArgs {
     pub tls: bool,
     /// How long a page is fresh in memory at most [default: 1s]; 0 keeps none
     ///
-    /// Nobody sees a page older than this, with four exceptions. A page that is being renewed is
+    /// No visitor sees a page older than this, with four exceptions. A page that is being renewed is
     /// shown for up to 10 s more, so that visitors need not wait. While PHP fails, or more than
     /// 10 visitors wait for it, the last copy is shown for up to an hour. Crawlers get copies of up
     /// to a minute. A MediaWiki that names this server in $wgCdnServers tells when a page changes,
     /// and its pages are kept for as long as it says. Wrong addresses of known applications are
-    /// answered from memory for 5 minutes, or until somebody writes. Without this option, pages that
+    /// answered from memory for 5 minutes, or until a request writes. Without this option, pages that
     /// the plug-in for WordPress vouches for are kept for 8 hours (--wordpress-plugin).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub ttl: Option<Duration>,
@@ -222,7 +222,7 @@ pub struct PurgeArgs {
     pub new_token: Option<String>,
 }
 
-/// Nobody is asked, and nothing is counted, unless --ask is given. The request is that of a visitor who
+/// No upstream is asked, and nothing is counted, unless --ask is given. The request is that of a visitor who
 /// has never been here, with the fields that -H gives.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
@@ -366,7 +366,7 @@ pub struct BenchArgs {
     /// Visitors send back the cookies that they are given; each connection is a visitor
     #[arg(long)]
     pub cookies: bool,
-    /// A visitor leaves after so many requests, and another comes with a new connection
+    /// A visitor leaves after this number of requests, and another comes with a new connection
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub requests_per_visitor: Option<u32>,
     /// Ask for what an access log has asked for, GET and HEAD alone, at its times; may be given more than once
@@ -375,7 +375,7 @@ pub struct BenchArgs {
     /// The text of the log_format that it was written in
     #[arg(long, value_name = "TEXT", requires = "replay")]
     pub format: Option<String>,
-    /// So many times as fast as the log
+    /// How many times as fast as the log
     #[arg(long, value_name = "FACTOR", default_value = "1", requires = "replay", value_parser = rate)]
     pub speed: f64,
     /// Another URL that gets the same load, each for --duration, or is loaded as often as the page, in turns
@@ -434,7 +434,7 @@ fn workers(text: &str) -> Result<Workers, String> {
     }
 }
 
-/// The words, for whoever mistypes one.
+/// The words, for the message about a mistyped one.
 const WORDS: [&str; 11] = [
     "serve", "check", "explain", "purge", "warm", "top", "advise", "bench", "doctor", "help",
     "version",
@@ -458,7 +458,7 @@ const ELSEWHERE: [(&[&str], &str); 6] = [
     (&["test", "validate", "lint"], "mayfly check FILE"),
 ];
 
-/// What to say to whoever begins with a word that is none.
+/// What to say where the first word is no command.
 pub fn unknown(word: &str) -> String {
     let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&word));
     let tip = if let Some((_, instead)) = elsewhere {
@@ -505,7 +505,7 @@ fn with_tip(message: String, arguments: &[OsString]) -> String {
     };
     match LISTEN_ELSEWHERE.iter().find(|option| typed(option)) {
         Some(option) => {
-            // What clap proposes is to pass it on as a value, which nobody means.
+            // What clap proposes is to pass it on as a value, which is never meant.
             let kept: Vec<&str> = message
                 .lines()
                 .filter(|line| !line.contains("as a value, use"))
@@ -542,15 +542,15 @@ fn with_joined_place(arguments: &[OsString]) -> Vec<OsString> {
 ///
 /// # Errors
 /// What clap says of it.
-pub fn parse(arguments: &[OsString]) -> Result<Answer, String> {
+pub fn parse(arguments: &[OsString]) -> Result<WordResult, String> {
     if arguments.first().is_some_and(|word| word == "--version") {
-        return Ok(Answer::Word(Word::Version));
+        return Ok(WordResult::Word(Word::Version));
     }
     let line = std::iter::once(OsString::from("mayfly")).chain(with_joined_place(arguments));
     match Line::try_parse_from(line) {
-        Ok(Line { word }) => Ok(Answer::Word(word)),
+        Ok(Line { word }) => Ok(WordResult::Word(word)),
         Err(error) => match error.kind() {
-            ErrorKind::DisplayHelp => Ok(Answer::Text(error.to_string())),
+            ErrorKind::DisplayHelp => Ok(WordResult::Text(error.to_string())),
             ErrorKind::UnknownArgument => Err(with_tip(error.to_string(), arguments)),
             _ => Err(error.to_string()),
         },
@@ -561,7 +561,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Answer, String> {
 mod tests {
     use super::*;
 
-    fn run(line: &str) -> Result<Answer, String> {
+    fn run(line: &str) -> Result<WordResult, String> {
         let arguments: Vec<OsString> = line.split(' ').map(Into::into).collect();
         parse(&arguments)
     }
@@ -573,7 +573,7 @@ mod tests {
 
     #[test]
     fn serve_has_careful_defaults() {
-        let Ok(Answer::Word(Word::Serve(args))) = run("serve site") else {
+        let Ok(WordResult::Word(Word::Serve(args))) = run("serve site") else {
             panic!("refused")
         };
         assert_eq!(args.dir, PathBuf::from("site"));
@@ -587,7 +587,7 @@ mod tests {
     #[test]
     fn serve_takes_what_it_is_told() {
         let line = "serve site --listen 127.0.0.1:1 --listen [::1]:2 --ttl 200ms --workers 4 --php /x --print-config";
-        let Ok(Answer::Word(Word::Serve(args))) = run(line) else {
+        let Ok(WordResult::Word(Word::Serve(args))) = run(line) else {
             panic!("refused")
         };
         assert_eq!(args.listen, ["127.0.0.1:1", "[::1]:2"]);
@@ -608,13 +608,13 @@ mod tests {
             ("serve site --dashboard=9000", Some("9000")),
             ("serve site --dashboard 9000 --tls", Some("9000")),
         ] {
-            let Ok(Answer::Word(Word::Serve(args))) = run(line) else {
+            let Ok(WordResult::Word(Word::Serve(args))) = run(line) else {
                 panic!("{line}")
             };
             assert_eq!(args.dir, PathBuf::from("site"), "{line}");
             assert_eq!(args.dashboard.as_deref(), place, "{line}");
         }
-        let Ok(Answer::Word(Word::Serve(args))) = run("serve --dashboard http://127.0.0.1:81")
+        let Ok(WordResult::Word(Word::Serve(args))) = run("serve --dashboard http://127.0.0.1:81")
         else {
             panic!("refused")
         };
@@ -624,7 +624,7 @@ mod tests {
     #[test]
     fn purge_takes_targets_of_all_kinds() {
         let line = "purge https://a/ /b --tag t --tag u --prefix p --pattern q --host h --all --soft --dry-run --json -c f";
-        let Ok(Answer::Word(Word::Purge(args))) = run(line) else {
+        let Ok(WordResult::Word(Word::Purge(args))) = run(line) else {
             panic!("refused")
         };
         assert_eq!(args.urls, ["https://a/", "/b"]);
@@ -640,7 +640,7 @@ mod tests {
     #[test]
     fn explain_takes_a_request_or_a_search() {
         let line = "explain http://a/ -H Cookie:a=b -H X:y -X HEAD --ask --json -c f";
-        let Ok(Answer::Word(Word::Explain(args))) = run(line) else {
+        let Ok(WordResult::Word(Word::Explain(args))) = run(line) else {
             panic!("refused")
         };
         assert_eq!(args.url.as_deref(), Some("http://a/"));
@@ -648,12 +648,13 @@ mod tests {
         assert_eq!(args.method.as_deref(), Some("HEAD"));
         assert!(args.ask && args.json && args.from.is_none());
         assert_eq!(args.server.conf, Some("f".into()));
-        let Ok(Answer::Word(Word::Explain(args))) = run("explain http://a/ --from 2001:db8::1")
+        let Ok(WordResult::Word(Word::Explain(args))) = run("explain http://a/ --from 2001:db8::1")
         else {
             panic!("refused")
         };
         assert_eq!(args.from, "2001:db8::1".parse().ok());
-        let Ok(Answer::Word(Word::Explain(args))) = run("explain --search /a --tag t --limit 5")
+        let Ok(WordResult::Word(Word::Explain(args))) =
+            run("explain --search /a --tag t --limit 5")
         else {
             panic!("refused")
         };
@@ -664,7 +665,7 @@ mod tests {
     #[test]
     fn warm_takes_sources_of_all_kinds() {
         let line = "warm https://a/ pages.txt - --sitemap https://a/?sitemap --jobs 4 --json -c f";
-        let Ok(Answer::Word(Word::Warm(args))) = run(line) else {
+        let Ok(WordResult::Word(Word::Warm(args))) = run(line) else {
             panic!("refused")
         };
         assert_eq!(args.sources, ["https://a/", "pages.txt", "-"]);
@@ -675,7 +676,7 @@ mod tests {
 
     #[test]
     fn advise_takes_logs_and_their_format() {
-        let Ok(Answer::Word(Word::Advise(args))) =
+        let Ok(WordResult::Word(Word::Advise(args))) =
             run("advise a b.gz --format $msec --plain-keys --json")
         else {
             panic!("refused")
@@ -687,13 +688,13 @@ mod tests {
 
     #[test]
     fn bench_is_bounded_and_stays_on_this_machine_by_default() {
-        let Ok(Answer::Word(Word::Bench(args))) = run("bench http://a/ 3@http://a/b") else {
+        let Ok(WordResult::Word(Word::Bench(args))) = run("bench http://a/ 3@http://a/b") else {
             panic!("refused")
         };
         assert_eq!(args.urls, ["http://a/", "3@http://a/b"]);
         assert_eq!(args.duration, Duration::from_secs(10));
         assert!(!args.yes_this_is_mine && args.rate.is_none());
-        let Ok(Answer::Word(Word::Bench(args))) =
+        let Ok(WordResult::Word(Word::Bench(args))) =
             run("bench http://a/ --rate 5.5 --ramp 2s --cookies -H A:b --compare http://b/")
         else {
             panic!("refused")
@@ -704,7 +705,8 @@ mod tests {
 
     #[test]
     fn doctor_takes_a_configuration() {
-        let Ok(Answer::Word(Word::Doctor(args))) = run("doctor -c a -p b --json --root c") else {
+        let Ok(WordResult::Word(Word::Doctor(args))) = run("doctor -c a -p b --json --root c")
+        else {
             panic!("refused")
         };
         assert_eq!(
@@ -712,7 +714,10 @@ mod tests {
             (Some("a".into()), Some("b".into()))
         );
         assert!(args.json && args.root == Some("c".into()));
-        assert!(matches!(run("doctor"), Ok(Answer::Word(Word::Doctor(_)))));
+        assert!(matches!(
+            run("doctor"),
+            Ok(WordResult::Word(Word::Doctor(_)))
+        ));
     }
 
     #[test]
@@ -766,10 +771,10 @@ mod tests {
             "bench --help",
             "doctor --help",
         ] {
-            assert!(matches!(run(line), Ok(Answer::Text(_))), "{line}");
+            assert!(matches!(run(line), Ok(WordResult::Text(_))), "{line}");
         }
         for line in ["version", "--version"] {
-            assert_eq!(run(line), Ok(Answer::Word(Word::Version)), "{line}");
+            assert_eq!(run(line), Ok(WordResult::Word(Word::Version)), "{line}");
         }
     }
 }

@@ -7,8 +7,8 @@ use log_advice::{Format, Input, InputError, Keys, Rules, Study};
 use shared_request::NameSet;
 
 use crate::cli::AdviseArgs;
-use crate::exit::Exit;
 use crate::commands::running_server::complain;
+use crate::exit::Exit;
 use system_error::SystemError;
 
 /// Does what was typed.
@@ -63,7 +63,7 @@ fn rules(keys: Keys) -> Rules {
     }
 }
 
-/// How far it is, for somebody at a terminal.
+/// How far it is, for a terminal.
 fn bar(bytes: u64) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();

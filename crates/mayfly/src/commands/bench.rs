@@ -12,10 +12,10 @@ use log_advice::Format;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::BenchArgs;
-use crate::exit::Exit;
 use crate::commands::bench_page;
-use crate::paths;
 use crate::commands::running_server::complain;
+use crate::exit::Exit;
+use crate::paths;
 use system_error::SystemError;
 
 const CLOSED_CONNECTIONS: u32 = 16;
@@ -26,7 +26,7 @@ const TURNS: u32 = 4;
 /// Does what was typed.
 pub fn run(args: &BenchArgs) -> Exit {
     if let Some(page) = &args.page.page {
-        return page_command::run(args, page);
+        return bench_page::run(args, page);
     }
     let plans = plan(args, &args.urls).and_then(|first| {
         let second = args
@@ -45,7 +45,7 @@ pub fn run(args: &BenchArgs) -> Exit {
     };
     let shown = event_loop.block_on(until_signal(args, first, second));
     event_loop.shutdown_background();
-    let Shown {
+    let BenchReport {
         text,
         html,
         answers,
@@ -68,7 +68,7 @@ pub fn run(args: &BenchArgs) -> Exit {
 }
 
 /// What is shown at the end.
-struct Shown {
+struct BenchReport {
     text: String,
     html: String,
     answers: u64,
@@ -106,7 +106,9 @@ fn replay(args: &BenchArgs) -> Result<Replay, String> {
     let format = format.map_err(|error| format!("--format: {error}"))?;
     let logs = args.replay.iter().cloned();
     Replay::read(logs, format, args.speed, args.duration).map_err(|error| match error {
-        ReplayError::Input(error) => format!("{}: {}", error.path.display(), SystemError(&error.error)),
+        ReplayError::Input(error) => {
+            format!("{}: {}", error.path.display(), SystemError(&error.error))
+        }
         ReplayError::Empty => "there is no request in the log that can be asked again".to_owned(),
     })
 }
@@ -116,7 +118,7 @@ async fn until_signal(
     args: &BenchArgs,
     first: Rc<Plan>,
     second: Option<Rc<Plan>>,
-) -> Result<Shown, String> {
+) -> Result<BenchReport, String> {
     let (Ok(mut interrupt), Ok(mut terminate)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
@@ -140,7 +142,7 @@ async fn measured(
     first: Rc<Plan>,
     second: Option<Rc<Plan>>,
     stop: &Stop,
-) -> Shown {
+) -> BenchReport {
     let bar = bar(args);
     let recorder = |plan: &Plan| Recorder::new(plan.urls.len(), args.duration);
     let Some(second) = second else {
@@ -149,7 +151,7 @@ async fn measured(
         let recorder = load_test::run(first.clone(), args.duration, recorder, stop, show).await;
         bar.finish_and_clear();
         let report = Report::new(&first, &recorder);
-        return Shown {
+        return BenchReport {
             text: text(args, &report, Report::to_text),
             html: report.to_html(),
             answers: report.answers,
@@ -175,7 +177,7 @@ async fn measured(
         second: Report::new(&second, &recorders.1),
         turns: TURNS,
     };
-    Shown {
+    BenchReport {
         text: text(args, &comparison, Comparison::to_text),
         html: comparison.to_html(),
         answers: comparison.first.answers.min(comparison.second.answers),
@@ -190,7 +192,7 @@ fn text<T: serde::Serialize>(args: &BenchArgs, report: &T, to_text: fn(&T) -> St
     }
 }
 
-/// How far it is, for somebody at a terminal.
+/// How far it is, for a terminal.
 fn bar(args: &BenchArgs) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();

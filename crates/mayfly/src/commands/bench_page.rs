@@ -7,9 +7,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use page_load::{Browser, LoadError, MeasuredPage, Report, Settings, address, field};
 
 use crate::cli::BenchArgs;
+use crate::commands::running_server::complain;
 use crate::exit::Exit;
 use crate::paths;
-use crate::commands::running_server::complain;
 use system_error::SystemError;
 
 /// Of the text where it goes to no terminal.

@@ -9,13 +9,13 @@ use server::content::purging::token;
 use server::live::server_tls;
 use server::live::tls_files::TlsFiles;
 
+use crate::cli::{CheckArgs, Flags};
+use crate::config::{self, AcceptedConfiguration, Invocation};
+use crate::exit::Exit;
+use crate::paths;
 use crate::processes::account;
 use crate::processes::certificates;
-use crate::cli::{CheckArgs, Flags};
-use crate::config::{self, Accepted, Invocation};
-use crate::exit::Exit;
 use crate::processes::logs::{self, LogFiles};
-use crate::paths;
 
 /// `-t` and, with `dump`, `-T`.
 pub fn test(flags: &Flags, dump: bool) -> Exit {
@@ -55,14 +55,14 @@ pub fn test(flags: &Flags, dump: bool) -> Exit {
 }
 
 /// Who would serve and run PHP if root started the server.
-fn say_shared_accounts(accepted: &Accepted) {
+fn say_shared_accounts(accepted: &AcceptedConfiguration) {
     for message in account::shared_with_php(&accepted.site.process) {
         let _ = writeln!(io::stderr(), "mayfly: [warn] {message}");
     }
 }
 
 /// What only the system can tell: logs that cannot be opened, unknown users, bad certificates.
-fn problems(accepted: &Accepted, invocation: &Invocation) -> Vec<String> {
+fn problems(accepted: &AcceptedConfiguration, invocation: &Invocation) -> Vec<String> {
     let mut paths = logs::paths(&accepted.site);
     paths.extend(invocation.error_log_file());
     let mut problems = LogFiles::open(&paths).err().unwrap_or_default();
@@ -77,7 +77,7 @@ fn tls_problems(site: &site::Site) -> Vec<String> {
     server_tls::problems(site, &files)
 }
 
-/// Files of `cache_purge_token` that let nobody in. The server starts with them all the same.
+/// Files of `cache_purge_token` that let no request in. The server starts with them all the same.
 fn token_problems(site: &site::Site) -> Vec<String> {
     let locations = site.http.servers.iter().flat_map(|it| &it.locations);
     let files = locations.filter_map(|location| match &location.settings.content {
@@ -96,7 +96,7 @@ fn token_problems(site: &site::Site) -> Vec<String> {
     files.into_iter().filter_map(problem).collect()
 }
 
-fn dump_files(accepted: &Accepted) {
+fn dump_files(accepted: &AcceptedConfiguration) {
     let mut stdout = io::stdout().lock();
     for (path, text) in accepted.sources.files() {
         // A pipe that was closed wants no more.

@@ -12,8 +12,8 @@ use control::{
 use serde::Serialize;
 
 use crate::cli::ExplainArgs;
-use crate::exit::Exit;
 use crate::commands::running_server::{complain, explained, find, printable};
+use crate::exit::Exit;
 
 /// Does what was typed.
 pub fn run(args: &ExplainArgs) -> Exit {

@@ -3,7 +3,7 @@
 //!
 //! The authority is made once and kept with its key, so that browsers which were told to trust it
 //! go on doing so. It can only sign for `localhost`, for `.test` (RFC 6761) and for loopback
-//! addresses (RFC 5280 §4.2.1.10): whoever steals its key can stand in for nobody on the internet.
+//! addresses (RFC 5280 §4.2.1.10): a thief of its key can stand in for no name of the internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};

@@ -6,8 +6,8 @@ use control::{PurgeReport, PurgeRequest};
 use server::content::purging::token;
 
 use crate::cli::PurgeArgs;
-use crate::exit::Exit;
 use crate::commands::running_server::{complain, explained, find, printable};
+use crate::exit::Exit;
 
 /// Does what was typed.
 pub fn run(args: &PurgeArgs) -> Exit {

@@ -7,9 +7,9 @@ use control::ClientError;
 
 use crate::cli::{Flags, ServerArgs};
 use crate::config::{self, Invocation};
-use crate::processes::control_socket as socket;
 use crate::exit::Exit;
 use crate::paths;
+use crate::processes::control_socket as socket;
 use system_error::SystemError;
 
 /// Sockets of `mayfly serve` that are tried.

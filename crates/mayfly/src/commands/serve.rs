@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use serve_folder::wordpress_plugin::{MustUse, State};
 use serve_folder::{
-    Bounds, DEFAULT_TTL, Dashboard, Files, Folder, Found, Https, Kind, ServeOptions,
-    UpstreamUrl, Watched, closed_folders, detect, write_config, write_upstream_config,
+    Bounds, DEFAULT_TTL, Dashboard, DetectedSite, Files, Folder, Https, Kind, ServeOptions,
+    UpstreamUrl, WatchedFolder, closed_folders, detect, write_config, write_upstream_config,
 };
 
-use crate::processes::account;
 use crate::cli::{ServeArgs, Workers};
-use crate::config::{Invocation, MADE_CONF};
 use crate::commands::local_authority::{self, LocalCertificate};
-use crate::paths;
 use crate::commands::serve_dashboard;
+use crate::config::{Invocation, MADE_CONF};
+use crate::paths;
+use crate::processes::account;
 use system_error::SystemError;
 
 /// What to serve, and what to say about it.
@@ -67,7 +67,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     std::fs::read_dir(&dir)
         .and_then(|_| std::fs::metadata(dir.join(".")))
         .map_err(|error| format!("{shown} cannot be read ({})", SystemError(&error)))?;
-    let files = Watched::new(Folder(dir.clone()));
+    let files = WatchedFolder::new(Folder(dir.clone()));
     let mut found = detect(&files);
     if let (Kind::Static, Some(refused)) = (found.kind, files.refused()) {
         return Err(format!(
@@ -172,7 +172,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
 }
 
 /// Where WordPress's must-use plug-ins are; `None` where that cannot be told.
-fn must_use(found: &Found, document_root: &Path) -> Option<MustUse> {
+fn must_use(found: &DetectedSite, document_root: &Path) -> Option<MustUse> {
     if found.kind != Kind::WordPress {
         return None;
     }
@@ -191,7 +191,7 @@ fn must_use(found: &Found, document_root: &Path) -> Option<MustUse> {
     (content.is_dir() && !is_elsewhere).then(|| MustUse::new(content.join("mu-plugins")))
 }
 
-fn no_folder_for_plugin(shown: &str, found: &Found) -> String {
+fn no_folder_for_plugin(shown: &str, found: &DetectedSite) -> String {
     match found.kind {
         Kind::WordPress => {
             "--wordpress-plugin: where this WordPress has its must-use plug-ins cannot be told (there is no wp-content, \
@@ -378,7 +378,10 @@ fn everywhere(port: &str) -> Vec<String> {
 /// What visitors type.
 fn urls(args: &ServeArgs, listen: &[String], https: Option<&Https>) -> Vec<String> {
     if args.tls {
-        return vec![format!("https://localhost{}/", serve_folder::port_of_urls(listen))];
+        return vec![format!(
+            "https://localhost{}/",
+            serve_folder::port_of_urls(listen)
+        )];
     }
     let Some(https) = https else {
         return listen.iter().map(|listen| url(listen)).collect();
@@ -391,7 +394,7 @@ fn urls(args: &ServeArgs, listen: &[String], https: Option<&Https>) -> Vec<Strin
 }
 
 /// Which applications were found, in which folder, and by what.
-fn what_and_where(found: &Found, document_root: &Path) -> String {
+fn what_and_where(found: &DetectedSite, document_root: &Path) -> String {
     let mut text = format!("{} from {}", found.kind.name(), document_root.display());
     if !found.signs.is_empty() {
         text.push_str(&format!(" (there is {})", found.signs.join(", ")));
@@ -495,7 +498,7 @@ fn mail_gains_rights() -> bool {
 }
 
 impl Serve {
-    /// Where commands find this server. Without a place for it there is none, which the log says.
+    /// Where commands find this server. Without a place for it the socket is left out, which the log says.
     pub fn control_socket(&self) -> Option<PathBuf> {
         let listen = self.listen.first().map_or("", String::as_str);
         crate::processes::control_socket::serve_path(listen).ok()
@@ -507,7 +510,7 @@ impl Serve {
 
     /// Said when everything listens.
     pub fn announce(&self) {
-        // Nobody may be there to read it.
+        // The reader may be gone.
         let _ = io::stdout().write_all(self.announcement().as_bytes());
         let _ = io::stdout().flush();
     }

@@ -1,8 +1,8 @@
-//! `serve --dashboard`: where the dashboard is, and the token that lets whoever started the server purge in it.
+//! `serve --dashboard`: where the dashboard is, and the token that lets the operator purge in it.
 //!
 //! The token is made when everything listens, so that a start that fails changes nothing of a server that has the
 //! place already. A file holds its hash, for the account that serves, and is removed at the end. The token itself
-//! is said once, and only where nobody else reads it.
+//! is said once, and only where no one else reads it.
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -51,7 +51,7 @@ pub fn prepare(typed: &str, listen: &[String]) -> Result<Dashboard, String> {
     })
 }
 
-/// Is nobody there yet? Said before anything starts, in words that name a way out.
+/// Is the place free? Said before anything starts, in words that name a way out.
 ///
 /// # Errors
 /// Who is there.
@@ -161,7 +161,7 @@ fn identity(facts: &fs::Metadata) -> (u64, u64) {
     (facts.dev(), facts.ino())
 }
 
-/// Says where the dashboard is: with the token if nobody else reads it.
+/// Says where the dashboard is: with the token if no one else reads it.
 pub fn announce(dashboard: &Dashboard, token: &Result<Token, String>) {
     let stderr = io::stderr();
     let line = match token {
@@ -178,11 +178,11 @@ pub fn announce(dashboard: &Dashboard, token: &Result<Token, String>) {
             dashboard.place
         ),
     };
-    // Nobody may be there to read it.
+    // The reader may be gone.
     let _ = stderr.lock().write_all(line.as_bytes());
 }
 
-/// Is what is written there seen by whoever started the program alone? On a terminal it is, and in a file of
+/// Is what is written there seen by the operator alone? On a terminal it is, and in a file of
 /// one's own. A pipe or a socket may lead to a log, such as systemd's.
 fn is_for_one_reader(output: &(impl IsTerminal + AsFd)) -> bool {
     let is_own_file = || {

@@ -1,5 +1,5 @@
 //! `-s`: tells the running server something, over the control socket that the configuration names, and
-//! says what came of it. Where nobody answers there, the server is found by the pid file, as nginx finds
+//! says what came of it. Where no server answers there, the server is found by the pid file, as nginx finds
 //! it, and sent a signal.
 
 use std::io::{self, Write};
@@ -10,11 +10,11 @@ use control::{ClientError, Command, client, command};
 use rustix::process::{Signal, kill_process};
 
 use crate::cli::{Flags, SignalName};
-use crate::config::{self, Invocation};
-use crate::processes::control_socket;
-use crate::exit::Exit;
-use crate::processes::pid_file;
 use crate::commands::running_server::printable;
+use crate::config::{self, Invocation};
+use crate::exit::Exit;
+use crate::processes::control_socket;
+use crate::processes::pid_file;
 use system_error::SystemError;
 
 pub fn send(flags: &Flags, name: SignalName) -> Exit {
@@ -54,7 +54,7 @@ fn is_trusted(socket: &Path) -> bool {
     owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
 }
 
-/// What came of it over the control socket; `None` where a signal is to be tried: nobody answers there,
+/// What came of it over the control socket; `None` where a signal is tried next: no server answers there,
 /// or one who does not know this.
 fn tell(path: &Path, command: Command) -> Option<Result<(), String>> {
     let event_loop = crate::processes::event_loop::build().ok()?;

@@ -14,9 +14,9 @@ use ratatui::text::{Line as Styled, Text};
 use ratatui::widgets::Paragraph;
 
 use crate::cli::TopArgs;
-use crate::exit::Exit;
 use crate::commands::running_server::{complain, explained, find};
-use crate::commands::top_screen::{Choice, Looks, Order, PageList, lines};
+use crate::commands::top_screen::{Choice, Order, PageList, SnapshotPair, lines};
+use crate::exit::Exit;
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub fn run(args: &TopArgs) -> Exit {
             return complain(Exit::Refused, message);
         }
         _ => {
-            let look = |looks: &mut Looks| event_loop.block_on(look(&path, looks));
+            let look = |looks: &mut SnapshotPair| event_loop.block_on(look(&path, looks));
             return match watch(look) {
                 Ok(()) => Exit::Done,
                 Err(error) => complain(Exit::Refused, &format!("the terminal: {error}")),
@@ -72,9 +72,9 @@ async fn json(path: &Path) -> Result<String, ClientError> {
 }
 
 async fn once(path: &Path) -> Result<String, ClientError> {
-    let mut looks = Looks {
+    let mut looks = SnapshotPair {
         now: client::numbers(path).await?,
-        ..Looks::default()
+        ..SnapshotPair::default()
     };
     tokio::time::sleep(EVERY).await;
     ask(path, &mut looks).await?;
@@ -86,7 +86,7 @@ async fn once(path: &Path) -> Result<String, ClientError> {
 }
 
 /// Another look; the last becomes the one before.
-async fn ask(path: &Path, looks: &mut Looks) -> Result<(), ClientError> {
+async fn ask(path: &Path, looks: &mut SnapshotPair) -> Result<(), ClientError> {
     let now = client::numbers(path).await?;
     looks.pages = client::pages(path).await?;
     looks.before = std::mem::replace(&mut looks.now, now);
@@ -94,7 +94,7 @@ async fn ask(path: &Path, looks: &mut Looks) -> Result<(), ClientError> {
 }
 
 /// The same, and what the screen says where there is no answer.
-async fn look(path: &Path, looks: &mut Looks) -> Result<(), String> {
+async fn look(path: &Path, looks: &mut SnapshotPair) -> Result<(), String> {
     match tokio::time::timeout(LOOK_TIMEOUT, ask(path, looks)).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(format!("no answer, trying again: {error}")),
@@ -102,10 +102,10 @@ async fn look(path: &Path, looks: &mut Looks) -> Result<(), String> {
     }
 }
 
-/// Draws until somebody types q.
-fn watch(mut look: impl FnMut(&mut Looks) -> Result<(), String>) -> io::Result<()> {
+/// Draws until q is typed.
+fn watch(mut look: impl FnMut(&mut SnapshotPair) -> Result<(), String>) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
-    let (mut looks, mut choice) = (Looks::default(), Choice::default());
+    let (mut looks, mut choice) = (SnapshotPair::default(), Choice::default());
     let mut state = look(&mut looks);
     let mut next = Instant::now() + EVERY;
     let ended = loop {

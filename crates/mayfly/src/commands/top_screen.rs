@@ -39,7 +39,7 @@ pub struct Line {
 
 /// Two looks at a server, and the pages that stand out.
 #[derive(Debug, Clone, Default)]
-pub struct Looks {
+pub struct SnapshotPair {
     pub before: Snapshot,
     pub now: Snapshot,
     pub pages: Pages,
@@ -61,7 +61,7 @@ const SHOWN_FIRST: [&str; 8] = [
 const ERRORS: [&str; 4] = ["emerg", "alert", "crit", "error"];
 
 /// The screen: no line is longer than `width`, and there are no more than `height`.
-pub fn lines(looks: &Looks, choice: Choice, width: usize, height: usize) -> Vec<Line> {
+pub fn lines(looks: &SnapshotPair, choice: Choice, width: usize, height: usize) -> Vec<Line> {
     let mut lines = summary(looks);
     // A terminal of more lines shows more rows.
     let rows = ROWS_EACH + height.saturating_sub(24) / 4;
@@ -89,7 +89,7 @@ fn heading(text: String) -> Line {
     }
 }
 
-impl Looks {
+impl SnapshotPair {
     fn seconds(&self) -> f64 {
         let milliseconds = self.now.at.saturating_sub(self.before.at);
         (milliseconds as f64 / 1000.0).max(0.001)
@@ -143,7 +143,7 @@ impl Looks {
     }
 }
 
-fn summary(looks: &Looks) -> Vec<Line> {
+fn summary(looks: &SnapshotPair) -> Vec<Line> {
     let now = &looks.now;
     let single = |number| now.sum(number, &[]);
     let up = now.at as f64 / 1000.0 - single(Number::StartTime);
@@ -206,7 +206,7 @@ fn summary(looks: &Looks) -> Vec<Line> {
     ]
 }
 
-fn zones(looks: &Looks, order: Order, rows: usize) -> Vec<Line> {
+fn zones(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
     let names = looks.names(Number::ZoneUsedBytes, "zone", order);
     let mut lines = vec![heading(format!(
         "{:<20} {:>9} {:>9} {:>8} {:>9} {:>9} {:>9}",
@@ -228,7 +228,7 @@ fn zones(looks: &Looks, order: Order, rows: usize) -> Vec<Line> {
     lines
 }
 
-fn upstreams(looks: &Looks, order: Order, rows: usize) -> Vec<Line> {
+fn upstreams(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
     let names = looks.names(Number::UpstreamBusy, "upstream", order);
     let mut lines = vec![heading(format!(
         "{:<30} {:>7} {:>7} {:>7} {:>8} {:>8} {:>6}",
@@ -328,8 +328,8 @@ fn bytes(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn looks() -> Looks {
-        let mut looks = Looks::default();
+    fn looks() -> SnapshotPair {
+        let mut looks = SnapshotPair::default();
         for (at, snapshot, scale) in [
             (1_000_000, &mut looks.before, 1.0),
             (1_002_000, &mut looks.now, 3.0),

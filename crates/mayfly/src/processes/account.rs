@@ -36,7 +36,7 @@ pub struct Account {
     groups: Option<Vec<u32>>,
 }
 
-/// The server's own account, where somebody made it.
+/// The server's own account, where it was made.
 const SERVER: &str = "mayfly";
 /// Who runs PHP: what Debian keeps for sites, else what nginx takes.
 const PHP_DEFAULTS: [&str; 2] = ["www-data", NOBODY];
@@ -232,7 +232,7 @@ fn is_mapped(map: &str, number: u32) -> bool {
 }
 
 fn has_no_name(base: &str, number: u32) -> bool {
-    // `getent` says with 2 that there is none; anything else is not that answer.
+    // `getent` says with 2 that it does not exist; anything else is not that answer.
     Command::new("getent")
         .args([base, &number.to_string()])
         .output()
@@ -241,7 +241,7 @@ fn has_no_name(base: &str, number: u32) -> bool {
 
 /// Whether an account may open files in a folder, with all that decides it
 /// (folders above, groups, access lists): asked as that account. True where
-/// nobody can tell.
+/// `getent` cannot tell.
 pub fn may_enter(account: &Account, folder: &Path) -> bool {
     may(account, "-x", folder)
 }
@@ -254,7 +254,7 @@ pub fn may_read(account: &Account, file: &Path) -> bool {
 /// The account of this name.
 ///
 /// # Errors
-/// There is none.
+/// There is no such account.
 pub fn named(name: &str) -> Result<Account, String> {
     find(name, None)
 }

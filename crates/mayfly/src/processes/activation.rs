@@ -20,16 +20,16 @@ use nginx_conf::Sources;
 use server::live::tls_files::TlsFiles;
 use site::{Acme, Content, Process, Site};
 
+use crate::config::{AcceptedConfiguration, Invocation};
 use crate::processes::account::{self, Account};
 use crate::processes::backend::Handover;
 use crate::processes::certificates::Certificates;
-use crate::config::{Accepted, Invocation};
 use crate::processes::control_socket::{self, NewControl};
 use crate::processes::journal::Journal;
 use crate::processes::limits;
 use crate::processes::logs::{self, LogFiles};
 use crate::processes::pools::{self, PoolChange, Pools, RetiredPools};
-use crate::processes::sockets::{BoundSockets, NewSockets, Wanted};
+use crate::processes::sockets::{BoundSockets, NewSockets, WantedSockets};
 
 /// `request_terminate_timeout` of pools that have none is at least this.
 const LEAST_TERMINATE: Duration = Duration::from_secs(300);
@@ -51,7 +51,7 @@ pub struct Surroundings<'a> {
 
 /// What is held for the configuration that is served; empty before the first. It changes
 /// only when another one is in force.
-pub struct Held<'a> {
+pub struct HeldResources<'a> {
     pub sockets: &'a mut BoundSockets,
     pub control: &'a mut Option<ControlSocket>,
     pub pools: &'a mut Pools,
@@ -68,7 +68,7 @@ pub struct Configuration {
 }
 
 /// A configuration in force.
-pub struct Activated {
+pub struct ActiveSite {
     pub configuration: Configuration,
     pub logs: LogFiles,
     /// Pools of the configuration before, which its requests may still need.
@@ -79,20 +79,20 @@ pub struct Activated {
 ///
 /// # Errors
 /// A message for each that cannot be opened.
-pub fn open_logs(accepted: Accepted) -> Result<LogsOpen, Vec<String>> {
+pub fn open_logs(accepted: AcceptedConfiguration) -> Result<LogsOpen, Vec<String>> {
     let logs = LogFiles::open(&logs::paths(&accepted.site))?;
     Ok(LogsOpen { accepted, logs })
 }
 
 /// A configuration whose logs are open.
 pub struct LogsOpen {
-    accepted: Accepted,
+    accepted: AcceptedConfiguration,
     logs: LogFiles,
 }
 
 /// One whose sockets are bound as well.
 struct SocketsBound {
-    accepted: Accepted,
+    accepted: AcceptedConfiguration,
     logs: LogFiles,
     sockets: NewSockets,
     control: NewControl,
@@ -100,7 +100,7 @@ struct SocketsBound {
 
 /// One whose PHP pools are ready as well: all that is missing is who serves it.
 struct PoolsReady {
-    accepted: Accepted,
+    accepted: AcceptedConfiguration,
     logs: LogFiles,
     sockets: NewSockets,
     control: NewControl,
@@ -112,7 +112,7 @@ impl LogsOpen {
         &self.logs
     }
 
-    pub fn accepted(&self) -> &Accepted {
+    pub fn accepted(&self) -> &AcceptedConfiguration {
         &self.accepted
     }
 
@@ -121,12 +121,12 @@ impl LogsOpen {
     ///
     /// # Errors
     /// Why it is not in force; nothing of it is left.
-    pub async fn activate<Served>(
+    pub async fn activate<Workers>(
         self,
         surroundings: Surroundings<'_>,
-        held: Held<'_>,
-        serve: impl AsyncFnOnce(Handover<'_>) -> Result<Served, String>,
-    ) -> Result<(Served, Activated), Vec<String>> {
+        held: HeldResources<'_>,
+        serve: impl AsyncFnOnce(Handover<'_>) -> Result<Workers, String>,
+    ) -> Result<(Workers, ActiveSite), Vec<String>> {
         let bound = self.bind(surroundings, &held).await?;
         let ready = bound.start_pools(surroundings, held.pools).await?;
         ready.hand_over(surroundings, held, serve).await
@@ -135,7 +135,7 @@ impl LogsOpen {
     async fn bind(
         self,
         surroundings: Surroundings<'_>,
-        held: &Held<'_>,
+        held: &HeldResources<'_>,
     ) -> Result<SocketsBound, Vec<String>> {
         let LogsOpen { accepted, logs } = self;
         let Surroundings {
@@ -184,12 +184,12 @@ impl SocketsBound {
 }
 
 impl PoolsReady {
-    async fn hand_over<Served>(
+    async fn hand_over<Workers>(
         self,
         surroundings: Surroundings<'_>,
-        held: Held<'_>,
-        serve: impl AsyncFnOnce(Handover<'_>) -> Result<Served, String>,
-    ) -> Result<(Served, Activated), Vec<String>> {
+        held: HeldResources<'_>,
+        serve: impl AsyncFnOnce(Handover<'_>) -> Result<Workers, String>,
+    ) -> Result<(Workers, ActiveSite), Vec<String>> {
         let PoolsReady {
             accepted,
             logs,
@@ -220,7 +220,7 @@ impl PoolsReady {
         };
         sockets.replace(held.sockets);
         control.replace(held.control);
-        let activated = Activated {
+        let activated = ActiveSite {
             configuration: Configuration {
                 process,
                 sources: accepted.sources,
@@ -235,7 +235,7 @@ impl PoolsReady {
     }
 }
 
-fn wanted_sockets(site: &Site) -> Wanted {
+fn wanted_sockets(site: &Site) -> WantedSockets {
     let listener = |it: &site::Listener| (it.address.clone(), it.options.clone());
     site.http.listeners.iter().map(listener).collect()
 }
@@ -310,7 +310,7 @@ mod tests {
             main: &str,
             http: &str,
             served: Result<(), String>,
-        ) -> Result<Activated, Vec<String>> {
+        ) -> Result<ActiveSite, Vec<String>> {
             let text = format!(
                 "error_log %%/error.log;\n{main}\nevents {{}}\nhttp {{ access_log off; {http} }}\n"
             );
@@ -329,7 +329,7 @@ mod tests {
                 certificates: &certificates,
                 unnamed_control: None,
             };
-            let held = Held {
+            let held = HeldResources {
                 sockets: &mut self.sockets,
                 control: &mut self.control,
                 pools: &mut self.pools,

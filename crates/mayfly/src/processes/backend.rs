@@ -10,13 +10,13 @@ use server::worker::Sockets;
 use site::Site;
 use tokio::sync::mpsc;
 
-use crate::processes::account::Account;
 use crate::config::Invocation;
+use crate::processes::account::Account;
 use crate::processes::logs::LogFiles;
 use crate::processes::messages::SentConfiguration;
 use crate::processes::orders::Orders;
 use crate::processes::pools::PoolStatus;
-use crate::processes::serving::{Served, Serving};
+use crate::processes::serving::{RunningWorkers, ServedSite};
 use crate::processes::worker_handle::{WorkerEvent, WorkerProcess};
 
 /// Who serves.
@@ -38,7 +38,7 @@ pub enum Backend {
 
 /// Threads of this process, and the configurations they are done with.
 pub struct InProcess {
-    serving: Serving,
+    serving: RunningWorkers,
     serial: u64,
     released: mpsc::UnboundedReceiver<u64>,
     release: mpsc::UnboundedSender<u64>,
@@ -71,8 +71,8 @@ impl Handover<'_> {
         }
     }
 
-    fn served(self) -> Served {
-        Served {
+    fn served(self) -> ServedSite {
+        ServedSite {
             site: self.site,
             sockets: self.sockets,
             // Without descriptors left, commands are not answered.
@@ -98,7 +98,7 @@ impl Backend {
         match account {
             None => {
                 let (release, released) = mpsc::unbounded_channel();
-                let serving = Serving::start(handover.served(), orders)?;
+                let serving = RunningWorkers::start(handover.served(), orders)?;
                 Ok(Backend::InProcess(InProcess {
                     serving,
                     serial: 0,
@@ -135,7 +135,7 @@ impl Backend {
                 threads.serial += 1;
                 tokio::spawn(async move {
                     former.released().await;
-                    // Nobody listens at the end.
+                    // The receiver is gone at the end.
                     let _ = release.send(former_serial);
                 });
                 Ok(threads.serial)

@@ -33,19 +33,19 @@ const LOOK_AGAIN: Duration = Duration::from_secs(600);
 pub enum Change {
     /// A certificate is new: the configuration in force gets it.
     Certificates,
-    /// Issuers look for something else. Somebody may wait for these answers to be in force.
+    /// Issuers look for something else. An issuer may wait for these answers.
     Answers(Option<oneshot::Sender<()>>),
 }
 
 /// All certificates of the configuration in force, and the tasks that keep them valid.
 pub struct Certificates {
-    shared: Arc<Shared>,
+    shared: Arc<SharedCertificates>,
     changes: mpsc::UnboundedReceiver<Change>,
     issuers: Vec<(AcmeIssuer, Arc<IssuerState>)>,
     tasks: Vec<Task>,
 }
 
-struct Shared {
+struct SharedCertificates {
     journal: Arc<Journal>,
     changes: mpsc::UnboundedSender<Change>,
     answers: Mutex<Vec<ChallengeAnswer>>,
@@ -74,7 +74,7 @@ impl Certificates {
     pub fn new(journal: Arc<Journal>) -> Certificates {
         let (sender, changes) = mpsc::unbounded_channel();
         Certificates {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedCertificates {
                 journal,
                 changes: sender,
                 answers: Mutex::default(),
@@ -87,7 +87,7 @@ impl Certificates {
     }
 
     /// The certificates of `site`: those that are known, else those on the disk, else some that
-    /// nobody trusts.
+    /// no client trusts.
     pub fn files(&self, site: &Site) -> Vec<(PathBuf, Vec<u8>)> {
         let mut known = self.shared.files.lock();
         let acme = &site.http.acme;
@@ -167,7 +167,7 @@ impl Certificates {
         let changes = self.shared.changes.clone();
         tokio::spawn(async move {
             tokio::time::sleep(LOOK_AGAIN).await;
-            // Nobody listens at the end.
+            // The receiver is gone at the end.
             let _ = changes.send(Change::Certificates);
         });
     }
@@ -199,7 +199,7 @@ pub fn files_for_test(site: &Site) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// What is on the disk, or a certificate that nobody trusts.
+/// What is on the disk, or a certificate that no client trusts.
 fn first_file(acme: &Acme, certificate: &AcmeCertificate) -> Option<Vec<u8>> {
     let issuer = acme.issuers.get(certificate.issuer)?;
     let stored = issuer.state_path.as_ref().and_then(|folder| {
@@ -207,13 +207,13 @@ fn first_file(acme: &Acme, certificate: &AcmeCertificate) -> Option<Vec<u8>> {
         let pem = store.read(&format!("{}.pem", certificate.file_stem))?;
         acme::usable(&pem, &request_of(certificate)).then_some(pem)
     });
-    // Without it, whoever reads the file says that there is none.
+    // Without it, the reader of the file says that it is missing.
     stored.or_else(|| acme::self_signed(&certificate.names).ok())
 }
 
 /// Keeps a certificate valid, for ever.
 async fn keep(
-    shared: Arc<Shared>,
+    shared: Arc<SharedCertificates>,
     state: Arc<IssuerState>,
     issuer: AcmeIssuer,
     certificate: AcmeCertificate,
@@ -322,7 +322,7 @@ fn issuer_of(issuer: &AcmeIssuer) -> Result<acme::Issuer, String> {
 
 /// Through which a certificate comes to those who serve it.
 struct CertificateHost {
-    shared: Arc<Shared>,
+    shared: Arc<SharedCertificates>,
     file: PathBuf,
 }
 

@@ -8,7 +8,7 @@
 //! worker -> parent   Ready, Refused(why), Released(serial), Order(reload, reopen, quit or stop)
 //! ```
 //!
-//! The end of the channel is a message too: whoever reads it ends.
+//! The end of the channel is a message too: the process that reads it ends.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};

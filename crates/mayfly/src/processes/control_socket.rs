@@ -89,7 +89,7 @@ pub enum NewControl {
 /// Makes the socket of a configuration, unless it is the one that is `held`.
 ///
 /// # Errors
-/// It was asked for by name and cannot be made. Where nobody asked for it, a line in the log says
+/// It was asked for by name and cannot be made. Where it is a default, a line in the log says
 /// so, and the server does without.
 pub fn bind(
     process: &Process,
@@ -152,12 +152,12 @@ impl NewControl {
 }
 
 /// Answers in the place of the workers.
-struct Answering {
+struct ControlHandler {
     shared: Weak<Shared>,
     orders: Orders,
 }
 
-impl Answering {
+impl ControlHandler {
     /// What the workers share, for no longer than a moment.
     fn shared(&self) -> Result<Arc<Shared>, Refusal> {
         let ends = || Refusal::new(503, "the server is about to end");
@@ -169,7 +169,7 @@ impl Answering {
     }
 }
 
-impl Handler for Answering {
+impl Handler for ControlHandler {
     fn version(&self) -> Version {
         Version {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -238,20 +238,20 @@ impl Handler for Answering {
 }
 
 /// Answers until it is dropped; callers that were accepted are answered to the end.
-pub struct Answers(JoinHandle<()>);
+pub struct ControlTask(JoinHandle<()>);
 
-impl Answers {
-    pub fn begin(listener: UnixListener, shared: &Arc<Shared>, orders: Orders) -> Answers {
+impl ControlTask {
+    pub fn begin(listener: UnixListener, shared: &Arc<Shared>, orders: Orders) -> ControlTask {
         let shared = Arc::downgrade(shared);
-        let handler = Arc::new(Answering { shared, orders });
-        Answers(tokio::spawn(async move {
+        let handler = Arc::new(ControlHandler { shared, orders });
+        ControlTask(tokio::spawn(async move {
             // A socket that cannot be waited for is one without answers.
             let _ = control::server::serve(listener, handler).await;
         }))
     }
 }
 
-impl Drop for Answers {
+impl Drop for ControlTask {
     fn drop(&mut self) {
         self.0.abort();
     }

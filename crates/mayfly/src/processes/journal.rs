@@ -67,7 +67,7 @@ impl Journal {
     pub fn line(&self, level: LogLevel, message: impl Display) {
         let is_shown = level <= LogLevel::Warn && !self.has_started.load(Ordering::Relaxed);
         if is_shown {
-            // Nobody may be there to read it.
+            // The reader may be gone.
             let _ = writeln!(io::stderr(), "mayfly: [{}] {message}", level.name());
         }
         self.write(level, message, is_shown);

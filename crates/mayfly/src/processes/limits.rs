@@ -21,7 +21,7 @@ pub fn raise_open_files(wanted: Option<u64>, journal: &Journal) {
         None => limit.current = limit.maximum,
         Some(wanted) => {
             limit.current = Some(wanted);
-            // Only root may go higher; whoever may not is told so below.
+            // Only root may go higher; others are told so below.
             limit.maximum = limit.maximum.map(|maximum| maximum.max(wanted));
         }
     }
@@ -36,7 +36,7 @@ pub fn raise_open_files(wanted: Option<u64>, journal: &Journal) {
 }
 
 /// Makes the folders that large bodies are kept in, as nginx does: one level,
-/// for the account that serves. Whoever needs one that could not be made for want of
+/// for the account that serves. A request that needs one that could not be made for want of
 /// rights says so when it matters.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The files of all logs, opened for appending by whoever may: the process
+//! The files of all logs, opened for appending by the process that may: the one
 //! that was started, so that a worker without rights gets them open.
 
 use std::collections::{BTreeSet, HashMap};
@@ -61,8 +61,13 @@ impl LogFiles {
 /// nginx's message.
 pub fn open(path: &Path) -> Result<File, String> {
     // The usual place of logs is below the prefix, and need not be there yet.
-    trusted_path::append(path, 0o644)
-        .map_err(|error| format!("open() \"{}\" failed ({})", path.display(), SystemError(&error)))
+    trusted_path::append(path, 0o644).map_err(|error| {
+        format!(
+            "open() \"{}\" failed ({})",
+            path.display(),
+            SystemError(&error)
+        )
+    })
 }
 
 /// The files that the site's logs are written to. Paths with variables are

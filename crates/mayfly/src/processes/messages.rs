@@ -20,8 +20,8 @@ use server::live::tls_files::TlsFiles;
 use server::worker::{Listening, Sockets};
 use site::ListenAddress;
 
-use crate::processes::channel::{self, Message};
 use crate::config::Invocation;
+use crate::processes::channel::{self, Message};
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::Outcome;
 use crate::processes::pools::PoolStatus;

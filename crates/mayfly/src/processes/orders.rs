@@ -6,7 +6,7 @@
 //!              └──► Order ─► Waiting ── channel ──► Order (its number) ──┘
 //! ```
 //!
-//! Whoever asked is told when it is done, or why it was not.
+//! The caller is told when it is done, or why it was not.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,7 +23,7 @@ const WAITING_ORDERS: usize = 64;
 /// What came of an order; the reasons why nothing did, a line for each.
 pub type Outcome = Result<(), String>;
 
-/// What somebody told the server.
+/// What the server was told to do.
 #[derive(Debug)]
 pub struct Order {
     pub command: Command,
@@ -87,9 +87,9 @@ fn ends() -> Refusal {
 }
 
 impl Order {
-    /// Tells whoever asked what came of it.
+    /// Tells the caller what came of it.
     pub fn tell(self, outcome: Outcome) {
-        // Whoever asked may have gone away.
+        // The caller may have gone away.
         match self.asker {
             Asker::Here(asker) => drop(asker.send(outcome)),
             Asker::Worker { channel, number } => {
@@ -101,12 +101,12 @@ impl Order {
 
 /// Callers of the worker, which wait for what its parent does.
 #[derive(Default)]
-pub struct Waiting {
+pub struct WaitingOrders {
     by_number: HashMap<u64, Order>,
     last: u64,
 }
 
-impl Waiting {
+impl WaitingOrders {
     /// Passes an order on to the parent.
     pub fn pass_on(&mut self, order: Order, channel: &OwnedFd) {
         self.by_number.retain(|_, waiting| !waiting.is_forgotten());
@@ -131,7 +131,7 @@ impl Waiting {
 }
 
 impl Order {
-    /// Did whoever asked go away?
+    /// Did the caller go away?
     fn is_forgotten(&self) -> bool {
         matches!(&self.asker, Asker::Here(asker) if asker.is_closed())
     }

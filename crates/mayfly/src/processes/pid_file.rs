@@ -1,4 +1,4 @@
-//! The pid file: written when all sockets listen, so that whoever waits for it
+//! The pid file: written when all sockets listen, so that a script that waits for it
 //! may connect at once; removed at the end. Read by `-s`.
 
 use std::os::unix::fs::MetadataExt;
@@ -20,14 +20,18 @@ impl PidFile {
     pub fn write(path: &Path) -> Result<PidFile, String> {
         let text = format!("{}\n", std::process::id());
         trusted_path::write(path, text.as_bytes(), 0o644).map_err(|error| {
-            format!("open() \"{}\" failed ({})", path.display(), SystemError(&error))
+            format!(
+                "open() \"{}\" failed ({})",
+                path.display(),
+                SystemError(&error)
+            )
         })?;
         Ok(PidFile {
             path: path.to_owned(),
         })
     }
 
-    /// Removes it, unless it is somebody else's by now: of a server that was started before this
+    /// Removes it, unless it is another's by now: of a server that was started before this
     /// one had stopped.
     pub fn remove(&self) {
         let own = std::process::id().to_string();
@@ -45,8 +49,13 @@ impl PidFile {
 /// # Errors
 /// nginx's message.
 pub fn read(path: &Path) -> Result<Pid, String> {
-    let (text, owner) = trusted_path::read_small(path)
-        .map_err(|error| format!("open() \"{}\" failed ({})", path.display(), SystemError(&error)))?;
+    let (text, owner) = trusted_path::read_small(path).map_err(|error| {
+        format!(
+            "open() \"{}\" failed ({})",
+            path.display(),
+            SystemError(&error)
+        )
+    })?;
     let text = text.trim();
     let pid = text
         .parse()

@@ -1,7 +1,7 @@
 //! PHP pools of the configuration in force: started before the first request,
-//! kept, reloaded or replaced at a reload, and stopped when nobody asks them
+//! kept, reloaded or replaced at a reload, and stopped when no request asks them
 //! any more. What they tell goes to the journal; changes that the requests'
-//! side must know go to whoever listens.
+//! side must know go to all listeners.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,12 +29,12 @@ pub struct PoolStatus {
 
 /// The running pools, by name.
 pub struct Pools {
-    running: BTreeMap<String, Running>,
+    running: BTreeMap<String, RunningPool>,
     journal: Arc<Journal>,
     changes: mpsc::UnboundedSender<PoolStatus>,
 }
 
-struct Running {
+struct RunningPool {
     spec: PoolSpec,
     pool: Pool,
 }
@@ -98,7 +98,7 @@ impl Pools {
             None => {
                 let pool = self.start(spec.clone()).await?;
                 change.started.push(name.clone());
-                self.running.insert(name, Running { spec, pool });
+                self.running.insert(name, RunningPool { spec, pool });
             }
         }
         Ok(())

@@ -17,14 +17,14 @@ use server::worker::{self, Shared, Sockets};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
 
-use crate::processes::control_socket::Answers;
+use crate::processes::control_socket::ControlTask;
 use crate::processes::large_store;
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::Orders;
 use crate::processes::pools::PoolStatus;
 
 /// Everything a site needs to be served.
-pub struct Served {
+pub struct ServedSite {
     pub site: Site,
     pub sockets: Sockets,
     /// Commands come here.
@@ -35,11 +35,11 @@ pub struct Served {
 }
 
 /// Running workers.
-pub struct Serving {
+pub struct RunningWorkers {
     shared: Arc<Shared>,
     pools: Vec<PoolStatus>,
     ended: Option<oneshot::Receiver<()>>,
-    answers: Option<Answers>,
+    answers: Option<ControlTask>,
     orders: Orders,
 }
 
@@ -49,7 +49,7 @@ pub struct Former(Weak<ActiveConfiguration>);
 /// What waits of traces is sent at the end, if the collector takes it so soon.
 const SEND_TRACES_WITHIN: Duration = Duration::from_secs(1);
 
-/// Between two looks at whether something has ended: nobody waits for it. The longer it takes,
+/// Between two looks at whether something has ended: no caller waits for it. The longer it takes,
 /// the less often it is looked at.
 const LOOK_AGAIN_FIRST: Duration = Duration::from_millis(20);
 const LOOK_AGAIN_LAST: Duration = Duration::from_secs(5);
@@ -65,13 +65,13 @@ impl Former {
     }
 }
 
-impl Serving {
+impl RunningWorkers {
     /// Starts the workers, as many as the configuration says. What callers of the control socket
     /// tell the server goes to `orders`.
     ///
     /// # Errors
     /// A message for the operator.
-    pub fn start(mut served: Served, orders: Orders) -> Result<Serving, String> {
+    pub fn start(mut served: ServedSite, orders: Orders) -> Result<RunningWorkers, String> {
         let control = served.control.take();
         let count = worker_count(served.site.process.workers);
         let (configuration, sockets, pools) = build(served, None)?;
@@ -95,8 +95,8 @@ impl Serving {
             .name("workers-end".to_owned())
             .spawn(end)
             .map_err(|error| format!("could not start a thread: {error}"))?;
-        Ok(Serving {
-            answers: control.map(|listener| Answers::begin(listener, &shared, orders.clone())),
+        Ok(RunningWorkers {
+            answers: control.map(|listener| ControlTask::begin(listener, &shared, orders.clone())),
             shared,
             pools,
             ended: Some(ended),
@@ -109,13 +109,13 @@ impl Serving {
     ///
     /// # Errors
     /// A message for the operator; the old one stays in force.
-    pub fn replace(&mut self, mut served: Served) -> Result<Former, String> {
+    pub fn replace(&mut self, mut served: ServedSite) -> Result<Former, String> {
         let control = served.control.take();
         let former = self.shared.configuration();
         let (configuration, sockets, pools) = build(served, Some(&former))?;
         self.shared.replace(configuration, sockets);
         // Who waits on the same socket is accepted by the next who looks there.
-        let begin = |listener| Answers::begin(listener, &self.shared, self.orders.clone());
+        let begin = |listener| ControlTask::begin(listener, &self.shared, self.orders.clone());
         self.answers = control.map(begin);
         // Pools that stayed may have a new master.
         let earlier = std::mem::replace(&mut self.pools, pools.clone());
@@ -213,10 +213,10 @@ pub fn worker_count(workers: Option<usize>) -> usize {
 }
 
 fn build(
-    served: Served,
+    served: ServedSite,
     previous: Option<&ActiveConfiguration>,
 ) -> Result<(Arc<ActiveConfiguration>, Sockets, Vec<PoolStatus>), String> {
-    let Served {
+    let ServedSite {
         site,
         sockets,
         logs,

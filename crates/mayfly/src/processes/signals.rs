@@ -29,14 +29,14 @@ pub enum Instruction {
 
 /// An instruction, and who gave it.
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceivedInstruction {
     pub instruction: Instruction,
     /// None: by a signal.
     order: Option<Order>,
 }
 
-impl Received {
-    /// Tells whoever waits for it what came of it.
+impl ReceivedInstruction {
+    /// Tells the caller that waits for it what came of it.
     pub fn tell(self, outcome: Outcome) {
         if let Some(order) = self.order {
             order.tell(outcome);
@@ -44,18 +44,18 @@ impl Received {
     }
 }
 
-impl From<Instruction> for Received {
-    fn from(instruction: Instruction) -> Received {
-        Received {
+impl From<Instruction> for ReceivedInstruction {
+    fn from(instruction: Instruction) -> ReceivedInstruction {
+        ReceivedInstruction {
             instruction,
             order: None,
         }
     }
 }
 
-impl From<Order> for Received {
-    fn from(order: Order) -> Received {
-        Received {
+impl From<Order> for ReceivedInstruction {
+    fn from(order: Order) -> ReceivedInstruction {
+        ReceivedInstruction {
             instruction: match order.command {
                 Command::Reload => Instruction::Reload,
                 Command::Reopen => Instruction::Reopen,
@@ -68,7 +68,7 @@ impl From<Order> for Received {
 }
 
 /// `signal HUP received`, `told by uid=0 pid=5 over the control socket`.
-impl Display for Received {
+impl Display for ReceivedInstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(order) = &self.order else {
             let name = match self.instruction {
@@ -120,7 +120,7 @@ impl Signals {
     }
 
     /// The next thing to do; the more urgent signals first.
-    pub async fn next(&mut self) -> Received {
+    pub async fn next(&mut self) -> ReceivedInstruction {
         if let Some(order) = self.kept.pop_front() {
             return order.into();
         }
@@ -142,7 +142,7 @@ impl Signals {
 
     /// Resolves when everything shall end at once, whatever is under way. Other signals and
     /// orders are kept.
-    pub async fn asked_to_end(&mut self) -> Received {
+    pub async fn asked_to_end(&mut self) -> ReceivedInstruction {
         loop {
             tokio::select! {
                 _ = self.term.recv() => return Instruction::Stop.into(),

@@ -1,4 +1,4 @@
-//! Listening sockets: bound by whoever was started, kept over reloads, and
+//! Listening sockets: bound by the first process, kept over reloads, and
 //! closed when no configuration names them any more.
 //!
 //! As in nginx, a unix socket whose file is in the way is an error, and the
@@ -30,7 +30,7 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// What to listen on.
-pub type Wanted = Vec<WantedSocket>;
+pub type WantedSockets = Vec<WantedSocket>;
 type WantedSocket = (ListenAddress, ListenOptions);
 
 /// The sockets that are open, and how they were asked for.
@@ -62,7 +62,7 @@ impl BoundSockets {
     /// nginx's messages; what was newly bound is closed again.
     pub async fn bind(
         &self,
-        wanted: &Wanted,
+        wanted: &WantedSockets,
         workers: usize,
         journal: &Journal,
     ) -> Result<NewSockets, Vec<String>> {
@@ -84,7 +84,7 @@ impl BoundSockets {
     }
 
     /// Those that are open already, and what is missing.
-    fn keep<'w>(&self, wanted: &'w Wanted) -> (NewSockets, Vec<&'w WantedSocket>) {
+    fn keep<'w>(&self, wanted: &'w WantedSockets) -> (NewSockets, Vec<&'w WantedSocket>) {
         let mut kept = BoundSockets::default();
         let mut missing = Vec::new();
         for socket in wanted {
@@ -118,7 +118,7 @@ impl BoundSockets {
             if let ListenAddress::Unix(path) = address
                 && !kept.open.contains_key(address)
             {
-                // Somebody may have been faster.
+                // Another process may have been faster.
                 let _ = trusted_path::remove(path);
             }
         }
@@ -132,7 +132,7 @@ impl NewSockets {
     }
 
     /// Their configuration is in force: they take the place of `former`, of which those that
-    /// nobody wants any more are closed.
+    /// the configuration has no more are closed.
     pub fn replace(mut self, former: &mut BoundSockets) {
         self.files.clear();
         let gone = std::mem::replace(former, std::mem::take(&mut self.all));
@@ -177,7 +177,7 @@ impl NewSockets {
 impl Drop for NewSockets {
     fn drop(&mut self) {
         for path in &self.files {
-            // Somebody may have been faster.
+            // Another process may have been faster.
             let _ = trusted_path::remove(path);
         }
     }
@@ -185,7 +185,7 @@ impl Drop for NewSockets {
 
 /// `listen *:80` takes what comes to `listen 10.0.0.1:80`: one socket, as in
 /// nginx; the server is chosen by the address the connection came to.
-fn is_covered(address: &ListenAddress, wanted: &Wanted) -> bool {
+fn is_covered(address: &ListenAddress, wanted: &WantedSockets) -> bool {
     wanted.iter().any(|(other, _)| match (address, other) {
         (ListenAddress::Tcp(address), ListenAddress::Tcp(other))
         | (ListenAddress::Udp(address), ListenAddress::Udp(other)) => {
@@ -385,14 +385,14 @@ mod tests {
         }
     }
 
-    fn unix(path: &Path) -> Wanted {
+    fn unix(path: &Path) -> WantedSockets {
         vec![(
             ListenAddress::Unix(path.to_owned()),
             ListenOptions::default(),
         )]
     }
 
-    async fn bind(open: &BoundSockets, wanted: &Wanted) -> Result<NewSockets, Vec<String>> {
+    async fn bind(open: &BoundSockets, wanted: &WantedSockets) -> Result<NewSockets, Vec<String>> {
         open.bind(wanted, 1, &Journal::default()).await
     }
 

@@ -20,12 +20,12 @@ use site::{Process, Site};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::config::{self, AcceptedConfiguration, Invocation};
+use crate::exit::Exit;
 use crate::processes::account::{self, Account};
-use crate::processes::activation::{self, Activated, Configuration, Held, Surroundings};
+use crate::processes::activation::{self, ActiveSite, Configuration, HeldResources, Surroundings};
 use crate::processes::backend::{Backend, Handover};
 use crate::processes::certificates::{Certificates, Change};
-use crate::config::{self, Accepted, Invocation};
-use crate::exit::Exit;
 use crate::processes::journal::Journal;
 use crate::processes::limits;
 use crate::processes::logs::LogFiles;
@@ -33,7 +33,7 @@ use crate::processes::orders::{self, Orders};
 use crate::processes::pid_file::PidFile;
 use crate::processes::pools::{PoolStatus, Pools, RetiredPools};
 use crate::processes::serving::worker_count;
-use crate::processes::signals::{Instruction, Received, Signals};
+use crate::processes::signals::{Instruction, ReceivedInstruction, Signals};
 use crate::processes::sockets::BoundSockets;
 use crate::processes::worker_handle::WorkerEvent;
 
@@ -72,7 +72,7 @@ struct Supervisor {
     account: Option<Account>,
     backend: Backend,
     certificates: Certificates,
-    retired: Vec<Retired>,
+    retired: Vec<RetiredGeneration>,
     pid_file: Option<PidFile>,
     writes_pid_file: bool,
     /// When the worker process was started.
@@ -81,7 +81,7 @@ struct Supervisor {
 
 /// Pools that requests of an earlier configuration may still need: until the configuration
 /// with this serial is released, or that moment.
-struct Retired {
+struct RetiredGeneration {
     serial: u64,
     until: Instant,
     pools: RetiredPools,
@@ -92,12 +92,12 @@ struct Retired {
 enum Shutdown {
     Graceful,
     Fast,
-    /// Nobody serves any more, and nobody can be made to.
+    /// No worker serves any more, and none can be started.
     Broken,
 }
 
 /// Reads, starts and serves until the end.
-pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: Accepted) -> Exit {
+pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfiguration) -> Exit {
     // Signals count from here on: none may be lost between start and loop.
     let (orders, given) = orders::way();
     let mut signals = match Signals::new(given) {
@@ -143,15 +143,15 @@ impl Supervisor {
     async fn start(
         invocation: Invocation,
         journal: &Arc<Journal>,
-        accepted: Accepted,
+        accepted: AcceptedConfiguration,
         writes_pid_file: bool,
         unnamed_control: Option<PathBuf>,
         orders: Orders,
     ) -> Result<Supervisor, Vec<String>> {
         let opened = activation::open_logs(accepted)?;
-        let Accepted { site, .. } = opened.accepted();
+        let AcceptedConfiguration { site, .. } = opened.accepted();
         journal.use_logs(&site.process.error_logs, opened.logs());
-        let Accepted {
+        let AcceptedConfiguration {
             warnings, sources, ..
         } = opened.accepted();
         for (level, line) in config::lines(warnings, sources) {
@@ -175,7 +175,7 @@ impl Supervisor {
             certificates: &certificates,
             unnamed_control: unnamed_control.as_deref(),
         };
-        let held = Held {
+        let held = HeldResources {
             sockets: &mut sockets,
             control: &mut control,
             pools: &mut pools,
@@ -227,7 +227,7 @@ impl Supervisor {
         }
         let written = match PidFile::write(path) {
             Ok(written) => Some(written),
-            // Nobody asked for it: an ordinary user serves without.
+            // It is a default: an ordinary user serves without.
             Err(message) if !self.configuration.names_pid_file => {
                 self.journal.notice(format_args!("no pid file: {message}"));
                 None
@@ -267,7 +267,7 @@ impl Supervisor {
     }
 
     /// Does what it was told; answers how to end where that is so.
-    async fn obey(&mut self, told: Received, signals: &mut Signals) -> Option<Shutdown> {
+    async fn obey(&mut self, told: ReceivedInstruction, signals: &mut Signals) -> Option<Shutdown> {
         match told.instruction {
             Instruction::Reload => {
                 self.journal.notice(format_args!("{told}, reloading"));
@@ -301,14 +301,14 @@ impl Supervisor {
         None
     }
 
-    fn stop_at_once(&self, told: Received) -> Shutdown {
+    fn stop_at_once(&self, told: ReceivedInstruction) -> Shutdown {
         self.journal.notice(format_args!("{told}, stopping"));
         told.tell(Ok(()));
         Shutdown::Fast
     }
 
-    /// Stops retired pools that nobody needs any more, without waiting for them.
-    fn stop_retired(&mut self, is_free: impl Fn(&Retired) -> bool) {
+    /// Stops retired pools that no request needs any more, without waiting for them.
+    fn stop_retired(&mut self, is_free: impl Fn(&RetiredGeneration) -> bool) {
         for retired in self.retired.extract_if(.., |retired| is_free(retired)) {
             tokio::spawn(retired.pools.stop(true));
         }
@@ -334,7 +334,7 @@ impl Supervisor {
             certificates: &self.certificates,
             unnamed_control: self.unnamed_control.as_deref(),
         };
-        let held = Held {
+        let held = HeldResources {
             sockets: &mut self.sockets,
             control: &mut self.control,
             pools: &mut self.pools,
@@ -342,13 +342,13 @@ impl Supervisor {
         let backend = &mut self.backend;
         let serve = async |handover: Handover<'_>| backend.replace(handover).await;
         let (serial, activated) = opened.activate(surroundings, held, serve).await?;
-        let Activated {
+        let ActiveSite {
             configuration,
             logs,
             retired,
         } = activated;
         if !retired.is_empty() {
-            self.retired.push(Retired {
+            self.retired.push(RetiredGeneration {
                 serial: serial - 1,
                 until: Instant::now() + RETIREMENT_MAX,
                 pools: retired,
@@ -387,7 +387,7 @@ impl Supervisor {
     }
 
     /// USR1: the logs were moved away.
-    fn reopen(&mut self, told: Received) {
+    fn reopen(&mut self, told: ReceivedInstruction) {
         self.journal.notice(format_args!("{told}, reopening logs"));
         let opened = LogFiles::open(&self.logs.files.keys().cloned().collect());
         match &opened {
@@ -492,7 +492,7 @@ impl Supervisor {
         {
             Ok(()) => {
                 if let Some(waiting) = waiting {
-                    // Whoever waited may have given up.
+                    // The caller may have given up.
                     let _ = waiting.send(());
                 }
             }
@@ -504,7 +504,7 @@ impl Supervisor {
     async fn end(mut self, shutdown: Shutdown, signals: &mut Signals) -> Exit {
         let mut shutdown = shutdown;
         if shutdown == Shutdown::Graceful {
-            // Whoever comes now is told so at once instead of waiting for nothing.
+            // A caller that comes now is told so at once instead of waiting for nothing.
             self.sockets.close();
             self.control = None;
             self.backend.stop_gracefully();
@@ -597,7 +597,7 @@ async fn sleep_until(moment: Option<Instant>) {
 }
 
 /// Diagnostics of a refused configuration go to the log of `-e` as well.
-pub fn log_refusal(journal: &Journal, rejected: &config::Rejected) {
+pub fn log_refusal(journal: &Journal, rejected: &config::RejectedConfiguration) {
     for (level, line) in config::lines(&rejected.diagnostics, &rejected.sources) {
         journal.record(level, line);
     }

@@ -26,9 +26,9 @@ use rustix::net::sockopt::Timeout;
 use server::live::acme_answers::AcmeAnswerTexts;
 use tokio::sync::mpsc;
 
+use crate::cli::WORKER;
 use crate::processes::account::{self, Account, SETPRIV};
 use crate::processes::channel;
-use crate::cli::WORKER;
 use crate::processes::logs::LogFiles;
 use crate::processes::messages::{self, FromWorker, SentConfiguration};
 use crate::processes::orders::Orders;

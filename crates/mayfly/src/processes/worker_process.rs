@@ -11,11 +11,11 @@ use rustix::process::DumpableBehavior;
 use tokio::sync::mpsc;
 
 use crate::config;
-use crate::processes::daemon;
 use crate::exit::Exit;
+use crate::processes::daemon;
 use crate::processes::messages::{self, FromWorker, ReceivedConfiguration, ToWorker};
-use crate::processes::orders::{self, Orders, Waiting};
-use crate::processes::serving::{Served, Serving};
+use crate::processes::orders::{self, Orders, WaitingOrders};
+use crate::processes::serving::{RunningWorkers, ServedSite};
 
 /// Messages that may wait while one is being handled; the parent waits for the
 /// answer to the large ones.
@@ -35,7 +35,7 @@ pub fn run() -> Exit {
     let (sender, messages) = mpsc::channel(WAITING_MESSAGES);
     let reader = channel.clone();
     let read = move || {
-        // The end of the channel or nonsense: either way nobody leads any more.
+        // The end of the channel or nonsense: either way no parent leads any more.
         while let Ok(Some(message)) = messages::receive(reader.as_fd()) {
             if sender.blocking_send(message).is_err() {
                 return;
@@ -47,7 +47,7 @@ pub fn run() -> Exit {
         return Exit::Refused;
     }
     let exit = event_loop.block_on(serve(&channel, messages));
-    // The reading thread waits for a message that nobody needs.
+    // The reading thread waits for a message that is not needed.
     event_loop.shutdown_background();
     exit
 }
@@ -71,7 +71,7 @@ fn set_process_name() {
     let _ = std::fs::write("/proc/self/comm", "mayfly");
 }
 
-/// No program that is started from here has more rights than this one, and nobody but
+/// No program that is started from here has more rights than this one, and no process but
 /// root looks into its memory: pages of many visitors are there. Other processes of the same
 /// account could otherwise, PHP's where one account is all there is.
 fn give_up_rights() {
@@ -81,10 +81,10 @@ fn give_up_rights() {
 }
 
 async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -> Exit {
-    let mut serving: Option<Serving> = None;
+    let mut serving: Option<RunningWorkers> = None;
     let mut serial = 0;
     let (orders, mut given) = orders::way();
-    let mut waiting = Waiting::default();
+    let mut waiting = WaitingOrders::default();
     loop {
         let message = tokio::select! {
             message = messages.recv() => message,
@@ -143,7 +143,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
 }
 
 /// Requests end, for as long as the parent lives: it is what counts the time.
-async fn drain(serving: &mut Serving, messages: &mut mpsc::Receiver<ToWorker>) {
+async fn drain(serving: &mut RunningWorkers, messages: &mut mpsc::Receiver<ToWorker>) {
     loop {
         let changed = tokio::select! {
             () = serving.ended() => return,
@@ -161,7 +161,7 @@ async fn drain(serving: &mut Serving, messages: &mut mpsc::Receiver<ToWorker>) {
 /// Reads the texts as the parent did, and serves what they say.
 fn serve_configuration(
     channel: &Arc<OwnedFd>,
-    serving: &mut Option<Serving>,
+    serving: &mut Option<RunningWorkers>,
     received: ReceivedConfiguration,
     serial: u64,
     orders: &Orders,
@@ -180,7 +180,7 @@ fn serve_configuration(
         lines.map(|(_, line)| line).collect::<Vec<_>>().join("; ")
     })?;
     let is_detached = accepted.site.process.daemon;
-    let served = Served {
+    let served = ServedSite {
         site: accepted.site,
         sockets,
         control,
@@ -190,7 +190,7 @@ fn serve_configuration(
     };
     match serving {
         None => {
-            *serving = Some(Serving::start(served, orders.clone())?);
+            *serving = Some(RunningWorkers::start(served, orders.clone())?);
             if is_detached {
                 // Where there is no /dev/null, the streams stay.
                 let _ = daemon::close_standard_streams();

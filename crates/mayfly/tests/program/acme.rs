@@ -82,7 +82,7 @@ impl Scene {
         Running::start(program(), "", &self.http(issuer, server)).await
     }
 
-    /// Waits until the log says that so many certificates were issued.
+    /// Waits until the log says that this number of certificates were issued.
     async fn issued(&self, server: &StartedProcess, count: usize) {
         let is_so = || server.error_log().matches("has been issued").count() >= count;
         until_or(is_so, || {
@@ -159,7 +159,7 @@ async fn a_certificate_comes_by_http_01_past_redirects_and_refusals() {
 async fn a_certificate_is_served_as_soon_as_it_is_there_without_a_reload() {
     let scene = Scene::new().await;
     let server = scene.start("", "").await;
-    // Until then there is one that nobody trusts: the handshake fails for no other reason.
+    // Until then there is one that no client trusts: the handshake fails for no other reason.
     scene.visited(&server).await;
     scene.issued(&server, 1).await;
 }

@@ -141,7 +141,7 @@ async fn an_answer_names_bad_lines_and_has_directives_that_are_valid() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    // What is to be pasted is accepted.
+    // The text for pasting is accepted.
     let directives: Vec<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("    "))

@@ -135,7 +135,7 @@ async fn one_check_is_enough_or_all_are_needed() {
         ("/any/yes", 404, 404, 404),
         ("/any/rule", 404, 401, 403),
         ("/any/word", 404, 401, 401),
-        // A rule for somebody else is no consent.
+        // A rule for another client is no consent.
         ("/any/other", 404, 401, 403),
     ] {
         for (end, wanted) in [("open", open), ("401", with_401), ("403", with_403)] {

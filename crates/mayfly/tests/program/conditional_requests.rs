@@ -1,4 +1,4 @@
-//! `If-Match` and its kin are judged once, by whoever makes the answer: a write that the
+//! `If-Match` and its kin are judged once, by the maker of the answer: a write that the
 //! upstream has carried out is not reported as refused.
 
 use testkit::fake_php::{FakePhp, Script};

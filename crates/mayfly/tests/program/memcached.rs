@@ -117,7 +117,7 @@ async fn pages_come_from_memcached_and_what_it_lacks_from_php() {
         ),
     )
     .await;
-    // Nobody listens there yet: PHP stands in for that, too.
+    // No server listens there yet: PHP stands in for that, too.
     assert_eq!(server.target().get("/page?a=b").await.text(), "php /page");
     assert_eq!(server.target().get("/bare").await.status, 502);
     let Some(memcached) = Memcached::start(&server, "memd").await else {

@@ -92,7 +92,7 @@ async fn a_name_that_a_variable_makes_is_looked_up_by_the_resolver_of_its_locati
         assert!(log.contains(line), "{path}: {log}");
         assert!(!reply.has("x-addr"), "nobody was asked: {reply:?}");
     }
-    // An address needs nobody.
+    // An address needs no resolver.
     assert_eq!(target.get("/unnamed?h=127.0.0.1").await.status, 200);
 }
 

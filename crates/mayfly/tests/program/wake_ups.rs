@@ -42,6 +42,6 @@ async fn a_server_without_visitors_wakes_up_less_than_once_a_second() {
         woke <= 10,
         "{woke} wake-ups in {measured:?}, of {processes:?}"
     );
-    // And it is awake at once when somebody comes.
+    // And it is awake at once when a client comes.
     assert_eq!(server.target().get("/").await.status, 204);
 }

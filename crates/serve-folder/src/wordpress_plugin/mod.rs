@@ -64,8 +64,8 @@ impl MustUse {
     pub fn state(&self) -> State {
         let (loader, inner) = (self.loader(), self.inner());
         let has_loader = match text_of(&loader) {
-            Found::Missing => false,
-            Found::Text(text) if text == LOADER || text.trim() == LOADER_BY_HAND => true,
+            PluginFile::Missing => false,
+            PluginFile::Text(text) if text == LOADER || text.trim() == LOADER_BY_HAND => true,
             _ => return State::Foreign(loader),
         };
         match inner.symlink_metadata() {
@@ -75,12 +75,12 @@ impl MustUse {
             Ok(_) => {}
         }
         match text_of(&inner.join("mayfly.php")) {
-            Found::Text(text) if text.contains(SIGN) => {}
-            Found::Missing if is_empty(&inner) => return State::Other,
+            PluginFile::Text(text) if text.contains(SIGN) => {}
+            PluginFile::Missing if is_empty(&inner) => return State::Other,
             _ => return State::Foreign(inner),
         }
         let is_current = |(name, text): (&str, String)| match text_of(&inner.join(name)) {
-            Found::Text(found) => found == text,
+            PluginFile::Text(found) => found == text,
             _ => false,
         };
         match has_loader && files().into_iter().all(is_current) {
@@ -156,19 +156,19 @@ fn classes() -> String {
     text
 }
 
-enum Found {
+enum PluginFile {
     Missing,
     Text(String),
     Unreadable,
 }
 
-/// A file's text; a link is followed, because whoever made it meant that file.
-fn text_of(path: &Path) -> Found {
+/// A file's text; a link is followed, because its owner meant that file.
+fn text_of(path: &Path) -> PluginFile {
     match begin_of_text(path, TEXT_BYTES_MAX) {
-        Ok(text) => Found::Text(text),
-        // Not a link that leads nowhere: that is somebody's.
-        Err(_) if path.symlink_metadata().is_err() => Found::Missing,
-        Err(_) => Found::Unreadable,
+        Ok(text) => PluginFile::Text(text),
+        // Not a link that leads nowhere: another program may use it.
+        Err(_) if path.symlink_metadata().is_err() => PluginFile::Missing,
+        Err(_) => PluginFile::Unreadable,
     }
 }
 

@@ -30,10 +30,10 @@ use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::exchange::variables::files::document_root;
 use crate::log::error_log;
-use system_error::SystemError;
 use crate::respond;
 use crate::respond::recode;
 use open::{Failure, Found, Kind, Wanted};
+use system_error::SystemError;
 
 pub use try_files::try_files;
 

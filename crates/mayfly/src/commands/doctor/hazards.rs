@@ -1,11 +1,11 @@
-//! What lets somebody in: uploads that run, secrets that are sent, keys of the cache that lack something.
+//! What lets intruders in: uploads that run, secrets that are sent, keys of the cache that lack something.
 
 use std::path::{Path, PathBuf};
 
 use machine_check::Finding;
 use site::{Server, Site};
 
-use super::served::{Served, served};
+use super::served::{FileTreatment, served};
 use super::subject::document_root;
 
 /// Folders that applications let visitors write into.
@@ -46,7 +46,7 @@ pub fn check(site: &Site, root: &Path) -> Vec<Finding> {
 fn uploads(server: &Server, documents: &Path, folder: &Path) -> Option<Finding> {
     let runs = |upload: &&&str| {
         folder.join(upload).is_dir()
-            && served(server, &format!("/{upload}/x.php")) == Served::Script
+            && served(server, &format!("/{upload}/x.php")) == FileTreatment::Script
     };
     let found: Vec<&str> = UPLOADS.iter().filter(runs).copied().collect();
     let first = found.first()?;
@@ -134,7 +134,7 @@ fn look(
             (false, _) => is_secret(&name).then_some(target),
         };
         if let Some(target) = secret
-            && served(server, &target) == Served::File
+            && served(server, &target) == FileTreatment::File
         {
             found.push(target);
         }
@@ -172,7 +172,7 @@ fn is_secret(name: &str) -> bool {
     is_environment || is_copy || ends(&dumps) || ends(&keys) || names.contains(&&*name)
 }
 
-/// What `mayfly check` says as a note is here a finding, since somebody asked for faults.
+/// What `mayfly check` says as a note is here a finding, since the user asked for faults.
 fn unkeyed(gap: &site::UnkeyedInputs) -> Finding {
     let has = |what: &str| gap.inputs.iter().any(|input| input == what);
     let name = match () {

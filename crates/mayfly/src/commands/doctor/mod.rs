@@ -10,9 +10,9 @@ use std::path::Path;
 use machine_check::{Finding, Severity};
 
 use crate::cli::{DoctorArgs, Flags};
+use crate::commands::running_server::printable;
 use crate::config::{self, Invocation};
 use crate::exit::Exit;
-use crate::commands::running_server::printable;
 
 /// Does what was typed.
 pub fn run(args: &DoctorArgs) -> Exit {

@@ -8,7 +8,7 @@ use site::{Condition, Content, FileTest, Location, LocationId, Locations, Rewrit
 
 /// What becomes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Served {
+pub enum FileTreatment {
     /// PHP runs it.
     Script,
     /// It is sent as it is.
@@ -21,16 +21,16 @@ pub enum Served {
 /// For a visitor from anywhere.
 const STRANGER: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 
-pub fn served(server: &Server, path: &str) -> Served {
+pub fn served(server: &Server, path: &str) -> FileTreatment {
     if returns(&server.rewrite) {
-        return Served::Refused;
+        return FileTreatment::Refused;
     }
     let found = find(server, &server.top, path.as_bytes());
     let id = found.map_or(Server::ROOT, |(id, _)| id);
     of_location(server.location(id))
 }
 
-fn of_location(location: &Location) -> Served {
+fn of_location(location: &Location) -> FileTreatment {
     let settings = &location.settings;
     let mut rules = settings.access.iter();
     let rule = rules.find(|rule| rule.network.contains(Some(STRANGER)));
@@ -39,13 +39,13 @@ fn of_location(location: &Location) -> Served {
         || settings.auth_request.is_some()
         || location.internal;
     if is_closed || returns(&location.rewrite) {
-        return Served::Refused;
+        return FileTreatment::Refused;
     }
     match &settings.content {
-        Content::Files => Served::File,
-        Content::Pass(pass) if pass.fastcgi().is_some() => Served::Script,
+        Content::Files => FileTreatment::File,
+        Content::Pass(pass) if pass.fastcgi().is_some() => FileTreatment::Script,
         Content::Pass(_) | Content::Handler(_) | Content::PurgeApi(_) | Content::Dashboard(_) => {
-            Served::Elsewhere
+            FileTreatment::Elsewhere
         }
     }
 }

@@ -22,10 +22,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use crate::cli::WarmArgs;
-use crate::exit::Exit;
 use crate::commands::running_server::{complain, explained, find};
+use crate::exit::Exit;
 
-use shown::Shown;
+use shown::ProgressView;
 
 /// How often a page is tried again that visitors leave no room for. The server itself waits some ten
 /// seconds each time.
@@ -87,7 +87,7 @@ impl Sum {
         self.stored + self.fresh + self.not_stored + self.failed
     }
 
-    /// Pages that the application wants nobody to keep are no failure, unless there are no others.
+    /// Pages that the application lets no cache keep are no failure, unless there are no others.
     fn exit(&self) -> Exit {
         match self.failed > 0 || self.stopped || self.stored + self.fresh == 0 {
             true => Exit::Refused,
@@ -96,7 +96,7 @@ impl Sum {
     }
 }
 
-/// Is it a page that visitors do not get, or that nobody could ask for?
+/// Is it a page that visitors do not get, or that no request could name?
 fn is_failed(report: &WarmReport) -> bool {
     let is_error = report.status.is_some_and(|status| status >= 400);
     is_error || matches!(report.result, WarmResult::Busy | WarmResult::Refused)
@@ -114,7 +114,7 @@ async fn warm(args: &WarmArgs, socket: &Path, pages: Vec<String>) -> Exit {
         pages: pages.len(),
         ..Sum::default()
     };
-    let shown = Shown::new(args.json, pages.len());
+    let shown = ProgressView::new(args.json, pages.len());
     let pages = pages.into_iter().map(|url| Page { url, busy: 0 });
     let mut waiting: VecDeque<Page> = pages.collect();
     let mut asked: JoinSet<(Page, Result<WarmReport, ClientError>)> = JoinSet::new();

@@ -10,35 +10,35 @@ use super::{Sum, is_failed};
 use crate::commands::running_server::printable;
 
 /// Where it is shown, and how.
-pub enum Shown {
+pub enum ProgressView {
     Bar(ProgressBar),
     Lines,
     Json,
 }
 
-impl Shown {
-    /// For so many pages.
-    pub fn new(json: bool, pages: usize) -> Shown {
+impl ProgressView {
+    /// For this number of pages.
+    pub fn new(json: bool, pages: usize) -> ProgressView {
         if json {
-            return Shown::Json;
+            return ProgressView::Json;
         }
         if !io::stderr().is_terminal() || !io::stdout().is_terminal() {
-            return Shown::Lines;
+            return ProgressView::Lines;
         }
         let bar =
             ProgressBar::with_draw_target(u64::try_from(pages).ok(), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len}  {msg}  {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.tick();
-        Shown::Bar(bar)
+        ProgressView::Bar(bar)
     }
 
     /// A page is done; `sum` has it in it.
     pub fn page(&self, report: &WarmReport, sum: &Sum) {
         match self {
-            Shown::Json => say_json(report),
-            Shown::Lines => say(&line(report)),
-            Shown::Bar(bar) => {
+            ProgressView::Json => say_json(report),
+            ProgressView::Lines => say(&line(report)),
+            ProgressView::Bar(bar) => {
                 let is_kept = matches!(report.result, WarmResult::Fresh | WarmResult::Stored);
                 if is_failed(report) || !is_kept {
                     bar.suspend(|| say(&line(report)));
@@ -51,19 +51,19 @@ impl Shown {
 
     /// Visitors come first.
     pub fn wait(&self) {
-        if let Shown::Bar(bar) = self {
+        if let ProgressView::Bar(bar) = self {
             bar.set_message("waiting for visitors");
         }
     }
 
     /// Nothing more is asked for.
     pub fn end(&self, sum: &Sum) {
-        if let Shown::Bar(bar) = self {
+        if let ProgressView::Bar(bar) = self {
             bar.finish_and_clear();
         }
         match self {
-            Shown::Json => say_json(sum),
-            Shown::Bar(_) | Shown::Lines => say(&summary(sum)),
+            ProgressView::Json => say_json(sum),
+            ProgressView::Bar(_) | ProgressView::Lines => say(&summary(sum)),
         }
     }
 }

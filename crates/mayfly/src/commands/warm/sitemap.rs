@@ -7,7 +7,7 @@ use quick_xml::events::Event;
 
 /// Elements within each other. A sitemap has three.
 const MAX_DEPTH: usize = 32;
-/// A longer address is none: the protocol allows 2048 characters.
+/// A longer address is invalid: the protocol allows 2048 characters.
 const MAX_URL_BYTES: usize = 8 << 10;
 
 /// What a sitemap names, in its order.
@@ -20,7 +20,7 @@ pub struct Sitemap {
 /// Reads a sitemap.
 ///
 /// # Errors
-/// Why it is none, one clause for people.
+/// Why it is no sitemap, one clause for people.
 pub fn parse(xml: &[u8]) -> Result<Sitemap, String> {
     let mut reader = Reader::from_reader(xml);
     let mut sitemap = Sitemap::default();

@@ -10,12 +10,12 @@ use flate2::read::MultiGzDecoder;
 
 use super::sitemap;
 use crate::cli::WarmArgs;
+use crate::commands::running_server::explained;
 use crate::exit::Exit;
 use crate::paths;
-use crate::commands::running_server::explained;
 use system_error::SystemError;
 
-/// Pages of one call. So many sitemaps' worth is more than anybody wants in memory.
+/// Pages of one call. Their sitemaps are more than belongs in memory.
 const MAX_PAGES: usize = 1_000_000;
 /// Sitemaps of one call: as many as an index names at most.
 const MAX_SITEMAPS: usize = 50_000;
@@ -30,7 +30,7 @@ type Failure = (Exit, String);
 /// # Errors
 /// How the command ends, and what it says.
 pub async fn pages(args: &WarmArgs, socket: &Path) -> Result<Vec<String>, Failure> {
-    let mut found = Found::default();
+    let mut found = FoundPages::default();
     for url in &args.sitemap {
         found.sitemaps.push_back((url.clone(), 0));
     }
@@ -68,14 +68,14 @@ pub async fn pages(args: &WarmArgs, socket: &Path) -> Result<Vec<String>, Failur
 }
 
 #[derive(Default)]
-struct Found {
+struct FoundPages {
     pages: Vec<String>,
     known: HashSet<String>,
     /// Those that are still to be read, each with how many indexes it is in.
     sitemaps: VecDeque<(String, usize)>,
 }
 
-impl Found {
+impl FoundPages {
     fn page(&mut self, url: String) -> Result<(), Failure> {
         if self.known.insert(url.clone()) {
             self.pages.push(url);
@@ -197,7 +197,7 @@ mod tests {
                 true => gzip(bytes),
                 false => bytes.to_vec(),
             };
-            let mut found = Found::default();
+            let mut found = FoundPages::default();
             found.text(&form(lines), "x", 0).unwrap();
             found.text(&form(index), "x", 0).unwrap();
             assert_eq!(found.pages, ["https://a/1", "https://a/2"]);

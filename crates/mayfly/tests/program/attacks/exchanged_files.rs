@@ -247,7 +247,7 @@ async fn a_reload_that_a_script_holds_up_does_not_hold_up_the_end() {
     let more = format!("workers 1; slow_log {} 1s;", fifo.display());
     std::fs::write(&conf, text.replace("workers 1;", &more)).unwrap();
     send_signal(server.child.0.id(), Signal::HUP);
-    // php-fpm waits for whoever reads the FIFO.
+    // php-fpm waits for a reader of the FIFO.
     let begun = Instant::now();
     while children(server.child.0.id()).len() <= master.len() {
         assert!(begun.elapsed() < TIMEOUT, "{}", server.log());

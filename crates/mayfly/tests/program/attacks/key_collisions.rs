@@ -8,7 +8,7 @@ use crate::start;
 const MIRROR: &str = "<?php header('Content-Type: text/html');
     echo json_encode([$_GET, $_SERVER['QUERY_STRING'], $_SERVER['PATH_INFO'] ?? '']);";
 
-/// What stands behind `#` is no argument for whoever reads the target, and becomes one when
+/// What stands behind `#` is no argument for a reader of the target, and becomes one when
 /// the arguments before it are removed together with the `#`: `/?utm_source=x#&page=2` was
 /// stored as `/?page=2` and made without `page`.
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn a_location_that_a_field_has_chosen_is_in_the_key() {
 }
 
 /// Two servers with one zone, told apart by the address they listen on only: what those
-/// inside have looked at was shown to whoever named the same host outside.
+/// inside have looked at was shown to visitors who named the same host outside.
 #[tokio::test]
 async fn servers_of_two_addresses_never_share_a_page() {
     let (inside, outside) = (named("inside").await, named("outside").await);

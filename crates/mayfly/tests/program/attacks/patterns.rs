@@ -1,5 +1,5 @@
 //! Paths and fields that make a pattern hit a limit of the pattern library. A pattern that
-//! gives up says nothing of its subject: whoever counted that as "no match" would skip
+//! gives up says nothing of its subject: a server that counted that as "no match" would skip
 //! the `deny` that stands behind it.
 
 use testkit::client::Reply;

@@ -148,7 +148,7 @@ $conf = "$folder/php-fpm.conf";
 "#;
 
 /// Puts a FIFO in the place of the configuration. What is written to it is swallowed, and
-/// whoever reads it afterwards gets a configuration that runs PHP as root.
+/// a reader afterwards gets a configuration that runs PHP as root.
 const SWAP_FOR_FIFO_WITH_READER: &str = r#"
 $text = str_replace('www-data', 'root', (string) file_get_contents($conf));
 if ($text === '') $text = "[global]\ndaemonize = no\nerror_log = /proc/self/fd/2\n[site]\nlisten = $folder/inherited.sock\nuser = root\ngroup = root\npm = static\npm.max_children = 2\n";
@@ -260,7 +260,7 @@ impl Attacked {
         let begun = Instant::now();
         while is_alive(self.server.pid()) {
             if begun.elapsed() > STOP_TIMEOUT {
-                // The test fails by the next line; nothing is to be left behind.
+                // The test fails by the next line; nothing may be left behind.
                 send_signal(self.server.pid(), Signal::KILL);
                 panic!("TERM did not end the server within {STOP_TIMEOUT:?}");
             }

@@ -61,7 +61,7 @@ async fn a_page_that_turns_out_personal_is_shown_to_nobody_who_waited_for_it() {
     }
 }
 
-/// A page that is stale is renewed because somebody asks for it, with a request that has
+/// A page that is stale is renewed because a visitor asks for it, with a request that has
 /// nothing of theirs.
 #[tokio::test]
 async fn a_renewal_carries_nothing_of_who_caused_it() {
@@ -92,7 +92,7 @@ async fn a_renewal_carries_nothing_of_who_caused_it() {
             let reply = target.get_with("/", &line.replace('@', MARK)).await;
             assert!(!reply.text().contains(MARK), "{round} {line}");
             renewed += usize::from(matches!(reply.x_cache(), "STALE" | "UPDATING"));
-            // Whoever was shown the stale response has begun a renewal.
+            // The visitor who was shown the stale response has begun a renewal.
             if reply.x_cache() == "STALE" {
                 until("another request", || upstream.requests() > before).await;
             }

@@ -1,5 +1,5 @@
 //! Random requests, many alike in what the key holds and each with values of its own in
-//! everything else. The application shows all that it is sent; nobody may find in a page
+//! everything else. The application shows all that it is sent; no visitor may find in a page
 //! what another visitor sent.
 //!
 //! `MAYFLY_PAIRS=200000` asks for as many pairs; `MAYFLY_SEED` repeats a run.

@@ -85,7 +85,7 @@ async fn a_worker_that_dies_on_a_kept_connection_runs_a_request_as_often_as_is_a
     }
 }
 
-/// A worker that ends after its last request (`pm.max_requests`) costs nobody a request.
+/// A worker that ends after its last request (`pm.max_requests`) costs no visitor a request.
 #[tokio::test]
 async fn a_connection_that_was_closed_while_idle_is_no_loss() {
     let php = FakePhp::tcp(|request| {

@@ -25,7 +25,7 @@ async fn nobody_waits_for_the_body_of_another_client() {
     let mut silent = Vec::new();
     for framing in ["Content-Length: 100", "Transfer-Encoding: chunked"] {
         silent.push(begin_and_never_end(&server, framing).await);
-        // What it asks for is known to be under way once somebody else is answered.
+        // What it asks for is under way once another client is answered.
         assert_eq!(server.target().get("/other").await.status, 200);
     }
     let replies = async {
@@ -34,13 +34,13 @@ async fn nobody_waits_for_the_body_of_another_client() {
             assert_eq!((reply.status, reply.text().as_str()), (200, "page"));
         }
     };
-    // Well before anybody gives up waiting for whoever fetches (5 s).
+    // Well before a follower gives up waiting for the leader (5 s).
     tokio::time::timeout(std::time::Duration::from_secs(3), replies)
         .await
         .expect("visitors do not wait for a silent client");
 }
 
-/// What the application makes of a body is nobody else's page.
+/// What the application makes of a body is no other visitor's page.
 #[tokio::test]
 async fn what_comes_of_a_body_of_get_is_not_stored() {
     let upstream = FakeHttp::start(|request| {

@@ -1,4 +1,4 @@
-//! Paths that lead through a script that nobody may run, dressed up as something else: a
+//! Paths that lead through a script that may not run, dressed up as something else: a
 //! style sheet behind it, another spelling, another case. What decides is the script that
 //! would run, and every prefix of the path.
 

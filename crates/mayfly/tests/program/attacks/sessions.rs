@@ -26,7 +26,7 @@ fn session(request: &Request) -> Script {
     }
 }
 
-/// What is ignored, and what each tutorial adds that protects nobody.
+/// What is ignored, and what each tutorial adds that protects no visitor.
 const WAYS: [(&str, &str); 6] = [
     (
         "all three",

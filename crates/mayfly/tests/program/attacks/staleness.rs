@@ -1,4 +1,4 @@
-//! Pages that are older than anybody expects: what nobody asked for in the meantime must not
+//! Pages that are older than visitors expect: what was not asked for in the meantime must not
 //! be handed out as if it had just been renewed, and what is shown while the application
 //! fails is bounded too.
 
@@ -102,7 +102,7 @@ fn three_visitors(target: &Target) -> [JoinHandle<Reply>; 3] {
     })
 }
 
-/// The attack on `serve` as it is: an old page for whoever comes first.
+/// The attack on `serve` as it is: an old page for the first visitor.
 #[tokio::test]
 async fn a_page_that_nobody_asked_for_meanwhile_is_made_anew() {
     let application = Application::start("").await;
@@ -131,7 +131,7 @@ async fn past_the_first_time_visitors_wait_for_one_new_page() {
     let server = application.cached("cache_stale 0 1h;").await;
     assert_eq!(server.target().get("/page").await.text(), "page 1");
     let target = server.target();
-    // Fresh for 20 ms: whoever comes later waits, all of them for one page.
+    // Fresh for 20 ms: later visitors wait, all of them for one page.
     tokio::time::sleep(Duration::from_millis(30)).await;
     let visitors = three_visitors(&target);
     let asked = async {

@@ -37,7 +37,7 @@ async fn no_field_of_one_visitor_shapes_the_page_of_another() {
     let server = start_before(&upstream).await;
     let target = server.target();
     let fields = [
-        // Nobody has heard of it yet.
+        // No response has named it yet.
         "X-Invented-Tomorrow",
         // Hosts, schemes, addresses and paths that frameworks believe.
         "X-Forwarded-Host",
@@ -222,7 +222,7 @@ async fn a_preference_is_sent_once_a_response_has_named_it() {
     let target = server.target();
     let german = "Accept-Language: de-AT, de;q=0.8\r\n";
     let french = "Accept-Language: fr\r\n";
-    // Nobody knows yet that the page depends on it: made without.
+    // No response has said yet that the page depends on it: made without.
     assert_eq!(target.get_with("/", german).await.text(), "[]");
     for wanted in ["MISS", "HIT"] {
         let reply = target.get_with("/", german).await;

@@ -1,4 +1,4 @@
-//! `101 Switching Protocols`: whoever stands before Mayfly takes a 101 for the beginning of a
+//! `101 Switching Protocols`: a proxy before Mayfly takes a 101 for the beginning of a
 //! tunnel and looks at nothing behind it. So a client is told of a 101 only where it asked
 //! for it and Mayfly is a tunnel from then on.
 

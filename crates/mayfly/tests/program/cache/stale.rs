@@ -63,7 +63,7 @@ async fn who_goes_past_the_cache_does_not_keep_the_others_from_a_new_response() 
         (private.x_cache(), private.text().as_str()),
         ("BYPASS", "run 2")
     );
-    // Nobody refreshes but who finds the response stale first.
+    // Only the request that finds the response stale first refreshes it.
     let first = loop {
         let reply = target.get("/").await;
         if reply.x_cache() != "HIT" {

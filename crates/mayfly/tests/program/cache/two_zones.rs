@@ -204,7 +204,7 @@ async fn questions_asked_by_post_are_stored_by_their_body(target: &Target, php: 
         assert!(reply.text().contains(body), "{}", reply.text());
     }
     assert_eq!(php.requests() - before, 2);
-    // What does not fit the buffer is not in the key: nobody gets the answer to another's.
+    // What does not fit the buffer is not in the key: no client gets the answer to another's.
     for last in ["a", "b"] {
         let body = format!("q={}{last}", "x".repeat(20_000));
         let reply = target.ask("POST", "/search", "", &body).await;

@@ -189,7 +189,7 @@ async fn an_intercepted_error_that_may_not_be_stored_is_asked_for_again() {
     }
 }
 
-/// A page with this time, and 304 to whoever has it already.
+/// A page with this time, and 304 to a client that has it already.
 fn dated(fields: &str, time: &str, body: &str) -> impl Fn(&Request) -> Answer + use<> {
     let fields = format!("{fields}Last-Modified: {time}\r\n");
     let (time, body) = (time.to_owned(), body.to_owned());

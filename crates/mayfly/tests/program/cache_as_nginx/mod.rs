@@ -210,7 +210,7 @@ async fn response(client: &mut Client) -> Reply {
     client.receive(false).await.expect("a response")
 }
 
-/// A page with this entity tag, and 304 to whoever has it already.
+/// A page with this entity tag, and 304 to a client that has it already.
 fn tagged(fields: &str, tag: &str, body: &str) -> impl Fn(&Request) -> Answer + use<> {
     let fields = format!("{fields}ETag: {tag}\r\n");
     let (tag, body) = (tag.to_owned(), body.to_owned());

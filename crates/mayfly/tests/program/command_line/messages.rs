@@ -1,4 +1,4 @@
-//! What somebody reads who mistyped, stood in another folder, or wants a port that is taken.
+//! Messages about a mistyped word, another folder, or a port that is taken.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;

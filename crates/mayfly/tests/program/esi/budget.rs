@@ -15,7 +15,7 @@ use crate::start;
 /// Lines of one page at most, and one for each bound that it has met.
 const MAX_LINES: usize = 20 + 4;
 
-/// PHP with so many workers, and room in line.
+/// PHP with this number of workers, and room in line.
 fn few_workers(php: &FakePhp, workers: usize, location: &str) -> String {
     let pass = format!("fastcgi_pass {};", php.address());
     let location = format!("access_log %%/access.log;\n{location}");

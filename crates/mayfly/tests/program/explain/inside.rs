@@ -363,7 +363,7 @@ async fn cookies_and_values_of_arguments_are_not_told() {
     assert!(long.is_err_and(|error| error.to_string().contains("4096")));
 }
 
-/// Attack: nobody but the account of the server, and root, comes to the socket.
+/// Attack: only the account of the server, and root, come to the socket.
 #[tokio::test]
 async fn the_socket_is_for_its_own_account() {
     let php = php().await;

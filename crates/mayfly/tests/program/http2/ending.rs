@@ -143,7 +143,7 @@ async fn a_head_that_does_not_come_costs_its_stream_alone() {
         client.send(first).await;
         let outcome = client.outcome(3).await;
         assert_eq!(outcome.error, Some(ErrorCode::PROTOCOL_ERROR), "{case}");
-        // The other one is served while nobody knows whether the rest comes.
+        // The other one is served while it is unknown whether the rest comes.
         gate.add_permits(1);
         let reply = client.outcome(1).await.reply.expect("a response");
         assert_eq!(reply.text(), "page", "{case}");

@@ -27,7 +27,7 @@ fn files(server: &Running) -> u64 {
     largest(server, |pid| open_files(pid) as u64)
 }
 
-/// A connection with so many streams that may send a byte each, and have: `path` names what each asks for.
+/// A connection with this number of streams that may send a byte each, and have: `path` names what each asks for.
 async fn waiting(server: &Running, path: impl Fn(u32) -> String) -> FrameClient {
     let mut client = FrameClient::with_window(&server.path("http"), 1).await;
     for nth in 0..STREAMS {

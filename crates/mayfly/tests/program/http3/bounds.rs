@@ -1,5 +1,5 @@
 //! What clients may make the server do: first packets, handshakes, requests that are taken back,
-//! frames, responses that nobody takes.
+//! frames, responses that no client takes.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use super::ending::code_of;
 use super::handshake::first_answer;
 use super::{GET, Site, held_page, site};
 
-/// A socket that speaks with the server, and with nobody else.
+/// A socket that speaks with the server alone.
 async fn socket_to(address: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
     socket.connect(address).await.expect("the server");
@@ -79,7 +79,7 @@ async fn first_packets_beyond_a_rate_are_dropped_and_no_others_are() {
     assert_eq!(site.client().await.get("/").await.text(), "page");
 }
 
-/// Begins so many connections that nobody goes on with, and waits until the server has answered
+/// Begins this number of connections, goes on with none, and waits until the server has answered
 /// each.
 async fn begin_and_leave(site: &Site, count: usize) {
     let authority = &site.certificates.authority;
@@ -149,7 +149,7 @@ async fn a_request_does_not_wait_for_all_handshakes_that_came_before_it() {
     let site = site("stub_status;").await;
     let client = site.client().await;
     let mut overtaken = Vec::new();
-    // Whoever sends them so slowly that the server is done with each has seen nothing.
+    // A client that sends them so slowly that the server is done with each has seen nothing.
     for _ in 0..5 {
         let authority = &site.certificates.authority;
         let packets = QuicClient::first_packets(authority, "a.test", HANDSHAKES).await;
@@ -214,7 +214,7 @@ async fn control_frames_are_bounded() {
     let mut control = connection.open_uni().await.expect("a stream");
     control.write_all(&[0]).await.expect("sent");
     control.write_all(&frame(4, b"")).await.expect("sent");
-    // Of a type that nobody knows (RFC 9114 §7.2.8).
+    // Of an unknown type (RFC 9114 §7.2.8).
     let unknown = frame(0x21, b"");
     let mut sent = 0;
     while control.write_all(&unknown).await.is_ok() {

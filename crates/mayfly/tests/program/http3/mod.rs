@@ -31,7 +31,7 @@ fn held_page(gate: &Arc<Semaphore>, text: &str) -> Script {
     Script::new().wait_for(gate).raw(head + text)
 }
 
-/// An address that nobody has at this moment.
+/// An address without a listener at this moment.
 fn free_address() -> SocketAddr {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     socket.local_addr().expect("an address")
@@ -77,7 +77,7 @@ impl Site {
         self.server.rewrite("", &self.certificates.resolve(&http));
     }
 
-    /// Reloads, and waits until that was done so many times.
+    /// Reloads, and waits until that was done this number of times.
     async fn reload(&self, times: usize) {
         self.server.signal(testkit::process::Signal::HUP);
         let reloads = || self.server.error_log().matches("reloaded").count();

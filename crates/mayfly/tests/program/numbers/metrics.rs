@@ -39,7 +39,7 @@ async fn the_numbers_are_for_this_machine_unless_the_location_says_otherwise() {
             "Host: site.test\r\nContent-Length: 0\r\n",
             405,
         ),
-        // A proxy on this machine asks for somebody else.
+        // A proxy on this machine asks for another client.
         (
             "GET /metrics",
             "Host: site.test\r\nX-Forwarded-For: 192.0.2.1\r\n",
@@ -51,7 +51,7 @@ async fn the_numbers_are_for_this_machine_unless_the_location_says_otherwise() {
             403,
         ),
         ("GET /metrics", "Host: site.test\r\nVia: 1.1 proxy\r\n", 403),
-        // A page of somebody else, whose name leads here by now.
+        // A page of another site, whose name leads here by now.
         ("GET /metrics", "Host: rebound.example\r\n", 403),
         ("GET /metrics", "Host: localhost.example\r\n", 403),
         ("GET /metrics", "Host: 127.0.0.1.example\r\n", 403),

@@ -1,4 +1,4 @@
-//! What the server counts about itself: the numbers agree with the access log, whoever shows them.
+//! What the server counts about itself: the numbers agree with the access log, in all forms.
 
 mod dashboard;
 mod inside;
@@ -48,7 +48,7 @@ async fn numbers_of(server: &Running) -> Snapshot {
     numbers.expect("the control socket answers")
 }
 
-/// The lines of the access log, once there are so many.
+/// The lines of the access log, once this number is there.
 async fn logged(server: &Running, lines: usize) -> Vec<Vec<String>> {
     let path = server.path("access.log");
     until("the lines of the log", || {

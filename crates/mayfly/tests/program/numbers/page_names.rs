@@ -9,7 +9,7 @@ use testkit::wait::TIMEOUT;
 
 use crate::start;
 
-/// The pages that were not stored, once there are so many requests for them.
+/// The pages that were not stored, once there is this number of requests for them.
 async fn not_stored(socket: &Path, requests: u64) -> Vec<(String, u64)> {
     let counted = async {
         loop {

@@ -154,7 +154,7 @@ async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
     }
 }
 
-/// They share the one fetch all the same: nobody is cut off for what only its end
+/// They share the one fetch all the same: no client is cut off for what only its end
 /// brought to light.
 #[tokio::test]
 async fn followers_of_an_upstream_that_says_too_much_get_what_was_promised() {

@@ -1,5 +1,5 @@
 //! The FastCGI microcache on a small machine: pages for all in a zone of their own, pages
-//! for a session, a cookie of two seconds for whoever writes, more time for crawlers.
+//! for a session, a cookie of two seconds for writers, more time for crawlers.
 
 use testkit::process::Signal;
 

@@ -202,7 +202,7 @@ async fn without_a_word_on_it_only_programs_on_this_machine_may() {
     assert_eq!(ask("/none", "").await, 403);
 }
 
-/// A page of somebody else may lead its own name to this machine when a browser here asks for it a second
+/// A page of another site may lead its own name to this machine when a browser here asks for it a second
 /// time (DNS rebinding). To the browser, this server is then of the same origin as the page, which may send
 /// it JSON.
 #[tokio::test]

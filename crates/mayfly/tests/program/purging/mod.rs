@@ -1,4 +1,4 @@
-//! Purges on somebody's word, by every way that leads to them, in front of a scripted PHP whose pages
+//! Purges by request, by every way that leads to them, in front of a scripted PHP whose pages
 //! carry tags.
 
 mod api;

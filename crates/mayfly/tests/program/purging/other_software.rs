@@ -312,7 +312,7 @@ async fn whoever_may_not_purge_is_passed_on_as_any_request() {
         ("BAN", "Cache-Tags: all"),
         ("PURGETAGS", "X-Cache-Tags: all"),
         ("PURGEKEYS", "xkey-purge: all"),
-        // Nobody purges by a field alone.
+        // A field alone purges nothing.
         ("GET", "xkey-purge: all"),
         ("POST", "X-Cache-Tags: all"),
     ] {

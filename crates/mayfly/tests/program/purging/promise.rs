@@ -1,8 +1,8 @@
 //! The promise of purges, end to end: when a purge has returned, no answer begun afterwards shows data older
 //! than it. One writer changes, purges and reads, beside a crowd that reads all the time; for each door.
 //!
-//! `MAYFLY_PURGES=10000 cargo test -p mayfly --test program purging::promise` asks for so many changes per door;
-//! `MAYFLY_READERS` for so many readers.
+//! `MAYFLY_PURGES=10000 cargo test -p mayfly --test program purging::promise` asks for this number of changes per door;
+//! `MAYFLY_READERS` sets the number of readers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};

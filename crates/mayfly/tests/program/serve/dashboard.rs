@@ -76,7 +76,7 @@ async fn the_dashboard_is_for_this_machine_and_its_token_for_who_started_it() {
         metrics.text()
     );
     assert_eq!(get(port, "/index.html", &own).await.status, 404);
-    // A page of somebody else, whose name leads here.
+    // A page of another site, whose name leads here.
     let numbers = get(port, "/?numbers", "evil.example").await;
     assert_eq!(numbers.status, 401, "{}", numbers.text());
     assert_eq!(get(port, "/?numbers", &own).await.status, 200);

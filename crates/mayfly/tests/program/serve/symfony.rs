@@ -54,7 +54,7 @@ async fn a_shared_page_of_symfony_has_fragments_of_its_visitors() {
         "the page and its shared fragment are kept"
     );
     assert_ne!(first[2], second[2], "the other is not");
-    // Whoever has a session gets pages of their own, as with every application that is not known.
+    // Visitors with a session get pages of their own, as with every application that is not known.
     let own = target
         .get_with("/shared", "Cookie: PHPSESSID=ada\r\n")
         .await;

@@ -9,7 +9,7 @@ use testkit::serving::Serving;
 
 use crate::program;
 
-/// `serve --print-config FOLDER` as somebody without rights.
+/// `serve --print-config FOLDER` as an account without rights.
 fn look(folder: &Path) -> Option<Output> {
     // The built program may lie in a folder that others may not enter.
     let copy = folder.parent().unwrap().join("mayfly-copy");

@@ -84,7 +84,7 @@ async fn a_request_is_answered_ahead_of_the_end_of_the_handshake() {
     connection.send_raw(&first.concat()).await;
     connection.receive_until("early:1.").await;
     assert!(connection.is_accepted());
-    // More may come ahead of the end. Whoever is asked instead learns of it.
+    // More may come ahead of the end. The upstream that is asked instead learns of it.
     connection.send_raw(last).await;
     connection.receive_until("GET early:1.").await;
     // The client ends the handshake.

@@ -97,7 +97,7 @@ impl Collector {
         scopes.flat_map(|scope| scope.spans.clone()).collect()
     }
 
-    /// All spans, once there are so many.
+    /// All spans, once this number is there.
     pub async fn wait_for(&self, count: usize) -> Vec<Span> {
         self.wait_until(|spans| spans.len() >= count).await
     }

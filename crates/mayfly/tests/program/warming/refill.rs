@@ -104,7 +104,7 @@ async fn a_page_that_is_removed_by_its_key_is_fetched_again() {
     assert_eq!(php.take(), [format!("/a {NOBODY}")]);
 }
 
-/// Nothing is stored under one key that was made for another request, and nobody's cookie is sent again.
+/// Nothing is stored under one key that was made for another request, and no visitor's cookie is sent again.
 #[tokio::test]
 async fn what_depends_on_a_visitor_is_left_to_visitors() {
     let php = php().await;

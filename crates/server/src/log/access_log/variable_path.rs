@@ -62,7 +62,11 @@ impl OpenFiles {
             error_log::request(
                 request,
                 LogLevel::Crit,
-                format_args!("open() \"{}\" failed ({})", name.display(), SystemError(&error)),
+                format_args!(
+                    "open() \"{}\" failed ({})",
+                    name.display(),
+                    SystemError(&error)
+                ),
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Files that lie in a document root and are for nobody: copies, databases, keys, logs,
+//! Files that lie in a document root and are for no visitor: copies, databases, keys, logs,
 //! archives, and folders that a `.htaccess` closes. Each application's folder is made
 //! from a table; its private files say SECRET, its public ones PUBLIC.
 
@@ -141,7 +141,7 @@ async fn a_folder_that_its_htaccess_closes_is_closed() {
     let root = folder.path();
     write(root, "index.php", PAGE);
     write(root, "about.php", PAGE);
-    // The administrator's own folder: whoever serves it wants it served.
+    // The administrator's own folder: who serves it wants it served.
     write(root, ".htaccess", DENIES);
     let names: [(&[u8], &str); 8] = [
         (b"private", "private"),
