@@ -11,8 +11,8 @@
 //! content  access  respond  route  log
 //! exchange       requests, replies, templates: values that all of these share
 //! upstreams      an upstream is asked, for one client or for the cache
-//! transport      sockets; bytes into requests, responses into bytes
 //! live           what outlives a configuration: zones, groups, limits, open logs
+//! transport      sockets; bytes into requests, responses into bytes
 //! base           clock, timers, open files
 //! ```
 //!

@@ -12,10 +12,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 
+use crate::transport::handshake::VALIDATION_PROTOCOL;
+
 /// Where the files are looked for.
 const FOLDER: &[u8] = b"/.well-known/acme-challenge/";
-/// What an issuer asks for in ALPN, and nothing else.
-pub const TLS_PROTOCOL: &[u8] = b"acme-tls/1";
 
 /// All answers, as they come from the other process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -75,7 +75,7 @@ fn config(pem: &[u8]) -> Option<ServerConfig> {
     let builder = builder.with_safe_default_protocol_versions().ok()?;
     let builder = builder.with_no_client_auth();
     let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));
-    config.alpn_protocols = vec![TLS_PROTOCOL.to_vec()];
+    config.alpn_protocols = vec![VALIDATION_PROTOCOL.to_vec()];
     Some(config)
 }
 

@@ -15,11 +15,12 @@ use rustls::server::{Accepted, Acceptor};
 use rustls::{CommonState, HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection};
 use tls_server::ClientVerdict;
 
-use crate::live::acme_answers::TLS_PROTOCOL;
 use crate::transport::facts::{Offered, SessionId, TlsFacts};
 use crate::transport::stream::ClientStream;
 use crate::transport::tls::{self, Session};
 
+/// What an issuer of certificates asks for in ALPN, and nothing else (RFC 8737 §6.2).
+pub const VALIDATION_PROTOCOL: &[u8] = b"acme-tls/1";
 /// A fatal alert before there are keys: record of type 21, version 3.3, two bytes
 /// (RFC 8446 §5.1, §6.2).
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
@@ -59,7 +60,7 @@ pub async fn accept(
         name: name.as_deref(),
         for_validation: hello
             .alpn()
-            .is_some_and(|mut protocols| protocols.any(|it| it == TLS_PROTOCOL)),
+            .is_some_and(|mut protocols| protocols.any(|it| it == VALIDATION_PROTOCOL)),
     };
     let Some(config) = choose(asked) else {
         let _ = stream.try_write(&UNRECOGNIZED_NAME);

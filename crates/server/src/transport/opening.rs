@@ -13,7 +13,6 @@ use std::time::Duration;
 use bytes::BytesMut;
 use site::ListenAddress;
 
-use crate::live::acme_answers::TLS_PROTOCOL;
 use crate::transport::facts::ConnectionFacts;
 use crate::transport::service::{Service, Terms};
 use crate::transport::stream::{ClientStream, Phase};
@@ -120,7 +119,7 @@ async fn open<S: Service>(
         && let Some(alpn) = &tls.alpn
     {
         // An issuer of certificates has seen what it wanted to see.
-        if alpn == TLS_PROTOCOL {
+        if alpn == handshake::VALIDATION_PROTOCOL {
             return None;
         }
         return Some(match &alpn[..] {
