@@ -17,7 +17,6 @@ use site::{Content, LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
 
 use crate::access::limits::Limited;
 use crate::access::{body_length, control, limits, real_ip};
-use crate::base::clock;
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit};
 use crate::exchange::active_configuration::ActiveConfiguration;

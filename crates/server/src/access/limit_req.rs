@@ -54,7 +54,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
         return Verdict::Pass;
     }
     let dry_run = if reaction.dry_run { ", dry run" } else { "" };
-    match judge(&applied, crate::base::clock::now()) {
+    match judge(&applied, clock::now()) {
         Outcome::Rejected { by, excess } => {
             let name = applied.get(by).map_or("", |applied| &applied.zone.name);
             match excess {
@@ -126,7 +126,7 @@ pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit>
         foreseen.push(ForeseenLimit {
             directive: "limit_req",
             zone: zone.name.clone(),
-            says: match zone.foresee(&key, crate::base::clock::now(), limit) {
+            says: match zone.foresee(&key, clock::now(), limit) {
                 None => LimitSays::Refuse(reaction.status),
                 Some(0) => LimitSays::Pass,
                 Some(delay_ms) => LimitSays::Delay(Duration::from_millis(delay_ms)),

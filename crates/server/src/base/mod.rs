@@ -1,9 +1,6 @@
 //! What everything else stands on and what knows nothing of requests.
 
 pub mod address;
-pub mod clock;
-pub mod deadline;
-pub mod decimal;
 pub mod field_list;
 pub mod host_key;
 pub mod lru;

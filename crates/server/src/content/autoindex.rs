@@ -15,7 +15,6 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 use rustix::io::Errno as Number;
 use site::{Autoindex, AutoindexFormat, LogLevel};
 
-use crate::base::clock;
 use crate::base::site_path::{self, Links};
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;

@@ -6,7 +6,6 @@ use site::Content;
 
 use super::through_cache::CacheMiss;
 use super::through_cache::policy::{self, CachePlan};
-use crate::base::clock;
 use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;

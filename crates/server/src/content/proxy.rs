@@ -12,7 +12,6 @@ use http_client::BodyFraming;
 use http_semantics::{Version, escape, same_name};
 use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
-use crate::base::decimal;
 use crate::content::litespeed;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::exchange::extras::ProxyUrl;

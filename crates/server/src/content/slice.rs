@@ -20,7 +20,6 @@ use bytes::Bytes;
 use http_cache::{Millis, PurgeMode, PurgeTarget};
 use site::{Content, LogLevel};
 
-use crate::base::clock;
 use crate::content;
 use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::CachePlan;

@@ -12,7 +12,6 @@ use numbers::table::{
 use numbers::{HistoryReport, Number, Pages, Snapshot};
 use upstream::{Group, ServerSnapshot, Standing};
 
-use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::live::stats::Stats;
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use http_cache::{Outcome, Reason, ServedFrom};
 use http_semantics::is_spelt;
 
-use crate::base::decimal;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::{Request, WRITER_COOKIE};
 use crate::transport::outbound::FieldSink;

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use crate::base::address::put_ip;
-use crate::base::decimal;
 
 #[inline]
 pub fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {

@@ -49,7 +49,7 @@ fn stand_in(configuration: &Arc<ActiveConfiguration>, answer: &Answer) -> Option
         tls: None,
         lacks_tls: false,
     };
-    let now = crate::base::clock::now();
+    let now = clock::now();
     let mut request = Request::new(
         ConfigurationHandle::new(configuration.clone()),
         Arc::new(facts),

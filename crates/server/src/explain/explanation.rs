@@ -13,7 +13,6 @@ use super::lifetime;
 use super::parts;
 use super::shown::{Shown, readable};
 use super::way::{Question, Way, walk};
-use crate::base::clock;
 use crate::content::through_cache::outlook::{Known, Lookup, Outlook, Would};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;

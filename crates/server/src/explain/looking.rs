@@ -11,7 +11,6 @@ use http_cache::{InspectedResponse, Millis, StoredId, StoredResponse, Walk, Zone
 
 use super::lifetime;
 use super::shown::Shown;
-use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions::Stored;
 

@@ -16,7 +16,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use site::{ErrorLog, LogLevel};
 
-use crate::base::clock;
 use crate::live::log_sinks::LogSinks;
 use crate::live::stats::Stats;
 use line_budget::LineBudget;

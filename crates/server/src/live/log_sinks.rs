@@ -16,8 +16,6 @@ use parking_lot::{Mutex, RwLock};
 use rustix::fs::{Mode, OFlags};
 use site::LogTarget;
 
-use crate::base::clock;
-
 /// Longest message to syslog: what RFC 3164 receivers of today take.
 const MAX_SYSLOG_BYTES: usize = 8192;
 /// Severity `info` of RFC 3164 §4.1.1: that of access logs.

@@ -16,7 +16,6 @@ use std::time::Duration;
 use site::{AccessLogTarget, Builtin, LogEscape, LogFormat, Part, Variable};
 use tokio::sync::Notify;
 
-use crate::base::clock;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use pending::Gathered;

@@ -5,7 +5,6 @@ use std::fmt;
 
 use site::{ErrorLog, LogLevel};
 
-use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::page_budget::{Bound, LogLine, PageBudget};
 use crate::exchange::request::Request;

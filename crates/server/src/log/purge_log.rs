@@ -10,7 +10,6 @@
 use control::PurgeReport;
 use site::{PurgeLog, PurgeLogFormat};
 
-use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 
 /// Targets that one line names; the others are counted.

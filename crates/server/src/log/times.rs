@@ -2,7 +2,6 @@
 
 use site::Builtin as B;
 
-use crate::base::clock;
 use crate::exchange::value::{put, put_seconds};
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;

@@ -27,7 +27,6 @@ use http_cache::Zone;
 use site::{Builtin as B, OtelTrace, Pass, PassTarget, Protocol};
 use traces::{Parent, TraceContext};
 
-use crate::base::clock;
 use crate::exchange::extras::Values;
 use crate::exchange::request::Request;
 use crate::exchange::tracing::{FetchSpan, TraceFields, Tracing, WaitSpan, new_span_id};

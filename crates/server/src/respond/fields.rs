@@ -4,7 +4,6 @@ use bytes::Bytes;
 use http_semantics::Fields;
 use site::{Expires, LogLevel};
 
-use crate::base::clock;
 use crate::exchange::charset_map::Transcoder;
 use crate::exchange::compiled_location::adds_fields;
 use crate::exchange::reply::Reply;

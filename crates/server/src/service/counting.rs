@@ -6,7 +6,6 @@ use std::time::Duration;
 use http_cache::UpstreamCacheStatus;
 use http_semantics::Version;
 
-use crate::base::clock;
 use crate::base::sampling::Sample;
 use crate::exchange::request::Request;
 use crate::live::stats::{EndedRequest, PagesOfThread};

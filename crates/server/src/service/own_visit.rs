@@ -10,7 +10,6 @@ use tls_server::ClientVerdict;
 
 use super::validate::validate;
 use super::{RequestTerms, tls};
-use crate::base::clock;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::host_name::HostName;
 use crate::exchange::own_visit::{OwnVisit, Purpose};

@@ -4,7 +4,7 @@ use http_semantics::RequestView;
 use site::LogLevel;
 
 use super::{Memory, RequestTerms, counting, validate};
-use crate::base::{clock, sampling};
+use crate::base::sampling;
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log};
 use crate::transport::body::RequestBody;

@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use clock::SharedDeadline;
 use site::BodySettings;
 
-use crate::base::deadline::SharedDeadline;
 use crate::base::request_body::{BodyError, RequestBody};
 use crate::transport::body::{ClientInput, IncomingBody, InputHome, LentInput};
 

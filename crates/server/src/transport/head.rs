@@ -1,7 +1,6 @@
 //! The fields of a response for protocols whose heads are nothing but fields: HTTP/2 and
 //! HTTP/3. (HTTP/1 has a writer of its own.)
 
-use crate::base::clock;
 use crate::transport::outbound::{FieldSink, SentHead, ServerField};
 use crate::transport::service::Exchange;
 

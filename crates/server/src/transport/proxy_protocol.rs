@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use site::ProxyExtra;
 
-use crate::base::decimal;
 use crate::transport::facts::ProxyAddresses;
 use crate::transport::stream::ClientStream;
 

@@ -30,7 +30,6 @@ use std::sync::Arc;
 use site::LogLevel;
 use upstream::{Outcome, PickKey, TriedSet};
 
-use crate::base::clock;
 use crate::base::request_body::RequestBody;
 use crate::upstreams::naming::Lookup;
 

@@ -25,8 +25,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use upstream::{Endpoint, Group, Health, LocalEnd, Stream, Watch};
 
+use crate::base::random;
 use crate::base::request_body::RequestBody;
-use crate::base::{clock, random};
 use crate::live::LiveState;
 use crate::live::error_log::ErrorLogs;
 use crate::upstreams::fetch::{Event, HttpRequest, OutgoingBody, UpstreamRequest};

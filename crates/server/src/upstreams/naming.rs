@@ -16,7 +16,7 @@ use site::{
 };
 use upstream::{Endpoint, Group, GroupSpec, ServerSpec, SpecError};
 
-use crate::base::{clock, random};
+use crate::base::random;
 use crate::live::LiveState;
 use crate::live::error_log::ErrorLogs;
 use crate::live::names::{Answers, Found, Names, SrvTarget};

@@ -22,7 +22,6 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::again;
 use super::visit::{Visited, visit};
-use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::Purpose;

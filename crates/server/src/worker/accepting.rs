@@ -16,7 +16,6 @@ use tokio::sync::mpsc;
 use super::WorkerContext;
 use super::loads::{Accepted, ConnectionSlot};
 use super::shared::{Listening, Registration, Shared};
-use crate::base::clock;
 use crate::log::error_log;
 use crate::transport;
 use crate::transport::connections::Tracked;

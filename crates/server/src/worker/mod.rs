@@ -14,7 +14,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::background;
-use crate::base::clock;
 use crate::content::mirror;
 use crate::exchange::numbers;
 use crate::log::{access_log, error_log};

@@ -12,7 +12,6 @@ use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 use site::{FileSettings, OpenFileCache};
 
-use crate::base::clock;
 use crate::base::lru::Lru;
 use crate::base::open_file::{OpenFile, Stamp, Validators};
 use crate::base::site_path::{self, Links};

@@ -9,7 +9,6 @@ use super::UpstreamPlan;
 use super::direct::direct;
 use super::page_fetch;
 use super::response::of_cache;
-use crate::base::clock;
 use crate::content::purging::edits;
 use crate::content::through_cache;
 use crate::exchange::handled::Handled;

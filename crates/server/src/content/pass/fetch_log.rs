@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use site::{LogLevel, Settings};
 use upstream::Group;
 
-use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::page_budget::PageBudget;

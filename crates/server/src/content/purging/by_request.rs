@@ -10,7 +10,6 @@ use super::address::AddressRules;
 use super::api::refused;
 use super::order::{Named, Order, Target};
 use super::{Asked, Scope, doors, purge as purge_asked, purge_now};
-use crate::base::clock;
 use crate::content::own_machine::{PurgeReach, Stranger};
 use crate::content::through_cache::purge_keys::PurgedKeys;
 use crate::exchange::handled::Handled;

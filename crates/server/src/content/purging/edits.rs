@@ -11,7 +11,6 @@ use std::time::Duration;
 use http_cache::{Millis, PurgeMode, PurgeTarget, Zone};
 use site::{CacheRules, LiftedByPurges, LogLevel};
 
-use crate::base::clock;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::{Method, Request};
 use crate::transport::body::RequestBody;

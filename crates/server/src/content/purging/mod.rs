@@ -30,7 +30,6 @@ use control::{PurgeReport, PurgeRequest, Refusal};
 use http_cache::{Millis, Zone};
 use parking_lot::Mutex;
 
-use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::log::purge_log::{self, Source};
 

@@ -7,7 +7,6 @@ use super::from_memory::{from_memory, hit, note_not_stored, reading};
 use super::policy::Plan;
 use super::stale::StandIn;
 use super::step::Step;
-use crate::base::clock;
 use crate::content::pass::response::failed;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
@@ -33,7 +32,7 @@ pub async fn wait_for_leader(
     let rules = plan.rules;
     loop {
         let progress = follower.last_progress();
-        let sent = progress.map_or_else(Instant::now, clock::instant_of);
+        let sent = progress.map_or_else(Instant::now, |at| clock::instant_of(at.0));
         let lock_timeout = began.max(sent) + rules.lock_timeout;
         let lock_age = sent + rules.lock_age;
         let deadline = lock_timeout.min(lock_age);

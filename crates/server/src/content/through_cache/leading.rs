@@ -17,7 +17,6 @@ use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{LeaderOutcome, fetch_and_store};
 use super::with_cookies;
-use crate::base::clock;
 use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};

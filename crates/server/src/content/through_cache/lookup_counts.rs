@@ -8,7 +8,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::base::clock;
 use crate::compose;
 use crate::content::pass::ask::ask;
 use crate::content::pass::{PassDecision, decide};

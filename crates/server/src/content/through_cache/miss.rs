@@ -20,7 +20,6 @@ use super::refreshing::serve_while_refreshing;
 use super::site_variance;
 use super::stale::StandIn;
 use super::step::Step;
-use crate::base::clock;
 use crate::content::own_visit;
 use crate::content::pass::direct::direct;
 use crate::exchange::handled::Handled;

@@ -12,7 +12,6 @@ use site::CacheRules;
 use super::request_fields::Fields;
 use super::store_plan::StorePlan;
 use super::with_cookies;
-use crate::base::clock;
 use crate::content::pass::response::accel_redirect;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
@@ -82,7 +81,7 @@ pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<S
         &facts,
         &policy,
         // Fields are dated by the wall clock, here and elsewhere.
-        clock::wall_millis(now),
+        Millis(clock::wall(now.0)),
     )
 }
 

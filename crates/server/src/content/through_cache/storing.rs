@@ -23,7 +23,6 @@ use super::storability::{decide, request_facts, slice_length};
 use super::store_plan::StorePlan;
 use super::tags;
 use super::with_cookies;
-use crate::base::clock;
 use crate::content::litespeed;
 use crate::content::pass::fetch_spec::rate;
 use crate::content::pass::response::is_sent;
@@ -235,7 +234,7 @@ fn freshen(
         &facts,
         &store.policy,
         // Fields are dated by the wall clock, here and elsewhere.
-        clock::wall_millis(now),
+        Millis(clock::wall(now.0)),
     );
     let mut fresher: Vec<(Bytes, Bytes)> = fetched
         .fields

@@ -27,7 +27,6 @@ use site::SharedRules;
 
 use super::request_fields::Fields;
 use super::shared;
-use crate::base::clock;
 use crate::content::litespeed::{
     CONTROL, MOBILE_VALUE, Said, VARY_COOKIES, VisitorId, drop_cookies_for_all, items, visitor_ids,
 };

@@ -5,7 +5,6 @@ use std::os::unix::ffi::OsStrExt;
 use http_semantics::Version;
 use site::Builtin as B;
 
-use crate::base::clock;
 use crate::exchange::request::Request;
 use crate::exchange::value::{put, put_address, put_number, put_port, put_seconds};
 use crate::exchange::variable_table::Value::Request as Of;

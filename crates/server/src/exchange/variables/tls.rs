@@ -8,7 +8,6 @@ use rustls::ProtocolVersion;
 use sha1::{Digest, Sha1};
 use site::{Builtin as B, CipherSuite, KeyExchangeGroup};
 
-use crate::base::clock;
 use crate::exchange::request::Request;
 use crate::exchange::value::{put, put_number, put_unless_empty};
 use crate::exchange::variable_table::Value::Request as Of;

@@ -11,7 +11,6 @@ use std::time::Duration;
 use site::AccessLog;
 use tokio::sync::Notify;
 
-use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::live::log_sinks::{Handle, Sink};
 

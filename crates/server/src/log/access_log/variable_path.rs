@@ -12,7 +12,6 @@ use std::path::Path;
 
 use site::{LogLevel, OpenLogFileCache, Part, Template};
 
-use crate::base::clock;
 use crate::base::lru::Lru;
 use crate::exchange::request::Request;
 use crate::exchange::variable;

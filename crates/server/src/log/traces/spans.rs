@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use site::{CacheZoneChoice, Content, Settings};
 use traces::{Attribute, Kind, Link, Span, TraceContext, TraceState, Value, bounded};
 
-use crate::base::clock;
 use crate::exchange::request::Request;
 use crate::exchange::tracing::{FetchSpan, Tracing, WaitSpan, new_span_id};
 use crate::exchange::variable;

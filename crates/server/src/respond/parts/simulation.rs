@@ -110,7 +110,7 @@ impl Site {
         };
         let handle = ConfigurationHandle::new(self.configuration.clone());
         let server = site::ServerId(0);
-        let now = crate::base::clock::now();
+        let now = clock::now();
         let mut request = Request::new(handle, Arc::new(connection), head, server, now);
         request.path = path.into();
         request

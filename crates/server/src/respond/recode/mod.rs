@@ -279,7 +279,7 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
         if !allowed.expired {
             return false;
         }
-        let now = i64::try_from(crate::base::clock::wall(request.now) / 1000).unwrap_or(0);
+        let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(0);
         return http_semantics::date::parse(expires).is_none_or(|date| date < now);
     }
     if let Some(value) = head.field("cache-control") {

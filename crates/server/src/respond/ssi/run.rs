@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::command::{Command, Ssi};
-use crate::base::clock;
 use crate::exchange::extras::SharedSsiValues;
 use crate::exchange::page_budget::PageBudget;
 use crate::exchange::reply::{Body, Reply};

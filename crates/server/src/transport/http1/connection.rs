@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use clock::Deadline;
 use http_semantics::{RequestHead, RequestView, Version};
 use http1::{Framing, RequestError};
 use site::{LingeringClose, Settings};
@@ -22,8 +23,6 @@ use super::input::Input;
 use super::keep_alive::{self, Usage};
 use super::reading::{self, Awaited, HeadRead};
 use super::respond;
-use crate::base::clock;
-use crate::base::deadline::Deadline;
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::body::{ClientInput, IncomingBody};
 use crate::transport::client::ClientSide;

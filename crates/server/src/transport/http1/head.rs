@@ -9,8 +9,6 @@ use std::cell::RefCell;
 use http_cache::StoredFields;
 use http1::HeadWriter;
 
-use crate::base::clock;
-use crate::base::decimal;
 use crate::transport::outbound::{
     DESCRIBE_BODY, FieldSink, Opening, SentHead, ServerField, StoredForm,
 };

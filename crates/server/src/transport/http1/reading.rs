@@ -12,7 +12,7 @@ use site::HeadSettings;
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use crate::base::{clock, spare_fields};
+use crate::base::spare_fields;
 use crate::transport::service::Service;
 use crate::transport::stream::Phase;
 

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+use clock::Deadline;
 use http_semantics::{RequestHead, Version};
 use http2::{ErrorCode, Event, HeadBuffer, Notice, Output, StreamId};
 use parking_lot::Mutex;
@@ -17,8 +18,6 @@ use tokio::time::Instant;
 
 use super::request::{Answering, ReceivedRequest};
 use super::shared::{Shared, Stream, StreamEnd};
-use crate::base::clock;
-use crate::base::deadline::Deadline;
 use crate::transport::facts::ConnectionFacts;
 use crate::transport::service::{BodyLength, Exchange, Received, Refusal, Service, Terms};
 use crate::transport::stream::{ClientStream, Phase};

@@ -16,7 +16,6 @@ use super::first_packets::FirstPackets;
 use super::handshake::{Choose, HandshakeConfig, InitialCrypto};
 use super::settings::Settings;
 use super::unproven::UnprovenAddresses;
-use crate::base::clock;
 use crate::base::host_key::HostKey;
 use crate::transport::connections::Tracked;
 use crate::transport::facts::{ConnectionFacts, LocalAddress, TlsFacts};

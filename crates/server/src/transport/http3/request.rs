@@ -16,7 +16,6 @@ use tokio::sync::{Notify, Semaphore};
 use super::body::{HeadError, Incoming};
 use super::respond;
 use super::stream::{Outgoing, StreamClient, varint};
-use crate::base::clock;
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::body::IncomingBody;
 use crate::transport::client::ClientSide;

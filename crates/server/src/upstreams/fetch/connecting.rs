@@ -13,7 +13,6 @@ use super::error::{Failure, FetchError};
 use super::resend::Resend;
 use super::spec::FetchSpec;
 use super::upstream_request::UpstreamRequest;
-use crate::base::clock;
 
 /// How long a connection attempt to a PHP pool of our own is repeated: a
 /// killed master is back within a second, so this is ample.

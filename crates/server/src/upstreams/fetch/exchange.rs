@@ -7,13 +7,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use clock::Deadline;
 use parking_lot::Mutex;
 use upstream::Stream;
 
 use super::outgoing_body::OutgoingBody;
 use super::upstream_request::{MemcachedRequest, UpstreamRequest};
-use crate::base::clock;
-use crate::base::deadline::Deadline;
 
 impl UpstreamRequest {
     /// Sends it over `stream`; `is_reused`: which was idle, and silent, until now.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use clock::SharedDeadline;
 use http_cache::Progress;
 use upstream::{Class, Group, LocalEnd};
 
@@ -10,7 +11,6 @@ use super::context::FetchContext;
 use super::hint_sender::HintSender;
 use super::outgoing_body::StreamedBody;
 use super::upstream_request::UpstreamRequest;
-use crate::base::deadline::SharedDeadline;
 use crate::base::request_body::RequestBody;
 use crate::upstreams::naming::Lookup;
 

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use site::Builtin as B;
 
-use crate::base::clock;
-use crate::base::decimal;
 use crate::base::field_list::write_field_called;
 
 /// How a variable is written.

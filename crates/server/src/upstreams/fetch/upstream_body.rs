@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use clock::SharedDeadline;
 use http_cache::Tags;
 use site::LogLevel;
 use system_error::SystemError;
@@ -19,8 +20,6 @@ use super::exchange::{Error, Event, Exchange};
 use super::file_copy::FileCopy;
 use super::spec::FetchSpec;
 use super::tag_lines::TagLines;
-use crate::base::clock;
-use crate::base::deadline::SharedDeadline;
 
 /// A response head and the body behind it.
 pub struct Fetched {

@@ -12,7 +12,6 @@ use upstream::{AcquireError, Admission, Class, Lease, PickKey, Ticket, TriedSet}
 use super::error::FetchError;
 use super::spec::FetchSpec;
 use super::trace::Try;
-use crate::base::clock;
 
 /// A server for the request, once it is its turn.
 pub(super) async fn wait_for_turn(

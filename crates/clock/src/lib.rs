@@ -11,7 +11,9 @@
 //! The steady count begins with the unix time of the start and goes on with the system's clock of
 //! elapsed time, sleep of the machine included. A step of the wall clock therefore neither makes
 //! a stored response stale nor keeps one fresh. What is shown, and what is compared with a date
-//! that somebody else wrote, is [`wall`]: it follows the wall clock in both directions.
+//! of a peer, is [`wall`]: it follows the wall clock in both directions.
+//!
+//! A wait that is moved more often than it ends has a [`Deadline`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
@@ -21,6 +23,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nix::time::{ClockId, clock_gettime};
+
+mod deadline;
+
+pub use deadline::{Deadline, SharedDeadline};
 
 struct Origin {
     elapsed_ms: u64,
@@ -78,11 +84,6 @@ pub fn wall(steady_ms: u64) -> u64 {
     steady_ms.saturating_add_signed(WALL_AHEAD_MS.load(Ordering::Relaxed))
 }
 
-/// As [`wall`], for the cache's moments.
-pub fn wall_millis(steady: http_cache::Millis) -> http_cache::Millis {
-    http_cache::Millis(wall(steady.0))
-}
-
 /// What the wall clock shows now, in unix milliseconds.
 pub fn wall_now() -> u64 {
     let steady_ms = now();
@@ -108,10 +109,10 @@ fn ahead(known: i64, steady_ms: u64, wall_ms: u64) -> i64 {
     }
 }
 
-/// When it was so late, for deadlines that count from then.
-pub fn instant_of(millis: http_cache::Millis) -> tokio::time::Instant {
+/// The instant of a moment of the steady count, for deadlines that count from then.
+pub fn instant_of(steady_ms: u64) -> tokio::time::Instant {
     let now = tokio::time::Instant::now();
-    let ago = Duration::from_millis(self::now().saturating_sub(millis.0));
+    let ago = Duration::from_millis(self::now().saturating_sub(steady_ms));
     now.checked_sub(ago).unwrap_or(now)
 }
 

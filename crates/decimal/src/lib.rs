@@ -1,5 +1,6 @@
 //! Numbers as decimal text. A head and a line of the log have a handful of short ones
-//! each; these are written without a call, and without a branch on their length.
+//! each; these are written without a call, and without a branch on their length. Numbers go in,
+//! and their digits come out at the end of a buffer.
 
 /// Numbers below this have up to eight digits, one for each byte of a word.
 const SHORT: u64 = 100_000_000;
