@@ -130,8 +130,8 @@ struct Reading {
     is_kept: Cell<bool>,
 }
 
-/// A thread that keeps readings looks at the wall clock once in so many milliseconds: nobody
-/// notices a step sooner, and each look costs as much as a reading.
+/// How often a thread that keeps readings looks at the wall clock: a step is noticed after this
+/// time at the latest, and each look costs as much as a reading.
 const LOOK_EVERY_MS: u64 = 64;
 
 thread_local! {

@@ -1,5 +1,5 @@
-//! Bounds for what costs us more than it costs the peer, each with its reason. Whoever
-//! exceeds one is told to calm down: GOAWAY with ENHANCE_YOUR_CALM.
+//! Bounds for what costs us more than it costs the peer, each with its reason. A peer that exceeds
+//! one is told to calm down: GOAWAY with ENHANCE_YOUR_CALM.
 //!
 //! Each kind of frame in question has an allowance. It begins full (`burst`), is used up by
 //! one for each frame, and comes back with time (`per_second`) and with useful work: what an
@@ -69,8 +69,8 @@ const EARNING_BYTES: u64 = 1024;
 
 /// In the order of [`Flood`], which [`bound`] checks. Rates are what costs well below a hundredth of a core.
 static BOUNDS: [Bound; 11] = [
-    // Whoever leaves a page takes back all that is open (128 by default); twice that much
-    // at once. Then as many as are answered.
+    // A browser that leaves a page takes back all that is open (128 by default); twice that much at
+    // once. Then as many as are answered.
     bound(0, Flood::Resets, 256, 16, Earns::Requests),
     // Honest clients make next to none; a broken one shall see its 400s.
     bound(1, Flood::StreamErrors, 100, 1, Earns::Nothing),
@@ -115,11 +115,11 @@ pub(crate) const TINY_PIECE_BYTES: usize = 256;
 /// A field block may have this many times the bytes that a head may have, and decode to as
 /// many, before the connection ends. Up to that its request is answered with a status.
 pub(crate) const BLOCK_TO_LIST: usize = 2;
-/// A block may have so many bytes whatever the limit for heads.
+/// What a block may have at least, whatever the limit for heads.
 pub(crate) const MIN_BLOCK_BYTES: usize = 16 * 1024;
 
-/// How many closed streams are remembered, to tell frames that were under way when we
-/// reset a stream from frames that nobody could send: as many as may be open by default.
+/// How many closed streams are remembered, to tell frames that were under way when we reset a
+/// stream from frames that no client could send: as many as may be open by default.
 pub(crate) const REMEMBERED_STREAMS: usize = 128;
 /// How many priorities are kept for streams to come (RFC 9218 §7.1 suggests the number of
 /// streams that may be open; browsers send one at most).
@@ -138,8 +138,8 @@ pub(crate) const LEAST_PROGRESS_BYTES: usize = 4096;
 /// No more bytes are put into the output at once: the next turn may bring more urgent
 /// ones. A system call for so much costs little for each byte.
 pub(crate) const OUTPUT_BYTES: usize = 256 * 1024;
-/// While so many bytes of heads and answers wait for the socket, nothing more should be
-/// read: whoever does not read shall not have us write.
+/// While this number of bytes of heads and answers waits for the socket, nothing more should be
+/// read: a client that does not read shall not have us write.
 pub(crate) const CONGESTED_BYTES: usize = 64 * 1024;
 
 /// What is left of each allowance.

@@ -1,10 +1,10 @@
 //! The HTTP/2 codec of a server (RFC 9113, HPACK of RFC 7541, priorities of RFC 9218),
 //! without I/O: bytes of a client in, events out; responses in, frames out.
 //!
-//! A request comes in the terms that HTTP/1 has too ([`http_semantics::RequestView`]), so
-//! that whoever serves it does not see a version. A response is a status, blocks of fields
-//! that may be kept beside a stored response ([`FieldBlock`]), and pieces of a body that
-//! are sent without being copied ([`Output`]).
+//! A request comes in the terms that HTTP/1 has too ([`http_semantics::RequestView`]), so that the
+//! server's code does not see a version. A response is a status, blocks of fields that may be kept
+//! beside a stored response ([`FieldBlock`]), and pieces of a body that are sent without being
+//! copied ([`Output`]).
 //!
 //! Nothing here opens a socket, reads a clock or waits; the time is an argument. Bytes of a
 //! peer lead to events or to an error that names the offence, never to a panic. Every

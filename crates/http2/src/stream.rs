@@ -65,7 +65,7 @@ pub(crate) enum Answer {
     Whole,
 }
 
-/// What is to be done with the request.
+/// What the server does with the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestState {
     /// It is served.

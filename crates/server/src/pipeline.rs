@@ -8,8 +8,8 @@
 //!                     └─ `last` ─┘
 //! ```
 //!
-//! Each stage names the next. As long as nobody has to be waited for, one runs after the other
-//! without a future, as all do for a hit. From the first that waits, they go on in one future.
+//! Each stage names the next. As long as no stage has to wait, one runs after the other without a
+//! future, as all do for a hit. From the first that waits, they go on in one future.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ type Step<'a> = Result<Stage, End<'a>>;
 enum End<'a> {
     /// With a reply, an error or another path.
     Handled(Handled),
-    /// Somebody has to be waited for.
+    /// With a stage that has to wait.
     Wait(Wait<'a>),
 }
 
@@ -119,7 +119,8 @@ pub fn serve<'a>(
     }
 }
 
-/// The reply to a request that the server makes itself; `None` where nothing is to be said.
+/// The reply to a request that the server makes itself; `None` where the request ends without a
+/// reply.
 pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
     let configuration = request.configuration.clone();
     let mut nobody = ClientSide::none();
@@ -132,8 +133,9 @@ pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
 }
 
 /// Takes a request that the server makes itself through all stages but the content, unless that is
-/// a file: nobody is asked. Gives the reply of the stage that answers; none where the content was
-/// not made, which is noted ([`NotAsked::Dry`]), or where nothing is to be said.
+/// a file: no upstream is asked. Gives the reply of the stage that answers; `None` where the
+/// content was not made, which is noted ([`NotAsked::Dry`]), or where the request ends without a
+/// reply.
 pub async fn serve_dry(request: &mut Request) -> Option<Box<Reply>> {
     let configuration = request.configuration.clone();
     let mut nobody = ClientSide::none();

@@ -92,7 +92,7 @@ impl QuicClient {
         }
     }
 
-    /// Lets the server send no more than so many bytes of each response before they are read.
+    /// Lets the server send no more than `bytes` of each response before they are read.
     pub fn set_stream_window(&mut self, bytes: u32) {
         let mut transport = quinn::TransportConfig::default();
         transport.stream_receive_window(bytes.into());

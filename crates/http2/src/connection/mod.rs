@@ -1,8 +1,8 @@
 //! A connection, as the server sees it: bytes in, events out (`receive.rs`, `blocks.rs`);
 //! responses in, frames out (`send.rs`); its streams and its end, here.
 //!
-//! Whoever drives it tells the time with each call, and no two calls overlap.
-//! LIFECYCLE.md of this crate draws what becomes of a stream.
+//! The caller passes the time with each call, and no two calls overlap. LIFECYCLE.md of this crate
+//! draws what becomes of a stream.
 
 mod blocks;
 mod receive;

@@ -78,8 +78,8 @@ impl Connection {
         !stream.is_from_client() || stream > self.last_stream
     }
 
-    /// Whether frames for a stream that is not open are to be ignored: it was reset by us,
-    /// or came behind the last one that we accepted, and the client did not know yet.
+    /// Whether we ignore frames for a stream that is not open: we have reset the stream, or it came
+    /// behind the last one that we accepted, and the client did not know yet.
     pub(super) fn is_ignored(&self, stream: StreamId) -> bool {
         let is_late = self.shutdown == Shutdown::Final && stream > self.last_stream;
         (is_late && stream.is_from_client()) || self.closed.find(stream) == Some(true)

@@ -7,10 +7,10 @@ use crate::log::error_log;
 use crate::transport::body::RequestBody;
 use crate::transport::client::ClientSide;
 
-/// The limit of the location that the request has come to, by whatever way (`is_named`: by its
-/// name): for a body that was read on the way as for one that is still to come. One whose
-/// length is not known is measured while it is read. What is refused is nobody's from then on,
-/// so that the page that tells of the limit is shown.
+/// Compares the request's body with the limit of its location (`is_named`: a named one), whether
+/// the body was read on the way or is still to come. A body of unknown length is measured while it
+/// is read. A refused body is dropped from the request, so that the page that tells of the limit
+/// can be shown.
 #[inline]
 pub fn is_refused(request: &mut Request, is_named: bool, client: &mut ClientSide) -> bool {
     let length = match &request.body {

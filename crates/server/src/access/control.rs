@@ -1,9 +1,9 @@
 //! Access control: `allow` and `deny`, `auth_basic`, `auth_request`, in this
 //! order, together as `satisfy` says.
 //!
-//! With `satisfy all` the first refusal counts; with `any` the first consent,
-//! and where nobody consents a 401 is told rather than a 403: the client may
-//! still find a password. Each check may also have no opinion.
+//! With `satisfy all` the first refusal counts; with `any` the first consent, and where no check
+//! consents, 401 is preferred to 403: the client may still find a password. Each check may also
+//! have no opinion.
 
 use bytes::Bytes;
 use http_semantics::Fields;

@@ -1,4 +1,4 @@
-//! `limit_conn`: at most so many requests under way for each key
+//! `limit_conn`: a bound on the requests under way for each key
 //! (<https://nginx.org/en/docs/http/ngx_http_limit_conn_module.html>).
 
 use std::sync::Arc;

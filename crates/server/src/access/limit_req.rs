@@ -1,4 +1,4 @@
-//! `limit_req`: at most so many requests in a time
+//! `limit_req`: a bound on the rate of requests
 //! (<https://nginx.org/en/docs/http/ngx_http_limit_req_module.html>).
 
 use std::sync::Arc;

@@ -33,8 +33,8 @@ pub fn check(request: &mut Request) -> Limited {
     }
 }
 
-/// Notes what the limits of the request's location would say, for whoever has the request explained. As for
-/// visitors, the first location that has some counts.
+/// Notes what the limits of the request's location would say, for an explanation of the request. As for
+/// visitors, the first location that has limits counts.
 pub fn foresee(request: &mut Request) {
     let configuration = request.configuration.clone();
     let mut foreseen = limit_conn::foresee(request, &configuration.live.limit_conn);

@@ -37,7 +37,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 static KEPT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// When a file's contents and its inode were last changed, in nanoseconds since
-/// 1970. Writing to a file changes the second, and nobody can set that back.
+/// 1970. Writing to a file changes the second time, which no call sets back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     modified: i128,
@@ -192,7 +192,7 @@ impl OpenFile {
         Some(&self.kept.get_or_init(|| kept).0)
     }
 
-    /// So many bytes; `None` where there are fewer.
+    /// `length` bytes from `offset` on; `None` where there are fewer.
     fn read(&self, offset: u64, length: usize) -> io::Result<Option<Bytes>> {
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {

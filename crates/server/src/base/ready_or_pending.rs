@@ -5,8 +5,8 @@ use std::pin::Pin;
 /// How far something has come without waiting.
 pub enum ReadyOrPending<'a, T> {
     Ready(T),
-    /// Something has to be waited for. Whoever waits pays for a future of its own: kept in that
-    /// of its connection it would cost each of them, the idle ones too, a kilobyte.
+    /// The rest has to wait for something, in a future of its own: as part of the connection's
+    /// future it would cost each connection, the idle ones too, a kilobyte.
     Pending(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
 }
 

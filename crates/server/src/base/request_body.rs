@@ -16,7 +16,7 @@ pub enum RequestBody {
     Unread,
     Memory(Bytes),
     Spooled(Arc<Spooled>),
-    /// Handed on to the upstream while it arrives; so many bytes, where that is known.
+    /// Handed on to the upstream while it arrives; with its length where that is known.
     Streamed(Option<u64>),
 }
 
@@ -103,7 +103,7 @@ impl RequestBody {
         }
     }
 
-    /// `$request_body_file`: only a file that somebody asked for has a name.
+    /// `$request_body_file`: only a file that the configuration asks for has a name.
     pub fn file_name(&self) -> Option<&[u8]> {
         match self {
             RequestBody::Spooled(spooled) => {

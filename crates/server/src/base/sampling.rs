@@ -83,7 +83,7 @@ impl Sampler {
             (self.began_at, self.seen) = (Some(now), 0);
         }
         self.mean_gap = (self.seen / PART).clamp(1, MOST_MEAN_GAP);
-        // Marsaglia's xorshift: nobody gains by foreseeing it.
+        // Marsaglia's xorshift: to foresee it gains nothing.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
@@ -97,7 +97,8 @@ impl Sampler {
 mod tests {
     use super::*;
 
-    /// The numbers of the requests that are looked at, and their weights, of so many in a minute.
+    /// The numbers of the requests that are looked at, and their weights, of `requests` in a
+    /// minute.
     fn samples(sampler: &mut Sampler, requests: u32, now: Instant) -> Vec<(u32, u32)> {
         let (mut samples, mut at) = (Vec::new(), 1);
         while at <= requests {

@@ -6,7 +6,7 @@
 pub enum Failures {
     #[default]
     None,
-    /// One has, and the request is to be refused for it.
+    /// A pattern gave up, and the request is not refused for it yet.
     Found,
     /// The request was refused for one.
     Refused,

@@ -102,7 +102,7 @@ pub struct Transcoder {
 }
 
 impl Transcoder {
-    /// What is to be sent for `bytes`.
+    /// The recoded form of `bytes`.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
         match &*self.table {

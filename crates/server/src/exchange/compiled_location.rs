@@ -20,7 +20,7 @@ pub struct CompiledLocation {
     /// Nothing stands before the content: no limits, access rules, `try_files`,
     /// `mirror`, or proxies whose word is taken for the client's address.
     pub is_open: bool,
-    /// `allow`, `deny`, `auth_basic` or `auth_request` are to be asked.
+    /// The location has `allow`, `deny`, `auth_basic` or `auth_request`.
     pub is_guarded: bool,
     /// Responses leave as they are, but for a content coding: no fields are added, no
     /// body put together.

@@ -67,7 +67,7 @@ pub struct Extra {
     pub refresh: Option<tokio::task::JoinHandle<()>>,
     /// The trace that it belongs to.
     pub tracing: Option<Box<Tracing>>,
-    /// Where what the response says of sharing is to be noted.
+    /// Where to note what the response says of sharing.
     pub sharing_note: Option<Box<SharingNote>>,
 }
 

@@ -56,6 +56,6 @@ pub type Searching<'a> = Pin<Box<dyn Future<Output = Result<FoundEntries, Refusa
 /// Makes the response of a location, at once.
 pub type ContentHandler = fn(&mut Request) -> Handled;
 
-/// Makes a response, for as long as it takes; `None` where nothing is to be sent.
+/// Makes a response, for as long as it takes; `None`: nothing is sent.
 pub type Serve =
     for<'a> fn(&'a mut Request) -> Pin<Box<dyn Future<Output = Option<Box<Reply>>> + Send + 'a>>;

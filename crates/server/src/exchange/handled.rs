@@ -18,7 +18,7 @@ pub enum Handled {
     },
     /// Go on in `location @name`; the name with its `@`.
     Named(Vec<u8>),
-    /// The client left; there is nobody to answer.
+    /// The client has left: no answer can be sent.
     ClientGone,
     /// Close without an answer (`return 444`).
     Close,

@@ -52,8 +52,8 @@ pub fn keep_history(configuration: &ActiveConfiguration) {
     }
 }
 
-/// The looks of the last hour that came after `since` (unix milliseconds). While nobody visits the
-/// server it looks seldom; who asks gets a look of his own.
+/// The looks of the last hour that came after `since` (unix milliseconds). A server without
+/// visitors looks seldom; each call takes a look of its own.
 pub fn history(configuration: &ActiveConfiguration, since: u64) -> HistoryReport {
     keep_history(configuration);
     configuration.live.stats.history.lock().report(since)

@@ -30,7 +30,7 @@ impl Request {
             && !self.head.fields().any(|(name, _)| tells_of_proxy(name))
     }
 
-    /// Was it made on this machine, and by no browser that a page of somebody else may have led here?
+    /// Was it made on this machine, and by no browser that a foreign page may have led here?
     pub fn is_of_own_program(&self) -> bool {
         self.is_made_here()
             && match self.initiator() {
@@ -45,9 +45,9 @@ impl Request {
         Initiator::of(self.head.view(), &self.host, self.host.port())
     }
 
-    /// Is the host one that leads here by right? A page of somebody else may have a name that leads to
-    /// this machine when the browser asks for it a second time (DNS rebinding). What it loads then has
-    /// that name as its host. Names of other servers do not count: these may be of other people.
+    /// Is the host one that leads here by right? A foreign page may have a name that leads to this
+    /// machine when the browser asks for it a second time (DNS rebinding). What it loads then has that
+    /// name as its host. Names of other servers do not count: these may be of other people.
     pub fn has_own_host(&self) -> bool {
         let host: &[u8] = &self.host;
         if host.is_empty() || host == b"localhost" || host.ends_with(b".localhost") {
@@ -71,7 +71,7 @@ pub fn is_server_name(configuration: &ActiveConfiguration, server: ServerId, hos
 }
 
 /// Does a `server_name` say that the host is the server's? One that ends with `*` does not, nor does a
-/// pattern: somebody else may have a domain that fits it.
+/// pattern: a stranger may own a domain that fits it.
 fn is_name_of(server: ServerId, names: &ServerNames, host: &[u8]) -> bool {
     let mut wildcards = names.leading_wildcard.iter();
     names.exact.get(host) == Some(&server)

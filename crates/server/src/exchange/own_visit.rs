@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use http_cache::{Reason, WantedResponse};
 
-/// Why the server asks itself, and why nobody else was asked, if so.
+/// Why the server asks itself, and why no upstream was asked, if so.
 pub struct OwnVisit {
     pub purpose: Purpose,
     pub not_asked: Option<NotAsked>,
-    /// What limits would say, where that is to be told.
+    /// What limits would say, where an explanation wants that.
     pub limits: Vec<ForeseenLimit>,
 }
 
@@ -37,15 +37,15 @@ pub enum LimitSays {
 /// What a visit is for.
 #[derive(Clone)]
 pub enum Purpose {
-    /// The page is to be stored.
+    /// Store the page.
     Warm,
-    /// A page that a purge has hit is to be stored again. Nothing else is fetched.
+    /// Store again a page that a purge has hit. Nothing else is fetched.
     Refill(Arc<WantedResponse>),
-    /// What it says, whether or not it can be stored.
+    /// Read what the page says, whether or not it can be stored.
     Read,
-    /// What becomes of it is to be told; nobody is asked.
+    /// Tell what would become of the request; no upstream is asked.
     Explain,
-    /// The same, and it is asked for as a visitor would.
+    /// The same, and the upstream is asked as for a visitor.
     Ask,
 }
 
@@ -56,7 +56,7 @@ pub enum NotAsked {
     Busy,
     /// The answer would not be stored, and why.
     NotKept(Reason),
-    /// No content is to be made.
+    /// No content was wanted.
     Dry,
     /// It would be stored, but not in the place of what the purge has hit; or purged pages are not
     /// fetched again here.
@@ -64,7 +64,7 @@ pub enum NotAsked {
 }
 
 impl OwnVisit {
-    /// Is nobody to be asked, whatever for?
+    /// Is it forbidden to ask an upstream, for whatever purpose?
     pub fn is_dry(&self) -> bool {
         matches!(self.purpose, Purpose::Explain)
     }

@@ -129,7 +129,7 @@ impl PageBudget {
         Ok(())
     }
 
-    /// So many bytes come into the page.
+    /// Counts `bytes` more bytes of the page.
     ///
     /// # Errors
     /// The bound that they would pass; they are not counted.
@@ -168,7 +168,7 @@ impl PageBudget {
         Instant::now() >= self.deadline()
     }
 
-    /// Waits until another fetch may be under way for this page; at most so many are.
+    /// Waits until another fetch may be under way for this page: at most `at_once`.
     pub async fn take_turn_to_fetch(self: &Arc<Self>, at_once: Option<usize>) -> FetchTurn {
         let at_once = at_once
             .unwrap_or(MAX_FETCHES_AT_ONCE)
@@ -232,7 +232,7 @@ impl PageBudget {
         }
     }
 
-    /// What is to be said of a bound that the page has met, the first time.
+    /// The message about a bound that the page has met, the first time.
     pub fn take_message(&self, bound: Bound) -> Option<String> {
         let is_told = &mut self.spent.lock().is_told[bound as usize];
         if std::mem::replace(is_told, true) {

@@ -119,7 +119,7 @@ pub struct Request {
     pub is_body_let_in: bool,
     /// Bytes of head and body received: `$request_length`.
     pub received_bytes: u64,
-    /// What upstreams did; `None` while nobody was asked.
+    /// What upstreams did; `None` while no upstream was asked.
     pub trace: Option<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
     /// What most requests do without.
@@ -151,7 +151,7 @@ pub struct CacheFacts {
     pub spared_micros: u64,
     /// Why the cache had no part in the response, or could not keep it.
     pub reason: Option<Reason>,
-    /// The visitor is to get the read-your-writes cookie for so many seconds.
+    /// The visitor gets the read-your-writes cookie, for this time.
     pub marks_writer: Option<std::time::Duration>,
 }
 
@@ -283,7 +283,7 @@ impl Request {
         visit.is_some_and(|visit| !matches!(visit.purpose, Purpose::Ask))
     }
 
-    /// Is nobody to be asked on its behalf?
+    /// Is it forbidden to ask an upstream on its behalf?
     pub fn is_dry(&self) -> bool {
         let visit = self.extras.own_visit.as_ref();
         visit.is_some_and(|visit| visit.is_dry())

@@ -40,8 +40,8 @@ pub fn put_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The value of the first argument called `name` (no case), as sent. An argument
-/// without a name is none.
+/// The value of the first argument called `name` (no case), as sent. What has no name is no
+/// argument.
 pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     if name.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! The fields of a response, in the order in which they are sent: for whoever writes the head,
-//! and for `$sent_http_*`.
+//! The fields of a response, in the order in which they are sent: for the writer of the head, and
+//! for `$sent_http_*`.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Where it is to be noted who may share a page, once its response is there (`cache_litespeed`).
+//! Where to note who may share a page, once its response is there (`cache_litespeed`).
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 /// What a request has to do with slices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Slicing {
-    /// Nothing: nobody asked for `$slice_range`.
+    /// Nothing: the configuration does not ask for `$slice_range`.
     #[default]
     None,
     /// The slice that begins here is the first of a response.

@@ -1,7 +1,6 @@
-//! Requests that the server makes of its own paths in the name of a client's:
-//! `auth_request`, `mirror`, `add_before_body`. They walk through the same
-//! rounds as any request, without the access phase, and have no client: what
-//! comes back is a reply that nobody sends.
+//! Requests that the server makes of its own paths in the name of a client's: `auth_request`,
+//! `mirror`, `add_before_body`. They walk through the same rounds as any request, without the
+//! access phase, and have no client: what comes back is a reply that goes to no client.
 
 use bytes::Bytes;
 use site::SubrequestTarget;
@@ -13,7 +12,7 @@ use crate::exchange::request::{Method, Request};
 /// A subrequest of `request` for `target`, with `args` where the target has
 /// none of its own. Method and head are the client's; there is no body.
 pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<Request> {
-    // Both are the same request to whoever follows `$request_id` through logs.
+    // Both are the same request to a reader who follows `$request_id` through logs.
     let id = *request
         .extras
         .request_id
@@ -34,7 +33,8 @@ pub fn make_get(request: &mut Request) {
     request.method_override = Some("GET");
 }
 
-/// The response of a request that the server makes itself; `None` where there is none.
+/// The response of a request that the server makes itself; `None` where the request ends without a
+/// response.
 pub async fn serve(request: &mut Request) -> Option<Box<Reply>> {
     let serve = request.configuration.functions.serve;
     serve(request).await

@@ -41,8 +41,8 @@ pub fn evaluate_sent(
     out
 }
 
-/// The value of the variable called `name`; `None` where there is none, or it has
-/// no value.
+/// The value of the variable called `name`; `None` where the name is unknown or the variable has no
+/// value.
 pub fn named(request: &mut Request, name: &str) -> Option<Vec<u8>> {
     let variable = request.configuration.site.http.variable(name)?;
     let mut value = Vec::new();
@@ -172,7 +172,7 @@ fn write_of_name(
     }
 }
 
-/// What the trace of upstreams has; nothing where nobody was asked.
+/// What the trace of upstreams has; nothing where no upstream was asked.
 fn of_upstream(request: &Request, write: impl FnOnce(&Trace) -> bool) -> bool {
     let trace = request.trace.as_ref();
     trace.is_some_and(|trace| write(&trace.lock()))

@@ -15,7 +15,7 @@ pub enum Value {
     Request(fn(&mut Request, &mut Vec<u8>) -> bool),
     /// Of the response where there is one.
     Reply(fn(&mut Request, Option<&ReplyHead>, &mut Vec<u8>) -> bool),
-    /// Of what upstreams did; there is none where nobody was asked.
+    /// Of what upstreams did; no value where no upstream was asked.
     Upstream(OfTrace),
 }
 

@@ -32,7 +32,7 @@ pub fn require(
     Ok(())
 }
 
-/// A request that nobody has sent.
+/// A request in the place of one that was not received whole.
 fn stand_in(configuration: &Arc<ActiveConfiguration>, answer: &Answer) -> Option<Box<Request>> {
     let text = "GET / HTTP/1.0\r\n\r\n".to_owned();
     let head = http1::parse_head(text, &http1::HeadLimits::default()).ok()?;

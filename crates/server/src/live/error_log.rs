@@ -34,7 +34,7 @@ pub struct ErrorLogs {
     pub refusals: LineBudget,
     /// For lines about connections that were ended for what the client sent.
     pub broken_connections: LineBudget,
-    /// Requests that nobody waits for and that were not sent.
+    /// Background requests that were not sent.
     pub left_out: NowAndThen,
     /// Answers that were not stored.
     pub not_stored: NotStored,

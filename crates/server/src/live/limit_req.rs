@@ -169,7 +169,7 @@ fn state_bytes(key: &[u8]) -> u64 {
 }
 
 impl Buckets {
-    /// Takes the memory for one more state; false where there is none.
+    /// Takes the memory for one more state; false where no memory is left.
     fn make_room(&mut self, key: &[u8], now: u64, rate: u64) -> bool {
         let needed = state_bytes(key);
         // One or two that are empty go in any case, so that the zone gets

@@ -43,7 +43,7 @@ pub enum Handle {
 impl Handle {
     /// Writes whole lines at once.
     pub fn write(&self, lines: &[u8]) {
-        // There is nobody to tell when a log cannot be written.
+        // There is no place to report that a log cannot be written.
         let _ = match self {
             Handle::File(file) => (&**file).write_all(lines),
             Handle::Stderr => io::stderr().write_all(lines),
@@ -241,7 +241,7 @@ impl LogSinks {
         })
     }
 
-    /// Takes over files that were opened by somebody else.
+    /// Takes over files that the parent process has opened.
     pub fn with_files(files: HashMap<PathBuf, File>) -> LogSinks {
         let sinks = files.into_iter().map(|(path, file)| {
             let kind = Kind::File {

@@ -2,8 +2,7 @@
 //! open log files, statistics. A reload takes all of it over by one rule
 //! ([`registry::Registry`]): what is asked for in the same terms stays the same.
 //!
-//! Nothing here knows a request. Whoever uses a zone or a group asks the configuration
-//! in force for it.
+//! Nothing here knows a request. Users of a zone or a group ask the configuration in force for it.
 
 pub mod acme_answers;
 mod build_error;
@@ -151,7 +150,7 @@ impl LiveState {
         })
     }
 
-    /// Housekeeping, about once a second: what nobody asked for in a while goes.
+    /// Housekeeping, about once a second: removes what was not used for a while.
     pub fn sweep(&self, now: u64) {
         for zone in self.zones.iter() {
             zone.sweep(http_cache::Millis(now), cache_zones::SWEEP_WORK);

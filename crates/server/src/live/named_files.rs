@@ -41,7 +41,7 @@ pub fn read(files: &[NamedCertificateFiles], name: &str) -> Result<Vec<Identity>
     Ok(identities)
 }
 
-/// A file; `None` where there is none. `failure` begins the message if it cannot be read.
+/// A file; `None` where it does not exist. `failure` begins the message if it cannot be read.
 fn read_pem(path: &Path, failure: &str) -> Result<Option<PemFile>, String> {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
     let name = path.display().to_string();
@@ -54,7 +54,7 @@ fn read_pem(path: &Path, failure: &str) -> Result<Option<PemFile>, String> {
     }
 }
 
-/// The bytes of a regular file, without ever waiting for somebody who writes it.
+/// The bytes of a regular file. A FIFO's writer is not waited for.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::openat(CWD, path, flags, Mode::empty())?);

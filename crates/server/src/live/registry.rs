@@ -1,6 +1,6 @@
-//! The one rule for reloads: what a new configuration asks for in the same terms (its
-//! *spec*) as the one before stays the same thing (its *handle*), with all that it holds.
-//! Everything else is made anew, and what nobody asks for any longer goes.
+//! The one rule for reloads: what a new configuration asks for in the same terms (its *spec*) as
+//! the one before stays the same thing (its *handle*), with all that it holds. Everything else is
+//! made anew, and what the configuration no longer asks for goes.
 
 use std::convert::Infallible;
 use std::ops::Deref;

@@ -44,7 +44,7 @@ impl ServerTlsInForce {
     }
 
     /// Reads the certificates for the name that a client asks for, where their files are called
-    /// after it and were not read lately. False: there are none for this client.
+    /// after it and were not read lately. False: there is no certificate for this client.
     ///
     /// # Errors
     /// Why they cannot be used, for the log. Those that were read before are used further.
@@ -286,7 +286,7 @@ fn read_ticket_keys(tls: &ServerTls, from: &TlsFiles) -> Result<TicketKeys, Buil
         .map_err(|error| BuildError::Tls(error.to_string()))
 }
 
-/// The bytes of a file; `failure` begins the message if there are none.
+/// The bytes of a file; `failure` begins the message if it cannot be read.
 fn read(from: &TlsFiles, path: &Path, failure: &str) -> Result<PemFile, BuildError> {
     let name = path.display().to_string();
     match from.bytes(path) {

@@ -2,8 +2,8 @@
 //! (<https://nginx.org/en/docs/http/ngx_http_stub_status_module.html>), and for the numbers that
 //! crates/numbers has a table of. A reload keeps it.
 //!
-//! What a hit counts is counted by each thread for itself ([`PerThread`]) and summed up when
-//! somebody asks. Everything else is an atomic number.
+//! What a hit counts is counted by each thread for itself ([`PerThread`]) and summed up when a
+//! report is made. Everything else is an atomic number.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -118,7 +118,7 @@ impl Count {
     #[inline]
     pub fn add(&self, more: u64, writer: Writer) {
         match writer {
-            // Nobody else writes here, so that nothing comes in between.
+            // No other thread writes here, so that nothing comes in between.
             Writer::OneThread => {
                 self.0
                     .store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
@@ -229,7 +229,7 @@ impl OfThread<'_, EndedRequests> {
         }
     }
 
-    /// A hit was timed that stands for so many.
+    /// Counts a hit that was timed and stands for `hits` hits.
     pub fn note_hits(&self, took: Duration, hits: u64) {
         let at = numbers::bucket(HIT_BOUNDS, took.as_secs_f64());
         self.counts.hits[at].add(hits, self.writer);

@@ -13,8 +13,8 @@ use site::Site;
 pub struct TlsFiles(Arc<HashMap<PathBuf, Vec<u8>>>);
 
 impl TlsFiles {
-    /// Reads all that `site` names. One that cannot be read is left out: whoever needs it says
-    /// so.
+    /// Reads all that `site` names. A file that cannot be read is left out: the code that needs it
+    /// reports the error.
     pub fn read(site: &Site) -> TlsFiles {
         let mut paths = Vec::new();
         for tls in &site.http.server_tls {

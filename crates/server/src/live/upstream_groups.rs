@@ -230,8 +230,8 @@ fn group_spec(
             local: keepalive.local,
             ..Keepalive::new(keepalive.connections)
         }),
-        // A pool of our own may keep a connection for each of its workers: nobody
-        // else wants them.
+        // A pool of our own may keep a connection for each of its workers: no other client uses
+        // them.
         None if own_workers > 0 => Some(Keepalive {
             idle_counts: true,
             ..Keepalive::new(own_workers)

@@ -102,7 +102,7 @@ pub fn flush_thread() {
     });
 }
 
-/// Notified when this thread begins to gather lines that are to be flushed by time.
+/// Notified when this thread begins to gather lines that a timer flushes.
 pub fn waiting_lines() -> Arc<Notify> {
     pending::waiting_lines()
 }

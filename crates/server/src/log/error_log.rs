@@ -55,8 +55,8 @@ pub fn beyond_budget(request: &Request, bound: Bound) {
     }
 }
 
-/// Counts an answer to `request` that was not stored for `reason` and took so many
-/// milliseconds, and says so when such answers keep the upstream busy.
+/// Counts an answer to `request` that was not stored for `reason` and `took` some milliseconds, and
+/// writes a line when such answers keep the upstream busy.
 pub fn not_stored(request: &Request, reason: &'static str, took: u64) {
     let counted = &request.configuration.live.error_logs.not_stored;
     let Some(flood) = counted.count(reason, took, clock::now()) else {

@@ -5,7 +5,7 @@
 //!   request ──────────────────────────────────────────── server span (parent: the visitor's)
 //!     ├─ cache wait ── another request's fetch (link)
 //!     ├─ queue ─── upstream ──────────────────────────── client span (fetch for this visitor)
-//!   fetch for the cache, where the application is told of it or nobody waits for it:
+//!   fetch for the cache, where the application is told of it, or in the background:
 //!     upstream ── a trace of its own (link to the request that caused it)
 //! ```
 //!
@@ -333,7 +333,7 @@ impl Visitors {
     }
 }
 
-/// Nobody waits for the fetch that `request` has begun last.
+/// Marks the last fetch that `request` has begun as one in the background.
 pub fn in_background(request: &mut Request, fetch: Option<&mut FetchTrace>) {
     let tracing = request.extras.given();
     let tracing = tracing.and_then(|extra| extra.tracing.as_mut());

@@ -76,7 +76,7 @@ impl ArrivingBody<Request> for WholePage {
 /// The body of a part as it goes into a page. `request` is the part's own.
 ///
 /// # Errors
-/// The page may not have so many bytes more.
+/// The page may not have this number of bytes more.
 pub fn part(
     request: &mut Request,
     mut reply: Box<Reply>,

@@ -23,7 +23,7 @@ pub enum Next {
     Redirected,
     /// It goes on in this location.
     Location(LocationId),
-    /// There is nobody to answer, or nothing to say.
+    /// The client has left, or gets no answer.
     Nothing,
 }
 
@@ -58,7 +58,7 @@ fn after_other(request: &mut Request, handled: Handled) -> Next {
 }
 
 /// A pattern gave up on the request, so what came out of the round may not be what the
-/// configuration says. Once the error page is asked for, after that there is none.
+/// configuration says. The first time the error page is looked for; after that no page is sent.
 #[cold]
 fn refuse_for_pattern(request: &mut Request) -> Next {
     let failures = std::mem::replace(&mut request.extras.failures, Failures::Refused);

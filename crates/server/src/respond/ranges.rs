@@ -32,7 +32,7 @@ fn promise(head: &mut ReplyHead) {
     head.says_accept_ranges = head.known(KnownField::AcceptRanges).is_none();
 }
 
-/// Answers the ranges `asked` for, of which there may be so many.
+/// Answers the ranges `asked` for, of which there may be `max`.
 #[inline(never)]
 fn answer(request: &Request, reply: &mut Reply, (asked, max): (&[u8], Option<usize>), length: u64) {
     let ranges = match range_applies(request, reply) {

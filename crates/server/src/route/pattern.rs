@@ -1,9 +1,9 @@
 //! Matching a request against patterns, and keeping what was captured.
 //!
-//! A pattern that gives up (a limit of the library: steps, stack) says neither yes nor no.
-//! Whoever took it for "no" would skip the `deny` behind it, so the request is answered
-//! with 500: the failure is noted with the request and looked at before anybody is asked
-//! and before anything is sent ([`has_failed`]).
+//! A pattern that gives up (a limit of the library: steps, stack) says neither yes nor no. To take
+//! it for "no" would skip the `deny` behind it, so the request is answered with 500: the failure is
+//! noted with the request and looked at before anybody is asked and before anything is sent
+//! ([`has_failed`]).
 
 use pcre2::bytes::CaptureLocations;
 use site::{LogLevel, Pattern};
@@ -88,7 +88,7 @@ fn log(request: &Request, pattern: &Pattern, subject: &[u8], error: &pcre2::Erro
     );
 }
 
-/// Notes that the request is to be refused; false, as nothing matched.
+/// Notes that the server must refuse the request; false, as nothing matched.
 #[cold]
 pub fn refuse(request: &mut Request) -> bool {
     let failures = &mut request.extras.failures;

@@ -28,7 +28,7 @@ pub fn end(
     counting::count(request);
     access_log::log(request);
     if !matches!(ending, Ok(Ending::KeepAlive)) {
-        // Whoever sees the connection end finds the line in the log.
+        // A client that sees the connection end finds the line in the log.
         access_log::flush_thread();
     }
     memory.host = request.host.hand_on();

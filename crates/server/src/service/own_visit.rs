@@ -37,7 +37,7 @@ pub struct Asked {
     /// Path and arguments, as they are sent.
     pub target: String,
     pub method: String,
-    /// `None`: nobody's.
+    /// `None`: the request comes from no address.
     pub client: Option<IpAddr>,
     /// More fields.
     pub fields: Vec<(String, Vec<u8>)>,
@@ -47,7 +47,7 @@ pub struct Asked {
 pub struct AskedUrl<'a> {
     pub url: &'a str,
     pub method: &'a str,
-    /// As whom; `None`: as nobody.
+    /// The address that the request comes from; `None`: no address.
     pub client: Option<IpAddr>,
     /// More fields; a Host among them is the host that is asked for.
     pub fields: Vec<(String, Vec<u8>)>,
@@ -153,7 +153,7 @@ pub fn request(
 /// The request for a URL.
 ///
 /// # Errors
-/// Why there is none.
+/// Why the URL gives no request.
 pub fn of_url(
     configuration: &ConfigurationHandle,
     asked: &AskedUrl<'_>,

@@ -45,7 +45,7 @@ pub fn receive_unreadable(terms: RequestTerms, received: Received) -> Box<Reques
     request
 }
 
-/// Logs a request whose head never came whole: nobody is there to be answered.
+/// Logs a request whose head never came whole: no client is there to answer.
 pub fn abandoned(terms: RequestTerms, received: Received, reason: &str, status: u16) {
     let mut request = begin_unreadable(terms, received);
     request.status = status;
@@ -70,7 +70,7 @@ fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
         ..
     } = received;
     if received.is_early && head.field(EARLY_DATA).is_none() {
-        // Whoever answers it in our place has to know (RFC 8470 §5.1).
+        // The upstream that answers in our place has to know (RFC 8470 §5.1).
         head.add_field(EARLY_DATA, b"1");
     }
     let mut request = Request::new(terms.configuration, connection, head, terms.server, now);
@@ -82,7 +82,7 @@ fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
     request
 }
 
-/// What stands for a request whose head is none.
+/// What stands for a request with an unreadable head.
 fn begin_unreadable(terms: RequestTerms, received: Received) -> Box<Request> {
     let mut request = begin(terms, received);
     if let Ok(target) = http_semantics::Target::parse(request.head.target(), true) {

@@ -49,7 +49,7 @@ pub use trace::{Trace, Try};
 pub use upstream_body::{Fetched, Truncated, UpstreamBody};
 pub use upstream_request::{HttpRequest, MemcachedRequest, UpstreamRequest};
 
-/// Asks until there is a response to pass on or nobody is left to ask.
+/// Asks until there is a response to pass on or no server is left to ask.
 pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
     if let Some(lookup) = spec.lookup.take() {
         Box::pin(look_up(spec, lookup)).await?;

@@ -1,8 +1,8 @@
-//! Who serves a connection. Workers accept from the same sockets, and whoever is
-//! awake first has it: with few connections that is often the same one, while the
-//! others have nothing to do. So the worker that accepted looks at how many
-//! connections each has, and hands the socket to the one with the fewest if that is
-//! clearly fewer than its own. It then stays there: requests cost nothing for it.
+//! Who serves a connection. Workers accept from the same sockets, and the one that wakes first gets
+//! the connection: with few connections that is often the same worker, while the others have
+//! nothing to do. So the worker that accepted looks at how many connections each has, and hands the
+//! socket to the one with the fewest if that is clearly fewer than its own. It then stays there:
+//! requests cost nothing for it.
 //!
 //! ```text
 //! accept ─► as few as any other's ─────────────► serve
@@ -22,8 +22,8 @@ use crate::transport::stream::Unregistered;
 /// with the fewest: handing over wakes another thread, and a few more do not matter
 /// where there are many.
 const SLACK: usize = 16;
-/// Connections on their way to one worker. One that does not get round to them for
-/// so long is no help: whoever accepts keeps them.
+/// Connections on their way to one worker. A worker that leaves this number of them waiting is no
+/// help: the accepting worker then keeps its connections.
 const INBOX: usize = 256;
 
 /// An accepted connection, on its way to the worker that serves it.
@@ -62,7 +62,7 @@ impl Drop for ConnectionSlot {
 }
 
 impl WorkerLoads {
-    /// So many workers, and what each of them takes its connections from.
+    /// The loads of this number of workers, and what each of them takes its connections from.
     pub fn new(workers: usize) -> (Arc<WorkerLoads>, Vec<mpsc::Receiver<Accepted>>) {
         let (inboxes, receivers): (Vec<_>, Vec<_>) =
             (0..workers).map(|_| mpsc::channel(INBOX)).unzip();

@@ -93,7 +93,7 @@ fn run(context: &WorkerContext, inbox: mpsc::Receiver<Accepted>) {
         }
     });
     access_log::flush_all_thread();
-    // Nobody waits any more for what is still being compressed.
+    // No request waits any more for what is still being compressed.
     runtime.shutdown_background();
 }
 
@@ -129,7 +129,7 @@ async fn housekeeping(shared: Arc<Shared>) {
     }
 }
 
-/// What nobody asked for in a while goes.
+/// Removes what was not used for a while.
 async fn sweep(shared: Arc<Shared>) {
     let mut idle = IdlePause::default();
     loop {

@@ -53,7 +53,7 @@ pub struct Shared {
     sockets: watch::Sender<Arc<Sockets>>,
     stopping: AtomicBool,
     stop: watch::Sender<bool>,
-    /// Somebody rests until there is a connection again.
+    /// A task rests until there is a connection again.
     is_resting: AtomicBool,
     connected: Notify,
 }
@@ -153,8 +153,8 @@ impl Shared {
     }
 
     /// The pause before the next of two looks at something that only requests change: a second
-    /// while there are any, growing to a minute where there are none, so that a server without
-    /// visitors does not wake up all the time. A new connection ends a long pause.
+    /// while requests come, growing to a minute without requests, so that a server without visitors
+    /// does not wake up all the time. A new connection ends a long pause.
     pub async fn pause(&self, idle: &mut IdlePause) {
         if idle.pause <= SWEEP_INTERVAL {
             tokio::time::sleep(idle.pause).await;

@@ -2,8 +2,8 @@
 //! `openssl passwd`: crypt(3) with bcrypt, SHA-2, MD5 or DES, Apache's `$apr1$`, `{SHA}`,
 //! `{SSHA}` and `{PLAIN}`.
 //!
-//! Comparing says which of two things went wrong: the visitor's password, or a format that
-//! nobody here knows, which only the operator can mend. Nothing in a user file leads to a panic.
+//! Comparing says which of two things went wrong: the visitor's password, or an unknown format,
+//! which only the operator can mend. Nothing in a user file leads to a panic.
 
 mod crypt64;
 mod des_crypt;

@@ -164,7 +164,7 @@ fn put_curve(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
     put(found.map(|group| group.openssl_name().as_bytes()), out)
 }
 
-/// Names or, where there are none, numbers.
+/// Names; numbers for what has no name.
 fn put_list(
     numbers: &[u16],
     name: impl Fn(u16) -> Option<&'static str>,

@@ -1,6 +1,6 @@
-//! A bound on lines that anybody can cause as often as they like: a burst, then so many a
-//! second. What was left out is counted and told by the next line, so that a flood is
-//! seen but does not fill the disk. The time is passed in.
+//! A bound on lines that any client can cause as often as it likes: a burst, then a number of lines
+//! per second. Lines left out are counted, and the next line says how many, so that a flood is seen
+//! but does not fill the disk. The time is passed in.
 
 use parking_lot::Mutex;
 

@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::live::log_sinks::{Handle, Sink};
 
-/// Lines without `buffer=` are written when there are so many bytes of them:
-/// one write is about as cheap for these as for one line.
+/// Lines without `buffer=` are written when they have come to this size: one write of them is about
+/// as cheap as of one line.
 const GATHER_BYTES: usize = 64 * 1024;
 
 /// The buffers of a thread.

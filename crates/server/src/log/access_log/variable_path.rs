@@ -1,7 +1,6 @@
-//! Access logs whose path has variables in it. The file is opened for each
-//! line, unless `open_log_file_cache` keeps it open. A file is only made where
-//! the request's root exists, as in nginx: with `$host` in the path, whoever
-//! connects would otherwise fill the directory with files.
+//! Access logs whose path has variables in it. The file is opened for each line, unless
+//! `open_log_file_cache` keeps it open. A file is only made where the request's root exists, as in
+//! nginx: with `$host` in the path, any client could otherwise fill the directory with files.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -263,14 +263,14 @@ fn times_of(attempt: &Try, earliest: u64) -> (u64, u64) {
     let ended = match (attempt.refused_after_ms, attempt.response_ms) {
         (Some(_), _) => attempt.started_at,
         (None, Some(took)) => attempt.started_at.saturating_add(took),
-        // Its body still arrives, or somebody has left.
+        // Its body still arrives, or one side has left.
         (None, None) => clock::now(),
     };
     (began, ended.max(began))
 }
 
 /// The span of a fetch first, then those of its time in line, and of its tries where there were
-/// several. Nothing where nobody was asked.
+/// several. Nothing where no upstream was asked.
 pub fn put_fetch(within: &Within, fetch: &FetchSpan, tries: &[Try], out: &mut Vec<Span>) {
     let tries: Vec<&Try> = tries.iter().filter(|it| it.started_at > 0).collect();
     let (Some(first), Some(last)) = (tries.first(), tries.last()) else {

@@ -2,7 +2,7 @@
 //!
 //! It is a request for the fragment's own target, so that keys, logs and applications that choose
 //! by the target (`$request_uri`) see the fragment and not the page. Everything else is the
-//! visitor's, less what says how the page itself is to be sent.
+//! visitor's, except for fields that say how to send the page itself.
 
 use http_semantics::escape;
 use http1::{HeadLimits, parse_head};
@@ -31,7 +31,7 @@ const ABOUT_THE_PAGE: [&str; 14] = [
 /// The request for what `url` names, in the name of `page`.
 ///
 /// # Errors
-/// Why there is none, as it stands in the log.
+/// Why the URL gives no request, as it stands in the log.
 pub fn request(page: &Request, url: &[u8]) -> Result<Box<Request>, &'static str> {
     if page.depth >= page.settings().esi.max_depth.min(MAX_DEPTH) {
         return Err("fragments are nested too deep, or include each other");

@@ -85,7 +85,7 @@ pub fn choose(request: &Request, reply: &mut Reply) -> bool {
 }
 
 /// The page may hold what is for this visitor alone, and each fragment has a lifetime of its own:
-/// nobody behind keeps it.
+/// no cache behind us may keep it.
 fn limit_to_client(reply: &mut Reply) {
     let says_no_store =
         |value: &[u8]| items(value).any(|item| item.eq_ignore_ascii_case(b"no-store"));

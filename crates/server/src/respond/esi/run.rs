@@ -57,7 +57,7 @@ struct Fragment {
     is_optional: bool,
 }
 
-/// What is to be sent, in order.
+/// What to send, in order.
 enum Piece {
     Text(Bytes),
     Include(Wanted),
@@ -155,7 +155,7 @@ impl Page {
             if let Some(fragment) = &mut self.current {
                 match parts::next_bytes(&mut fragment.request, &mut fragment.body).await {
                     Ok(Some(bytes)) => return Ok(Some(bytes)),
-                    // Whoever noticed has said why. The page does without the rest.
+                    // The error is in the log already. The page does without the rest.
                     Err(SendError::Truncated) if fragment.is_optional => self.current = None,
                     Ok(None) => self.current = None,
                     Err(error) => return Err(error),

@@ -17,7 +17,7 @@ use crate::exchange::subrequest;
 use crate::log::error_log;
 use crate::transport::outbound::{ArrivingBody, SendError};
 
-/// The request of a part, and what came of it; `None` where nothing is to be sent.
+/// The request of a part, and its reply; `None`: nothing is sent.
 pub type Answer = (Box<Request>, Option<Box<Reply>>);
 
 /// A part that was asked for. It is let go when this is dropped.
@@ -89,7 +89,7 @@ impl Asked {
     }
 }
 
-/// So many bytes come into the page that `request` is, or is a part of.
+/// Counts `bytes` more bytes of the page that `request` is, or is a part of.
 ///
 /// # Errors
 /// The bound that they would pass.
@@ -165,7 +165,7 @@ pub fn is_refused(page: &Request, status: u16) -> bool {
     status == 503 && budget.is_some_and(|budget| budget.is_met(Bound::Fetches))
 }
 
-/// What waits for a part; it ends when nobody wants the part any more.
+/// The task that waits for a part. Dropping it ends the task.
 pub struct Task(JoinHandle<Answer>);
 
 impl Drop for Task {

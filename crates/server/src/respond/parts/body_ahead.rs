@@ -3,7 +3,7 @@
 //! their own parts could not have.
 //!
 //! ```text
-//! upstream ─► task ─► Spool (memory, then a file) ─► next: whoever shows it
+//! upstream ─► task ─► Spool (memory, then a file) ─► next: the reply that shows it
 //! ```
 
 use std::sync::Arc;
@@ -95,7 +95,7 @@ enum End {
     TooLong,
 }
 
-/// What there is to be shown.
+/// What there is to show.
 enum NextPiece {
     Bytes(Bytes),
     End(End),

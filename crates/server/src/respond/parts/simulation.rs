@@ -130,7 +130,7 @@ struct Served {
     most_between_turns: u32,
 }
 
-/// Serves a page as its visitor does, who leaves after so many pieces.
+/// Serves a page to a visitor who leaves after `leaves_after` pieces.
 async fn serve(site: &Site, path: &str, leaves_after: usize) -> Served {
     let mut request = site.request(path);
     let reply = subrequest::serve(&mut request).await.expect("a page");

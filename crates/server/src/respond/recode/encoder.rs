@@ -16,8 +16,8 @@ const ZSTD_WINDOW_BITS: u32 = 23;
 /// Levels from which zstd would use a larger one.
 const ZSTD_LARGE_WINDOW_LEVEL: u8 = 20;
 
-/// What is given out at a time has at least so many bytes, the last apart: the ten
-/// bytes of gzip's own head are not worth a chunk.
+/// Each piece that is given out has at least this size, except the last: the ten bytes of gzip's
+/// own head are not worth a chunk.
 const LEAST_GIVEN_BYTES: usize = 64;
 
 /// A compressor and what it has given out so far.

@@ -44,7 +44,7 @@ impl Recoder {
         Recoder::Gunzip(Box::new(MultiGzDecoder::new(Vec::new())))
     }
 
-    /// What is to be sent for `bytes`; may be nothing yet.
+    /// The recoded form of `bytes`; may be nothing yet.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
         match self {
             Recoder::Encode {

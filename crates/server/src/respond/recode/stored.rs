@@ -1,11 +1,10 @@
 //! Stored responses in a content coding: sent from what is kept beside them, made
 //! once where nothing is.
 //!
-//! A form is made by a thread of its own, never by one that serves. Those who ask
-//! meanwhile wait for it, as followers wait for a fetch: the work takes about as
-//! long as it would on their own connection, is done once for all of them, and
-//! holds up nobody else. Where too many are being made already an answer is
-//! compressed on its way, as any other.
+//! A form is made by a thread of its own, never by one that serves. Those who ask meanwhile wait
+//! for it, as followers wait for a fetch: the work takes about as long as it would on their own
+//! connection, is done once for all of them, and holds up no other request. Where too many are
+//! being made already an answer is compressed on its way, as any other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,7 +30,7 @@ pub enum Kept {
     Useless,
     /// It is being made.
     Wait(Box<Wait>),
-    /// Nothing, and nobody makes it: compress on the way.
+    /// Nothing, and it is not being made: compress on the way.
     No,
 }
 
@@ -161,8 +160,8 @@ impl Drop for Maker {
     }
 }
 
-/// Starts to make a form; false where there are makers enough. They have the
-/// priority of everybody else, since somebody waits for them.
+/// Starts to make a form; false where there are makers enough. They have the usual priority, since
+/// requests wait for them.
 fn make(
     claim: Claim,
     response: &Arc<StoredResponse>,

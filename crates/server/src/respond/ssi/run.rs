@@ -57,7 +57,7 @@ struct State {
     block_tokens: usize,
     error_text: Bytes,
     time_format: String,
-    /// What is to be sent, in order.
+    /// What to send, in order.
     waiting: VecDeque<Piece>,
     /// No command is run before what waits is out.
     is_draining: bool,

@@ -10,7 +10,7 @@ use upstream::Group;
 
 use super::trace::Trace;
 
-/// Where lines about a fetch go. Whoever begins the fetch knows the request and the logs.
+/// Where lines about a fetch go. The code that begins the fetch knows the request and the logs.
 pub trait FetchLog: Send + Sync {
     /// Writes a line about the request, and about the upstream at an address where one is given.
     fn write(&self, level: LogLevel, upstream: Option<&str>, message: fmt::Arguments<'_>);
@@ -18,7 +18,7 @@ pub trait FetchLog: Send + Sync {
     /// All workers of a PHP pool of our own have been busy for long, and the request waits.
     fn pool_is_busy(&self, group: &Group);
 
-    /// A request that nobody waits for was not sent, because the servers are busy.
+    /// A background request was not sent, because the servers are busy.
     fn left_out(&self, group: &Group);
 }
 
@@ -29,6 +29,6 @@ pub struct FetchContext {
     /// Some value may read the fields of the response head (`$upstream_http_*`).
     pub keeps_fields: bool,
     pub log: Box<dyn FetchLog>,
-    /// Whoever bounds the fetches under way takes it back when this one and its body have ended.
+    /// Dropped when the fetch and its body have ended, for a bound on fetches under way.
     pub turn: Option<Box<dyn Send + Sync>>,
 }

@@ -16,7 +16,7 @@ pub enum FetchError {
     NoLiveUpstreams,
     /// The queue is full or the wait in it too long.
     Overloaded,
-    /// Nobody waits for it, and the servers are busy: it was not sent.
+    /// A background request was not sent, because the servers are busy.
     LeftOut,
     /// The last of several answered with a status that `*_next_upstream` names.
     Status(u16),

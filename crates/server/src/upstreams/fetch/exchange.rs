@@ -228,7 +228,7 @@ fn from_memcached(event: memcached::Event, request: &MemcachedRequest) -> Event 
     }
 }
 
-/// A value as a response: 404 where there is none.
+/// A value as a response: 404 where the key has no value.
 fn of_value(head: memcached::ResponseHead, request: &MemcachedRequest) -> Head {
     let mut fields = Vec::new();
     let (status, length) = match head {

@@ -1,4 +1,4 @@
-//! Where a fetch puts the fields of an upstream's 103 (RFC 8297). Whoever waits for the fetch
+//! Where a fetch puts the fields of an upstream's 103 (RFC 8297). The task that waits for the fetch
 //! reads them at the other end; the fetch knows nothing of clients.
 
 use bytes::Bytes;

@@ -35,7 +35,7 @@ pub struct FetchSpec {
     pub client: Option<IpAddr>,
     /// `*_bind`, `*_socket_keepalive`
     pub local: LocalEnd,
-    /// The timer of whoever waits.
+    /// The timer of the task that waits.
     pub deadline: SharedDeadline,
     /// The group's servers are PHP pools of our own, restarted when they die.
     pub own_pool: bool,

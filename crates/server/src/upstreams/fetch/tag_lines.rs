@@ -46,7 +46,7 @@ pub struct TagLines {
 enum Position {
     LineStart,
     WithinLine,
-    /// Behind a mark; in so many bytes there is no end of the tags.
+    /// Behind a mark; `searched` bytes do not have the end of the tags.
     WithinTags {
         searched: usize,
     },
@@ -134,7 +134,7 @@ impl TagLines {
         begins_line(start, starts_line).then_some(start.len())
     }
 
-    /// So many bytes at the end may be the beginning of a message with a mark.
+    /// How many bytes at the end may be the beginning of a message with a mark.
     fn undecided_bytes(&self, starts_line: bool) -> usize {
         let longest = self.next_mark.len().min(self.rest.len());
         let is_undecided = |bytes: &usize| {
@@ -275,7 +275,7 @@ mod tests {
             "a PHP message: k3y vict:1\n",
             &["news:1"],
         ),
-        // What begins as a mark and is none.
+        // What begins as a mark but is not one.
         ("PHP message: k3", "PHP message: k3", &[]),
         ("PHP mess\nk3yvict:1\n", "PHP mess\nk3yvict:1\n", &[]),
         ("k3y\n; PHP message: no", "k3y\n; PHP message: no", &[]),

@@ -127,8 +127,7 @@ impl Trace {
         }
     }
 
-    /// Appends what `put` says of each server that was tried; false where nobody was
-    /// asked.
+    /// Appends what `put` says of each server that was tried; false where no server was asked.
     fn write_tries(&self, out: &mut Vec<u8>, put: fn(&Try, &mut Vec<u8>)) -> bool {
         for (index, attempt) in self.tries.iter().enumerate() {
             if index > 0 {

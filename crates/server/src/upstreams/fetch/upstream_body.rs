@@ -1,6 +1,5 @@
-//! A response body that is still at the upstream: read on demand, to the rate
-//! that `*_limit_rate` lets through; whoever reads it to its end leaves a
-//! connection that may serve again.
+//! A response body that is still at the upstream: read on demand, to the rate that `*_limit_rate`
+//! lets through. A body that is read to its end leaves a connection that may serve again.
 
 use std::borrow::Cow;
 use std::io;
@@ -56,7 +55,7 @@ pub struct UpstreamBody {
     file_copy: Option<Box<FileCopy>>,
     /// There was more than the response's framing says.
     has_excess_data: bool,
-    /// Whoever the response was for is gone.
+    /// The client that the response was for is gone.
     has_no_reader: bool,
     /// Where the error stream names tags.
     tag_lines: Option<Box<TagLines>>,
@@ -118,8 +117,7 @@ impl UpstreamBody {
         }
     }
 
-    /// What an event, or having waited in vain, means for whoever reads; `None`:
-    /// nothing yet.
+    /// What an event, or having waited in vain, means for the reader; `None`: nothing yet.
     fn give(
         &mut self,
         awaited: Option<Result<Option<Event>, Error>>,
@@ -222,8 +220,8 @@ impl UpstreamBody {
         while let Ok(Some(_)) = self.next().await {}
     }
 
-    /// Nobody reads on, but the response is being kept as a file: a body that
-    /// takes over the exchange.
+    /// A body that takes over the exchange, where the reader has gone but the response is being
+    /// kept as a file.
     fn rest_to_copy(&mut self) -> Option<UpstreamBody> {
         if self.has_no_reader || self.exchange.is_none() {
             return None;
@@ -244,9 +242,9 @@ impl UpstreamBody {
         })
     }
 
-    /// A body that came together with its head is taken off the connection, which
-    /// may serve the next request at once. Likewise where there is none. (Not with
-    /// FastCGI: a script may still be at work behind its length.)
+    /// A body that came together with its head is taken off the connection, which may serve the
+    /// next request at once. So is the connection of a response without a body. (Not with FastCGI:
+    /// a script may still be at work behind its length.)
     pub(super) fn take_at_hand(&mut self) {
         let is_here = match &self.exchange {
             Some(Exchange::Http(exchange)) => exchange.is_whole_body_here(),
@@ -440,7 +438,7 @@ pub struct TunnelEnd {
 }
 
 impl TunnelEnd {
-    /// Both sides are done; so many bytes went each way.
+    /// Notes that both sides are done, and how many bytes went each way.
     pub fn note(self, sent: u64, received: u64) {
         let mut trace = self.context.trace.lock();
         trace.count(sent, received, received);

@@ -56,7 +56,7 @@ async fn take_turn(
         Admission::Granted(lease) => return Ok(lease),
         Admission::InLine(ticket) => ticket,
     };
-    // Whoever waits pays for a future of its own.
+    // A request that waits pays for a future of its own.
     Box::pin(wait_in_line(ticket, progress)).await
 }
 

@@ -1,17 +1,17 @@
 //! The oldest crypt(3): DES, 25 times, with a salt of twelve bits (FIPS 46-3 and the
 //! seventh edition of Unix).
 //!
-//! No kept crate has it, because nobody should make such a hash any more; but user files
-//! outlive the programs that wrote them, and nginx reads them. Bits are numbered from the
-//! most significant one, as in the standard, so that the tables are those of the standard.
+//! No kept crate has it, because no program should make such a hash any more; but user files
+//! outlive the programs that wrote them, and nginx reads them. Bits are numbered from the most
+//! significant one, as in the standard, so that the tables are those of the standard.
 
 use super::crypt64::CRYPT64;
 
 /// Salt and hash in characters.
 pub const HASH_CHARACTERS: usize = 13;
 
-/// The hash of `password` with the two characters of `salt`, or nothing if they are none of
-/// the 64 characters.
+/// The hash of `password` with the two characters of `salt`, or nothing if they are not among the
+/// 64 characters.
 pub fn des_crypt(password: &[u8], salt: [u8; 2]) -> Option<Vec<u8>> {
     let swapped = swapped_bits(salt)?;
     let keys = round_keys(password);
