@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -104,10 +105,12 @@ def main():
             continue
         print(f"==    {name}" + ("" if name == CHECKER else f" ({options.subject})"), flush=True)
         scenario = importlib.import_module(f"scenarios.{name}")
+        begun = time.monotonic()
         try:
             scenario.run(options, report)
         except Exception:
             report.check(f"{name} ran to its end", False, traceback.format_exc())
+        report.note(f"time: {name} {time.monotonic() - begun:.0f} s")
     print(report.closing_line())
     sys.exit(1 if report.failed else 0)
 

@@ -20,16 +20,29 @@ trap 'kill "${started[@]}" 2>/dev/null; rm -rf "$log" "$beside"' EXIT
 failed_parts=()
 
 part() { # part NAME COMMAND...
-    local name=$1
+    local name=$1 begun=$SECONDS
     shift
     "$@" 2>&1 | tee -a "$log" || failed_parts+=("$name")
+    took "$name" "$begun"
+}
+
+took() { # took NAME SECONDS_AT_ITS_BEGIN
+    echo "time: $1 $((SECONDS - $2)) s"
 }
 
 # A part in the background, behind the others; `end` waits for it and shows what it said.
 begin() { # begin NAME COMMAND...
     local name=$1
     shift
-    nice "$@" >"$beside/$name" 2>&1 &
+    (
+        begun=$SECONDS
+        nice "$@" &
+        trap 'kill $!' TERM
+        wait $!
+        status=$?
+        took "$name" "$begun"
+        exit "$status"
+    ) >"$beside/$name" 2>&1 &
     started[$name]=$!
 }
 end() { # end NAME
@@ -38,7 +51,9 @@ end() { # end NAME
     tee -a "$log" <"$beside/$1"
 }
 
-"$cargo" test --workspace --locked --no-run
+# Many tests wait for a clock or for another process, so more of them run than there are cores.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+part debug-build "$cargo" test --workspace --locked --no-run
 begin build "$cargo" build --release --locked --package mayfly
 part crates "$cargo" test --workspace --locked --no-fail-fast
 end build
@@ -52,6 +67,7 @@ fi
 end checks
 end instructions
 
+took "all tests" 0
 [ ${#failed_parts[@]} -eq 0 ] || echo "failed: ${failed_parts[*]}"
 # Cargo writes one line for each test program, the others one in all.
 sed -nE 's/^(test result: [A-Za-z]+\. )?([0-9]+) passed[;,] ([0-9]+) failed.*/\2 \3/p' "$log" |

@@ -14,6 +14,8 @@ use crate::program;
 struct Group(PathBuf);
 
 const LIMIT: u64 = 256 << 20;
+/// Bytes of a page.
+const PAGE: usize = 20_000;
 
 impl Group {
     /// `None` where there is no right to make one.
@@ -66,7 +68,7 @@ async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
     }
     let Some(group) = Group::make() else { return };
     let php =
-        FakePhp::tcp(|_| Script::page("Content-Type: text/html\r\n", "x".repeat(2000)).at_once())
+        FakePhp::tcp(|_| Script::page("Content-Type: text/html\r\n", "x".repeat(PAGE)).at_once())
             .await;
     let site = php
         .cached_site("fastcgi_cache_valid 1h; keepalive_requests 1000000;")
@@ -92,7 +94,7 @@ async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
     until_or(is_said, || server.error_log()).await;
 
     // More than twice what may be kept, in junk keys.
-    let pages = 2 * quarter / 2000;
+    let pages = 2 * quarter / PAGE as u64;
     let mut askers = tokio::task::JoinSet::new();
     const ASKERS: u64 = 8;
     for asker in 0..ASKERS {
