@@ -18,6 +18,7 @@ if (!interface_exists(FOS\HttpCache\ProxyClient\ProxyClient::class)) {
     require __DIR__ . '/Stubs/fos_http_cache.php';
 }
 require __DIR__ . '/Stubs/wordpress.php';
+require __DIR__ . '/Stubs/wpdb.php';
 spl_autoload_register(static function (string $class): void {
     if (str_starts_with($class, 'Mayfly\\WordPress\\')) {
         $folder = __DIR__ . '/../../wordpress/mayfly/src/';
