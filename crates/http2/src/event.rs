@@ -9,7 +9,7 @@ use crate::request_error::RequestError;
 
 /// What [`crate::Connection::receive`] found.
 #[derive(Debug)]
-pub struct Received<'a> {
+pub struct ReceivedInput<'a> {
     /// How many bytes of the input were used up. They must not be given again.
     pub consumed: usize,
     /// What happened. There may be more in the rest of the input. `None` asks for more

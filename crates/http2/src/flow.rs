@@ -12,7 +12,7 @@ pub(crate) struct Overflow;
 
 /// More came than a window allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exceeded;
+pub(crate) struct FlowControlError;
 
 /// How much we may send. A change of SETTINGS_INITIAL_WINDOW_SIZE can make it negative
 /// (§6.9.2).
@@ -76,10 +76,10 @@ impl ReceiveWindow {
     }
 
     /// Takes what came.
-    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), Exceeded> {
+    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), FlowControlError> {
         let left = self.available - bytes as i64;
         if left < 0 {
-            return Err(Exceeded);
+            return Err(FlowControlError);
         }
         self.available = left;
         self.held += bytes as u32;
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(window.release(499), None);
         assert_eq!(window.release(1), Some(500));
         assert_eq!(window.held(), 100);
-        assert_eq!(window.take(901), Err(Exceeded));
+        assert_eq!(window.take(901), Err(FlowControlError));
         assert_eq!(window.take(900), Ok(()));
         assert_eq!(window.release(5000), Some(1000), "no more than came");
         assert_eq!(window.take(1000), Ok(()));
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_window_of_no_bytes_gives_nothing_back() {
         let mut window = ReceiveWindow::new(0, 0);
-        assert_eq!(window.take(1), Err(Exceeded));
+        assert_eq!(window.take(1), Err(FlowControlError));
         assert_eq!(window.take(0), Ok(()));
         assert_eq!(window.release(0), None);
     }

@@ -97,7 +97,7 @@ pub use bounds::Flood;
 pub use connection::{Connection, SendError};
 pub use encoded_fields::EncodedFields;
 pub use error::{ConnectionError, ErrorCode, StreamError};
-pub use event::{Event, Notice, Received, ResetCause, TrailerView};
+pub use event::{Event, Notice, ReceivedInput, ResetCause, TrailerView};
 pub use field_block::{FieldBlock, FieldError, with_sendable};
 pub use frame::{FrameKind, StreamId};
 #[doc(hidden)]

@@ -56,7 +56,7 @@ impl State {
 
 /// How far the response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ResponseState {
     /// Its head was not given yet.
     Awaited,
     /// Its body is being given.
@@ -90,7 +90,7 @@ pub(crate) enum Tail {
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) state: State,
-    pub(crate) answer: Answer,
+    pub(crate) answer: ResponseState,
     pub(crate) request: RequestState,
     pub(crate) priority: Priority,
     /// Whether it is in the scheduler.

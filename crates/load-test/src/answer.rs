@@ -8,7 +8,7 @@ const MOST_HEAD_BYTES: usize = 16 << 10;
 
 /// A whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     /// Status code.
     pub status: u16,
     /// Bytes of the body, without its framing.
@@ -117,7 +117,7 @@ const MOST_COOKIES: usize = 32;
 
 /// What is wrong with an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Broken;
+pub struct MalformedResponse;
 
 enum State {
     /// The head so far.
@@ -187,15 +187,15 @@ impl Reader {
     }
 
     /// The connection has ended: the answer that ends with it, if there is one.
-    pub fn end(&mut self) -> Option<Answer> {
+    pub fn end(&mut self) -> Option<Response> {
         match self.state {
             State::UntilEnd => Some(self.finish()),
             _ => None,
         }
     }
 
-    fn finish(&mut self) -> Answer {
-        let answer = Answer {
+    fn finish(&mut self) -> Response {
+        let answer = Response {
             status: self.status,
             body_bytes: self.body_bytes,
             cache: self.cache,
@@ -211,7 +211,7 @@ impl Reader {
 
     /// Takes all of `bytes`; the answer when it is whole. Bytes behind its end are an error, since
     /// one request is asked at a time.
-    pub fn take(&mut self, mut bytes: &[u8]) -> Result<Option<Answer>, Broken> {
+    pub fn take(&mut self, mut bytes: &[u8]) -> Result<Option<Response>, MalformedResponse> {
         while !bytes.is_empty() {
             let is_whole = match self.state {
                 State::Head => self.take_head(&mut bytes)?,
@@ -245,14 +245,14 @@ impl Reader {
                 return if bytes.is_empty() {
                     Ok(Some(answer))
                 } else {
-                    Err(Broken)
+                    Err(MalformedResponse)
                 };
             }
         }
         Ok(None)
     }
 
-    fn take_head(&mut self, bytes: &mut &[u8]) -> Result<bool, Broken> {
+    fn take_head(&mut self, bytes: &mut &[u8]) -> Result<bool, MalformedResponse> {
         let before = self.line.len();
         self.line.extend_from_slice(bytes);
         let from = before.saturating_sub(3);
@@ -262,7 +262,7 @@ impl Reader {
         else {
             *bytes = &[];
             return if self.line.len() > MOST_HEAD_BYTES {
-                Err(Broken)
+                Err(MalformedResponse)
             } else {
                 Ok(false)
             };
@@ -275,18 +275,18 @@ impl Reader {
     }
 
     /// True when the head is all there is.
-    fn parse_head(&mut self, head: &[u8]) -> Result<bool, Broken> {
+    fn parse_head(&mut self, head: &[u8]) -> Result<bool, MalformedResponse> {
         let head = String::from_utf8_lossy(head);
         let mut lines = head.split("\r\n");
         let status = lines
             .next()
             .and_then(|line| line.split(' ').nth(1))
-            .ok_or(Broken)?;
-        self.status = status.parse().map_err(|_| Broken)?;
+            .ok_or(MalformedResponse)?;
+        self.status = status.parse().map_err(|_| MalformedResponse)?;
         if (100..200).contains(&self.status) {
             // 103 and its like: the answer is still to come. An upgrade was not asked for.
             return if self.status == 101 {
-                Err(Broken)
+                Err(MalformedResponse)
             } else {
                 Ok(false)
             };
@@ -297,7 +297,7 @@ impl Reader {
             let (name, value) = line.split_once(':').unwrap_or((line, ""));
             self.parse_field(name, value.trim());
             if name.eq_ignore_ascii_case("content-length") {
-                length = Some(value.trim().parse::<u64>().map_err(|_| Broken)?);
+                length = Some(value.trim().parse::<u64>().map_err(|_| MalformedResponse)?);
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
                 is_chunked = value.trim().eq_ignore_ascii_case("chunked");
             }
@@ -336,28 +336,28 @@ impl Reader {
         }
     }
 
-    fn take_chunk_size(&mut self, bytes: &mut &[u8]) -> Result<bool, Broken> {
+    fn take_chunk_size(&mut self, bytes: &mut &[u8]) -> Result<bool, MalformedResponse> {
         if let Some(line) = self.take_line(bytes)? {
-            let line = std::str::from_utf8(&line).map_err(|_| Broken)?;
+            let line = std::str::from_utf8(&line).map_err(|_| MalformedResponse)?;
             let size = line.split(';').next().unwrap_or(line).trim();
-            let size = u64::from_str_radix(size, 16).map_err(|_| Broken)?;
-            self.body_bytes = self.body_bytes.checked_add(size).ok_or(Broken)?;
+            let size = u64::from_str_radix(size, 16).map_err(|_| MalformedResponse)?;
+            self.body_bytes = self.body_bytes.checked_add(size).ok_or(MalformedResponse)?;
             self.state = match size {
                 0 => State::Trailer,
-                _ => State::Chunk(size.checked_add(2).ok_or(Broken)?),
+                _ => State::Chunk(size.checked_add(2).ok_or(MalformedResponse)?),
             };
         }
         Ok(false)
     }
 
     /// A line without its end, once it is there.
-    fn take_line(&mut self, bytes: &mut &[u8]) -> Result<Option<Vec<u8>>, Broken> {
+    fn take_line(&mut self, bytes: &mut &[u8]) -> Result<Option<Vec<u8>>, MalformedResponse> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let taken = end.map_or(bytes.len(), |at| at + 1);
         self.line.extend_from_slice(&bytes[..taken]);
         *bytes = &bytes[taken..];
         if self.line.len() > MOST_HEAD_BYTES {
-            return Err(Broken);
+            return Err(MalformedResponse);
         }
         if end.is_none() {
             return Ok(None);
@@ -402,7 +402,7 @@ mod tests {
         for (name, bytes, is_head, status, body_bytes) in WHOLE {
             for cut in 0..bytes.len() {
                 let mut reader = Reader::new(*is_head);
-                let expected = Answer {
+                let expected = Response {
                     status: *status,
                     body_bytes: *body_bytes,
                     cache: None,
@@ -439,7 +439,11 @@ mod tests {
             ("no status", b"hello\r\n\r\n"),
         ];
         for (name, bytes) in cases {
-            assert_eq!(Reader::new(false).take(bytes), Err(Broken), "{name}");
+            assert_eq!(
+                Reader::new(false).take(bytes),
+                Err(MalformedResponse),
+                "{name}"
+            );
         }
     }
 
@@ -508,6 +512,9 @@ mod tests {
     #[test]
     fn a_head_without_end_is_broken() {
         let mut reader = Reader::new(false);
-        assert_eq!(reader.take(&vec![b'a'; MOST_HEAD_BYTES + 1]), Err(Broken));
+        assert_eq!(
+            reader.take(&vec![b'a'; MOST_HEAD_BYTES + 1]),
+            Err(MalformedResponse)
+        );
     }
 }

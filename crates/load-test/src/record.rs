@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::answer::{Answer, CacheWord};
+use crate::answer::{CacheWord, Response};
 
 /// Longer than any request may take: microseconds of an hour.
 const MOST_MICROS: u64 = 3_600_000_000;
@@ -56,7 +56,7 @@ pub struct Outcome {
     pub latency: Duration,
     /// From when it was sent.
     pub service: Duration,
-    pub result: Result<Answer, Failure>,
+    pub result: Result<Response, Failure>,
 }
 
 /// Counts of one URL, or of all.
@@ -245,7 +245,7 @@ impl Recorder {
 mod tests {
     use super::*;
 
-    fn outcome(due_ms: u64, latency_ms: u64, result: Result<Answer, Failure>) -> Outcome {
+    fn outcome(due_ms: u64, latency_ms: u64, result: Result<Response, Failure>) -> Outcome {
         Outcome {
             url: 1,
             due: Duration::from_millis(due_ms),
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn each_request_is_counted_once_where_it_was_due() {
         let mut recorder = Recorder::new(2, Duration::from_secs(1));
-        let answer = Answer {
+        let answer = Response {
             status: 200,
             body_bytes: 10,
             cache: Some(CacheWord::Hit),

@@ -15,14 +15,14 @@ const MOST_TARGET_BYTES: usize = 8 << 10;
 /// What is asked, and when.
 #[derive(Debug, Default)]
 pub struct Replay {
-    pub requests: Vec<Replayed>,
+    pub requests: Vec<ReplayedRequest>,
     /// Lines that are not asked again: other methods, and bytes that no client may send.
     pub left_out: u64,
 }
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replayed {
+pub struct ReplayedRequest {
     /// After the first.
     pub due: Duration,
     pub target: String,
@@ -68,10 +68,12 @@ impl Replay {
         let Some(&(first, _, _)) = logged.first() else {
             return Err(ReplayError::Empty);
         };
-        let requests = logged.into_iter().map(|(at_us, _, request)| Replayed {
-            due: Duration::from_micros(at_us - first).div_f64(speed),
-            ..request
-        });
+        let requests = logged
+            .into_iter()
+            .map(|(at_us, _, request)| ReplayedRequest {
+                due: Duration::from_micros(at_us - first).div_f64(speed),
+                ..request
+            });
         Ok(Replay {
             requests: requests.collect(),
             left_out: left_out + bad,
@@ -80,10 +82,10 @@ impl Replay {
 }
 
 /// Time in microseconds, whether it is exact, and the request.
-type Logged = (u64, bool, Replayed);
+type LoggedRequest = (u64, bool, ReplayedRequest);
 
 struct Reading {
-    logged: Vec<Logged>,
+    logged: Vec<LoggedRequest>,
     left_out: u64,
     until_ms: u64,
     lasts_ms: u64,
@@ -109,7 +111,7 @@ impl Reading {
     }
 }
 
-fn replayed(entry: &Entry<'_>) -> Option<Replayed> {
+fn replayed(entry: &Entry<'_>) -> Option<ReplayedRequest> {
     let is_head = match entry.method {
         b"GET" => false,
         b"HEAD" => true,
@@ -128,7 +130,7 @@ fn replayed(entry: &Entry<'_>) -> Option<Replayed> {
         it.iter().all(is_letter) && !it.contains(&b'\\') && **it != b"-"[..]
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Some(Replayed {
+    Some(ReplayedRequest {
         due: Duration::ZERO,
         target: text(target),
         is_head,
@@ -137,7 +139,7 @@ fn replayed(entry: &Entry<'_>) -> Option<Replayed> {
 }
 
 /// Spreads the requests of each whole second over it.
-fn spread(logged: &mut [Logged]) {
+fn spread(logged: &mut [LoggedRequest]) {
     let mut rest = logged;
     while let Some(&(at_us, is_exact, _)) = rest.first() {
         let same = rest

@@ -69,7 +69,7 @@ pub async fn run(
         .await
 }
 
-struct Shared {
+struct Turn {
     plan: Rc<Plan>,
     recorder: RefCell<Recorder>,
     began: Instant,
@@ -96,7 +96,7 @@ async fn turn(
     recorder.begin_turn();
     let began = Instant::now();
     let ends = began + duration;
-    let shared = Rc::new(Shared {
+    let shared = Rc::new(Turn {
         recorder: RefCell::new(recorder),
         began,
         ends,
@@ -139,7 +139,7 @@ async fn turn(
 }
 
 /// Visitors who ask as long as the run lasts, the first at once and the others during the ramp.
-fn closed(shared: &Rc<Shared>, visitors: &mut JoinSet<()>) {
+fn closed(shared: &Rc<Turn>, visitors: &mut JoinSet<()>) {
     let settings = &shared.plan.settings;
     let count = u32::try_from(settings.connections)
         .unwrap_or(u32::MAX)
@@ -166,7 +166,7 @@ fn closed(shared: &Rc<Shared>, visitors: &mut JoinSet<()>) {
 }
 
 /// Requests that are due whether or not anybody has an answer.
-async fn open(shared: &Rc<Shared>, stop: &Stop, visitors: &mut JoinSet<()>) {
+async fn open(shared: &Rc<Turn>, stop: &Stop, visitors: &mut JoinSet<()>) {
     let mut due = clock(shared, stop);
     let mut jobs = Vec::new();
     while due.recv_many(&mut jobs, 1024).await > 0 {
@@ -197,7 +197,7 @@ async fn open(shared: &Rc<Shared>, stop: &Stop, visitors: &mut JoinSet<()>) {
 }
 
 /// A visitor who takes what is due, until nothing will be any more.
-async fn serve_queue(shared: Rc<Shared>) {
+async fn serve_queue(shared: Rc<Turn>) {
     let mut visitor = Visitor::new(&shared.plan);
     let slot = shared.slot();
     let wake = Rc::new(Notify::new());
@@ -224,7 +224,7 @@ async fn serve_queue(shared: Rc<Shared>) {
 }
 
 /// Sends each request when it is due. The thread ends with the run, or soon after a stop.
-fn clock(shared: &Rc<Shared>, stop: &Stop) -> UnboundedReceiver<Job> {
+fn clock(shared: &Rc<Turn>, stop: &Stop) -> UnboundedReceiver<Job> {
     let (sender, receiver) = unbounded_channel();
     let (began, lasts) = (shared.began, shared.ends - shared.began);
     let plan = &shared.plan;
@@ -275,7 +275,7 @@ fn clock(shared: &Rc<Shared>, stop: &Stop) -> UnboundedReceiver<Job> {
     receiver
 }
 
-impl Shared {
+impl Turn {
     fn random(&self) -> u64 {
         let mut random = self.random.get();
         random ^= random << 13;

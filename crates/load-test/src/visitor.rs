@@ -5,7 +5,7 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::answer::{Answer, Reader};
+use crate::answer::{Reader, Response};
 use crate::plan::{Origin, Plan};
 use crate::record::{Failure, Outcome};
 
@@ -93,7 +93,7 @@ impl Visitor {
         }
     }
 
-    async fn exchange(&mut self, plan: &Plan, number: usize) -> Result<Answer, Failure> {
+    async fn exchange(&mut self, plan: &Plan, number: usize) -> Result<Response, Failure> {
         let request = plan.requests.get(number).ok_or(Failure::NotAsked)?;
         let origin = plan.origins.get(request.origin).ok_or(Failure::NotAsked)?;
         self.out.clear();
@@ -185,7 +185,7 @@ async fn once(
     connection: &mut Connection,
     request: &[u8],
     buffer: &mut [u8],
-) -> Result<Answer, Failure> {
+) -> Result<Response, Failure> {
     let Connection { stream, reader } = connection;
     let sent = async {
         stream.write_all(request).await?;

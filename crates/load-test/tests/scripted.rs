@@ -33,18 +33,18 @@ impl Default for Script {
 }
 
 #[derive(Default)]
-struct Seen {
+struct ServerCounts {
     requests: AtomicUsize,
     connections: AtomicUsize,
     heads: Mutex<Vec<String>>,
 }
 
 /// On a thread of its own, as a server is.
-fn server(script: Script) -> (SocketAddr, Arc<Seen>) {
+fn server(script: Script) -> (SocketAddr, Arc<ServerCounts>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     listener.set_nonblocking(true).unwrap();
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(ServerCounts::default());
     let own = seen.clone();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -76,7 +76,7 @@ fn server(script: Script) -> (SocketAddr, Arc<Seen>) {
 async fn serve(
     mut stream: tokio::net::TcpStream,
     script: Script,
-    seen: Arc<Seen>,
+    seen: Arc<ServerCounts>,
     began: Rc<Cell<Option<Instant>>>,
 ) {
     let mut received = Vec::new();

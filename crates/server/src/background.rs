@@ -13,10 +13,10 @@ use crate::exchange::without_client;
 use crate::upstreams::health::Require;
 use crate::upstreams::{health, naming};
 use crate::warming::repeat;
-use crate::worker::Shared;
+use crate::worker::WorkersState;
 
 /// Runs the tasks of whatever configuration is in force. Never ends.
-pub async fn run(shared: Arc<Shared>) {
+pub async fn run(shared: Arc<WorkersState>) {
     let mut changes = shared.changes();
     let mut of: Weak<ActiveConfiguration> = Weak::new();
     // Dropped with what it holds: that ends the tasks.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use site::{Content, LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
 
-use crate::access::limits::Limited;
+use crate::access::limits::LimitDecision;
 use crate::access::{body_length, control, limits, real_ip};
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit};
@@ -417,9 +417,9 @@ fn limit<'a>(request: &mut Request) -> Step<'a> {
         return Ok(Stage::Access);
     }
     match limits::check(request) {
-        Limited::Pass => Ok(Stage::Access),
-        Limited::Reject(status) => Err(Handled::Status(status).into()),
-        Limited::Delay(pause) => Err(End::Wait(Wait::Delay(pause))),
+        LimitDecision::Pass => Ok(Stage::Access),
+        LimitDecision::Reject(status) => Err(Handled::Status(status).into()),
+        LimitDecision::Delay(pause) => Err(End::Wait(Wait::Delay(pause))),
     }
 }
 

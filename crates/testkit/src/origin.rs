@@ -135,7 +135,7 @@ enum BodyEnding {
 /// An answer in either protocol. The head leaves with the first bytes of the
 /// body; gates before them hold it back as well.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct OriginAnswer {
     status: u16,
     fields: String,
     steps: Vec<Step>,
@@ -143,11 +143,11 @@ pub struct Answer {
     ending: BodyEnding,
 }
 
-impl Answer {
+impl OriginAnswer {
     /// These field lines (`"Cache-Control: max-age=1\r\n"`), and a body that
-    /// [`Answer::then`] adds.
-    pub fn status(status: u16, fields: impl Into<String>) -> Answer {
-        Answer {
+    /// [`OriginAnswer::then`] adds.
+    pub fn status(status: u16, fields: impl Into<String>) -> OriginAnswer {
+        OriginAnswer {
             status,
             fields: fields.into(),
             steps: Vec::new(),
@@ -157,43 +157,43 @@ impl Answer {
     }
 
     /// 200 with these field lines and a body.
-    pub fn page(fields: impl Into<String>, body: impl AsRef<[u8]>) -> Answer {
-        Answer::status(200, fields).then(body)
+    pub fn page(fields: impl Into<String>, body: impl AsRef<[u8]>) -> OriginAnswer {
+        OriginAnswer::status(200, fields).then(body)
     }
 
     /// Sends the next bytes of the body.
-    pub fn then(mut self, bytes: impl AsRef<[u8]>) -> Answer {
+    pub fn then(mut self, bytes: impl AsRef<[u8]>) -> OriginAnswer {
         self.steps
             .push(Step::Bytes(Bytes::copy_from_slice(bytes.as_ref())));
         self
     }
 
     /// Goes on when a permit of `gate` is free, and consumes it.
-    pub fn wait_for(mut self, gate: &Arc<Semaphore>) -> Answer {
+    pub fn wait_for(mut self, gate: &Arc<Semaphore>) -> OriginAnswer {
         self.steps.push(Step::WaitFor(gate.clone()));
         self
     }
 
     /// Says that the body has `length` bytes, whatever it has.
-    pub fn claiming(mut self, length: usize) -> Answer {
+    pub fn claiming(mut self, length: usize) -> OriginAnswer {
         self.length = Length::Claimed(length);
         self
     }
 
     /// Does not say how long the body is.
-    pub fn of_open_length(mut self) -> Answer {
+    pub fn of_open_length(mut self) -> OriginAnswer {
         self.length = Length::Open;
         self
     }
 
     /// Is truncated where it should end.
-    pub fn cut(mut self) -> Answer {
+    pub fn cut(mut self) -> OriginAnswer {
         self.ending = BodyEnding::Cut;
         self
     }
 
     /// Says nothing more, and does not close either.
-    pub fn hang(mut self) -> Answer {
+    pub fn hang(mut self) -> OriginAnswer {
         self.ending = BodyEnding::Hang;
         self
     }
@@ -293,7 +293,7 @@ impl Origin {
     /// When it cannot listen.
     pub async fn start(
         spelling: Spelling,
-        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+        handler: impl Fn(&Request) -> OriginAnswer + Send + Sync + 'static,
     ) -> Origin {
         match spelling {
             Spelling::FastCgi => Origin::FastCgi(

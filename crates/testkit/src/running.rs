@@ -11,15 +11,15 @@ use crate::process::is_root;
 use crate::started::StartedProcess;
 
 /// A running server.
-pub struct Running(StartedProcess);
+pub struct RunningServer(StartedProcess);
 
-impl Running {
+impl RunningServer {
     /// Starts `program` with `http` as the content of the http block; `%%` in
     /// it stands for the folder. The pid file says that it listens.
     ///
     /// # Panics
     /// When it does not start; with what it said.
-    pub async fn start(program: &str, main: &str, http: &str) -> Running {
+    pub async fn start(program: &str, main: &str, http: &str) -> RunningServer {
         let folder = tempfile::Builder::new()
             .prefix("mayfly-test")
             .tempdir()
@@ -29,7 +29,7 @@ impl Running {
         started
             .wait_for_start(|folder| folder.join("pid").exists())
             .await;
-        Running(started)
+        RunningServer(started)
     }
 
     /// Replaces the configuration file.
@@ -41,7 +41,7 @@ impl Running {
     }
 }
 
-impl Deref for Running {
+impl Deref for RunningServer {
     type Target = StartedProcess;
 
     fn deref(&self) -> &StartedProcess {
@@ -49,13 +49,13 @@ impl Deref for Running {
     }
 }
 
-impl DerefMut for Running {
+impl DerefMut for RunningServer {
     fn deref_mut(&mut self) -> &mut StartedProcess {
         &mut self.0
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         self.0.stop(Duration::ZERO);
     }

@@ -12,14 +12,14 @@ use crate::started::StartedProcess;
 use crate::wait::TIMEOUT;
 
 /// A running `mayfly serve`.
-pub struct Serving {
+pub struct FolderServer {
     started: StartedProcess,
-    /// The site that it serves, where [`Serving::start_site`] made one.
+    /// The site that it serves, where [`FolderServer::start_site`] made one.
     _site: Option<TempDir>,
 }
 
-impl Serving {
-    /// An empty site for [`Serving::start`]. When root starts the server, the account that serves
+impl FolderServer {
+    /// An empty site for [`FolderServer::start`]. When root starts the server, the account that serves
     /// can read it.
     ///
     /// # Panics
@@ -37,8 +37,8 @@ impl Serving {
     ///
     /// # Panics
     /// When it does not start; with what it said.
-    pub async fn start(program: &str, what: &str, arguments: &[&str]) -> Serving {
-        let folder = Serving::folder();
+    pub async fn start(program: &str, what: &str, arguments: &[&str]) -> FolderServer {
+        let folder = FolderServer::folder();
         let output = |name| std::fs::File::create(folder.path().join(name)).expect("a file");
         let child = Command::new(program)
             .arg("serve")
@@ -57,7 +57,7 @@ impl Serving {
             std::fs::read_to_string(folder.join("stdout")).is_ok_and(|text| text.contains("Ctrl-C"))
         };
         started.wait_for_start(announced).await;
-        Serving {
+        FolderServer {
             started,
             _site: None,
         }
@@ -67,17 +67,21 @@ impl Serving {
     ///
     /// # Panics
     /// When it does not start; with what it said.
-    pub async fn start_site(program: &str, files: &[(&str, &str)], arguments: &[&str]) -> Serving {
-        let site = Serving::folder();
+    pub async fn start_site(
+        program: &str,
+        files: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> FolderServer {
+        let site = FolderServer::folder();
         write_files(site.path(), files);
         let shown = site.path().to_str().expect("a plain path");
-        let mut serving = Serving::start(program, shown, arguments).await;
+        let mut serving = FolderServer::start(program, shown, arguments).await;
         serving._site = Some(site);
         serving
     }
 }
 
-impl Deref for Serving {
+impl Deref for FolderServer {
     type Target = StartedProcess;
 
     fn deref(&self) -> &StartedProcess {
@@ -85,13 +89,13 @@ impl Deref for Serving {
     }
 }
 
-impl DerefMut for Serving {
+impl DerefMut for FolderServer {
     fn deref_mut(&mut self) -> &mut StartedProcess {
         &mut self.started
     }
 }
 
-impl Drop for Serving {
+impl Drop for FolderServer {
     fn drop(&mut self) {
         // PHP is stopped by its parent, which therefore must not be killed outright.
         self.started.terminate();

@@ -1,5 +1,5 @@
-//! A process under test with a folder that it writes to: what [`Running`](crate::running)
-//! and [`Serving`](crate::serving) have in common.
+//! A process under test with a folder that it writes to: what [`RunningServer`](crate::running)
+//! and [`FolderServer`](crate::serving) have in common.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};

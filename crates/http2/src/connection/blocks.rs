@@ -11,7 +11,7 @@ use crate::head::{
 };
 use crate::progress::Progress;
 use crate::request_error::RequestError;
-use crate::stream::{Answer, BodyQueue, RequestState, State, Stream, Tail};
+use crate::stream::{BodyQueue, RequestState, ResponseState, State, Stream, Tail};
 
 /// A field block that has begun.
 #[derive(Debug)]
@@ -181,7 +181,7 @@ impl Connection {
         let facts = request.as_ref().copied().unwrap_or_default();
         let mut stream = Stream {
             state: State::opened(end_stream),
-            answer: Answer::Awaited,
+            answer: ResponseState::Awaited,
             request: RequestState::Valid,
             // A frame that came before counts more than the field (RFC 9218 §7).
             priority: updated.unwrap_or(facts.priority),

@@ -20,7 +20,7 @@ use crate::bounds::{
     Allowances, CONGESTED_BYTES, Flood, REMEMBERED_PRIORITIES, REMEMBERED_STREAMS,
 };
 use crate::error::{ConnectionError, ErrorCode, FrameError, StreamError};
-use crate::event::{Event, Notice, Received, ResetCause};
+use crate::event::{Event, Notice, ReceivedInput, ResetCause};
 use crate::flow::{DEFAULT_WINDOW_BYTES, ReceiveWindow, SendWindow};
 use crate::frame::{
     FrameHeader, FrameKind, HEADER_BYTES, MAX_FRAME_BYTES, StreamId, write_goaway, write_ping,
@@ -34,7 +34,7 @@ use crate::progress::Progress;
 use crate::request_error::RequestError;
 use crate::scheduler::Scheduler;
 use crate::settings::{PeerSettings, Settings};
-use crate::stream::{Answer, RequestState, State, Stream};
+use crate::stream::{RequestState, ResponseState, State, Stream};
 
 pub use send::SendError;
 
@@ -235,7 +235,7 @@ impl Connection {
         input: &'a [u8],
         head: &'a mut HeadBuffer,
         now: Instant,
-    ) -> Result<Received<'a>, ConnectionError> {
+    ) -> Result<ReceivedInput<'a>, ConnectionError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -251,11 +251,11 @@ impl Connection {
             consumed += bytes;
             if let Some(step) = step {
                 let event = Some(step.into_event(head));
-                return Ok(Received { consumed, event });
+                return Ok(ReceivedInput { consumed, event });
             }
             if bytes == 0 {
                 let event = None;
-                return Ok(Received { consumed, event });
+                return Ok(ReceivedInput { consumed, event });
             }
         }
     }
@@ -541,7 +541,7 @@ impl Connection {
     /// Whether a response was begun on a stream, and the stream is still there.
     pub fn has_answer(&self, stream: StreamId) -> bool {
         let found = self.streams.get(&stream);
-        found.is_some_and(|stream| stream.answer != Answer::Awaited)
+        found.is_some_and(|stream| stream.answer != ResponseState::Awaited)
     }
 }
 

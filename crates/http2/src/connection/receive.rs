@@ -11,7 +11,7 @@ use crate::frame::{
 use crate::head::HeadBuffer;
 use crate::priority::Priority;
 use crate::request_error::RequestError;
-use crate::stream::{Answer, RequestState, State};
+use crate::stream::{RequestState, ResponseState, State};
 
 impl Connection {
     pub(super) fn process<'a>(
@@ -159,7 +159,7 @@ impl Connection {
         error: RequestError,
     ) -> Result<Option<Step<'a>>, FrameError> {
         match self.streams.get_mut(&id) {
-            Some(stream) if stream.answer == Answer::Awaited => {
+            Some(stream) if stream.answer == ResponseState::Awaited => {
                 stream.request = RequestState::Malformed;
                 self.charge(Flood::StreamErrors)?;
                 Ok(Some(Step::BadRequest(id, error)))

@@ -20,7 +20,7 @@ use crate::frame::{
 use crate::hpack;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::stream::{Answer, RequestState, State, Stream, Tail};
+use crate::stream::{RequestState, ResponseState, State, Stream, Tail};
 
 /// Why something was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Connection {
         status: u16,
         fields: &[&FieldBlock],
     ) -> Result<(), SendError> {
-        self.stream_in(stream, Answer::Awaited)?;
+        self.stream_in(stream, ResponseState::Awaited)?;
         if !(100..200).contains(&status) || status == 101 {
             return Err(SendError::OutOfOrder);
         }
@@ -75,11 +75,11 @@ impl Connection {
         fields: &[&FieldBlock],
         end_stream: bool,
     ) -> Result<(), SendError> {
-        let found = self.stream_in(stream, Answer::Awaited)?;
+        let found = self.stream_in(stream, ResponseState::Awaited)?;
         if !(200..1000).contains(&status) {
             return Err(SendError::OutOfOrder);
         }
-        found.answer = Answer::Body;
+        found.answer = ResponseState::Body;
         self.put_head(stream, status, fields, end_stream);
         if end_stream {
             self.finish_in_pending(stream);
@@ -99,14 +99,14 @@ impl Connection {
         end_stream: bool,
     ) -> Result<(), SendError> {
         let now = self.now;
-        let found = self.stream_in(stream, Answer::Body)?;
+        let found = self.stream_in(stream, ResponseState::Body)?;
         if found.body.is_empty() {
             found.progress = Progress::new(now);
         }
         let bytes = piece.len();
         found.body.push(piece);
         if end_stream {
-            found.answer = Answer::Whole;
+            found.answer = ResponseState::Whole;
             found.tail = Tail::End;
             if found.body.is_empty() {
                 found.sent_bytes += HEADER_BYTES as u64;
@@ -129,8 +129,8 @@ impl Connection {
         stream: StreamId,
         fields: &FieldBlock,
     ) -> Result<(), SendError> {
-        let found = self.stream_in(stream, Answer::Body)?;
-        found.answer = Answer::Whole;
+        let found = self.stream_in(stream, ResponseState::Body)?;
+        found.answer = ResponseState::Whole;
         if found.body.is_empty() {
             let mut pending = std::mem::take(&mut self.pending);
             self.put_block(&mut pending, stream, END_STREAM, |out| {
@@ -326,7 +326,7 @@ impl Connection {
         self.peer.max_frame_bytes
     }
 
-    fn stream_in(&mut self, id: StreamId, answer: Answer) -> Result<&mut Stream, SendError> {
+    fn stream_in(&mut self, id: StreamId, answer: ResponseState) -> Result<&mut Stream, SendError> {
         match self.streams.get_mut(&id) {
             Some(stream) if stream.answer == answer => Ok(stream),
             Some(_) => Err(SendError::OutOfOrder),

@@ -11,20 +11,20 @@ use super::{FIELD_OVERHEAD_BYTES, TABLE_BYTES};
 pub(super) struct Table {
     bytes: Vec<u8>,
     /// The oldest is in front.
-    fields: VecDeque<Stored>,
+    fields: VecDeque<TableEntry>,
     size_bytes: usize,
     max_bytes: usize,
 }
 
 /// Where a field is in the buffer; its value follows its name.
 #[derive(Clone, Copy, Debug)]
-struct Stored {
+struct TableEntry {
     start: usize,
     name_len: usize,
     value_len: usize,
 }
 
-impl Stored {
+impl TableEntry {
     fn size_bytes(self) -> usize {
         self.name_len + self.value_len + FIELD_OVERHEAD_BYTES
     }
@@ -62,7 +62,7 @@ impl Table {
         };
         self.evict_to(room_bytes);
         self.compact();
-        self.fields.push_back(Stored {
+        self.fields.push_back(TableEntry {
             start: self.bytes.len(),
             name_len,
             value_len: field.len() - name_len,

@@ -14,7 +14,7 @@ use http2::{
 
 /// A frame that the server sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct ServerFrame {
     pub kind: FrameKind,
     pub flags: u8,
     pub stream: u32,
@@ -22,7 +22,7 @@ pub struct Sent {
 }
 
 /// What the server saw, as text.
-pub type Seen = Vec<String>;
+pub type ServerEvents = Vec<String>;
 
 pub struct Client {
     pub connection: Connection,
@@ -147,7 +147,7 @@ impl Client {
     }
 
     /// What the server sees of these bytes, which are whole frames.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<Seen, ConnectionError> {
+    pub fn send(&mut self, bytes: &[u8]) -> Result<ServerEvents, ConnectionError> {
         let mut seen = Vec::new();
         let mut at = 0;
         loop {
@@ -165,12 +165,12 @@ impl Client {
         }
     }
 
-    pub fn send_ok(&mut self, bytes: &[u8]) -> Seen {
+    pub fn send_ok(&mut self, bytes: &[u8]) -> ServerEvents {
         self.send(bytes).expect("no error of the connection")
     }
 
     /// The frames that the server has sent since the last time.
-    pub fn sent(&mut self) -> Vec<Sent> {
+    pub fn sent(&mut self) -> Vec<ServerFrame> {
         let mut output = Output::new();
         let mut bytes = Vec::new();
         loop {
@@ -187,7 +187,7 @@ impl Client {
         let mut frames = Vec::new();
         while let Some(header) = FrameHeader::read(rest) {
             let (payload, after) = rest[HEADER_BYTES..].split_at(header.length as usize);
-            frames.push(Sent {
+            frames.push(ServerFrame {
                 kind: header.kind,
                 flags: header.flags,
                 stream: header.stream.number(),
@@ -205,8 +205,8 @@ impl Client {
         frames.iter().map(|frame| self.show(frame)).collect()
     }
 
-    fn show(&mut self, frame: &Sent) -> String {
-        let Sent {
+    fn show(&mut self, frame: &ServerFrame) -> String {
+        let ServerFrame {
             kind,
             flags,
             stream,

@@ -18,7 +18,7 @@ use server::exchange::numbers;
 use server::explain;
 use server::log::purge_log::{Door, Source};
 use server::warming;
-use server::worker::Shared;
+use server::worker::WorkersState;
 use site::Process;
 use tokio::task::JoinHandle;
 
@@ -153,13 +153,13 @@ impl NewControl {
 
 /// Answers in the place of the workers.
 struct ControlHandler {
-    shared: Weak<Shared>,
+    shared: Weak<WorkersState>,
     orders: Orders,
 }
 
 impl ControlHandler {
     /// What the workers share, for no longer than a moment.
-    fn shared(&self) -> Result<Arc<Shared>, Refusal> {
+    fn shared(&self) -> Result<Arc<WorkersState>, Refusal> {
         let ends = || Refusal::new(503, "the server is about to end");
         let shared = self.shared.upgrade().ok_or_else(ends)?;
         match shared.is_stopping() {
@@ -241,7 +241,11 @@ impl Handler for ControlHandler {
 pub struct ControlTask(JoinHandle<()>);
 
 impl ControlTask {
-    pub fn begin(listener: UnixListener, shared: &Arc<Shared>, orders: Orders) -> ControlTask {
+    pub fn begin(
+        listener: UnixListener,
+        shared: &Arc<WorkersState>,
+        orders: Orders,
+    ) -> ControlTask {
         let shared = Arc::downgrade(shared);
         let handler = Arc::new(ControlHandler { shared, orders });
         ControlTask(tokio::spawn(async move {

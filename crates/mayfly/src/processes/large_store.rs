@@ -4,7 +4,7 @@
 use std::sync::Weak;
 
 use server::exchange::active_configuration::ActiveConfiguration;
-use server::worker::{IdlePause, Shared};
+use server::worker::{IdlePause, WorkersState};
 
 /// A store is large from here on. Regions of which it uses a part cost some megabytes then, where
 /// they would double the memory of a server at rest.
@@ -13,7 +13,7 @@ const LARGE_BYTES: u64 = 32 << 20;
 const SMALL_BYTES: u64 = LARGE_BYTES / 2;
 
 /// Permits and forbids huge pages for as long as something is served.
-pub async fn watch(shared: Weak<Shared>) {
+pub async fn watch(shared: Weak<WorkersState>) {
     let mut idle = IdlePause::default();
     let mut was_large = false;
     while let Some(shared) = shared.upgrade() {

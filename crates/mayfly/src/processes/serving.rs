@@ -13,7 +13,7 @@ use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::log_sinks::LogSinks;
 use server::live::tls_files::TlsFiles;
 use server::live::upstream_groups::PoolAddress;
-use server::worker::{self, Shared, Sockets};
+use server::worker::{self, Sockets, WorkersState};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
 
@@ -36,7 +36,7 @@ pub struct ServedSite {
 
 /// Running workers.
 pub struct RunningWorkers {
-    shared: Arc<Shared>,
+    shared: Arc<WorkersState>,
     pools: Vec<PoolStatus>,
     ended: Option<oneshot::Receiver<()>>,
     answers: Option<ControlTask>,
@@ -75,7 +75,7 @@ impl RunningWorkers {
         let control = served.control.take();
         let count = worker_count(served.site.process.workers);
         let (configuration, sockets, pools) = build(served, None)?;
-        let shared = Shared::new(configuration, sockets);
+        let shared = WorkersState::new(configuration, sockets);
         let threads = worker::start(&shared, count)
             .map_err(|error| format!("could not start workers: {error}"))?;
         tokio::spawn(large_store::watch(Arc::downgrade(&shared)));

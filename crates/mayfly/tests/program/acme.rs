@@ -10,8 +10,8 @@ use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
 use testkit::pebble::{Pebble, PebbleOptions};
 use testkit::process::free_port;
-use testkit::running::Running;
-use testkit::serving::Serving;
+use testkit::running::RunningServer;
+use testkit::serving::FolderServer;
 use testkit::started::StartedProcess;
 use testkit::wait::until_or;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -78,8 +78,8 @@ impl Scene {
         )
     }
 
-    async fn start(&self, issuer: &str, server: &str) -> Running {
-        Running::start(program(), "", &self.http(issuer, server)).await
+    async fn start(&self, issuer: &str, server: &str) -> RunningServer {
+        RunningServer::start(program(), "", &self.http(issuer, server)).await
     }
 
     /// Waits until the log says that this number of certificates were issued.
@@ -176,7 +176,7 @@ async fn a_reload_neither_asks_again_nor_forgets() {
     let scene = Scene::new().await;
     let state = format!("state_path {};", scene.state().display());
     let in_memory = |server: &str| scene.http("", server).replace(&state, "state_path off;");
-    let server = Running::start(program(), "", &in_memory("")).await;
+    let server = RunningServer::start(program(), "", &in_memory("")).await;
     scene.issued(&server, 1).await;
     server.rewrite("", &in_memory("add_header X-A b;"));
     server.signal(testkit::process::Signal::HUP);
@@ -209,7 +209,7 @@ async fn a_configuration_is_good_before_its_certificates_are_there() {
 #[tokio::test]
 async fn serve_with_a_domain_serves_it_over_https_and_redirects_to_that() {
     let scene = Scene::new().await;
-    let site = Serving::folder();
+    let site = FolderServer::folder();
     std::fs::write(site.path().join("index.html"), "served").unwrap();
     let (tls, http) = (
         format!("127.0.0.1:{}", scene.tls_port),
@@ -235,7 +235,7 @@ async fn serve_with_a_domain_serves_it_over_https_and_redirects_to_that() {
         "--acme-state",
         scene.state.path().to_str().unwrap(),
     ];
-    let server = Serving::start(program(), site.path().to_str().unwrap(), &arguments).await;
+    let server = FolderServer::start(program(), site.path().to_str().unwrap(), &arguments).await;
     scene.visited(&server).await;
     let told = format!("Alt-Svc: h3=\":{}\"; ma=86400\r\n", scene.tls_port);
     assert!(scene.visit().await.unwrap().contains(&told));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::Signal;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::TIMEOUT;
 
 use crate::{gzip, site, start};
@@ -41,7 +41,7 @@ fn configuration(php: &FakePhp, directives: &str) -> String {
     php.cached_site(&format!("{kept}\n{directives}"))
 }
 
-async fn cached(php: &FakePhp, directives: &str) -> Running {
+async fn cached(php: &FakePhp, directives: &str) -> RunningServer {
     start(&configuration(php, directives)).await
 }
 

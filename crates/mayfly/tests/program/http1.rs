@@ -3,11 +3,11 @@
 
 use testkit::client::Client;
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
-async fn plain(directives: &str) -> Running {
+async fn plain(directives: &str) -> RunningServer {
     let http = format!(
         "server {{ listen unix:%%/http; server_name site.test;\n\
          location / {{ return 200 \"$request_method $uri?$args $http_x\"; }}\n{directives} }}"
@@ -16,11 +16,11 @@ async fn plain(directives: &str) -> Running {
 }
 
 /// PHP that tells how many bytes it was sent.
-async fn measuring() -> (FakePhp, Running) {
+async fn measuring() -> (FakePhp, RunningServer) {
     measuring_with("").await
 }
 
-async fn measuring_with(directives: &str) -> (FakePhp, Running) {
+async fn measuring_with(directives: &str) -> (FakePhp, RunningServer) {
     let php = FakePhp::tcp(|request| {
         Script::page(
             "X-A: b\r\n",

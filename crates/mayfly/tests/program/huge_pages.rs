@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::TIMEOUT;
 
 use crate::program;
@@ -21,7 +21,7 @@ fn may_have_them(process: &str) -> bool {
 
 #[tokio::test]
 async fn they_come_with_a_large_store() {
-    let server = Running::start(
+    let server = RunningServer::start(
         program(),
         "worker_processes 1;",
         "proxy_cache_path %%/cache keys_zone=pages:10m memory=200m;

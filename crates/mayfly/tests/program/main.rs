@@ -67,7 +67,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 /// The program under test.
 fn program() -> &'static str {
@@ -78,18 +78,18 @@ fn program() -> &'static str {
     &PROGRAM
 }
 
-/// A server with this in its http block; see [`Running::start`].
-async fn start(http: &str) -> Running {
-    Running::start(program(), "", http).await
+/// A server with this in its http block; see [`RunningServer::start`].
+async fn start(http: &str) -> RunningServer {
+    RunningServer::start(program(), "", http).await
 }
 
 /// A server with one virtual server that has these directives.
-async fn site(directives: &str) -> Running {
+async fn site(directives: &str) -> RunningServer {
     site_with("", directives).await
 }
 
 /// The same with more in the http block.
-async fn site_with(http: &str, directives: &str) -> Running {
+async fn site_with(http: &str, directives: &str) -> RunningServer {
     start(&one_server(http, directives)).await
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::KilledOnDrop;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -22,7 +22,7 @@ struct Memcached {
 
 impl Memcached {
     /// `None` where there is no memcached on this machine.
-    async fn start(server: &Running, name: &str) -> Option<Memcached> {
+    async fn start(server: &RunningServer, name: &str) -> Option<Memcached> {
         if !std::path::Path::new(MEMCACHED).exists() {
             eprintln!("skipped: no {MEMCACHED}");
             return None;
@@ -79,13 +79,13 @@ impl Memcached {
     }
 }
 
-async fn site(http: &str, directives: &str) -> Running {
+async fn site(http: &str, directives: &str) -> RunningServer {
     let server = format!("{http}\nserver {{ listen unix:%%/http; {directives} }}");
     start(&server).await
 }
 
 /// A peer that answers each command with `answer` and closes.
-fn invalid(server: &Running, name: &str, answer: &'static [u8]) {
+fn invalid(server: &RunningServer, name: &str, answer: &'static [u8]) {
     let listener = UnixListener::bind(server.path(name)).expect("a socket");
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {

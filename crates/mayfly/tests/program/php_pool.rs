@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use testkit::client::Target;
 use testkit::process::{Signal, is_root};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::{TIMEOUT, until};
 
 use crate::{file_names, has_php_fpm, program};
 
 /// A site with one script that takes its time, and two workers.
-async fn start(folder: &std::path::Path) -> Option<Running> {
+async fn start(folder: &std::path::Path) -> Option<RunningServer> {
     if !has_php_fpm() {
         return None;
     }
@@ -29,7 +29,7 @@ async fn start(folder: &std::path::Path) -> Option<Running> {
          fastcgi_param REQUEST_METHOD $request_method; }} }}",
         folder.display()
     );
-    Some(Running::start(program(), &main, &http).await)
+    Some(RunningServer::start(program(), &main, &http).await)
 }
 
 async fn ask(target: Target, path: &str) -> u16 {
@@ -40,7 +40,7 @@ async fn ask(target: Target, path: &str) -> u16 {
 
 #[tokio::test]
 async fn busy_workers_are_one_line_that_says_what_to_do() {
-    let folder = testkit::serving::Serving::folder();
+    let folder = testkit::serving::FolderServer::folder();
     let Some(server) = start(folder.path()).await else {
         return;
     };
@@ -73,7 +73,7 @@ async fn busy_workers_are_one_line_that_says_what_to_do() {
 
 #[tokio::test]
 async fn own_pools_end_requests_that_take_much_longer_than_anybody_waits() {
-    let folder = testkit::serving::Serving::folder();
+    let folder = testkit::serving::FolderServer::folder();
     let Some(server) = start(folder.path()).await else {
         return;
     };
@@ -112,11 +112,11 @@ async fn run_folders_of_a_killed_server_go_with_the_next_start() {
         let name = format!("left{}", std::process::id());
         let main = format!("php_pool {name} {{ workers 1; user www-data; }}");
         let http = "server { listen unix:%%/http; return 204; }";
-        let mut server = Running::start(program(), &main, http).await;
+        let mut server = RunningServer::start(program(), &main, http).await;
         let left = run_folders(&name);
         assert_eq!(left.len(), 1, "{left:?}");
         // One beside it keeps its folder, and so does the first.
-        let beside = Running::start(program(), &main, http).await;
+        let beside = RunningServer::start(program(), &main, http).await;
         assert_eq!(run_folders(&name).len(), 2);
         server.signal(Signal::KILL);
         server.ended().await;
@@ -124,7 +124,7 @@ async fn run_folders_of_a_killed_server_go_with_the_next_start() {
         let theirs = left[0].with_file_name(format!("mayfly-php-{name}-999999999-0"));
         std::fs::create_dir(&theirs).unwrap();
         std::fs::write(theirs.join("notes"), "somebody's").unwrap();
-        let next = Running::start(program(), &main, http).await;
+        let next = RunningServer::start(program(), &main, http).await;
         assert!(!left[0].exists());
         assert!(theirs.join("notes").exists());
         assert_eq!(
@@ -148,7 +148,8 @@ async fn a_stop_with_an_idle_pool_speaks_of_no_slow_requests() {
     }
     for signal in [Signal::TERM, Signal::QUIT] {
         let main = "php_pool idle { workers 2; user www-data; }";
-        let mut server = Running::start(program(), main, "server { listen unix:%%/http; }").await;
+        let mut server =
+            RunningServer::start(program(), main, "server { listen unix:%%/http; }").await;
         server.signal(signal);
         server.ended().await;
         let log = server.error_log();

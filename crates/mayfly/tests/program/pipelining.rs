@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use testkit::client::Client;
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use tokio::sync::Semaphore;
 
 use crate::start;
@@ -17,7 +17,7 @@ fn get(path: &str) -> String {
 /// PHP behind a cache: `/slow` waits for the gate, other pages are there at once.
 struct Site {
     gate: Arc<Semaphore>,
-    server: Running,
+    server: RunningServer,
     _php: FakePhp,
 }
 

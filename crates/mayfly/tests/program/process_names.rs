@@ -1,8 +1,8 @@
 //! Processes and threads are found by their names.
 
 use testkit::process::{descendants, is_root};
-use testkit::running::Running;
-use testkit::serving::Serving;
+use testkit::running::RunningServer;
+use testkit::serving::FolderServer;
 use testkit::wait::until;
 
 use crate::{has_php_fpm, program};
@@ -37,7 +37,7 @@ fn names(pid: u32) -> Option<Vec<String>> {
 #[tokio::test]
 async fn threads_are_found_by_their_names() {
     let http = "server { listen unix:%%/http; }";
-    let server = Running::start(program(), "worker_processes 2;", http).await;
+    let server = RunningServer::start(program(), "worker_processes 2;", http).await;
     until("all threads have a name", || names(server.pid()).is_some()).await;
     let names = names(server.pid()).unwrap();
     for wanted in ["worker-0", "worker-1", "workers-end"] {
@@ -51,10 +51,10 @@ async fn the_serving_process_is_found_by_its_name() {
         eprintln!("skipped: only root has a process of its own for serving");
         return;
     }
-    let site = Serving::folder();
+    let site = FolderServer::folder();
     std::fs::write(site.path().join("index.php"), "<?php echo 1;").unwrap();
     let what = site.path().to_str().unwrap();
-    let server = Serving::start(program(), what, &["--workers", "1"]).await;
+    let server = FolderServer::start(program(), what, &["--workers", "1"]).await;
     until("all threads have a name", || names(server.pid()).is_some()).await;
     let names = names(server.pid()).unwrap();
     let wanted = "mayfly: mayfly: serving process";

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use testkit::client::Target;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::{Signal, children};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::tls::Authority;
 use testkit::wait::{until, until_or};
 use tokio::sync::Semaphore;
@@ -124,7 +124,7 @@ async fn request_under_way_is_finished_with_the_configuration_it_began_with() {
 }
 
 /// What the server has open (files below its folder, sockets) and the processes that it started.
-fn acquired(server: &Running) -> (Vec<String>, Vec<u32>) {
+fn acquired(server: &RunningServer) -> (Vec<String>, Vec<u32>) {
     let folder = server.path("").display().to_string();
     let descriptors = std::fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("it runs");
     let targets = descriptors.filter_map(|it| std::fs::read_link(it.ok()?.path()).ok());

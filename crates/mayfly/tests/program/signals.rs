@@ -5,7 +5,7 @@ use std::sync::Arc;
 use testkit::client::Client;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::Signal;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 use tokio::sync::Semaphore;
 
@@ -56,7 +56,7 @@ async fn graceful_stop_ends_when_its_time_is_over() {
         "server {{ listen unix:%%/http; location / {{ fastcgi_pass {}; }} }}",
         php.address()
     );
-    let mut server = Running::start(program(), "worker_shutdown_timeout 50ms;", &http).await;
+    let mut server = RunningServer::start(program(), "worker_shutdown_timeout 50ms;", &http).await;
     let target = server.path("http");
     let mut client = Client::connect(&target).await;
     client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;

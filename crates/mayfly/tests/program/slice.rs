@@ -1,7 +1,7 @@
 //! `slice`: a response that is fetched and stored in ranges of a fixed size.
 
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::{site, start};
 
@@ -62,7 +62,7 @@ const WHOLE: &str = "0123456789abcdef";
 async fn sliced(
     directives: &str,
 ) -> (
-    Running,
+    RunningServer,
     FakePhp,
     std::sync::Arc<std::sync::Mutex<Vec<String>>>,
 ) {

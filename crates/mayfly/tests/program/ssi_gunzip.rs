@@ -1,13 +1,13 @@
 //! `gunzip on` in parts of a page: what is compressed must not land in it as it is.
 
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::{gzip, start};
 
 const ZIPPED: &str = "Content-Type: text/html\r\nContent-Encoding: gzip\r\n";
 
-async fn serve(directives: &str) -> (FakePhp, Running) {
+async fn serve(directives: &str) -> (FakePhp, RunningServer) {
     let php = FakePhp::tcp(|request| match request.param("DOCUMENT_URI") {
         "/part" => Script::page(ZIPPED, gzip("[a part]")),
         "/nested" => Script::page(ZIPPED, gzip("(<!--# include virtual=\"/part\" -->)")),

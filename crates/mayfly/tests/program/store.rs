@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use testkit::origin::{Answer, Origin, Request, Spelling};
-use testkit::running::Running;
+use testkit::origin::{Origin, OriginAnswer, Request, Spelling};
+use testkit::running::RunningServer;
 use testkit::wait::until;
 use tokio::sync::Semaphore;
 
@@ -15,14 +15,14 @@ use crate::start;
 /// An origin and a server with these directives.
 struct Site {
     origin: Origin,
-    server: Running,
+    server: RunningServer,
 }
 
 impl Site {
     async fn start(
         spelling: Spelling,
         directives: &str,
-        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+        handler: impl Fn(&Request) -> OriginAnswer + Send + Sync + 'static,
     ) -> Site {
         let origin = Origin::start(spelling, handler).await;
         let http = format!(
@@ -67,7 +67,7 @@ async fn a_response_is_kept_where_root_alias_or_a_path_says() {
              location /e/ { PASS; *_store off; }",
             |request| {
                 let fields = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
-                Answer::page(fields, format!("for {}", request.target))
+                OriginAnswer::page(fields, format!("for {}", request.target))
             },
         )
         .await;
@@ -112,7 +112,7 @@ async fn what_was_kept_is_served_without_asking_again() {
              location /fetch/ { internal; PASS; *_store on; alias %%/files/; }\n\
              location /tried/ { try_files $uri @fetch; }\n\
              location @fetch { PASS; *_store on; }",
-            |request| Answer::page("", format!("made {}", request.number)),
+            |request| OriginAnswer::page("", format!("made {}", request.number)),
         )
         .await;
         for (number, target) in [(1, "/missing/a"), (2, "/tried/a")] {
@@ -141,9 +141,9 @@ async fn a_body_of_any_framing_is_kept_whole() {
             spelling,
             "location / { PASS; *_store on; *_max_temp_file_size 0; gzip on; gzip_types *; }",
             move |request| match request.target.as_str() {
-                "/empty" => Answer::status(200, ""),
-                "/open" => Answer::page("", "one, ").then("two").of_open_length(),
-                _ => Answer::page("", &body),
+                "/empty" => OriginAnswer::status(200, ""),
+                "/open" => OriginAnswer::page("", "one, ").then("two").of_open_length(),
+                _ => OriginAnswer::page("", &body),
             },
         )
         .await;
@@ -168,14 +168,14 @@ async fn only_complete_answers_with_status_200_are_kept() {
              location /intercepted { PASS; *_store on; *_intercept_errors on; error_page 404 /other; }\n\
              location /other { return 200 other; }",
             |request| match request.target.as_str() {
-                "/missing" | "/intercepted" => Answer::status(404, "").then("no"),
-                "/part" => Answer::status(206, "Content-Range: bytes 0-1/9\r\n").then("ab"),
-                "/unchanged" => Answer::status(304, ""),
-                "/moved" => Answer::status(302, "Location: /x\r\n").then("there"),
-                "/elsewhere" => Answer::page("X-Accel-Redirect: /other\r\n", "no"),
-                "/unasked" => Answer::page("X-Accel-Buffering: no\r\n", "mine"),
-                "/headless" => Answer::status(200, "").of_open_length(),
-                _ => Answer::page("", "body"),
+                "/missing" | "/intercepted" => OriginAnswer::status(404, "").then("no"),
+                "/part" => OriginAnswer::status(206, "Content-Range: bytes 0-1/9\r\n").then("ab"),
+                "/unchanged" => OriginAnswer::status(304, ""),
+                "/moved" => OriginAnswer::status(302, "Location: /x\r\n").then("there"),
+                "/elsewhere" => OriginAnswer::page("X-Accel-Redirect: /other\r\n", "no"),
+                "/unasked" => OriginAnswer::page("X-Accel-Buffering: no\r\n", "mine"),
+                "/headless" => OriginAnswer::status(200, "").of_open_length(),
+                _ => OriginAnswer::page("", "body"),
             },
         )
         .await;
@@ -206,11 +206,11 @@ async fn a_truncated_or_invalid_response_is_not_kept() {
             spelling,
             "location / { PASS; *_store on; }",
             |request| match request.target.as_str() {
-                "/cut" => Answer::page("", "begun").claiming(100).cut(),
-                "/short" => Answer::page("", "begun").claiming(100),
-                "/open" => Answer::page("", "begun").of_open_length().cut(),
-                "/nothing" => Answer::status(200, "").claiming(100).cut(),
-                _ => Answer::page("", "more than it says").claiming(4),
+                "/cut" => OriginAnswer::page("", "begun").claiming(100).cut(),
+                "/short" => OriginAnswer::page("", "begun").claiming(100),
+                "/open" => OriginAnswer::page("", "begun").of_open_length().cut(),
+                "/nothing" => OriginAnswer::status(200, "").claiming(100).cut(),
+                _ => OriginAnswer::page("", "more than it says").claiming(4),
             },
         )
         .await;
@@ -264,12 +264,16 @@ async fn the_file_is_completed_when_its_client_leaves() {
             spelling,
             "location / { PASS; *_store on; }",
             move |request| match request.target.as_str() {
-                "/early" => Answer::status(200, "").wait_for(&held).then("begun, done"),
-                "/broken" => Answer::page("", "begun,")
+                "/early" => OriginAnswer::status(200, "")
+                    .wait_for(&held)
+                    .then("begun, done"),
+                "/broken" => OriginAnswer::page("", "begun,")
                     .wait_for(&held)
                     .claiming(99)
                     .cut(),
-                _ => Answer::page("", "begun,").wait_for(&held).then(" done"),
+                _ => OriginAnswer::page("", "begun,")
+                    .wait_for(&held)
+                    .then(" done"),
             },
         )
         .await;
@@ -303,8 +307,10 @@ async fn readers_see_the_file_before_or_the_file_after() {
             spelling,
             "location / { PASS; *_store on; }",
             move |request| match request.number {
-                1 => Answer::page("", "the first"),
-                _ => Answer::page("", "the").wait_for(&held).then(" second"),
+                1 => OriginAnswer::page("", "the first"),
+                _ => OriginAnswer::page("", "the")
+                    .wait_for(&held)
+                    .then(" second"),
             },
         )
         .await;
@@ -331,7 +337,7 @@ async fn a_client_does_not_choose_the_folder() {
             "location / { PASS; *_store on; root %%/files; }\n\
              location /named { PASS; *_store %%/files/$arg_name; }\n\
              location /rewritten { rewrite ^ /x break; PASS; *_store on; alias %%/files; }",
-            |_| Answer::page("", "body"),
+            |_| OriginAnswer::page("", "body"),
         )
         .await;
         // The path is normal by the time it is mapped.
@@ -355,7 +361,7 @@ async fn a_place_that_cannot_be_written_costs_the_client_nothing() {
             "location / { PASS; *_store %%/error.log/x; }\n\
              location /folder { PASS; *_store %%; }\n\
              location /temp { PASS; *_store %%/kept; *_temp_path %%/error.log; }",
-            |_| Answer::page("", "body"),
+            |_| OriginAnswer::page("", "body"),
         )
         .await;
         for target in ["/", "/folder", "/temp"] {
@@ -385,7 +391,7 @@ async fn the_temporary_folder_may_be_on_another_file_system() {
         );
         let site = Site::start(spelling, &directives, |_| {
             let fields = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
-            Answer::page(fields, "from afar")
+            OriginAnswer::page(fields, "from afar")
         })
         .await;
         site.server.target().get("/deep/page").await;

@@ -8,7 +8,7 @@ use std::process::Output;
 
 use testkit::client::Target;
 use testkit::process::is_root;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 
 use crate::command_line::{SMALL, code, folder, run, stderr};
@@ -86,7 +86,7 @@ async fn the_server_ends_when_it_is_told_to() {
 
 #[tokio::test]
 async fn without_a_control_socket_a_signal_is_sent() {
-    let mut server = Running::start(program(), "control_socket off;", ONE).await;
+    let mut server = RunningServer::start(program(), "control_socket off;", ONE).await;
     server.rewrite("control_socket off;", &ONE.replace("one", "two"));
     assert_eq!(code(&tell(&server.path(""), "reload")), 0);
     until("the reload", || server.error_log().contains("reloaded")).await;
@@ -105,7 +105,7 @@ async fn without_a_control_socket_a_signal_is_sent() {
 
 #[tokio::test]
 async fn a_server_of_an_earlier_release_is_sent_a_signal() {
-    let mut server = Running::start(program(), "control_socket off;", ONE).await;
+    let mut server = RunningServer::start(program(), "control_socket off;", ONE).await;
     let earlier = UnixListener::bind(server.path("earlier")).expect("a socket");
     let answering = std::thread::spawn(move || {
         let (mut caller, _) = earlier.accept().expect("a caller");
@@ -130,7 +130,7 @@ async fn a_control_socket_of_another_account_is_not_asked() {
         eprintln!("skipped: only root can give a file away");
         return;
     }
-    let mut server = Running::start(program(), "control_socket off;", ONE).await;
+    let mut server = RunningServer::start(program(), "control_socket off;", ONE).await;
     let path = server.path("theirs");
     let theirs = UnixListener::bind(&path).expect("a socket");
     theirs.set_nonblocking(true).expect("a socket");

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use testkit::fake_dns::{DnsRecord, DnsReply, FakeDns};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::Signal;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::{TIMEOUT, until};
 
 use crate::{one_server, site_with};
 
 /// Waits until `path` is answered with `status`.
-async fn until_status(server: &Running, path: &str, status: u16) {
+async fn until_status(server: &RunningServer, path: &str, status: u16) {
     let begun = Instant::now();
     loop {
         let reply = server.target().get(path).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use testkit::process::descendants;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::program;
 
@@ -27,7 +27,7 @@ fn sleeps(pid: u32) -> u64 {
 async fn a_server_without_visitors_wakes_up_less_than_once_a_second() {
     let http = "fastcgi_cache_path %%/cache keys_zone=zone:1m;\n\
                 server { listen unix:%%/http; access_log %%/access.log combined buffer=64k; return 204; }";
-    let server = Running::start(program(), "worker_processes 2;", http).await;
+    let server = RunningServer::start(program(), "worker_processes 2;", http).await;
     assert_eq!(server.target().get("/").await.status, 204);
     // The pauses grow to a minute: after half of that there are a few wake-ups left.
     let rest = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http_semantics::date;
 use tempfile::TempDir;
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::program;
 
@@ -89,7 +89,7 @@ async fn what_is_shown_follows_the_wall_clock_and_stored_pages_live_as_long_as_t
     let main = "env LD_PRELOAD; env WALL_CLOCK_FILE;";
     // An hour late from the start, as after a boot without a battery.
     clock.set(-HOUR);
-    let server = Running::start(&clock.program(), main, &site).await;
+    let server = RunningServer::start(&clock.program(), main, &site).await;
     let target = server.target();
     let first = target.get("/page").await;
     assert_eq!(first.x_cache(), "MISS");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::program;
 
@@ -42,7 +42,7 @@ fn open(process: &Path) -> BTreeMap<String, PathBuf> {
 
 #[tokio::test]
 async fn each_worker_has_as_many_connections_as_the_others() {
-    let server = Running::start(
+    let server = RunningServer::start(
         program(),
         "worker_processes 3;",
         "server { listen unix:%%/http; location / { return 200 ok; } }",

@@ -13,7 +13,7 @@ use crate::exchange::value::put_unless_empty;
 use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
-use crate::live::limit_conn::{Refused, Zone};
+use crate::live::limit_conn::{ConnectionRefusal, Zone};
 use crate::log::error_log;
 
 pub const VARIABLES: Variables = &[(
@@ -45,7 +45,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
         match zone.enter(key, limit.connections) {
             Ok(guard) => request.extras.limit_guards.push(guard),
             Err(refused) => {
-                if refused == Refused::Limit {
+                if refused == ConnectionRefusal::Limit {
                     let dry_run = if reaction.dry_run { ", dry run," } else { "" };
                     error_log::request(
                         request,

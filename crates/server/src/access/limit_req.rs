@@ -14,7 +14,7 @@ use crate::exchange::value::put_unless_empty;
 use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
-use crate::live::limit_req::{Applied, Outcome, Zone, judge};
+use crate::live::limit_req::{AppliedLimit, Outcome, Zone, judge};
 use crate::log::error_log;
 
 pub const VARIABLES: Variables = &[(
@@ -47,7 +47,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
             continue;
         };
         if let Some(key) = key_in_zone(request, &zone.key, &zone.name, MAX_KEY_BYTES) {
-            applied.push(Applied { limit, zone, key });
+            applied.push(AppliedLimit { limit, zone, key });
         }
     }
     if applied.is_empty() {

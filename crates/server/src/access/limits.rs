@@ -6,7 +6,7 @@ use crate::access::{limit_conn, limit_req};
 use crate::exchange::request::Request;
 
 /// What the limits say.
-pub enum Limited {
+pub enum LimitDecision {
     Pass,
     Reject(u16),
     /// The request may go on after this time.
@@ -14,22 +14,22 @@ pub enum Limited {
 }
 
 /// Asks the limits of the request's location.
-pub fn check(request: &mut Request) -> Limited {
+pub fn check(request: &mut Request) -> LimitDecision {
     let settings = request.settings_held();
     if !settings.limits.connections.is_empty() {
         let configuration = request.configuration.clone();
         if let Err(status) = limit_conn::check(request, &configuration.live.limit_conn) {
-            return Limited::Reject(status);
+            return LimitDecision::Reject(status);
         }
     }
     if settings.limits.requests.is_empty() {
-        return Limited::Pass;
+        return LimitDecision::Pass;
     }
     let configuration = request.configuration.clone();
     match limit_req::check(request, &configuration.live.limit_req) {
-        limit_req::Verdict::Pass => Limited::Pass,
-        limit_req::Verdict::Reject(status) => Limited::Reject(status),
-        limit_req::Verdict::Delay(pause) => Limited::Delay(pause),
+        limit_req::Verdict::Pass => LimitDecision::Pass,
+        limit_req::Verdict::Reject(status) => LimitDecision::Reject(status),
+        limit_req::Verdict::Delay(pause) => LimitDecision::Delay(pause),
     }
 }
 

@@ -41,7 +41,7 @@ pub fn apply_real_ip(request: &mut Request) {
 
 /// What a trusted proxy says of the request that it forwards (`trusted_proxy`).
 #[derive(Debug, PartialEq, Eq)]
-pub struct Forwarded {
+pub struct ForwardedFacts {
     pub scheme: &'static str,
     /// Host and perhaps port, as the proxy wrote them.
     pub host: Option<Vec<u8>>,
@@ -49,7 +49,7 @@ pub struct Forwarded {
 
 /// The same for `request`; `None` where its peer is not trusted. Of several values the last
 /// counts: the proxy itself has added it.
-pub fn forwarded(request: &Request) -> Option<Forwarded> {
+pub fn forwarded(request: &Request) -> Option<ForwardedFacts> {
     let rules = &request.settings().real_ip;
     let peer = request.connection.peer.map(|peer| peer.ip());
     if !rules.believes_forwarded || !is_trusted(peer, &rules.from) {
@@ -61,7 +61,7 @@ pub fn forwarded(request: &Request) -> Option<Forwarded> {
         (!value.is_empty()).then_some(value)
     };
     let is_https = last(b"x-forwarded-proto").is_some_and(|it| it.eq_ignore_ascii_case(b"https"));
-    Some(Forwarded {
+    Some(ForwardedFacts {
         scheme: if is_https { "https" } else { "http" },
         host: last(b"x-forwarded-host").map(<[u8]>::to_vec),
     })

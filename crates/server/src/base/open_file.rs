@@ -67,7 +67,7 @@ pub struct OpenFile {
     file: File,
     /// What the file was like when it was opened, where its bytes may be kept.
     known: OnceLock<(usize, Stamp)>,
-    kept: OnceLock<Kept>,
+    kept: OnceLock<CountedBytes>,
     validators: OnceLock<Validators>,
 }
 
@@ -90,11 +90,11 @@ impl Validators {
 
 /// Bytes that count among [`KEPT_BYTES`] while they are there.
 #[derive(Debug)]
-struct Kept(Bytes);
+struct CountedBytes(Bytes);
 
-impl Kept {
-    fn new(bytes: Bytes) -> Option<Kept> {
-        has_room(&KEPT_BYTES, bytes.len()).then_some(Kept(bytes))
+impl CountedBytes {
+    fn new(bytes: Bytes) -> Option<CountedBytes> {
+        has_room(&KEPT_BYTES, bytes.len()).then_some(CountedBytes(bytes))
     }
 }
 
@@ -105,7 +105,7 @@ fn has_room(kept: &AtomicUsize, bytes: usize) -> bool {
     added.is_ok()
 }
 
-impl Drop for Kept {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         KEPT_BYTES.fetch_sub(self.0.len(), Ordering::Relaxed);
     }
@@ -174,7 +174,7 @@ impl OpenFile {
 
     /// The whole file, where its bytes are kept or can be from now on.
     fn kept(&self) -> Option<&Bytes> {
-        if let Some(Kept(bytes)) = self.kept.get() {
+        if let Some(CountedBytes(bytes)) = self.kept.get() {
             return Some(bytes);
         }
         let &(length, stamp) = self.known.get()?;
@@ -188,7 +188,7 @@ impl OpenFile {
         if !stamp.is_settled(now) || Stamp::of(&stat) != stamp {
             return None;
         }
-        let kept = Kept::new(self.read(0, length).ok()??)?;
+        let kept = CountedBytes::new(self.read(0, length).ok()??)?;
         Some(&self.kept.get_or_init(|| kept).0)
     }
 

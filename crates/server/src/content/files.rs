@@ -32,7 +32,7 @@ use crate::exchange::variables::files::document_root;
 use crate::log::error_log;
 use crate::respond;
 use crate::respond::recode;
-use open::{Failure, Found, Kind, Wanted};
+use open::{Failure, FoundFile, Kind, OpenPurpose};
 use system_error::SystemError;
 
 pub use try_files::try_files;
@@ -166,7 +166,7 @@ fn index(request: &mut Request) -> Option<Handled> {
             });
         }
         let path = [directory.as_slice(), &name].concat();
-        let failure = match open::look(&path, Wanted::Facts, &settings.files) {
+        let failure = match open::look(&path, OpenPurpose::Facts, &settings.files) {
             Ok(_) => {
                 let path = [request.path.as_slice(), &name].concat();
                 return Some(Handled::Redirect {
@@ -208,7 +208,7 @@ fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Opti
         Some(name) if !name.is_empty() => name,
         _ => directory,
     };
-    match open::look(name, Wanted::Facts, &settings.files) {
+    match open::look(name, OpenPurpose::Facts, &settings.files) {
         Ok(found) if found.kind == Kind::Directory => None,
         Ok(_) => {
             error_log::request(
@@ -258,7 +258,7 @@ fn file(request: &mut Request) -> Handled {
     if !matches!(request.method, Method::Get | Method::Head | Method::Post) {
         return Handled::Status(405);
     }
-    let found = match open::look(&path, Wanted::Contents, &settings.files) {
+    let found = match open::look(&path, OpenPurpose::Contents, &settings.files) {
         Ok(found) => found,
         Err(failure) => return file_error(request, &path, failure),
     };
@@ -331,7 +331,7 @@ fn precompressed_in(
         return None;
     }
     let path = [path, coding.file_suffix().as_bytes()].concat();
-    let found = match open::look(&path, Wanted::Contents, &settings.files) {
+    let found = match open::look(&path, OpenPurpose::Contents, &settings.files) {
         Ok(found) => found,
         Err(failure) if failure.is_missing() => return None,
         Err(failure) => {
@@ -401,7 +401,7 @@ fn text(path: &[u8]) -> impl std::fmt::Display {
 }
 
 /// Head and body for an open file.
-fn file_reply(request: &Request, found: &Found) -> Reply {
+fn file_reply(request: &Request, found: &FoundFile) -> Reply {
     let mut head = ReplyHead::new(200);
     let media_type = media_type(request, &request.path);
     if !media_type.is_empty() {

@@ -148,7 +148,7 @@ fn put_forwarded_for(request: &mut Request, out: &mut Vec<u8>) -> bool {
 }
 
 /// A rendered request, and the body where `proxy_set_body` gives one.
-pub struct Rendered {
+pub struct ProxiedRequest {
     pub request: HttpRequest,
     pub body: Option<Bytes>,
     pub is_head: bool,
@@ -160,7 +160,7 @@ pub fn render(
     proxy: &Proxy,
     exchange: &Exchange,
     purpose: &FetchPurpose<'_>,
-) -> Rendered {
+) -> ProxiedRequest {
     let body = proxy
         .body
         .as_ref()
@@ -208,7 +208,7 @@ pub fn render(
         ProxyVersion::Http10 => options.keep_alive,
         ProxyVersion::Http11 => !options.close,
     };
-    Rendered {
+    ProxiedRequest {
         request: HttpRequest {
             head: head.into(),
             target,

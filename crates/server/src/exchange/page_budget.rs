@@ -49,12 +49,12 @@ pub struct PageBudget {
     max_includes: u32,
     /// The directive that says so.
     includes_directive: &'static str,
-    spent: Mutex<Spent>,
+    spent: Mutex<SpentBudget>,
     fetch_has_ended: Notify,
 }
 
 #[derive(Default)]
-struct Spent {
+struct SpentBudget {
     includes: u32,
     fetches: u32,
     bytes: u64,

@@ -54,7 +54,7 @@ pub struct ReplyHead {
     /// tag is sent as a weak one, and no ranges are promised.
     pub coded: Option<Coding>,
     /// What compression did, once it is done.
-    pub compressed: Option<Compressed>,
+    pub compressed: Option<CompressionRatio>,
     /// The client has the body (304): what describes it is left out.
     pub lacks_body: bool,
     /// `add_header` and `expires` have been applied, or must not be.
@@ -63,7 +63,7 @@ pub struct ReplyHead {
 
 /// How much smaller compression made a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Compressed {
+pub struct CompressionRatio {
     pub coding: Coding,
     pub before_bytes: u64,
     pub after_bytes: u64,

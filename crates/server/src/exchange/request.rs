@@ -50,7 +50,7 @@ pub enum RequestKind {
 
 /// Where routing has brought a request.
 #[derive(Debug, Clone, Copy)]
-struct Routed {
+struct RequestRoute {
     server: ServerId,
     /// One of the server's.
     location: LocationId,
@@ -58,9 +58,9 @@ struct Routed {
     compiled: CompiledLocationId,
 }
 
-impl Routed {
-    fn new(locations: &CompiledLocations, server: ServerId, location: LocationId) -> Routed {
-        Routed {
+impl RequestRoute {
+    fn new(locations: &CompiledLocations, server: ServerId, location: LocationId) -> RequestRoute {
+        RequestRoute {
             server,
             location,
             compiled: locations.id(server, location),
@@ -82,7 +82,7 @@ pub struct Request {
     pub args: Vec<u8>,
     /// Host without port, lower case; empty where the client named none.
     pub host: HostName,
-    routed: Routed,
+    routed: RequestRoute,
     /// `http` or `https`: that of the connection, or what a trusted proxy says.
     pub scheme: &'static str,
     /// Client address: the peer's, or what a trusted proxy says.
@@ -240,7 +240,7 @@ impl Request {
     pub fn enter(&mut self, location: LocationId) {
         self.adds_path_to_alias = false;
         let server = self.routed.server;
-        self.routed = Routed::new(&self.configuration.locations, server, location);
+        self.routed = RequestRoute::new(&self.configuration.locations, server, location);
     }
 
     /// What holds in the location.
@@ -366,7 +366,7 @@ impl Request {
     ) -> Box<Request> {
         let buffers = RequestBuffers::take();
         let method = Method::parse(head.method());
-        let routed = Routed::new(&configuration.locations, server, Server::ROOT);
+        let routed = RequestRoute::new(&configuration.locations, server, Server::ROOT);
         let (client, scheme) = (connection.peer, connection.scheme);
         // Made where it stays: it is large.
         Box::write(

@@ -11,14 +11,14 @@ use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
 use crate::upstreams::fetch::Try;
-use crate::upstreams::health::Answer;
+use crate::upstreams::health::HealthAnswer;
 
 /// `require`: variables as a request would see them that had this answer from
 /// its upstream. There is no client, so most are empty.
 pub fn require(
     configuration: &Arc<ActiveConfiguration>,
     rules: &MatchRules,
-    answer: &Answer,
+    answer: &HealthAnswer,
 ) -> Result<(), String> {
     let Some(mut request) = stand_in(configuration, answer) else {
         return Err("\"require\" could not be evaluated".to_owned());
@@ -33,7 +33,10 @@ pub fn require(
 }
 
 /// A request in the place of one that was not received whole.
-fn stand_in(configuration: &Arc<ActiveConfiguration>, answer: &Answer) -> Option<Box<Request>> {
+fn stand_in(
+    configuration: &Arc<ActiveConfiguration>,
+    answer: &HealthAnswer,
+) -> Option<Box<Request>> {
     let text = "GET / HTTP/1.0\r\n\r\n".to_owned();
     let head = http1::parse_head(text, &http1::HeadLimits::default()).ok()?;
     if configuration.site.http.servers.is_empty() {

@@ -28,10 +28,10 @@ pub struct AcmeAnswerTexts {
 
 /// The answers in force. They outlive a configuration.
 #[derive(Default)]
-pub struct AcmeAnswers(ArcSwap<Answers>);
+pub struct AcmeAnswers(ArcSwap<ChallengeAnswers>);
 
 #[derive(Default)]
-struct Answers {
+struct ChallengeAnswers {
     files: HashMap<Vec<u8>, Vec<u8>>,
     certificates: HashMap<String, Arc<ServerConfig>>,
 }
@@ -41,7 +41,7 @@ impl AcmeAnswers {
     pub fn replace(&self, texts: AcmeAnswerTexts) {
         let files = texts.files.into_iter();
         let certificates = texts.certificates.into_iter();
-        self.0.store(Arc::new(Answers {
+        self.0.store(Arc::new(ChallengeAnswers {
             files: files
                 .map(|(token, content)| (token.into_bytes(), content.into_bytes()))
                 .collect(),

@@ -121,7 +121,7 @@ fn line(
     if connection > 0 {
         let _ = write!(text, "*{connection} ");
     }
-    let _ = write!(Escaped(&mut text), "{message}{context}");
+    let _ = write!(EscapedText(&mut text), "{message}{context}");
     // Escaping may have passed the bound that it looked at before.
     let end = whole_characters(&text, MAX_LINE_BYTES - 1);
     text.truncate(end);
@@ -148,7 +148,7 @@ fn thread_number() -> u32 {
 /// Appends `bytes`; what is not text is written `\xXX`.
 pub fn push_text(bytes: &[u8], out: &mut String) {
     for chunk in bytes.utf8_chunks() {
-        let _ = Escaped(out).write_str(chunk.valid());
+        let _ = EscapedText(out).write_str(chunk.valid());
         for byte in chunk.invalid() {
             let _ = write!(out, "\\x{byte:02X}");
         }
@@ -156,9 +156,9 @@ pub fn push_text(bytes: &[u8], out: &mut String) {
 }
 
 /// Writes control characters as `\xXX` and stops at the longest line.
-struct Escaped<'a>(&'a mut String);
+struct EscapedText<'a>(&'a mut String);
 
-impl fmt::Write for Escaped<'_> {
+impl fmt::Write for EscapedText<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = MAX_LINE_BYTES.saturating_sub(self.0.len());
         if room == 0 {

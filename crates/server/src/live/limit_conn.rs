@@ -46,7 +46,7 @@ impl Drop for Guard {
 
 /// Why a connection is not let in.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum ConnectionRefusal {
     Limit,
     /// There is no room for another key.
     Full,
@@ -72,17 +72,17 @@ impl Zone {
     ///
     /// # Errors
     /// There are as many already, or the zone is full.
-    pub fn enter(self: &Arc<Self>, key: Vec<u8>, limit: u64) -> Result<Guard, Refused> {
+    pub fn enter(self: &Arc<Self>, key: Vec<u8>, limit: u64) -> Result<Guard, ConnectionRefusal> {
         let mut counts = self.counts.lock();
         if let Some(count) = counts.by_key.get_mut(key.as_slice()) {
             if *count >= limit {
-                return Err(Refused::Limit);
+                return Err(ConnectionRefusal::Limit);
             }
             *count += 1;
         } else {
             let used_bytes = counts.used_bytes + state_bytes(&key);
             if used_bytes > self.max_bytes {
-                return Err(Refused::Full);
+                return Err(ConnectionRefusal::Full);
             }
             counts.used_bytes = used_bytes;
             counts.by_key.insert(key.as_slice().into(), 1);
@@ -112,7 +112,7 @@ mod tests {
         }))
     }
 
-    fn enter(zone: &Arc<Zone>, key: &[u8], limit: u64) -> Result<Guard, Refused> {
+    fn enter(zone: &Arc<Zone>, key: &[u8], limit: u64) -> Result<Guard, ConnectionRefusal> {
         zone.enter(key.to_vec(), limit)
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let first = enter(&zone, b"a", 2).ok();
         let second = enter(&zone, b"a", 2).ok();
         assert!(first.is_some() && second.is_some());
-        assert_eq!(enter(&zone, b"a", 2).err(), Some(Refused::Limit));
+        assert_eq!(enter(&zone, b"a", 2).err(), Some(ConnectionRefusal::Limit));
         assert!(enter(&zone, b"b", 2).is_ok());
         drop(first);
         let third = enter(&zone, b"a", 2);
@@ -154,7 +154,7 @@ mod tests {
             enter(&zone, b"a", 9),
         ];
         assert!(held.iter().all(Result::is_ok));
-        assert_eq!(enter(&zone, b"c", 9).err(), Some(Refused::Full));
+        assert_eq!(enter(&zone, b"c", 9).err(), Some(ConnectionRefusal::Full));
         drop(held);
         assert!(enter(&zone, b"c", 9).is_ok());
     }

@@ -45,7 +45,7 @@ struct Bucket {
 
 /// What one limit says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum LimitState {
     /// Over the burst.
     Busy {
         excess: u64,
@@ -84,12 +84,12 @@ impl Zone {
 
     /// Looks at `key`'s bucket. With `counts` the request is counted at once;
     /// else the bucket is pinned until [`Zone::count`] or [`Zone::release`].
-    fn look(&self, key: &[u8], now: u64, burst: u64, counts: bool) -> Found {
+    fn look(&self, key: &[u8], now: u64, burst: u64, counts: bool) -> LimitState {
         let mut buckets = self.buckets.lock();
         if let Some(bucket) = buckets.by_key.touch(key) {
             let (elapsed, excess) = self.risen(bucket, now);
             if excess > burst.saturating_mul(1000) {
-                return Found::Busy { excess };
+                return LimitState::Busy { excess };
             }
             if counts {
                 bucket.excess = excess;
@@ -99,10 +99,10 @@ impl Zone {
             } else {
                 bucket.pins += 1;
             }
-            return Found::Within { excess };
+            return LimitState::Within { excess };
         }
         if !buckets.make_room(key, now, self.rate) {
-            return Found::Full;
+            return LimitState::Full;
         }
         let (last, pins) = if counts { (now, 0) } else { (0, 1) };
         buckets.by_key.insert(
@@ -113,7 +113,7 @@ impl Zone {
                 pins,
             },
         );
-        Found::Within { excess: 0 }
+        LimitState::Within { excess: 0 }
     }
 
     /// Counts a request whose bucket is pinned; gives the excess.
@@ -212,7 +212,7 @@ impl Buckets {
 }
 
 /// One limit that applies, with the key it found.
-pub struct Applied<'a> {
+pub struct AppliedLimit<'a> {
     pub limit: &'a LimitReq,
     pub zone: &'a Zone,
     pub key: Vec<u8>,
@@ -233,21 +233,21 @@ pub enum Outcome {
 }
 
 /// Asks every limit in turn; counts the request in all zones or in none.
-pub fn judge(limits: &[Applied<'_>], now: u64) -> Outcome {
+pub fn judge(limits: &[AppliedLimit<'_>], now: u64) -> Outcome {
     let last = limits.len().saturating_sub(1);
     let mut longest = (0, 0, last);
     for (index, applied) in limits.iter().enumerate() {
-        let Applied { limit, zone, key } = applied;
+        let AppliedLimit { limit, zone, key } = applied;
         let excess = match zone.look(key, now, limit.burst, index == last) {
-            Found::Within { excess } => excess,
-            Found::Busy { excess } => {
+            LimitState::Within { excess } => excess,
+            LimitState::Busy { excess } => {
                 release(&limits[..index]);
                 return Outcome::Rejected {
                     by: index,
                     excess: Some(excess),
                 };
             }
-            Found::Full => {
+            LimitState::Full => {
                 release(&limits[..index]);
                 return Outcome::Rejected {
                     by: index,
@@ -259,7 +259,7 @@ pub fn judge(limits: &[Applied<'_>], now: u64) -> Outcome {
             longest = (zone.delay(excess, limit.delay_after), excess, index);
         }
     }
-    for (index, Applied { limit, zone, key }) in limits.iter().enumerate().take(last).rev() {
+    for (index, AppliedLimit { limit, zone, key }) in limits.iter().enumerate().take(last).rev() {
         let excess = zone.count(key, now);
         let delay = zone.delay(excess, limit.delay_after);
         if delay > longest.0 {
@@ -274,7 +274,7 @@ pub fn judge(limits: &[Applied<'_>], now: u64) -> Outcome {
     }
 }
 
-fn release(limits: &[Applied<'_>]) {
+fn release(limits: &[AppliedLimit<'_>]) {
     for applied in limits {
         applied.zone.release(&applied.key);
     }
@@ -377,7 +377,7 @@ mod tests {
         ] {
             let zone = zone(10, 1 << 20);
             for (at, wanted) in steps {
-                let applied = [Applied {
+                let applied = [AppliedLimit {
                     limit,
                     zone: &zone,
                     key: b"k".to_vec(),
@@ -402,12 +402,12 @@ mod tests {
         let both = |now| {
             judge(
                 &[
-                    Applied {
+                    AppliedLimit {
                         limit: &big,
                         zone: &wide,
                         key: b"k".to_vec(),
                     },
-                    Applied {
+                    AppliedLimit {
                         limit: &none,
                         zone: &narrow,
                         key: b"k".to_vec(),
@@ -425,7 +425,7 @@ mod tests {
             }
         );
         // The rejected one did not count in the first zone either.
-        let first = [Applied {
+        let first = [AppliedLimit {
             limit: &big,
             zone: &wide,
             key: b"k".to_vec(),
@@ -442,12 +442,12 @@ mod tests {
         let both = |now| {
             judge(
                 &[
-                    Applied {
+                    AppliedLimit {
                         limit: &queue,
                         zone: &slow,
                         key: b"k".to_vec(),
                     },
-                    Applied {
+                    AppliedLimit {
                         limit: &queue,
                         zone: &fast,
                         key: b"k".to_vec(),
@@ -465,22 +465,43 @@ mod tests {
     fn a_full_zone_gives_up_what_was_used_longest_ago() {
         let zone = zone(1, 4 * 128);
         for key in 0..4u8 {
-            assert_eq!(zone.look(&[key], 0, 0, true), Found::Within { excess: 0 });
+            assert_eq!(
+                zone.look(&[key], 0, 0, true),
+                LimitState::Within { excess: 0 }
+            );
         }
-        assert_eq!(zone.look(&[0], 10, 5, true), Found::Within { excess: 990 });
-        assert_eq!(zone.look(&[9], 10, 0, true), Found::Within { excess: 0 });
+        assert_eq!(
+            zone.look(&[0], 10, 5, true),
+            LimitState::Within { excess: 990 }
+        );
+        assert_eq!(
+            zone.look(&[9], 10, 0, true),
+            LimitState::Within { excess: 0 }
+        );
         assert_eq!(zone.buckets.lock().by_key.len(), 4);
-        assert_eq!(zone.look(&[0], 10, 0, true), Found::Busy { excess: 1990 });
-        assert_eq!(zone.look(&[1], 10, 0, true), Found::Within { excess: 0 });
+        assert_eq!(
+            zone.look(&[0], 10, 0, true),
+            LimitState::Busy { excess: 1990 }
+        );
+        assert_eq!(
+            zone.look(&[1], 10, 0, true),
+            LimitState::Within { excess: 0 }
+        );
     }
 
     #[test]
     fn buckets_that_are_looked_at_stay() {
         let zone = zone(1, 128);
-        assert_eq!(zone.look(b"a", 0, 0, false), Found::Within { excess: 0 });
-        assert_eq!(zone.look(b"b", 0, 0, true), Found::Full);
+        assert_eq!(
+            zone.look(b"a", 0, 0, false),
+            LimitState::Within { excess: 0 }
+        );
+        assert_eq!(zone.look(b"b", 0, 0, true), LimitState::Full);
         zone.release(b"a");
-        assert_eq!(zone.look(b"b", 0, 0, true), Found::Within { excess: 0 });
+        assert_eq!(
+            zone.look(b"b", 0, 0, true),
+            LimitState::Within { excess: 0 }
+        );
     }
 
     #[test]

@@ -14,15 +14,15 @@ use crate::live::registry::Registry;
 /// The resolvers of a configuration, and what they last said of followed names.
 pub struct Names {
     resolvers: Registry<ResolverSpec, Arc<Resolver>>,
-    pub answers: Arc<Answers>,
+    pub answers: Arc<NameAnswers>,
 }
 
 /// What was found under each followed name, by its host and service.
-pub type Answers = Mutex<HashMap<(String, Option<String>), Vec<Found>>>;
+pub type NameAnswers = Mutex<HashMap<(String, Option<String>), Vec<ResolvedServer>>>;
 
 /// One server that a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedServer {
     pub address: IpAddr,
     /// What its SRV record says.
     pub service: Option<SrvTarget>,

@@ -18,13 +18,13 @@ use tokio::sync::Notify;
 
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use pending::Gathered;
+use pending::GatheredLines;
 use variable_path::OpenFiles;
 
 /// What a thread keeps for its log lines.
 #[derive(Default)]
 struct Writer {
-    gathered: Gathered,
+    gathered: GatheredLines,
     open_files: OpenFiles,
     /// Holds a line that is not gathered.
     line: Vec<u8>,

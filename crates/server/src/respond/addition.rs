@@ -17,7 +17,7 @@ use crate::transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, Send
 
 /// A body with what other paths say before and after it. Each part is asked for when its turn
 /// comes: the main response must not wait for PHP behind its own addition.
-pub struct Around {
+pub struct SurroundedBody {
     before: Option<Template>,
     after: Option<Template>,
     /// The response's own body; `None` once it has ended.
@@ -36,9 +36,9 @@ pub struct Addition {
 impl Addition {
     /// `body` with what stands around it. An upstream that works for it is read while the client
     /// still waits for what comes before: both may need the same worker.
-    pub fn around(self, body: Box<dyn ArrivingBody<Request>>) -> Around {
+    pub fn around(self, body: Box<dyn ArrivingBody<Request>>) -> SurroundedBody {
         let body = parts::read_ahead(Body::Arriving(body), None);
-        Around {
+        SurroundedBody {
             before: self.before,
             after: self.after,
             body: Some(body.into_arriving()),
@@ -48,7 +48,7 @@ impl Addition {
     }
 }
 
-impl Around {
+impl SurroundedBody {
     async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
         loop {
             if let Some((asked, body)) = &mut self.part {
@@ -75,7 +75,7 @@ impl Around {
     }
 }
 
-impl ArrivingBody<Request> for Around {
+impl ArrivingBody<Request> for SurroundedBody {
     fn apart(self: Box<Self>) -> MaybeApart<Request> {
         Err(self)
     }

@@ -78,13 +78,15 @@ pub fn locate(request: &mut Request, server: &Server) -> Located {
     let located = locate_in(request, server, &server.top, &path);
     request.path = path;
     match located {
-        Found::None => Located::Location(Server::ROOT),
-        Found::Final(location) | Found::Prefix(location) => Located::Location(location),
-        Found::AddSlash => Located::AddSlash,
+        LocationMatch::None => Located::Location(Server::ROOT),
+        LocationMatch::Final(location) | LocationMatch::Prefix(location) => {
+            Located::Location(location)
+        }
+        LocationMatch::AddSlash => Located::AddSlash,
     }
 }
 
-enum Found {
+enum LocationMatch {
     None,
     /// Nothing else is looked at.
     Final(LocationId),
@@ -93,11 +95,16 @@ enum Found {
     AddSlash,
 }
 
-fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[u8]) -> Found {
+fn locate_in(
+    request: &mut Request,
+    server: &Server,
+    level: &Locations,
+    path: &[u8],
+) -> LocationMatch {
     if let Some(&location) = level.exact.get(path) {
-        return Found::Final(location);
+        return LocationMatch::Final(location);
     }
-    let mut found = Found::None;
+    let mut found = LocationMatch::None;
     let mut patterns_allowed = true;
     let mut is_slash_missing = false;
     // Longest first.
@@ -110,10 +117,10 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
             patterns_allowed = !candidate.skips_patterns;
             let inner = &server.location(candidate.location).inner;
             found = match inner.is_empty() {
-                true => Found::Prefix(candidate.location),
+                true => LocationMatch::Prefix(candidate.location),
                 false => match locate_in(request, server, inner, path) {
-                    Found::None => Found::Prefix(candidate.location),
-                    Found::Prefix(inner) => Found::Prefix(inner),
+                    LocationMatch::None => LocationMatch::Prefix(candidate.location),
+                    LocationMatch::Prefix(inner) => LocationMatch::Prefix(inner),
                     done => return done,
                 },
             };
@@ -121,21 +128,21 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
         }
     }
     if is_slash_missing {
-        return Found::AddSlash;
+        return LocationMatch::AddSlash;
     }
     if patterns_allowed {
         for (pattern, location) in &level.patterns {
             if pattern::matches(request, pattern, path) {
                 let inner = &server.location(*location).inner;
                 return match locate_in(request, server, inner, path) {
-                    Found::None => Found::Final(*location),
-                    Found::Prefix(inner) => Found::Final(inner),
+                    LocationMatch::None => LocationMatch::Final(*location),
+                    LocationMatch::Prefix(inner) => LocationMatch::Final(inner),
                     done => done,
                 };
             }
         }
-    } else if let Found::Prefix(location) = found {
-        return Found::Final(location);
+    } else if let LocationMatch::Prefix(location) = found {
+        return LocationMatch::Final(location);
     }
     found
 }

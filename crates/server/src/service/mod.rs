@@ -30,7 +30,7 @@ use crate::transport::handshake::Asked;
 use crate::transport::http3;
 use crate::transport::outbound::SendError;
 use crate::transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
-use crate::worker::Shared;
+use crate::worker::WorkersState;
 
 pub use listener::Memory;
 
@@ -109,7 +109,7 @@ impl RequestTerms {
     }
 }
 
-impl Service for Shared {
+impl Service for WorkersState {
     type Exchange = Request;
     type Configuration = ConfigurationHandle;
     type Terms = RequestTerms;
@@ -141,7 +141,7 @@ impl Service for Shared {
 
     #[inline]
     fn is_stopping(&self) -> bool {
-        Shared::is_stopping(self)
+        WorkersState::is_stopping(self)
     }
 
     fn stopping(&self) -> impl Future<Output = ()> + Send + 'static {
@@ -227,7 +227,7 @@ impl Service for Shared {
     }
 
     fn outlived(&self, request: &Request) -> impl Future<Output = ()> + Send {
-        Shared::outlived(self, request.configuration.shared().clone())
+        WorkersState::outlived(self, request.configuration.shared().clone())
     }
 
     #[inline]

@@ -31,7 +31,7 @@ use crate::live::LiveState;
 use crate::live::error_log::ErrorLogs;
 use crate::upstreams::fetch::{Event, HttpRequest, OutgoingBody, UpstreamRequest};
 
-pub use verdict::Answer;
+pub use verdict::HealthAnswer;
 
 /// Of a body, as much is looked at; nginx's bound.
 const MAX_BODY_BYTES: usize = 256 << 10;
@@ -52,7 +52,7 @@ pub struct Check {
 }
 
 /// Evaluates the `require` of a `match` for an answer; the error says what was wrong.
-pub type Require = Arc<dyn Fn(&MatchRules, &Answer) -> Result<(), String> + Send + Sync>;
+pub type Require = Arc<dyn Fn(&MatchRules, &HealthAnswer) -> Result<(), String> + Send + Sync>;
 
 /// Tells every group by which checks it is watched. `previous`: the groups of
 /// the configuration before, whose health outlives the reload.
@@ -155,7 +155,11 @@ impl Check {
     }
 
     /// Asks once. The error says what was wrong.
-    async fn probe(&self, endpoint: &Endpoint, kept: &mut Option<Kept>) -> Result<(), String> {
+    async fn probe(
+        &self,
+        endpoint: &Endpoint,
+        kept: &mut Option<KeptConnection>,
+    ) -> Result<(), String> {
         if let Some(connection) = kept.take().filter(|kept| self.may_use(kept)) {
             match self.ask(connection, kept).await {
                 // It may have been closed while nothing was said.
@@ -168,7 +172,7 @@ impl Check {
             .connect(self.local_end(), connect_timeout)
             .await
             .map_err(|error| format!("connecting failed: {error}"))?;
-        let fresh = Kept {
+        let fresh = KeptConnection {
             stream,
             born: Instant::now(),
         };
@@ -187,12 +191,16 @@ impl Check {
         }
     }
 
-    fn may_use(&self, kept: &Kept) -> bool {
+    fn may_use(&self, kept: &KeptConnection) -> bool {
         let limit = self.settings.keepalive_time;
         limit.is_some_and(|limit| kept.born.elapsed() < limit)
     }
 
-    async fn ask(&self, connection: Kept, kept: &mut Option<Kept>) -> Result<Answer, String> {
+    async fn ask(
+        &self,
+        connection: KeptConnection,
+        kept: &mut Option<KeptConnection>,
+    ) -> Result<HealthAnswer, String> {
         let exchange = &self.pass.exchange;
         let head_limit = usize::try_from(exchange.head_bytes).unwrap_or(usize::MAX);
         let body = OutgoingBody::replay(&RequestBody::None);
@@ -200,7 +208,7 @@ impl Check {
         let mut under_way = self
             .request
             .start(connection.stream, false, false, head_limit, body);
-        let mut answer = Answer::default();
+        let mut answer = HealthAnswer::default();
         loop {
             let event = timeout(exchange.read_timeout, under_way.next())
                 .await
@@ -223,7 +231,9 @@ impl Check {
                 }
                 Some(Event::End(_)) => {
                     if self.settings.keepalive_time.is_some() {
-                        *kept = under_way.into_stream().map(|stream| Kept { stream, born });
+                        *kept = under_way
+                            .into_stream()
+                            .map(|stream| KeptConnection { stream, born });
                     }
                     return Ok(answer);
                 }
@@ -233,7 +243,7 @@ impl Check {
         }
     }
 
-    fn judge(&self, answer: &Answer) -> Result<(), String> {
+    fn judge(&self, answer: &HealthAnswer) -> Result<(), String> {
         match &self.rules {
             None => verdict::usual(answer),
             Some(rules) => {
@@ -267,7 +277,7 @@ impl Check {
 }
 
 /// A connection between two checks (`keepalive_time`).
-struct Kept {
+struct KeptConnection {
     stream: Stream,
     born: Instant,
 }

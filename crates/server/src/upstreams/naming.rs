@@ -1,6 +1,6 @@
 //! Names of upstreams that are looked up while serving: those that variables
 //! make, one request at a time ([`Lookup`]), and those of `server NAME resolve`,
-//! followed for as long as the configuration is in force ([`Followed`]).
+//! followed for as long as the configuration is in force ([`FollowedName`]).
 //!
 //! What was found last survives a reload, so that a group whose name servers
 //! are silent keeps its servers.
@@ -19,7 +19,7 @@ use upstream::{Endpoint, Group, GroupSpec, ServerSpec, SpecError};
 use crate::base::random;
 use crate::live::LiveState;
 use crate::live::error_log::ErrorLogs;
-use crate::live::names::{Answers, Found, Names, SrvTarget};
+use crate::live::names::{NameAnswers, Names, ResolvedServer, SrvTarget};
 use crate::live::upstream_groups::{GroupHandle, server_spec};
 
 /// Between two questions about a followed name at least, whatever its TTL.
@@ -124,7 +124,7 @@ fn lookup(
 }
 
 /// The names that `groups` follow.
-pub fn followed(site: &Site, groups: &[Arc<Group>], names: &Names) -> Vec<Followed> {
+pub fn followed(site: &Site, groups: &[Arc<Group>], names: &Names) -> Vec<FollowedName> {
     let mut followed = Vec::new();
     for (model, group) in site.http.groups.iter().zip(groups) {
         let Some(resolver) = names.resolver(&model.names) else {
@@ -132,7 +132,7 @@ pub fn followed(site: &Site, groups: &[Arc<Group>], names: &Names) -> Vec<Follow
         };
         for (source, server) in model.servers.iter().enumerate() {
             if let UpstreamEndpoint::Name(name) = &server.endpoint {
-                followed.push(Followed {
+                followed.push(FollowedName {
                     group: group.clone(),
                     source,
                     name: name.clone(),
@@ -203,7 +203,7 @@ fn rotated(addresses: &[IpAddr], turn: usize) -> impl Iterator<Item = IpAddr> {
 }
 
 /// A `server NAME resolve` line at work.
-pub struct Followed {
+pub struct FollowedName {
     group: Arc<Group>,
     /// The line's place in its group.
     source: usize,
@@ -211,10 +211,10 @@ pub struct Followed {
     server: UpstreamServer,
     resolver: Arc<Resolver>,
     deadline: Duration,
-    answers: Arc<Answers>,
+    answers: Arc<NameAnswers>,
 }
 
-impl Followed {
+impl FollowedName {
     /// Puts what was found before a reload into a group that is new.
     pub fn recall(&self) {
         let known = self.answers.lock().get(&self.key()).cloned();
@@ -255,11 +255,11 @@ impl Followed {
         (self.name.host.clone(), self.name.service.clone())
     }
 
-    async fn find(&self, now: u64) -> Result<(Vec<Found>, u64), ResolveError> {
+    async fn find(&self, now: u64) -> Result<(Vec<ResolvedServer>, u64), ResolveError> {
         let Some(service) = &self.name.service else {
             let host = &self.name.host;
             let answer = self.resolver.resolve(host, self.deadline, now).await?;
-            let found = answer.addresses.iter().map(|address| Found {
+            let found = answer.addresses.iter().map(|address| ResolvedServer {
                 address: *address,
                 service: None,
             });
@@ -278,7 +278,7 @@ impl Followed {
                 Err(error) => return Err(error),
             };
             valid_until = valid_until.min(addresses.valid_until);
-            found.extend(addresses.addresses.iter().map(|address| Found {
+            found.extend(addresses.addresses.iter().map(|address| ResolvedServer {
                 address: *address,
                 service: Some(SrvTarget {
                     port: record.port,
@@ -290,7 +290,7 @@ impl Followed {
         Ok((found, valid_until))
     }
 
-    fn apply(&self, found: &[Found]) {
+    fn apply(&self, found: &[ResolvedServer]) {
         let servers = found.iter().filter_map(|found| self.server_spec(found));
         let servers = servers.collect();
         self.group.set_resolved(self.source, servers, clock::now());
@@ -298,7 +298,7 @@ impl Followed {
 
     /// SRV records beyond the best priority are backups; where the line itself
     /// is one, they are nothing.
-    fn server_spec(&self, found: &Found) -> Option<ServerSpec> {
+    fn server_spec(&self, found: &ResolvedServer) -> Option<ServerSpec> {
         let line = &self.server;
         let is_first = found.service.is_none_or(|srv| srv.is_first);
         if line.backup && !is_first {

@@ -14,8 +14,8 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
 
 use super::WorkerContext;
-use super::loads::{Accepted, ConnectionSlot};
-use super::shared::{Listening, Registration, Shared};
+use super::loads::{AcceptedConnection, ConnectionSlot};
+use super::shared::{Listening, Registration, WorkersState};
 use crate::log::error_log;
 use crate::transport;
 use crate::transport::connections::Tracked;
@@ -140,7 +140,7 @@ fn is_quic(address: &ListenAddress) -> bool {
 }
 
 /// Serves what other workers hand over.
-pub async fn receive(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Accepted>) {
+pub async fn receive(shared: Arc<WorkersState>, mut inbox: mpsc::Receiver<AcceptedConnection>) {
     while let Some(accepted) = inbox.recv().await {
         begin_handed_over(&shared, accepted);
     }
@@ -164,7 +164,7 @@ impl WorkerContext {
             Ok(socket) => socket,
             Err(error) => return lost(&self.shared, address, &error),
         };
-        let accepted = Accepted {
+        let accepted = AcceptedConnection {
             socket,
             peer,
             address: address.clone(),
@@ -176,7 +176,7 @@ impl WorkerContext {
     }
 }
 
-fn begin_handed_over(shared: &Arc<Shared>, accepted: Accepted) {
+fn begin_handed_over(shared: &Arc<WorkersState>, accepted: AcceptedConnection) {
     match accepted.socket.try_into() {
         Ok(stream) => begin(
             shared,
@@ -189,13 +189,13 @@ fn begin_handed_over(shared: &Arc<Shared>, accepted: Accepted) {
     }
 }
 
-fn lost(shared: &Shared, address: &ListenAddress, error: &io::Error) {
+fn lost(shared: &WorkersState, address: &ListenAddress, error: &io::Error) {
     let message = format_args!("a connection to {address:?} cannot be served: {error}");
     error_log::emergency(&shared.configuration(), message);
 }
 
 fn begin(
-    shared: &Arc<Shared>,
+    shared: &Arc<WorkersState>,
     stream: ClientStream,
     peer: Option<SocketAddr>,
     address: ListenAddress,
@@ -217,7 +217,7 @@ fn begin(
 }
 
 /// A connection was accepted, and will be served.
-fn count(shared: &Shared) {
+fn count(shared: &WorkersState) {
     let stats = &shared.glance().live.stats;
     stats.accepted.fetch_add(1, Ordering::Relaxed);
     shared.end_long_pause();

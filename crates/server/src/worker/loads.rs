@@ -27,7 +27,7 @@ const SLACK: usize = 16;
 const INBOX: usize = 256;
 
 /// An accepted connection, on its way to the worker that serves it.
-pub struct Accepted {
+pub struct AcceptedConnection {
     pub socket: Unregistered,
     pub peer: Option<SocketAddr>,
     /// Where it came in.
@@ -40,7 +40,7 @@ pub struct WorkerLoads {
     /// Connections of each. They change with connections and never with requests,
     /// so they lie close together, to be read in one go.
     connections: Box<[AtomicUsize]>,
-    inboxes: Box<[mpsc::Sender<Accepted>]>,
+    inboxes: Box<[mpsc::Sender<AcceptedConnection>]>,
 }
 
 /// One connection in the count of its worker, while it lives.
@@ -63,7 +63,7 @@ impl Drop for ConnectionSlot {
 
 impl WorkerLoads {
     /// The loads of this number of workers, and what each of them takes its connections from.
-    pub fn new(workers: usize) -> (Arc<WorkerLoads>, Vec<mpsc::Receiver<Accepted>>) {
+    pub fn new(workers: usize) -> (Arc<WorkerLoads>, Vec<mpsc::Receiver<AcceptedConnection>>) {
         let (inboxes, receivers): (Vec<_>, Vec<_>) =
             (0..workers).map(|_| mpsc::channel(INBOX)).unzip();
         let loads = WorkerLoads {
@@ -91,10 +91,14 @@ impl WorkerLoads {
 
     /// Sends a connection to the worker of its slot. Where that one takes
     /// none, it comes back with a slot of `own`.
-    pub fn hand_over(self: &Arc<Self>, accepted: Accepted, own: usize) -> Option<Accepted> {
+    pub fn hand_over(
+        self: &Arc<Self>,
+        accepted: AcceptedConnection,
+        own: usize,
+    ) -> Option<AcceptedConnection> {
         let worker = accepted.slot.worker;
         let refused = self.inboxes[worker].try_send(accepted).err()?;
-        Some(Accepted {
+        Some(AcceptedConnection {
             slot: self.slot_with(own),
             ..refused.into_inner()
         })
@@ -129,8 +133,8 @@ mod tests {
     use super::*;
 
     /// What worker `own` has of a connection that it accepted.
-    fn accept(loads: &Arc<WorkerLoads>, own: usize) -> Option<Accepted> {
-        let accepted = Accepted {
+    fn accept(loads: &Arc<WorkerLoads>, own: usize) -> Option<AcceptedConnection> {
+        let accepted = AcceptedConnection {
             socket: Unregistered::Unix(UnixStream::pair().unwrap().0),
             peer: None,
             address: ListenAddress::Unix("/socket".into()),

@@ -18,8 +18,8 @@ use crate::content::mirror;
 use crate::exchange::numbers;
 use crate::log::{access_log, error_log};
 
-use loads::{Accepted, WorkerLoads};
-pub use shared::{IdlePause, Listening, Shared, Sockets};
+use loads::{AcceptedConnection, WorkerLoads};
+pub use shared::{IdlePause, Listening, Sockets, WorkersState};
 
 /// How long a worker runs before others have their turn, and so how soon it gets its own beside a PHP
 /// that computes. Shorter ones cost more changes between the two: cold misses took 3 % more
@@ -28,7 +28,10 @@ const TIME_SLICE: Duration = Duration::from_micros(500);
 
 /// Starts `count` workers. The threads end after a graceful stop, once their
 /// connections have ended.
-pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::JoinHandle<()>>> {
+pub fn start(
+    shared: &Arc<WorkersState>,
+    count: usize,
+) -> io::Result<Vec<std::thread::JoinHandle<()>>> {
     let (loads, inboxes) = WorkerLoads::new(count);
     let workers = &shared.configuration().live.stats.workers;
     workers.store(count, Relaxed);
@@ -50,12 +53,12 @@ pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::
 /// What a worker knows of itself and the others.
 #[derive(Clone)]
 struct WorkerContext {
-    shared: Arc<Shared>,
+    shared: Arc<WorkersState>,
     loads: Arc<WorkerLoads>,
     index: usize,
 }
 
-fn run(context: &WorkerContext, inbox: mpsc::Receiver<Accepted>) {
+fn run(context: &WorkerContext, inbox: mpsc::Receiver<AcceptedConnection>) {
     let (shared, index) = (&context.shared, context.index);
     clock::keep_readings();
     // Where that may not be asked for, turns are as long as those of others.
@@ -107,7 +110,7 @@ async fn drained(context: &WorkerContext) {
 }
 
 /// Keeps the thread's own things in order. It only wakes up where there are some.
-async fn housekeeping(shared: Arc<Shared>) {
+async fn housekeeping(shared: Arc<WorkersState>) {
     let mut changes = shared.changes();
     let lines = access_log::waiting_lines();
     loop {
@@ -130,7 +133,7 @@ async fn housekeeping(shared: Arc<Shared>) {
 }
 
 /// Removes what was not used for a while.
-async fn sweep(shared: Arc<Shared>) {
+async fn sweep(shared: Arc<WorkersState>) {
     let mut idle = IdlePause::default();
     loop {
         shared.pause(&mut idle).await;

@@ -46,7 +46,7 @@ impl Listening {
 pub type Sockets = HashMap<ListenAddress, Vec<Arc<Listening>>>;
 
 /// What all workers share.
-pub struct Shared {
+pub struct WorkersState {
     configuration: ArcSwap<ActiveConfiguration>,
     /// Another number for each configuration that was in force in this process.
     generation: AtomicU64,
@@ -58,7 +58,7 @@ pub struct Shared {
     connected: Notify,
 }
 
-/// How soon something is looked at again, see [`Shared::pause`].
+/// How soon something is looked at again, see [`WorkersState::pause`].
 pub struct IdlePause {
     pause: Duration,
     /// Connections and requests so far.
@@ -75,7 +75,7 @@ impl Default for IdlePause {
 }
 
 thread_local! {
-    /// What [`Shared::configuration_of_thread`] gave last, and its generation.
+    /// What [`WorkersState::configuration_of_thread`] gave last, and its generation.
     static IN_FORCE: RefCell<Option<(u64, ConfigurationHandle)>> = const { RefCell::new(None) };
 }
 
@@ -97,9 +97,9 @@ impl Drop for Registration {
     }
 }
 
-impl Shared {
-    pub fn new(configuration: Arc<ActiveConfiguration>, sockets: Sockets) -> Arc<Shared> {
-        Arc::new(Shared {
+impl WorkersState {
+    pub fn new(configuration: Arc<ActiveConfiguration>, sockets: Sockets) -> Arc<WorkersState> {
+        Arc::new(WorkersState {
             configuration: ArcSwap::new(configuration),
             generation: AtomicU64::new(next_generation()),
             sockets: watch::Sender::new(Arc::new(sockets)),
@@ -176,7 +176,7 @@ impl Shared {
         idle.seen = seen;
     }
 
-    /// A connection has come: ends a long [`Shared::pause`].
+    /// A connection has come: ends a long [`WorkersState::pause`].
     pub(super) fn end_long_pause(&self) {
         if self.is_resting.load(Ordering::Relaxed) {
             self.is_resting.store(false, Ordering::Relaxed);

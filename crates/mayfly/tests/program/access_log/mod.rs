@@ -129,7 +129,7 @@ impl Server {
 
 #[test]
 fn lines_are_those_of_nginx_for_pages_and_for_what_is_refused() {
-    let folder = testkit::serving::Serving::folder();
+    let folder = testkit::serving::FolderServer::folder();
     let place = folder.path().canonicalize().expect("a folder");
     let files = place.join("files");
     std::fs::create_dir_all(files.join("folder")).expect("a folder");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use testkit::pebble::{Pebble, PebbleOptions};
 use testkit::process::{Signal, descendants, free_port, is_alive, send_signal};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::tls_relay::{Side, TlsRelay};
 use testkit::wait::until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -87,7 +87,7 @@ impl Issuer {
 }
 
 /// Ends all processes of a server, which have no time to do anything.
-async fn kill(server: Running) {
+async fn kill(server: RunningServer) {
     let processes = descendants(server.pid());
     for process in &processes {
         send_signal(*process, Signal::KILL);

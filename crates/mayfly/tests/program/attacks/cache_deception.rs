@@ -2,7 +2,7 @@
 //! file, their page comes without `private` and without a cookie, and the attacker asks for
 //! the same address afterwards.
 
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 
 use super::start_site;
 
@@ -95,7 +95,7 @@ const STARTS: &[&str] = &[
 
 /// Leads a victim with these credentials to every address, then asks for it as two others;
 /// answers how often the victim saw the page.
-async fn pages_seen_by_the_victim(server: &Serving, credentials: &str) -> usize {
+async fn pages_seen_by_the_victim(server: &FolderServer, credentials: &str) -> usize {
     let mut client = server.connect().await;
     let mut seen = 0;
     let addresses = STARTS

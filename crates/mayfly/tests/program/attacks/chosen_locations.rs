@@ -2,11 +2,11 @@
 //! who did not send it.
 
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
-async fn server(lines: &str) -> ([FakePhp; 2], Running) {
+async fn server(lines: &str) -> ([FakePhp; 2], RunningServer) {
     let beta = FakePhp::tcp(|_| Script::page("Content-Type: text/html\r\n", "beta")).await;
     let php = FakePhp::tcp(|request| {
         let seen = ["EDITION", "SCRIPT_FILENAME"].map(|name| request.param(name).to_owned());

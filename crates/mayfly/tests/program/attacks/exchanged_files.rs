@@ -12,12 +12,12 @@ use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
 use testkit::client::Target;
 use testkit::process::{KilledOnDrop, Signal, children, is_root, send_signal};
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 use testkit::wait::TIMEOUT;
 
 /// A server with a configuration of its administrator's, in a folder of root's that has a
 /// folder of another account's in it.
-struct Configured {
+struct ConfiguredServer {
     folder: TempDir,
     child: KilledOnDrop,
 }
@@ -27,14 +27,14 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Who owns the folder `theirs`: what Debian keeps for sites.
 const SITE_ACCOUNT: &str = "www-data";
 
-impl Configured {
+impl ConfiguredServer {
     /// `prepare` gets the folder; `%%` stands for it in the configuration.
-    fn start(main: &str, http: &str, prepare: impl FnOnce(&Path)) -> Option<Configured> {
+    fn start(main: &str, http: &str, prepare: impl FnOnce(&Path)) -> Option<ConfiguredServer> {
         if !is_root() {
             eprintln!("skipped: only root starts the server with other accounts");
             return None;
         }
-        let folder = Serving::folder();
+        let folder = FolderServer::folder();
         let path = folder.path();
         std::fs::create_dir(path.join("theirs")).unwrap();
         std::fs::write(path.join("victim"), "kept").unwrap();
@@ -56,7 +56,7 @@ impl Configured {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        Some(Configured {
+        Some(ConfiguredServer {
             folder,
             child: KilledOnDrop(child),
         })
@@ -154,7 +154,7 @@ async fn root_is_not_led_elsewhere_by_what_lies_in_a_folder_of_the_site() {
     ];
     for (name, main, http, prepare) in cases {
         let main = format!("user {SITE_ACCOUNT};\n{main}");
-        let Some(mut server) = Configured::start(&main, http, prepare) else {
+        let Some(mut server) = ConfiguredServer::start(&main, http, prepare) else {
             return;
         };
         server.settles().await;
@@ -173,7 +173,7 @@ async fn reopening_a_log_that_a_script_has_exchanged_neither_hangs_nor_leads_els
     let main = "pid %%/pid;";
     let http = PLAIN.replace("access_log off;", "access_log %%/theirs/log;");
     for trap in ["link", "FIFO"] {
-        let Some(mut server) = Configured::start(main, &http, |_| ()) else {
+        let Some(mut server) = ConfiguredServer::start(main, &http, |_| ()) else {
             return;
         };
         server.settles().await;
@@ -209,7 +209,7 @@ async fn links_and_fifos_of_roots_are_logs_as_before() {
         fifo_reader = Some(File::from(opened.unwrap()));
     };
     let http = PLAIN.replace("access_log off;", "access_log %%/log; access_log %%/fifo;");
-    let Some(mut server) = Configured::start("pid %%/pid;", &http, prepare) else {
+    let Some(mut server) = ConfiguredServer::start("pid %%/pid;", &http, prepare) else {
         return;
     };
     server.settles().await;
@@ -236,7 +236,7 @@ async fn links_and_fifos_of_roots_are_logs_as_before() {
 async fn a_reload_that_a_script_holds_up_does_not_hold_up_the_end() {
     let main = "pid %%/pid; user nobody; php_pool site { workers 1; }";
     let prepare = |folder: &Path| fifo(&folder.join("theirs/slow"));
-    let Some(mut server) = Configured::start(main, PLAIN, prepare) else {
+    let Some(mut server) = ConfiguredServer::start(main, PLAIN, prepare) else {
         return;
     };
     server.settles().await;
@@ -272,7 +272,7 @@ async fn the_servers_memory_is_closed_even_to_its_own_account() {
         fastcgi_pass php:site; fastcgi_param SCRIPT_FILENAME %%/probe.php;
         fastcgi_param REQUEST_METHOD GET; fastcgi_param QUERY_STRING $query_string; } }";
     let prepare = |folder: &Path| std::fs::write(folder.join("probe.php"), script).unwrap();
-    let Some(mut server) = Configured::start(&main, http, prepare) else {
+    let Some(mut server) = ConfiguredServer::start(&main, http, prepare) else {
         return;
     };
     server.settles().await;

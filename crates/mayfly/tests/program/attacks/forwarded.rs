@@ -1,16 +1,16 @@
 //! A visitor who plays the proxy in front: claims about address, scheme and host.
 
 use testkit::fake_http::FakeHttp;
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 
 use super::showing_requests;
 
 const CLAIMS: &str = "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n\
     X-Forwarded-Host: claimed.test\r\n";
 
-async fn serve(upstream: &FakeHttp, arguments: &[&str]) -> Serving {
+async fn serve(upstream: &FakeHttp, arguments: &[&str]) -> FolderServer {
     let all = [&["--ttl", "1h"], arguments].concat();
-    Serving::start(crate::program(), &upstream.url(), &all).await
+    FolderServer::start(crate::program(), &upstream.url(), &all).await
 }
 
 /// Forwarded whole, so that what is believed shows.

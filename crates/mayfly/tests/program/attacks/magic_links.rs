@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 
 use crate::start;
@@ -17,7 +17,7 @@ const UPLOAD_BYTES: usize = 8 << 20;
 const PAGE_BYTES: usize = 64 << 10;
 const SECRET: &str = "secret of another site ";
 
-async fn serve(upstream: &FakeHttp) -> Running {
+async fn serve(upstream: &FakeHttp) -> RunningServer {
     let http = format!(
         "proxy_cache_path %%/cache keys_zone=zone:1m memory=8m; client_body_temp_path %%/bodies;\n\
          server {{ listen unix:%%/http; client_max_body_size 0; root %%/site;\n\
@@ -32,7 +32,7 @@ async fn serve(upstream: &FakeHttp) -> Running {
 }
 
 /// The server's open files whose name begins so, as `/proc` shows it.
-fn open_files(server: &Running, begin: &str) -> Vec<(String, Metadata)> {
+fn open_files(server: &RunningServer, begin: &str) -> Vec<(String, Metadata)> {
     let folder = format!("/proc/{}/fd", server.pid());
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let named = entries.filter_map(|entry| {

@@ -29,18 +29,18 @@ mod upgrades;
 mod variants;
 
 use testkit::fake_http::FakeHttp;
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 
 use crate::program;
 
 /// `mayfly serve` for a site with these files, with a real PHP; pages are kept for an hour.
-async fn start_site(files: &[(&str, &str)]) -> Serving {
-    Serving::start_site(program(), files, &["--ttl", "1h", "--workers", "2"]).await
+async fn start_site(files: &[(&str, &str)]) -> FolderServer {
+    FolderServer::start_site(program(), files, &["--ttl", "1h", "--workers", "2"]).await
 }
 
 /// `mayfly serve` in front of an upstream; pages are kept for an hour.
-async fn start_before(upstream: &FakeHttp) -> Serving {
-    Serving::start(program(), &upstream.url(), &["--ttl", "1h"]).await
+async fn start_before(upstream: &FakeHttp) -> FolderServer {
+    FolderServer::start(program(), &upstream.url(), &["--ttl", "1h"]).await
 }
 
 /// An upstream that shows each request's head as an HTML page.

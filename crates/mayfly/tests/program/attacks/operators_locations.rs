@@ -3,7 +3,7 @@
 
 use testkit::client::Target;
 use testkit::fake_php::{FakePhp, Request, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
@@ -44,7 +44,7 @@ fn hostile(request: &Request) -> Script {
 }
 
 /// A site whose operator's locations are for some address that no test has. `rules` stand in them.
-async fn site(php: &FakePhp, rules: &str) -> Running {
+async fn site(php: &FakePhp, rules: &str) -> RunningServer {
     let mut ways = String::new();
     for target in SHOWN.map(|(target, _)| target).into_iter().chain(PURGES) {
         ways.push_str(&format!(
@@ -86,7 +86,7 @@ const WAYS: [&str; 9] = [
 ];
 
 /// All that the server says to a request; nothing where it closes the connection instead.
-async fn ask(server: &Running, target: &str) -> String {
+async fn ask(server: &RunningServer, target: &str) -> String {
     let mut client = server.connect().await;
     let request = format!("GET {target} HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n");
     client.send(request).await;

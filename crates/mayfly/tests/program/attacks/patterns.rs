@@ -3,7 +3,7 @@
 //! the `deny` that stands behind it.
 
 use testkit::client::Reply;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
@@ -12,7 +12,7 @@ const MANY_TURNS: &str = "(?:(a)|(b))*secret";
 /// Tries 2^40 ways to divide a run of 40 letters: beyond the limit of any library.
 const MANY_WAYS: &str = "(?:(?:a+)+!|secret)";
 
-async fn server(http: &str) -> Running {
+async fn server(http: &str) -> RunningServer {
     let server = start(http).await;
     std::fs::create_dir(server.path("site")).expect("a folder");
     server.write("site/secret", "SECRET");
@@ -27,7 +27,7 @@ fn many_ways() -> String {
     format!("/{}/secret", "a".repeat(40))
 }
 
-fn is_withheld(reply: &Reply, server: &Running) {
+fn is_withheld(reply: &Reply, server: &RunningServer) {
     assert!(!reply.text().contains("SERVED"), "{}", reply.text());
     assert_eq!(reply.status, 500, "{}", reply.text());
     let log = server.error_log();

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use testkit::process::{
     Signal, children, is_alive, is_root, send_signal, state_and_parent, status_line, uid,
 };
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 use testkit::wait::TIMEOUT;
 
 /// A stop that ends what is under way, PHP included, on a busy machine.
@@ -186,19 +186,19 @@ const WHO: &str =
     "<?php header('Cache-Control: no-store'); echo posix_getuid(), ' ', posix_getppid();";
 
 /// A site with these scripts, a folder that PHP may write, and a program that becomes root.
-struct Attacked {
+struct AttackedSite {
     site: TempDir,
     theirs: TempDir,
-    server: Serving,
+    server: FolderServer,
 }
 
-impl Attacked {
-    async fn start(scripts: &[(&str, &str)]) -> Option<Attacked> {
+impl AttackedSite {
+    async fn start(scripts: &[(&str, &str)]) -> Option<AttackedSite> {
         if !is_root() {
             eprintln!("skipped: only root starts the server with other accounts");
             return None;
         }
-        let site = Serving::folder();
+        let site = FolderServer::folder();
         std::fs::write(site.path().join("index.php"), WHO).unwrap();
         for (name, text) in scripts {
             std::fs::write(site.path().join(name), text).unwrap();
@@ -206,12 +206,12 @@ impl Attacked {
         let program = site.path().join("set-id");
         std::fs::copy("/usr/bin/id", &program).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o4755)).unwrap();
-        let theirs = Serving::folder();
+        let theirs = FolderServer::folder();
         std::fs::set_permissions(theirs.path(), PermissionsExt::from_mode(0o777)).unwrap();
         let arguments = ["--workers", "2"];
         let what = site.path().to_str().unwrap();
-        let server = Serving::start(crate::program(), what, &arguments).await;
-        Some(Attacked {
+        let server = FolderServer::start(crate::program(), what, &arguments).await;
+        Some(AttackedSite {
             site,
             theirs,
             server,
@@ -278,7 +278,7 @@ fn query(pairs: &[(&str, &Path)]) -> String {
 
 #[tokio::test]
 async fn a_script_gains_nothing_from_processes_files_and_sockets_of_the_server() {
-    let Some(attacked) = Attacked::start(&[("probe.php", PROBE)]).await else {
+    let Some(attacked) = AttackedSite::start(&[("probe.php", PROBE)]).await else {
         return;
     };
     let parent = attacked.server.pid();
@@ -319,7 +319,7 @@ async fn a_script_gains_nothing_from_processes_files_and_sockets_of_the_server()
 #[tokio::test]
 async fn a_fifo_in_the_place_of_the_configuration_does_not_make_php_root() {
     let script = format!("{FIND_MASTER}{SWAP_FOR_FIFO_WITH_READER}");
-    let Some(attacked) = Attacked::start(&[("swap.php", &script)]).await else {
+    let Some(attacked) = AttackedSite::start(&[("swap.php", &script)]).await else {
         return;
     };
     let (php, _) = attacked.who().await;
@@ -333,7 +333,7 @@ async fn a_fifo_in_the_place_of_the_configuration_does_not_make_php_root() {
 #[tokio::test]
 async fn a_fifo_without_a_reader_does_not_hang_the_parent() {
     let script = format!("{FIND_MASTER}{SWAP_FOR_FIFO}");
-    let Some(attacked) = Attacked::start(&[("swap.php", &script)]).await else {
+    let Some(attacked) = AttackedSite::start(&[("swap.php", &script)]).await else {
         return;
     };
     assert_eq!(attacked.ask("/swap.php").await, "done");
@@ -349,7 +349,7 @@ async fn a_fifo_without_a_reader_does_not_hang_the_parent() {
 #[tokio::test]
 async fn a_link_in_the_place_of_the_configuration_overwrites_nothing() {
     let script = format!("{FIND_MASTER}{SWAP_FOR_LINK}");
-    let Some(attacked) = Attacked::start(&[("swap.php", &script)]).await else {
+    let Some(attacked) = AttackedSite::start(&[("swap.php", &script)]).await else {
         return;
     };
     let victim = attacked.site.path().join("victim");
@@ -364,7 +364,7 @@ async fn a_link_in_the_place_of_the_configuration_overwrites_nothing() {
 #[tokio::test]
 async fn a_pool_that_has_stopped_itself_does_not_hold_up_the_end() {
     let script = format!("{FIND_MASTER}{STOP_ALL}").replace("SIGSTOP_", "19");
-    let Some(attacked) = Attacked::start(&[("stop.php", &script)]).await else {
+    let Some(attacked) = AttackedSite::start(&[("stop.php", &script)]).await else {
         return;
     };
     let (_, master) = attacked.who().await;

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use testkit::client::Client;
 use testkit::fake_http::{FakeHttp, Request, Script};
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 use testkit::wait::until;
 use tokio::sync::Semaphore;
 
 /// Marks what a visitor sent.
 const MARK: &str = "of-one-visitor";
 
-async fn serve(upstream: &FakeHttp, lifetime: &str) -> Serving {
-    Serving::start(crate::program(), &upstream.url(), &["--ttl", lifetime]).await
+async fn serve(upstream: &FakeHttp, lifetime: &str) -> FolderServer {
+    FolderServer::start(crate::program(), &upstream.url(), &["--ttl", lifetime]).await
 }
 
 /// Thirty visitors wait for one page, which then begins a session: each gets one of their

@@ -7,7 +7,7 @@
 use testkit::client::{Client, Reply};
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::fake_php::{self, FakePhp};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use super::random::Random;
 use super::showing_requests;
@@ -172,17 +172,17 @@ fn fault(visit: &Visit, reply: &Reply) -> Option<&'static str> {
 }
 
 /// Answers from memory, and what was wrong with answers.
-struct Found {
+struct PairResults {
     hits: u64,
     faults: Vec<(&'static str, String)>,
 }
 
 /// Asks for `pairs` pairs on one connection.
-async fn run(server: &Running, pairs: u64) -> Found {
+async fn run(server: &RunningServer, pairs: u64) -> PairResults {
     let seed = from_environment("MAYFLY_SEED", u64::from(std::process::id()) + 1);
     let mut random = Random::new(seed);
     let mut client: Option<Client> = None;
-    let mut found = Found {
+    let mut found = PairResults {
         hits: 0,
         faults: Vec::new(),
     };

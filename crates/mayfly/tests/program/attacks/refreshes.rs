@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::TIMEOUT;
 use tokio::sync::Semaphore;
 
@@ -15,7 +15,11 @@ use crate::start;
 
 /// An application with `workers` workers. Pages come at once when they are asked for first;
 /// after that `gate` has to let them.
-async fn site(workers: usize, gate: &Arc<Semaphore>, directives: &str) -> (FakeHttp, Running) {
+async fn site(
+    workers: usize,
+    gate: &Arc<Semaphore>,
+    directives: &str,
+) -> (FakeHttp, RunningServer) {
     let gate = gate.clone();
     let known = Mutex::new(HashSet::new());
     let http = FakeHttp::start(move |request| {

@@ -4,8 +4,8 @@
 
 use testkit::fake_http::{self, FakeHttp};
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
-use testkit::serving::Serving;
+use testkit::running::RunningServer;
+use testkit::serving::FolderServer;
 
 /// Answers `/good`, and dies of everything else once it has read it.
 async fn mortal_php() -> FakePhp {
@@ -24,7 +24,7 @@ async fn mortal_http() -> FakeHttp {
     .await
 }
 
-async fn fastcgi(php: &FakePhp, directives: &str) -> Running {
+async fn fastcgi(php: &FakePhp, directives: &str) -> RunningServer {
     let http = format!(
         "upstream site {{ server {}; keepalive 8; }}\n\
          server {{ listen unix:%%/http; location / {{ fastcgi_pass site; fastcgi_keep_conn on;\n\
@@ -32,17 +32,17 @@ async fn fastcgi(php: &FakePhp, directives: &str) -> Running {
          {directives} }} }}",
         php.address()
     );
-    Running::start(crate::program(), "worker_processes 1;", &http).await
+    RunningServer::start(crate::program(), "worker_processes 1;", &http).await
 }
 
-async fn proxy(upstream: &FakeHttp, directives: &str) -> Running {
+async fn proxy(upstream: &FakeHttp, directives: &str) -> RunningServer {
     let http = format!(
         "upstream site {{ server {}; keepalive 8; }}\n\
          server {{ listen unix:%%/http; location / {{ proxy_pass http://site;\n\
          proxy_http_version 1.1; proxy_set_header Connection ''; {directives} }} }}",
         upstream.address()
     );
-    Running::start(crate::program(), "worker_processes 1;", &http).await
+    RunningServer::start(crate::program(), "worker_processes 1;", &http).await
 }
 
 /// How often a request may run that breaks a kept connection.
@@ -118,7 +118,7 @@ async fn a_script_that_kills_its_worker_runs_as_often_as_is_allowed() {
     {
         return println!("php-fpm is missing; this test needs it");
     }
-    let site = Serving::folder();
+    let site = FolderServer::folder();
     let ran = site.path().join("ran");
     std::fs::write(&ran, "").expect("a file");
     std::fs::set_permissions(&ran, std::os::unix::fs::PermissionsExt::from_mode(0o666))
@@ -128,7 +128,7 @@ async fn a_script_that_kills_its_worker_runs_as_often_as_is_allowed() {
                posix_kill(getmypid(), 9); sleep(5);";
     std::fs::write(site.path().join("bad.php"), bad).expect("a script");
     let folder = site.path().to_str().expect("a plain path");
-    let server = Serving::start(crate::program(), folder, &["--ttl", "0"]).await;
+    let server = FolderServer::start(crate::program(), folder, &["--ttl", "0"]).await;
     for (method, wanted) in [("POST", 1), ("POST", 1), ("GET", 2)] {
         // So that there is a kept connection to a worker.
         assert_eq!(server.target().get("/good.php").await.text(), "good");

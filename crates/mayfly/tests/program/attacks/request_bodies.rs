@@ -3,14 +3,14 @@
 
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::fake_php::{self, FakePhp};
-use testkit::running::Running;
-use testkit::serving::Serving;
+use testkit::running::RunningServer;
+use testkit::serving::FolderServer;
 
 use super::start_before;
 use crate::start;
 
 /// A GET that says that a body follows, which does not.
-async fn begin_and_never_end(server: &Serving, framing: &str) -> testkit::client::Client {
+async fn begin_and_never_end(server: &FolderServer, framing: &str) -> testkit::client::Client {
     let mut client = server.connect().await;
     let request = format!("GET /page HTTP/1.1\r\nHost: site.test\r\n{framing}\r\n\r\n");
     client.send(request).await;
@@ -80,7 +80,7 @@ async fn a_body_that_is_not_passed_on_changes_nothing() {
 }
 
 /// The site of the limits: 1000 bytes where requests come in, 10 where they are led.
-async fn limited(php: &FakePhp) -> Running {
+async fn limited(php: &FakePhp) -> RunningServer {
     let http = format!(
         "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $uri;\n\
          server {{ listen unix:%%/http; client_max_body_size 1000;\n\

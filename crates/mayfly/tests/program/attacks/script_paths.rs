@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 
 const RAN: &str = "<?php echo 'RAN ', $_SERVER['SCRIPT_NAME'];";
 
@@ -59,7 +59,7 @@ fn spellings(path: &str) -> Vec<String> {
 
 /// Asks for every spelling of each path with every tail; gives those that ran one of
 /// the refused scripts or showed its source.
-async fn run_or_shown(server: &Serving, scripts: &[&str]) -> Vec<String> {
+async fn run_or_shown(server: &FolderServer, scripts: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     let target = server.target();
     for script in scripts {
@@ -80,9 +80,9 @@ async fn run_or_shown(server: &Serving, scripts: &[&str]) -> Vec<String> {
     wrong
 }
 
-async fn serve(folder: &Path) -> Serving {
+async fn serve(folder: &Path) -> FolderServer {
     let shown = folder.to_str().expect("a name");
-    Serving::start(crate::program(), shown, &["--ttl", "0"]).await
+    FolderServer::start(crate::program(), shown, &["--ttl", "0"]).await
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_refused_script_does_not_run_whatever_stands_behind_it() {
         ),
     ];
     for (name, signs, scripts) in cases {
-        let folder = Serving::folder();
+        let folder = FolderServer::folder();
         let root = folder.path().join("public");
         for path in signs.iter().chain(scripts) {
             write(&root, path);
@@ -156,7 +156,7 @@ async fn a_refused_script_does_not_run_whatever_stands_behind_it() {
 /// An index file is looked up once more as a path of its own.
 #[tokio::test]
 async fn an_index_script_of_a_refused_folder_does_not_run() {
-    let folder = Serving::folder();
+    let folder = FolderServer::folder();
     let refused = [
         "vendor/a/index.php",
         "uploads/index.php",

@@ -3,7 +3,7 @@
 
 use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Request, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
@@ -60,7 +60,7 @@ const WAYS: [(&str, &str); 6] = [
     ),
 ];
 
-async fn server(php: &FakePhp, lines: &str) -> Running {
+async fn server(php: &FakePhp, lines: &str) -> RunningServer {
     start(&format!(
         "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
              server {{ listen unix:%%/http;\n{lines}\n\

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use testkit::client::{Reply, Target};
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::running::Running;
-use testkit::serving::Serving;
+use testkit::running::RunningServer;
+use testkit::serving::FolderServer;
 use testkit::wait::TIMEOUT;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -63,7 +63,7 @@ impl Application {
     }
 
     /// In front of it, a cache for 20 ms that shows stale pages.
-    async fn cached(&self, directives: &str) -> Running {
+    async fn cached(&self, directives: &str) -> RunningServer {
         let http = format!(
             "proxy_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
              upstream site {{ server {} max_conns=1; queue 10; }}\n\
@@ -83,7 +83,7 @@ fn seen(reply: &Reply) -> (&str, String) {
 }
 
 /// The first answer that is no hit any more.
-async fn past_its_lifetime(server: &Running) -> Reply {
+async fn past_its_lifetime(server: &RunningServer) -> Reply {
     let begun = Instant::now();
     loop {
         let reply = server.target().get("/page").await;
@@ -107,7 +107,7 @@ fn three_visitors(target: &Target) -> [JoinHandle<Reply>; 3] {
 async fn a_page_that_nobody_asked_for_meanwhile_is_made_anew() {
     let application = Application::start("").await;
     let url = format!("http://{}", application.http.address());
-    let server = Serving::start(crate::program(), &url, &["--ttl", "50ms"]).await;
+    let server = FolderServer::start(crate::program(), &url, &["--ttl", "50ms"]).await;
     let target = server.target();
     let reply = target.get("/page").await;
     assert_eq!(seen(&reply), ("MISS", "page 1".to_owned()));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::process::Signal;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::TIMEOUT;
 
 use crate::start;
@@ -37,7 +37,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 /// Waits until a temporary file is there, named or not.
-async fn until_written(server: &Running, folder: &Path) {
+async fn until_written(server: &RunningServer, folder: &Path) {
     let begun = Instant::now();
     while files(folder).is_empty() && !has_nameless_file(server.pid(), folder) {
         assert!(begun.elapsed() < TIMEOUT, "{}", server.error_log());
@@ -45,7 +45,7 @@ async fn until_written(server: &Running, folder: &Path) {
     }
 }
 
-async fn serve(upstream: &FakeHttp, more: &str) -> Running {
+async fn serve(upstream: &FakeHttp, more: &str) -> RunningServer {
     let http = format!(
         "client_body_temp_path %%/bodies; proxy_temp_path %%/answers; {more}\n\
          server {{ listen unix:%%/http; client_max_body_size 0;\n\

@@ -5,7 +5,7 @@
 use testkit::client::Client;
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::fake_php::{self, FakePhp};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use super::start_before;
 use crate::start;
@@ -25,7 +25,7 @@ async fn ask(client: &mut Client, path: &str, fields: &str) {
     client.send(request).await;
 }
 
-async fn proxy(upstream: &FakeHttp, location: &str) -> Running {
+async fn proxy(upstream: &FakeHttp, location: &str) -> RunningServer {
     let http = format!(
         "proxy_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
          server {{ listen unix:%%/http; proxy_http_version 1.1;\n\

@@ -2,13 +2,13 @@
 //! can do with them to the pages of others.
 
 use testkit::fake_http::{FakeHttp, Request, Script};
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 
 use super::start_before;
 
 async fn serve(
     handler: impl Fn(&Request) -> Script + Send + Sync + 'static,
-) -> (FakeHttp, Serving) {
+) -> (FakeHttp, FolderServer) {
     let upstream = FakeHttp::start(handler).await;
     let server = start_before(&upstream).await;
     (upstream, server)

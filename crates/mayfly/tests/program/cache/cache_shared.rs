@@ -2,7 +2,7 @@
 //! (`cache_shared`): they are made of what that visitor sent.
 
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 
 use crate::program;
 
@@ -11,8 +11,8 @@ async fn mirror(fields: &'static str) -> FakeHttp {
     FakeHttp::start(move |request| Script::page(fields, &request.head)).await
 }
 
-async fn serve(upstream: &FakeHttp) -> Serving {
-    Serving::start(program(), &upstream.url(), &["--ttl", "1h"]).await
+async fn serve(upstream: &FakeHttp) -> FolderServer {
+    FolderServer::start(program(), &upstream.url(), &["--ttl", "1h"]).await
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::{descendants, is_root, memory_bytes};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until_or;
 
 use crate::program;
@@ -83,7 +83,7 @@ async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
     );
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let server = Running::start(script.to_str().unwrap(), "", &site).await;
+    let server = RunningServer::start(script.to_str().unwrap(), "", &site).await;
     let quarter = LIMIT / 4;
     let said = format!(
         "stored responses may take {} MB, a quarter of the {} MB that",

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
@@ -35,14 +35,14 @@ async fn php() -> FakePhp {
     .await
 }
 
-async fn cached(php: &FakePhp, directives: &str) -> Running {
+async fn cached(php: &FakePhp, directives: &str) -> RunningServer {
     let kept = "fastcgi_cache_valid 200 1h; fastcgi_cache_purge $http_x_purge;";
     let site = php.cached_site(&format!("{kept}\n{directives}"));
     start(&site).await
 }
 
 /// Files in memory that the server has open.
-fn open_files(server: &Running) -> usize {
+fn open_files(server: &RunningServer) -> usize {
     let descriptors = fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("readable");
     descriptors
         .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
@@ -51,7 +51,7 @@ fn open_files(server: &Running) -> usize {
 }
 
 /// Asks often and wants the page of this run each time.
-async fn ask_often(server: &Running, fields: &str, wanted: &[u8]) -> Reply {
+async fn ask_often(server: &RunningServer, fields: &str, wanted: &[u8]) -> Reply {
     let mut last = None;
     for _ in 0..OFTEN {
         let reply = server.target().get_with("/", fields).await;

@@ -21,11 +21,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use tokio::sync::Semaphore;
 
 /// A server with one cached location in front of `php`.
-async fn cached(php: &FakePhp, directives: &str) -> Running {
+async fn cached(php: &FakePhp, directives: &str) -> RunningServer {
     start(&php.cached_site(directives)).await
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use testkit::client::{Reply, Target};
 use testkit::fake_http::{self, FakeHttp};
 use testkit::fake_php::{self, FakePhp};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use tokio::sync::Semaphore;
 
 use crate::start;
@@ -67,7 +67,7 @@ async fn assets(behaviour: &Behaviour) -> FakeHttp {
 }
 
 /// The site. What lies in `/brief/` is fresh for a millisecond, all else for an hour.
-async fn site(php: &FakePhp, http: &FakeHttp) -> Running {
+async fn site(php: &FakePhp, http: &FakeHttp) -> RunningServer {
     let configuration = format!(
         "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
          proxy_cache_path %%/assets keys_zone=assets:1m memory=8m;\n\

@@ -11,7 +11,7 @@ async fn a_redirect_of_the_application_is_stored() {
         let site = Site::caching(spelling, "*_cache_valid 302 1h;").await;
         site.put("/", |request| {
             let body = format!("answer {}", request.number);
-            Answer::status(302, "Location: http://site.test/there\r\n").then(body)
+            OriginAnswer::status(302, "Location: http://site.test/there\r\n").then(body)
         });
         for wanted in ["MISS", "HIT"] {
             let reply = site.get("/").await;
@@ -175,7 +175,7 @@ async fn a_body_of_unknown_length_is_stored() {
         let site = Site::caching(spelling, "*_cache_valid any 1h;").await;
         site.put("/", |_| {
             let fields = "X-Test: kept\r\n";
-            Answer::page(fields, "one part,")
+            OriginAnswer::page(fields, "one part,")
                 .then(" another")
                 .of_open_length()
         });
@@ -200,7 +200,7 @@ async fn head_is_fetched_by_get_unless_conversion_is_off() {
         .await;
         for path in ["/", "/on", "/inner"] {
             site.put(path, |request| {
-                Answer::page(format!("X-Method: {}\r\n", request.method), "body")
+                OriginAnswer::page(format!("X-Method: {}\r\n", request.method), "body")
             });
         }
         for (method, path, asked) in [
@@ -228,7 +228,7 @@ async fn a_head_whose_response_is_truncated_leaves_nothing_behind() {
     for spelling in Spelling::BOTH {
         let site = Site::caching(spelling, "*_read_timeout 50ms;").await;
         site.put("/big", |_| {
-            Answer::page(FOR_HOURS, "begun").claiming(1024).hang()
+            OriginAnswer::page(FOR_HOURS, "begun").claiming(1024).hang()
         });
         let head = site.head("/big").await;
         assert_eq!((head.status, head.text().as_str()), (200, ""));

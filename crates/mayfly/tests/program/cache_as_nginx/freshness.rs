@@ -9,7 +9,7 @@ const LONG_AGO: &str = "Expires: Thu, 01 Jan 1970 00:00:01 GMT\r\n";
 
 /// Compares what the cache does with the second request where the origin answers with these fields.
 async fn expect_second_answer(site: &Site, name: &str, fields: String, wanted: &str) {
-    site.put("/t", move |_| Answer::status(204, fields.clone()));
+    site.put("/t", move |_| OriginAnswer::status(204, fields.clone()));
     let target = format!("/t?{}", name.replace(' ', "_"));
     for wanted in ["MISS", wanted] {
         let reply = site.get(&target).await;
@@ -131,7 +131,7 @@ async fn fields_that_are_ignored_do_not_count() {
         let site = Site::caching(spelling, rules).await;
         site.put("/t", |_| {
             let fields = format!("{LATER}Cache-Control: max-age=60\r\nX-Accel-Expires: 60\r\n");
-            Answer::status(204, fields)
+            OriginAnswer::status(204, fields)
         });
         for _ in 0..2 {
             assert_eq!(site.get("/t").await.x_cache(), "MISS", "{spelling:?}");
@@ -170,7 +170,7 @@ const WITH_FALLBACK: &str = "location / { PASS; *_cache zone; *_cache_valid 200 
 async fn an_intercepted_error_is_stored_by_its_own_lifetime() {
     for spelling in Spelling::BOTH {
         let site = Site::start(spelling, "", WITH_FALLBACK).await;
-        site.put("/t", |_| Answer::status(404, FOR_HOURS).then("gone"));
+        site.put("/t", |_| OriginAnswer::status(404, FOR_HOURS).then("gone"));
         assert_eq!(site.get("/t").await.status, 403);
         site.page("/t", "", "here again");
         assert_eq!(site.get("/t").await.status, 403, "{spelling:?}");
@@ -182,7 +182,9 @@ async fn an_intercepted_error_is_stored_by_its_own_lifetime() {
 async fn an_intercepted_error_that_may_not_be_stored_is_asked_for_again() {
     for spelling in Spelling::BOTH {
         let site = Site::start(spelling, "", WITH_FALLBACK).await;
-        site.put("/", |_| Answer::status(401, "Cache-Control: no-cache\r\n"));
+        site.put("/", |_| {
+            OriginAnswer::status(401, "Cache-Control: no-cache\r\n")
+        });
         assert_eq!(site.get("/").await.status, 403);
         site.page("/", "", "welcome");
         assert_eq!(site.get("/").await.text(), "welcome", "{spelling:?}");
@@ -190,12 +192,12 @@ async fn an_intercepted_error_that_may_not_be_stored_is_asked_for_again() {
 }
 
 /// A page with this time, and 304 to a client that has it already.
-fn dated(fields: &str, time: &str, body: &str) -> impl Fn(&Request) -> Answer + use<> {
+fn dated(fields: &str, time: &str, body: &str) -> impl Fn(&Request) -> OriginAnswer + use<> {
     let fields = format!("{fields}Last-Modified: {time}\r\n");
     let (time, body) = (time.to_owned(), body.to_owned());
     move |request| match request.field("if-modified-since") == time {
-        true => Answer::status(304, fields.clone()),
-        false => Answer::page(fields.clone(), &body),
+        true => OriginAnswer::status(304, fields.clone()),
+        false => OriginAnswer::page(fields.clone(), &body),
     }
 }
 
@@ -249,7 +251,7 @@ async fn only_pages_are_validated() {
         let site = Site::caching(spelling, REVALIDATING).await;
         let fields = format!("Last-Modified: {MONDAY}\r\nETag: \"1\"\r\n");
         site.put("/made", move |_| {
-            Answer::status(201, fields.clone()).then("made")
+            OriginAnswer::status(201, fields.clone()).then("made")
         });
         assert_eq!(site.get("/made").await.x_cache(), "MISS");
         let reply = site.past_its_lifetime("/made", "").await;

@@ -12,7 +12,7 @@ fn numbered(site: &Site, path: &str, held: usize) -> Vec<Arc<Semaphore>> {
     let count = std::sync::atomic::AtomicUsize::new(0);
     site.put(path, move |_| {
         let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        let answer = Answer::status(200, FOR_HOURS);
+        let answer = OriginAnswer::status(200, FOR_HOURS);
         let answer = match of_answers.get(number) {
             Some(gate) => answer.wait_for(gate),
             None => answer,

@@ -45,19 +45,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use testkit::client::{Client, Reply};
-use testkit::origin::{Answer, Origin, Request, Spelling};
-use testkit::running::Running;
+use testkit::origin::{Origin, OriginAnswer, Request, Spelling};
+use testkit::running::RunningServer;
 use testkit::wait::TIMEOUT;
 
 /// Long enough for any test.
 const FOR_HOURS: &str = "Cache-Control: max-age=36000\r\n";
 
-type Says = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
+type PageResponder = Box<dyn Fn(&Request) -> OriginAnswer + Send + Sync>;
 
 /// What the origin has, by path, and what it was asked.
 #[derive(Default)]
 struct World {
-    pages: HashMap<String, Says>,
+    pages: HashMap<String, PageResponder>,
     asked: Vec<Request>,
 }
 
@@ -65,7 +65,7 @@ struct World {
 struct Site {
     spelling: Spelling,
     origin: Origin,
-    server: Running,
+    server: RunningServer,
     world: Arc<Mutex<World>>,
 }
 
@@ -85,7 +85,7 @@ impl Site {
             world.asked.push(request.clone());
             match world.pages.get(&request.path) {
                 Some(says) => says(request),
-                None => Answer::status(404, "").then("not here"),
+                None => OriginAnswer::status(404, "").then("not here"),
             }
         })
         .await;
@@ -104,14 +104,14 @@ impl Site {
     }
 
     /// From now on the origin says this at `path`.
-    fn put(&self, path: &str, says: impl Fn(&Request) -> Answer + Send + Sync + 'static) {
+    fn put(&self, path: &str, says: impl Fn(&Request) -> OriginAnswer + Send + Sync + 'static) {
         let mut world = self.world.lock().expect("no panic");
         world.pages.insert(path.to_owned(), Box::new(says));
     }
 
     /// A page with these field lines.
     fn page(&self, path: &str, fields: &str, body: &str) {
-        let answer = Answer::page(fields, body);
+        let answer = OriginAnswer::page(fields, body);
         self.put(path, move |_| answer.clone());
     }
 
@@ -211,11 +211,11 @@ async fn response(client: &mut Client) -> Reply {
 }
 
 /// A page with this entity tag, and 304 to a client that has it already.
-fn tagged(fields: &str, tag: &str, body: &str) -> impl Fn(&Request) -> Answer + use<> {
+fn tagged(fields: &str, tag: &str, body: &str) -> impl Fn(&Request) -> OriginAnswer + use<> {
     let fields = format!("{fields}ETag: {tag}\r\n");
     let (tag, body) = (tag.to_owned(), body.to_owned());
     move |request| match request.field("if-none-match") == tag {
-        true => Answer::status(304, fields.clone()),
-        false => Answer::page(fields.clone(), &body),
+        true => OriginAnswer::status(304, fields.clone()),
+        false => OriginAnswer::page(fields.clone(), &body),
     }
 }

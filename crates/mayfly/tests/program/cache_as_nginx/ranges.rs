@@ -30,9 +30,9 @@ async fn ranges_below_min_uses_are_answered_too() {
         let site = Site::caching(spelling, "*_cache_valid 200 1h; *_cache_min_uses 2;").await;
         // An application that knows no ranges; nginx asks one that does.
         site.put("/t", |request| match request.field("range") {
-            "" => Answer::page("", "SEE-THIS"),
-            "bytes=4-" => Answer::status(206, "Content-Range: bytes 4-7/8\r\n").then("THIS"),
-            other => Answer::status(206, "").then(format!("parts of {other}")),
+            "" => OriginAnswer::page("", "SEE-THIS"),
+            "bytes=4-" => OriginAnswer::status(206, "Content-Range: bytes 4-7/8\r\n").then("THIS"),
+            other => OriginAnswer::status(206, "").then(format!("parts of {other}")),
         });
         let one = site.get_with("/t?1", &range("4-")).await;
         assert_eq!(
@@ -51,7 +51,7 @@ async fn a_range_of_a_page_that_arrives_in_parts() {
         let site = Site::caching(spelling, "*_cache_valid 200 1h;").await;
         let lines: Vec<String> = (1..=7000).map(|line| format!("XX{line:06}XX")).collect();
         site.put("/big", move |_| {
-            let mut answer = Answer::status(200, "");
+            let mut answer = OriginAnswer::status(200, "");
             for lines in lines.chunks(500) {
                 answer = answer.then(lines.concat());
             }

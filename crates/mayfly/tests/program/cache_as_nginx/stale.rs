@@ -42,13 +42,15 @@ fn hold_new_page(site: &Site) -> Arc<Semaphore> {
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
     site.put("/t", move |_| {
-        Answer::status(200, FOR_HOURS).wait_for(&held).then("new")
+        OriginAnswer::status(200, FOR_HOURS)
+            .wait_for(&held)
+            .then("new")
     });
     gate
 }
 
 fn fails(site: &Site, path: &str) {
-    site.put(path, |_| Answer::status(500, "").then("broken"));
+    site.put(path, |_| OriginAnswer::status(500, "").then("broken"));
 }
 
 #[tokio::test]
@@ -207,7 +209,7 @@ async fn stale_if_error_ends() {
         let site = site(spelling, "location / { PASS; }").await;
         site.page("/t", "Cache-Control: stale-if-error=1\r\n", "page");
         site.get("/t").await;
-        site.put("/t", |_| Answer::status(200, "").claiming(9).cut());
+        site.put("/t", |_| OriginAnswer::status(200, "").claiming(9).cut());
         let ended = async {
             while site.get("/t").await.text() == "page" {
                 tokio::time::sleep(Duration::from_millis(20)).await;

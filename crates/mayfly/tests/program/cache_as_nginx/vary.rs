@@ -160,7 +160,7 @@ async fn a_page_may_come_to_vary_by_something_else() {
             let query = request.target.split('?').nth(1).unwrap_or_default();
             let by = query.split('&').next().unwrap_or_default();
             let extra = "X".repeat(query.len());
-            Answer::page(
+            OriginAnswer::page(
                 format!("{FOR_HOURS}Vary: {by}\r\nXtra: {extra}\r\n"),
                 "page",
             )

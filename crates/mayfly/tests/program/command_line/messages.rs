@@ -149,7 +149,7 @@ fn a_certificate_that_cannot_be_used_is_named_once() {
 
 #[test]
 fn no_error_of_serve_points_into_a_file_that_is_not_there() {
-    let folder = testkit::serving::Serving::folder();
+    let folder = testkit::serving::FolderServer::folder();
     for (arguments, line) in [
         (["--listen", "127.0.0.1:99999"], "listen 127.0.0.1:99999"),
         (["--behind", "nobody"], "trusted_proxy nobody"),
@@ -189,7 +189,7 @@ fn a_port_that_is_for_root_is_told_with_the_ways_to_it() {
         eprintln!("skipped: needs root, who becomes somebody without rights, and ports for root");
         return;
     }
-    let folder = testkit::serving::Serving::folder();
+    let folder = testkit::serving::FolderServer::folder();
     let text = GOOD.replace("unix:m.sock", "127.0.0.1:81");
     std::fs::write(folder.path().join("m.conf"), format!("daemon off; {text}")).expect("a file");
     // Where everybody may get at it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use testkit::fake_php::{FakePhp, Request, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait;
 use tokio::sync::Semaphore;
 
@@ -32,12 +32,12 @@ fn by_path(http: &str) -> String {
     http.replace("$request_uri", "$uri")
 }
 
-async fn one_worker_process(http: &str) -> Running {
-    Running::start(crate::program(), "worker_processes 1;", http).await
+async fn one_worker_process(http: &str) -> RunningServer {
+    RunningServer::start(crate::program(), "worker_processes 1;", http).await
 }
 
 /// Errors at a page whose address begins so, and at its fragments.
-fn errors_at(server: &Running, page: &str) -> usize {
+fn errors_at(server: &RunningServer, page: &str) -> usize {
     let request = format!("request: \"GET {page}");
     let is_one = |line: &&str| line.contains("[error]") && line.contains(&request);
     server.error_log().lines().filter(is_one).count()

@@ -7,7 +7,7 @@ mod fragments;
 mod language;
 
 use testkit::fake_php::{FakePhp, Request, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
@@ -18,7 +18,7 @@ const PLAIN: &str = "Content-Type: text/html\r\n";
 const PRIVATE: &str = "Content-Type: text/html\r\nCache-Control: private\r\n";
 
 /// A site with `esi on`, whose pages are stored for an hour where PHP says nothing else.
-async fn site(php: &FakePhp, location: &str) -> Running {
+async fn site(php: &FakePhp, location: &str) -> RunningServer {
     start(&configuration(php, location)).await
 }
 

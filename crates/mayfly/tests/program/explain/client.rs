@@ -3,19 +3,19 @@
 use control::explain::{LimitSays, Outcome, PlanKind};
 use control::{ExplainRequest, Explanation};
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use super::{explain, get, get_with};
 use crate::start;
 
-async fn site(http: &str, directives: &str) -> (FakePhp, Running) {
+async fn site(http: &str, directives: &str) -> (FakePhp, RunningServer) {
     let php = FakePhp::tcp(|_| Script::page("X-Accel-Expires: 3600\r\n", "page")).await;
     let configuration = php.cached_site(directives);
     let server = start(&format!("{http}\n{configuration}")).await;
     (php, server)
 }
 
-async fn from(server: &Running, client: &str, request: ExplainRequest) -> Explanation {
+async fn from(server: &RunningServer, client: &str, request: ExplainRequest) -> Explanation {
     let from = Some(client.parse().expect("an address"));
     explain(server, &ExplainRequest { from, ..request }).await
 }

@@ -4,11 +4,11 @@ use std::process::Command;
 
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::Signal;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
-async fn site() -> (FakePhp, Running) {
+async fn site() -> (FakePhp, RunningServer) {
     let php = FakePhp::tcp(|request| match request.param("REQUEST_URI") {
         "/cookie" => Script::page("Set-Cookie: a=b\r\nX-Accel-Expires: 60\r\n", "for you"),
         _ => Script::page("X-Accel-Expires: 3600\r\n", "page"),
@@ -18,7 +18,7 @@ async fn site() -> (FakePhp, Running) {
     (php, server)
 }
 
-async fn typed(server: &Running, arguments: &[&str]) -> (i32, String) {
+async fn typed(server: &RunningServer, arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new(crate::program());
     // Found by the configuration.
     command

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use control::explain::{Effect, ExplainRequest, Outcome, PlanKind};
 use control::{EntryRequest, Explanation, FoundEntries, SearchRequest};
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use super::{explain, get, get_with};
 use crate::start;
@@ -30,7 +30,7 @@ async fn php() -> FakePhp {
     .await
 }
 
-async fn site(php: &FakePhp) -> Running {
+async fn site(php: &FakePhp) -> RunningServer {
     start(&format!(
         "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
          fastcgi_cache_path %%/other keys_zone=other:1m memory=8m;\n\
@@ -57,7 +57,7 @@ async fn site(php: &FakePhp) -> Running {
 }
 
 /// Fetches a page, and explains it.
-async fn stored(server: &Running, path: &str) -> Explanation {
+async fn stored(server: &RunningServer, path: &str) -> Explanation {
     server.target().get(path).await;
     let told = explain(server, &get(path)).await;
     assert_eq!(told.outcome, Outcome::Hit, "{told:?}");
@@ -191,7 +191,7 @@ async fn who_shares_a_copy_is_told() {
     assert_eq!(php.requests(), 1);
 }
 
-async fn search(server: &Running, request: SearchRequest) -> FoundEntries {
+async fn search(server: &RunningServer, request: SearchRequest) -> FoundEntries {
     let found = control::client::search(&server.path("pid.control"), &request).await;
     found.expect("found")
 }

@@ -2,7 +2,7 @@
 
 use control::{ExplainRequest, Explanation};
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use super::{explain, get_with};
 use crate::start;
@@ -15,7 +15,7 @@ fn fields(more: &str) -> String {
     format!("X-Forwarded-For: {CLIENT}\r\n{more}")
 }
 
-async fn site() -> (FakePhp, Running) {
+async fn site() -> (FakePhp, RunningServer) {
     let php = FakePhp::tcp(|request| {
         let control = match request.param("REQUEST_URI") {
             "/excluded" => "X-LiteSpeed-Cache-Control: no-cache",
@@ -35,7 +35,7 @@ async fn site() -> (FakePhp, Running) {
     (php, server)
 }
 
-async fn told(server: &Running, path: &str, more: &str) -> Explanation {
+async fn told(server: &RunningServer, path: &str, more: &str) -> Explanation {
     let request = ExplainRequest {
         from: CLIENT.parse().ok(),
         ..get_with(path, more)

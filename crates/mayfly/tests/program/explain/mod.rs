@@ -7,10 +7,10 @@ mod litespeed;
 mod reasons;
 
 use control::{ExplainRequest, Explanation};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 /// What the server says of a request.
-async fn explain(server: &Running, request: &ExplainRequest) -> Explanation {
+async fn explain(server: &RunningServer, request: &ExplainRequest) -> Explanation {
     let socket = server.path("pid.control");
     let told = control::client::explain(&socket, request).await;
     told.unwrap_or_else(|error| panic!("{request:?}: {error}"))

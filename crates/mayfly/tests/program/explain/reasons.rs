@@ -11,7 +11,7 @@ use control::{ExplainRequest, PurgeRequest};
 use http_cache::{DecidedBy, Reason};
 use testkit::fake_http::{self, FakeHttp};
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 use tokio::sync::Semaphore;
 
@@ -245,7 +245,7 @@ async fn php() -> FakePhp {
     .await
 }
 
-async fn site(php: &FakePhp, http: &FakeHttp) -> Running {
+async fn site(php: &FakePhp, http: &FakeHttp) -> RunningServer {
     let pass = format!(
         "fastcgi_pass {}; fastcgi_param REQUEST_URI $request_uri; fastcgi_cache_key $host$request_uri;",
         php.address()
@@ -276,7 +276,7 @@ async fn site(php: &FakePhp, http: &FakeHttp) -> Running {
     .await
 }
 
-async fn servers() -> (FakePhp, FakeHttp, Running) {
+async fn servers() -> (FakePhp, FakeHttp, RunningServer) {
     let php = php().await;
     let http =
         FakeHttp::start(|_| fake_http::Script::page("X-Accel-Expires: 60\r\n", "page")).await;
@@ -285,7 +285,7 @@ async fn servers() -> (FakePhp, FakeHttp, Running) {
 }
 
 /// What really happens: the head of the response, and the reason in the log.
-async fn ask(server: &Running, case: &Case, step: &str) -> (String, String) {
+async fn ask(server: &RunningServer, case: &Case, step: &str) -> (String, String) {
     let mut client = server.connect().await;
     let (path, fields) = (case.path(), case.fields());
     let length = match case.body {
@@ -315,7 +315,7 @@ async fn ask(server: &Running, case: &Case, step: &str) -> (String, String) {
 }
 
 /// The reason in the line of the log that begins so.
-async fn logged(server: &Running, start: &str) -> String {
+async fn logged(server: &RunningServer, start: &str) -> String {
     let log = server.path("access.log");
     let line = || {
         let text = std::fs::read_to_string(&log).unwrap_or_default();

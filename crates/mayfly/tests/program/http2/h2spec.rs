@@ -64,7 +64,7 @@ async fn h2spec_passes_on_a_file_a_stored_page_and_php_each_time_beside_other_cl
     let certificates = Certificates::new();
     let (tls, plain) = (free_port(), free_port());
     let user = if is_root() { "user www-data;" } else { "" };
-    let folder = testkit::serving::Serving::folder();
+    let folder = testkit::serving::FolderServer::folder();
     let script = "<?php file_get_contents('php://input'); echo str_repeat('page', 1000);";
     std::fs::write(folder.path().join("page.php"), script).expect("a script");
     let php = format!(

@@ -10,23 +10,23 @@ pub mod uploads;
 mod waiting;
 
 use testkit::http2::{FrameClient, Http2Client};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 /// A server with one virtual server that has these directives and speaks HTTP/2.
-async fn site(directives: &str) -> Running {
+async fn site(directives: &str) -> RunningServer {
     site_with("", directives).await
 }
 
 /// The same with more in the http block.
-async fn site_with(http: &str, directives: &str) -> Running {
+async fn site_with(http: &str, directives: &str) -> RunningServer {
     crate::site_with(http, &format!("http2 on;\n{directives}")).await
 }
 
-async fn client(server: &Running) -> Http2Client {
+async fn client(server: &RunningServer) -> Http2Client {
     Http2Client::connect(&server.path("http")).await
 }
 
-async fn frames(server: &Running) -> FrameClient {
+async fn frames(server: &RunningServer) -> FrameClient {
     FrameClient::connect(&server.path("http")).await
 }
 

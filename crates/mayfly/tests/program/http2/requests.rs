@@ -291,7 +291,7 @@ async fn every_request_has_one_line_in_the_log_that_counts_its_bytes() {
     assert!(lines[2].starts_with("POST / HTTP/2.0 200 4 "), "{log}");
 }
 
-async fn site_logged() -> testkit::running::Running {
+async fn site_logged() -> testkit::running::RunningServer {
     super::site_with(
         "log_format two '$request $status $body_bytes_sent $server_protocol $http2 $request_length';",
         "access_log %%/access.log two; location / { return 200 page; }",

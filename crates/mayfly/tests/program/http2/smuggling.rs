@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 use testkit::fake_http::{self, FakeHttp};
 use testkit::fake_php::{self, FakePhp};
 use testkit::http2::{ErrorCode, data, headers};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use super::{GET, POST, frames, site, with};
 
 /// Two upstreams behind one site, and what they were asked.
-struct Behind {
-    server: Running,
+struct UpstreamPair {
+    server: RunningServer,
     http: FakeHttp,
     php: FakePhp,
     heads: Arc<Mutex<Vec<fake_http::Request>>>,
@@ -22,7 +22,7 @@ struct Behind {
 
 /// Requests below `/http`, `/http-stream`, `/php` and `/php-stream` go to an upstream, whole or
 /// while they arrive.
-async fn behind() -> Behind {
+async fn behind() -> UpstreamPair {
     let (heads, params) = (Arc::default(), Arc::default());
     let seen: Arc<Mutex<Vec<fake_http::Request>>> = Arc::clone(&heads);
     let http = FakeHttp::start(move |request| {
@@ -48,7 +48,7 @@ async fn behind() -> Behind {
          location /php-stream {{ fastcgi_request_buffering off; {fastcgi} }}"
     ))
     .await;
-    Behind {
+    UpstreamPair {
         server,
         http,
         php,
@@ -59,7 +59,7 @@ async fn behind() -> Behind {
 
 const PLACES: [&str; 4] = ["/http", "/http-stream", "/php", "/php-stream"];
 
-impl Behind {
+impl UpstreamPair {
     /// Sends a request by itself; the status of its answer, or `None` where it was reset.
     async fn ask(&self, fields: &[(&str, &str)], body: Option<&[u8]>) -> Option<u16> {
         let mut client = frames(&self.server).await;

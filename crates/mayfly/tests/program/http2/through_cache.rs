@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 use tokio::sync::Semaphore;
 
 use super::client;
 use crate::start;
 
-async fn cached(php: &FakePhp) -> Running {
+async fn cached(php: &FakePhp) -> RunningServer {
     let site = php.cached_site("fastcgi_cache_valid 200 1m; fastcgi_cache_lock on;");
     start(&format!("http2 on;\n{site}")).await
 }

@@ -5,12 +5,12 @@ use testkit::fake_http::{FakeHttp, Script};
 use testkit::fake_php::{self, FakePhp};
 use testkit::http2::{ErrorCode, data, headers};
 use testkit::process::{descendants, memory_bytes};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use super::{POST, client, frames, site, with};
 
 /// Peak resident memory of all processes of a server.
-pub fn peak_memory(server: &Running) -> u64 {
+pub fn peak_memory(server: &RunningServer) -> u64 {
     descendants(server.pid())
         .into_iter()
         .chain([server.pid()])

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use testkit::http2::{ErrorCode, FrameClient, FrameKind, headers, window_update};
 use testkit::process::{descendants, memory_bytes, open_files};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 
 use super::{GET, client, site};
 
 const STREAMS: u32 = 100;
 
-fn largest(server: &Running, of: impl Fn(u32) -> u64) -> u64 {
+fn largest(server: &RunningServer, of: impl Fn(u32) -> u64) -> u64 {
     descendants(server.pid())
         .into_iter()
         .map(of)
@@ -19,16 +19,16 @@ fn largest(server: &Running, of: impl Fn(u32) -> u64) -> u64 {
         .unwrap_or(0)
 }
 
-fn memory(server: &Running) -> u64 {
+fn memory(server: &RunningServer) -> u64 {
     largest(server, |pid| memory_bytes(pid, "VmRSS"))
 }
 
-fn files(server: &Running) -> u64 {
+fn files(server: &RunningServer) -> u64 {
     largest(server, |pid| open_files(pid) as u64)
 }
 
 /// A connection with this number of streams that may send a byte each, and have: `path` names what each asks for.
-async fn waiting(server: &Running, path: impl Fn(u32) -> String) -> FrameClient {
+async fn waiting(server: &RunningServer, path: impl Fn(u32) -> String) -> FrameClient {
     let mut client = FrameClient::with_window(&server.path("http"), 1).await;
     for nth in 0..STREAMS {
         let path = path(nth);
@@ -84,7 +84,7 @@ async fn the_stream_that_has_waited_longest_gives_way_where_too_many_hold_files(
     // Of these, streams that wait may hold a quarter.
     let http = "server { listen unix:%%/http; server_name site.test; http2 on; location = /page { return 200 page; } }";
     let main = format!("worker_rlimit_nofile {FILES};");
-    let server = Running::start(crate::program(), &main, http).await;
+    let server = RunningServer::start(crate::program(), &main, http).await;
     for nth in 0..4 * STREAMS {
         server.write(&format!("file{nth}"), vec![b'x'; 20_000]);
     }

@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use testkit::fake_http::Script;
 use testkit::http3::{Http3Client, QuicClient};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use tokio::sync::Semaphore;
 
 use crate::tls::Certificates;
 
 /// A server that speaks HTTP/3, and the certificates that it shows.
 struct Site {
-    server: Running,
+    server: RunningServer,
     certificates: Certificates,
     address: SocketAddr,
 }

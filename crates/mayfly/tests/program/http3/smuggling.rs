@@ -13,7 +13,7 @@ use super::{Site, site};
 use crate::http2::smuggling::{MALFORMED_FIELDS, MALFORMED_PSEUDO_FIELDS};
 
 /// Two upstreams behind one site, and what they were asked.
-struct Behind {
+struct UpstreamPair {
     _site: Site,
     connection: Connection,
     http: FakeHttp,
@@ -24,7 +24,7 @@ struct Behind {
 
 /// Requests below `/http`, `/http-stream`, `/php` and `/php-stream` go to an upstream, whole or
 /// while they arrive.
-async fn behind() -> Behind {
+async fn behind() -> UpstreamPair {
     let (heads, params) = (Arc::default(), Arc::default());
     let seen: Arc<Mutex<Vec<fake_http::Request>>> = Arc::clone(&heads);
     let http = FakeHttp::start(move |request| {
@@ -52,7 +52,7 @@ async fn behind() -> Behind {
     ))
     .await;
     let connection = site.quic().connect(site.address, "a.test").await;
-    Behind {
+    UpstreamPair {
         connection: connection.expect("a handshake"),
         _site: site,
         http,
@@ -74,7 +74,7 @@ fn request<'a>(method: &'a str, path: &'a str) -> [(&'a str, &'a str); 4] {
     ]
 }
 
-impl Behind {
+impl UpstreamPair {
     async fn ask(&self, fields: &[(&str, &str)], body: Option<&[u8]>) -> Outcome {
         let mut bytes = headers(fields);
         if let Some(body) = body {

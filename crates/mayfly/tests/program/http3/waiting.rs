@@ -2,11 +2,11 @@
 
 use testkit::http3::headers;
 use testkit::process::{descendants, memory_bytes, open_files};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use super::{GET, site};
 
-fn largest(server: &Running, of: impl Fn(u32) -> u64) -> u64 {
+fn largest(server: &RunningServer, of: impl Fn(u32) -> u64) -> u64 {
     descendants(server.pid())
         .into_iter()
         .map(of)

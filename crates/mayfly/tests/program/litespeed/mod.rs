@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Request, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
@@ -38,7 +38,7 @@ const SUBSCRIBERS: &str = "_lscache_vary=13dd32ec9e1a4850b0c01de72a4ba2be";
 const EDITORS: &str = "_lscache_vary=0c28bcf541953a8b920d66c0f56c1f55";
 
 /// A site with the directive and nothing else that says what is kept.
-async fn site(php: &FakePhp) -> Running {
+async fn site(php: &FakePhp) -> RunningServer {
     start(&configuration(php, "")).await
 }
 

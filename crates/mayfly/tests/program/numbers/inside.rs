@@ -3,7 +3,7 @@
 use control::{Entry, FoundEntries, PurgeReport};
 use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
@@ -30,7 +30,7 @@ async fn php() -> FakePhp {
 }
 
 /// A site whose dashboard is read-only at `/read`, and else asks for a token.
-async fn site(php: &FakePhp) -> (Running, String) {
+async fn site(php: &FakePhp) -> (RunningServer, String) {
     let pages = php.cached_site(
         "fastcgi_cache_valid any 1h; cache_store_set_cookie on; cache_tags X-Cache-Tags;",
     );
@@ -336,7 +336,7 @@ async fn who_has_a_token_sees_all_of_it_from_elsewhere_and_others_the_empty_page
 }
 
 /// A GET for `site.test`, unless the fields name another host.
-async fn ask_as(server: &Running, path: &str, fields: &str) -> Reply {
+async fn ask_as(server: &RunningServer, path: &str, fields: &str) -> Reply {
     let host = match fields.contains("Host:") {
         true => "",
         false => "Host: site.test\r\n",

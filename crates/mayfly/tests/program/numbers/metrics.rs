@@ -7,14 +7,14 @@ const METRICS: &str = "location = /metrics { metrics; }
     location = /closed { metrics; deny all; }
     location = /listed { metrics; deny 192.0.2.7; allow 192.0.2.8; }";
 
-async fn metrics() -> (FakePhp, Running) {
+async fn metrics() -> (FakePhp, RunningServer) {
     let php = slow_pages().await;
     let server = start(&configuration(&php, METRICS)).await;
     (php, server)
 }
 
 /// The status for a request with these fields.
-async fn asked(server: &Running, line: &str, fields: &str) -> testkit::client::Reply {
+async fn asked(server: &RunningServer, line: &str, fields: &str) -> testkit::client::Reply {
     let mut client = server.connect().await;
     let request = format!("{line} HTTP/1.1\r\n{fields}Connection: close\r\n\r\n");
     client.send(request).await;

@@ -9,7 +9,7 @@ mod reload;
 use control::client;
 use numbers::{Number, Snapshot};
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 
 use crate::start;
@@ -43,13 +43,13 @@ fn configuration(php: &FakePhp, server: &str) -> String {
     http.replacen("server_name site.test;", &more, 1)
 }
 
-async fn numbers_of(server: &Running) -> Snapshot {
+async fn numbers_of(server: &RunningServer) -> Snapshot {
     let numbers = client::numbers(&server.path("pid.control")).await;
     numbers.expect("the control socket answers")
 }
 
 /// The lines of the access log, once this number is there.
-async fn logged(server: &Running, lines: usize) -> Vec<Vec<String>> {
+async fn logged(server: &RunningServer, lines: usize) -> Vec<Vec<String>> {
     let path = server.path("access.log");
     until("the lines of the log", || {
         std::fs::read_to_string(&path).is_ok_and(|text| text.lines().count() >= lines)
@@ -211,7 +211,7 @@ async fn a_crowd_for_one_page_is_counted_as_collapsed_and_a_stale_page_as_refres
 }
 
 /// Waits until the numbers are so.
-async fn until_numbers(server: &Running, is_so: impl Fn(&Snapshot) -> bool) {
+async fn until_numbers(server: &RunningServer, is_so: impl Fn(&Snapshot) -> bool) {
     let waited = async {
         while !is_so(&numbers_of(server).await) {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;

@@ -228,7 +228,7 @@ async fn a_304_with_more_behind_it_freshens_nothing() {
 }
 
 /// Peak resident memory of a process.
-fn peak_memory_bytes(server: &Running) -> u64 {
+fn peak_memory_bytes(server: &RunningServer) -> u64 {
     memory_bytes(server.pid(), "VmHWM")
 }
 

@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use tokio::sync::Semaphore;
 
 use crate::program;
 
 /// A server with these directives; `UP` stands for the upstream's address.
-async fn proxy(upstream: &FakeHttp, directives: &str) -> Running {
+async fn proxy(upstream: &FakeHttp, directives: &str) -> RunningServer {
     let directives = directives.replace("UP", &upstream.address());
     let http = format!(
         "proxy_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
@@ -321,7 +321,7 @@ async fn an_empty_error_counts_as_a_failure_of_its_server() {
             failing.address(),
             working.address()
         );
-        let server = Running::start(program(), "worker_processes 1;", &http).await;
+        let server = RunningServer::start(program(), "worker_processes 1;", &http).await;
         for _ in 0..4 {
             let reply = server.target().get("/").await;
             assert_eq!(reply.status, 200, "{status} {framing:?}");

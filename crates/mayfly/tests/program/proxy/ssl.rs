@@ -3,7 +3,7 @@
 
 use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::tls::Authority;
 
 use crate::start;
@@ -24,7 +24,7 @@ impl Files {
 
 /// A server with these directives; `UP` stands for the upstream's address, `FILES`
 /// for the folder of certificates.
-async fn proxy(upstream: &FakeHttp, files: &Files, directives: &str) -> Running {
+async fn proxy(upstream: &FakeHttp, files: &Files, directives: &str) -> RunningServer {
     let directives = directives
         .replace("UP", &upstream.address())
         .replace("FILES", &files.0.path().display().to_string());

@@ -241,7 +241,7 @@ async fn php_elsewhere_by_tcp_with_another_document_root_serves_the_site() {
         return;
     };
     // What the two containers have: files here, scripts there.
-    let there = testkit::serving::Serving::folder();
+    let there = testkit::serving::FolderServer::folder();
     let scripts = there.path().join("app");
     std::fs::create_dir(&scripts).expect("a folder");
     let script = "<?php echo $_SERVER['SCRIPT_FILENAME'], ' ', $_SERVER['REQUEST_URI'];";

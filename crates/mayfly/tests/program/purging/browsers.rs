@@ -8,7 +8,7 @@ const FROM_LOCAL: &str =
 const REBOUND: &str = "Origin: http://rebound.example\r\nReferer: http://rebound.example/\r\n\
                        Accept-Language: en\r\n";
 
-async fn send(server: &Running, line: &str, host: &str, fields: &str) -> Reply {
+async fn send(server: &RunningServer, line: &str, host: &str, fields: &str) -> Reply {
     let mut client = server.connect().await;
     let head = format!("{line} HTTP/1.1\r\nHost: {host}\r\n{fields}Connection: close\r\n\r\n");
     client.send(head).await;

@@ -211,7 +211,8 @@ async fn a_socket_of_another_server_is_not_taken_and_one_of_a_dead_server_is() {
     first.signal(Signal::KILL);
     first.ended().await;
     assert!(Path::new(&socket).exists());
-    let third = Running::start(crate::program(), &main, &configuration(&php, "", "", "")).await;
+    let third =
+        RunningServer::start(crate::program(), &main, &configuration(&php, "", "", "")).await;
     let output = purge(&["--socket", &socket, "--all"]).await;
     assert!(output.status.success(), "{}", said(&output));
     drop(third);
@@ -260,7 +261,7 @@ async fn a_server_without_a_configuration_is_found_as_well() {
         return;
     }
     let run = tempfile::tempdir().expect("a folder");
-    let site = testkit::serving::Serving::folder();
+    let site = testkit::serving::FolderServer::folder();
     std::fs::write(site.path().join("index.php"), "<?php echo 'page';").expect("a file");
     let mut command = Command::new(crate::program());
     let socket = run.path().join("http");

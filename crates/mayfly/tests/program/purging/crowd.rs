@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use tokio::sync::Barrier;
 
 use crate::start;
@@ -23,11 +23,11 @@ fn from_environment(name: &str, otherwise: usize) -> usize {
 }
 
 /// The pages that PHP has made, in their order.
-type Made = Arc<Mutex<Vec<String>>>;
+type MadePages = Arc<Mutex<Vec<String>>>;
 
 /// PHP with four workers, and the pages that it makes.
-async fn site(location: &str) -> (Made, FakePhp, Running) {
-    let made = Made::default();
+async fn site(location: &str) -> (MadePages, FakePhp, RunningServer) {
+    let made = MadePages::default();
     let noted = made.clone();
     let php = FakePhp::tcp(move |request| {
         let path = request.param("REQUEST_URI").to_owned();
@@ -50,7 +50,7 @@ async fn site(location: &str) -> (Made, FakePhp, Running) {
 }
 
 /// What a crowd has met.
-struct Met {
+struct CrowdResult {
     /// What was said of the cache, how often.
     said: HashMap<String, usize>,
     /// The pages that were made again, in their order.
@@ -59,7 +59,7 @@ struct Met {
 }
 
 /// Stores all pages, purges them with `json`, and lets a crowd ask for all of them at the same time.
-async fn crowd_after(json: &str, location: &str) -> Met {
+async fn crowd_after(json: &str, location: &str) -> CrowdResult {
     let (made, php, server) = site(location).await;
     let pages = from_environment("MAYFLY_PAGES", 60);
     let readers = from_environment("MAYFLY_READERS", 40);
@@ -111,7 +111,7 @@ async fn crowd_after(json: &str, location: &str) -> Met {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let made = made.lock().clone();
-    Met {
+    CrowdResult {
         said,
         made,
         most_at_once: php.most_at_once(),

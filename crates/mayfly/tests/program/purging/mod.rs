@@ -14,7 +14,7 @@ mod tags;
 
 use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
@@ -37,7 +37,7 @@ async fn tagged_pages() -> FakePhp {
 
 /// A site whose pages are stored for an hour, with these lines in the server and in the location of
 /// the pages.
-async fn site(php: &FakePhp, server: &str, location: &str) -> Running {
+async fn site(php: &FakePhp, server: &str, location: &str) -> RunningServer {
     start(&configuration(php, "", server, location)).await
 }
 

@@ -13,7 +13,7 @@ const PAGES: &[&str] = &[
 ];
 
 /// Sends these bytes, and gives the status with the pages that are gone.
-async fn send(server: &Running, bytes: &str) -> (u16, Vec<&'static str>) {
+async fn send(server: &RunningServer, bytes: &str) -> (u16, Vec<&'static str>) {
     let target = server.target();
     store(&target, PAGES).await;
     let mut client = server.connect().await;
@@ -23,7 +23,7 @@ async fn send(server: &Running, bytes: &str) -> (u16, Vec<&'static str>) {
 }
 
 /// A site where these methods purge.
-async fn purged_by(methods: &[&str]) -> (FakePhp, Running) {
+async fn purged_by(methods: &[&str]) -> (FakePhp, RunningServer) {
     let php = tagged_pages().await;
     let lines = methods.iter();
     let lines: Vec<String> = lines

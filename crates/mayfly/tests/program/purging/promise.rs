@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use testkit::fake_php::{FakePhp, Request, Script};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 
@@ -68,7 +68,7 @@ fn page_of(target: &str) -> usize {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Door {
+enum PurgeMethod {
     ApiByUrl,
     ApiByTag,
     Method,
@@ -77,12 +77,12 @@ enum Door {
     LiteSpeed,
 }
 
-impl Door {
+impl PurgeMethod {
     /// What a reader sends.
     fn cookie(self, reader: usize) -> String {
         match (self, reader % 3) {
-            (Door::LiteSpeed, 1) => "Cookie: _lscache_vary=group\r\n".to_owned(),
-            (Door::LiteSpeed, 2) => format!("Cookie: session={:016}\r\n", reader % 9),
+            (PurgeMethod::LiteSpeed, 1) => "Cookie: _lscache_vary=group\r\n".to_owned(),
+            (PurgeMethod::LiteSpeed, 2) => format!("Cookie: session={:016}\r\n", reader % 9),
             _ => String::new(),
         }
     }
@@ -90,17 +90,17 @@ impl Door {
 
 struct Site {
     data: Arc<Data>,
-    server: Running,
+    server: RunningServer,
     /// Kept while the server asks it.
     _php: FakePhp,
 }
 
-async fn site(door: Door) -> Site {
+async fn site(door: PurgeMethod) -> Site {
     let data = Arc::new(Data::default());
     let asked = data.clone();
     let php = FakePhp::tcp(move |request| asked.answer(request)).await;
     let litespeed = match door {
-        Door::LiteSpeed => "cache_litespeed on;",
+        PurgeMethod::LiteSpeed => "cache_litespeed on;",
         _ => "",
     };
     let server = start(&php.cached_site(&format!(
@@ -117,24 +117,24 @@ async fn site(door: Door) -> Site {
 
 impl Site {
     /// Changes a page, purges it, and comes back when the purge has returned.
-    async fn change(&self, page: usize, door: Door) {
+    async fn change(&self, page: usize, door: PurgeMethod) {
         let target = self.server.target();
-        if !matches!(door, Door::Response | Door::LiteSpeed) {
+        if !matches!(door, PurgeMethod::Response | PurgeMethod::LiteSpeed) {
             self.data.version[page].fetch_add(1, SeqCst);
         }
         let json = "Content-Type: application/json\r\n";
         let url = format!("http://site.test/p/{page}");
         let reply = match door {
-            Door::ApiByUrl => {
+            PurgeMethod::ApiByUrl => {
                 let body = format!("{{\"urls\":[\"{url}\"]}}");
                 target.ask("POST", "/purge", json, &body).await
             }
-            Door::ApiByTag => {
+            PurgeMethod::ApiByTag => {
                 let body = format!("{{\"tags\":[\"page:{page}\"]}}");
                 target.ask("POST", "/purge", json, &body).await
             }
-            Door::Method => target.ask("PURGE", &format!("/p/{page}"), "", "").await,
-            Door::Response | Door::LiteSpeed => {
+            PurgeMethod::Method => target.ask("PURGE", &format!("/p/{page}"), "", "").await,
+            PurgeMethod::Response | PurgeMethod::LiteSpeed => {
                 target.ask("POST", &format!("/p/{page}"), "", "x").await
             }
         };
@@ -159,7 +159,7 @@ fn from_environment(name: &str, otherwise: usize) -> usize {
         .unwrap_or(otherwise)
 }
 
-async fn holds_for(door: Door) {
+async fn holds_for(door: PurgeMethod) {
     let site = Arc::new(site(door).await);
     let purged: Arc<[AtomicU64; PAGES]> = Arc::default();
     let is_over = Arc::new(AtomicBool::new(false));
@@ -208,7 +208,7 @@ async fn holds_for(door: Door) {
     // Each page is made once after a purge, and once more by those who came between the change and
     // the purge.
     let runs = site.data.runs.load(SeqCst);
-    let copies_each = matches!(door, Door::LiteSpeed);
+    let copies_each = matches!(door, PurgeMethod::LiteSpeed);
     assert!(
         copies_each || runs <= 3 * (purges + PAGES) as u64,
         "{runs} runs for {purges} purges"
@@ -217,25 +217,25 @@ async fn holds_for(door: Door) {
 
 #[tokio::test]
 async fn the_api_by_url_keeps_the_promise() {
-    holds_for(Door::ApiByUrl).await;
+    holds_for(PurgeMethod::ApiByUrl).await;
 }
 
 #[tokio::test]
 async fn the_api_by_tag_keeps_the_promise() {
-    holds_for(Door::ApiByTag).await;
+    holds_for(PurgeMethod::ApiByTag).await;
 }
 
 #[tokio::test]
 async fn purge_requests_keep_the_promise() {
-    holds_for(Door::Method).await;
+    holds_for(PurgeMethod::Method).await;
 }
 
 #[tokio::test]
 async fn fields_of_responses_keep_the_promise() {
-    holds_for(Door::Response).await;
+    holds_for(PurgeMethod::Response).await;
 }
 
 #[tokio::test]
 async fn litespeeds_fields_keep_the_promise() {
-    holds_for(Door::LiteSpeed).await;
+    holds_for(PurgeMethod::LiteSpeed).await;
 }

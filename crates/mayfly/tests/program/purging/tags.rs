@@ -4,7 +4,7 @@
 use testkit::fake_http::{FakeHttp, Script as HttpScript};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::is_root;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 
 use super::{API, ask, site};
@@ -145,7 +145,7 @@ const NAMES_TOO_MUCH: &str = r#"<?php
     error_log("login failed for $_GET[t]");"#;
 
 /// A pool of the real PHP-FPM with the two scripts above, whose settings are `settings`.
-async fn real_php(folder: &std::path::Path, settings: &str) -> Option<Running> {
+async fn real_php(folder: &std::path::Path, settings: &str) -> Option<RunningServer> {
     if !crate::has_php_fpm() {
         return None;
     }
@@ -162,13 +162,13 @@ async fn real_php(folder: &std::path::Path, settings: &str) -> Option<Running> {
          fastcgi_cache_valid 200 1h; add_header X-Cache $upstream_cache_status always; }} }}",
         folder.display()
     );
-    Some(Running::start(crate::program(), &main, &http).await)
+    Some(RunningServer::start(crate::program(), &main, &http).await)
 }
 
 #[tokio::test]
 async fn each_message_of_php_fpm_names_its_own_tags_and_no_text_of_a_visitor_does() {
     for settings in ["", "php_value error_log /nowhere/php.log;"] {
-        let folder = testkit::serving::Serving::folder();
+        let folder = testkit::serving::FolderServer::folder();
         let Some(server) = real_php(folder.path(), settings).await else {
             return;
         };
@@ -198,7 +198,7 @@ async fn each_message_of_php_fpm_names_its_own_tags_and_no_text_of_a_visitor_doe
 
 #[tokio::test]
 async fn a_page_whose_tags_php_fpm_has_cut_is_kept_for_a_second_and_the_log_says_so() {
-    let folder = testkit::serving::Serving::folder();
+    let folder = testkit::serving::FolderServer::folder();
     let Some(server) = real_php(folder.path(), "").await else {
         return;
     };

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use testkit::client::{Client, Reply};
 use testkit::process::{Signal, free_port};
-use testkit::serving::{Serving, write_files};
+use testkit::serving::{FolderServer, write_files};
 use testkit::started::StartedProcess;
 
 use crate::command_line::{code, stderr, words};
@@ -14,7 +14,7 @@ use crate::program;
 
 /// Serves a site of files with `--dashboard`. Its run folder is `run` in its folder.
 async fn serve(port: u16, stderr_mode: u32) -> StartedProcess {
-    let folder = Serving::folder();
+    let folder = FolderServer::folder();
     write_files(
         folder.path(),
         &[("site/index.html", "hello"), ("run/.keep", "")],
@@ -151,7 +151,7 @@ async fn a_second_one_at_the_same_place_is_refused_and_changes_nothing() {
 
 #[test]
 fn addresses_that_the_network_reaches_and_those_of_the_site_are_refused() {
-    let folder = Serving::folder();
+    let folder = FolderServer::folder();
     let dir = folder.path().to_str().expect("a plain path");
     for (arguments, expected) in [
         (

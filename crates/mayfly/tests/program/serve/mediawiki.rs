@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use testkit::client::{Reply, Target};
 use testkit::process::{KilledOnDrop, free_port};
-use testkit::serving::{Serving, write_files};
+use testkit::serving::{FolderServer, write_files};
 use testkit::wait::{TIMEOUT, until};
 
 use super::{seen, serve};
@@ -49,17 +49,17 @@ fn as_text<'f>(files: &'f [(&'static str, String)]) -> Vec<(&'static str, &'f st
         .collect()
 }
 
-async fn wiki(settings: &str) -> Serving {
+async fn wiki(settings: &str) -> FolderServer {
     serve(&as_text(&files(settings)), "20ms").await
 }
 
 /// One whose purges are sent to where it is listened for.
-async fn wiki_with_purges() -> Serving {
+async fn wiki_with_purges() -> FolderServer {
     let listen = format!("127.0.0.1:{}", free_port());
     let settings = format!("  $wgCdnServers = [ '{listen}' ]; # the server\n");
     let files = files(&settings);
     let arguments = ["--ttl", "20ms", "--workers", "2", "--listen", &listen];
-    Serving::start_site(program(), &as_text(&files), &arguments).await
+    FolderServer::start_site(program(), &as_text(&files), &arguments).await
 }
 
 async fn purge(target: &Target, url: &str) -> u16 {
@@ -188,7 +188,7 @@ async fn with_tls_a_purge_in_plain_http_removes_what_visitors_get() {
     if !has_php_fpm() {
         return;
     }
-    let (site, state) = (Serving::folder(), tempfile::tempdir().unwrap());
+    let (site, state) = (FolderServer::folder(), tempfile::tempdir().unwrap());
     let port = free_port();
     let settings = format!(
         "$wgServer = 'https://localhost:{port}';\n$wgInternalServer = 'http://localhost:{port}';\n\

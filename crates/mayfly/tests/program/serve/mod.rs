@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 
 use crate::program;
 
-async fn serve(files: &[(&str, &str)], ttl: &str) -> Serving {
-    Serving::start_site(program(), files, &["--ttl", ttl, "--workers", "2"]).await
+async fn serve(files: &[(&str, &str)], ttl: &str) -> FolderServer {
+    FolderServer::start_site(program(), files, &["--ttl", ttl, "--workers", "2"]).await
 }
 
 /// Every page is another one; wrong addresses are told as WordPress tells them.
@@ -123,7 +123,7 @@ async fn a_flood_of_answers_that_are_not_stored_is_told_with_its_reason() {
             .raw("HTTP/1.1 404 No\r\nCache-Control: no-cache\r\nContent-Length: 2\r\n\r\nno")
     })
     .await;
-    let server = Serving::start(program(), &http.url(), &["--ttl", "1s"]).await;
+    let server = FolderServer::start(program(), &http.url(), &["--ttl", "1s"]).await;
     let mut crawlers = Vec::new();
     for page in 0..60 {
         let mut client = server.connect().await;

@@ -1,6 +1,6 @@
 //! `mayfly serve` on folders with several applications: each answers for its own paths.
 
-use testkit::serving::{Serving, write_files};
+use testkit::serving::{FolderServer, write_files};
 
 use crate::{has_php_fpm, program};
 
@@ -19,10 +19,10 @@ async fn a_wordpress_in_a_folder_answers_for_its_own_paths() {
     if !has_php_fpm() {
         return;
     }
-    let site = Serving::folder();
+    let site = FolderServer::folder();
     write_files(site.path(), &BLOG);
     write_files(site.path(), &[("index.php", FRONT), ("style.css", "a {}")]);
-    let server = Serving::start(program(), site.path().to_str().expect("a path"), &[]).await;
+    let server = FolderServer::start(program(), site.path().to_str().expect("a path"), &[]).await;
     let target = server.target();
     for (path, expected) in [
         (
@@ -62,10 +62,10 @@ async fn a_wordpress_in_a_folder_of_static_pages_answers_there_only() {
     if !has_php_fpm() {
         return;
     }
-    let site = Serving::folder();
+    let site = FolderServer::folder();
     write_files(site.path(), &BLOG);
     write_files(site.path(), &[("index.html", "static")]);
-    let server = Serving::start(program(), site.path().to_str().expect("a path"), &[]).await;
+    let server = FolderServer::start(program(), site.path().to_str().expect("a path"), &[]).await;
     let target = server.target();
     assert_eq!(target.get("/blog/a-post").await.text(), "blog /blog/a-post");
     assert_eq!(target.get("/").await.text(), "static");
@@ -77,7 +77,7 @@ async fn what_is_said_at_the_start_names_the_folder_that_was_chosen_and_why() {
     if !has_php_fpm() {
         return;
     }
-    let site = Serving::folder();
+    let site = FolderServer::folder();
     write_files(
         site.path(),
         &[
@@ -85,7 +85,7 @@ async fn what_is_said_at_the_start_names_the_folder_that_was_chosen_and_why() {
             ("src/Kernel.php", "<?php echo 'source';"),
         ],
     );
-    let server = Serving::start(program(), site.path().to_str().expect("a path"), &[]).await;
+    let server = FolderServer::start(program(), site.path().to_str().expect("a path"), &[]).await;
     let said = std::fs::read_to_string(server.path("stdout")).expect("what it said");
     let place = site.path().canonicalize().expect("a folder");
     assert!(

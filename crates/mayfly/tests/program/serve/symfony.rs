@@ -1,6 +1,6 @@
 //! Symfony's pages of fragments (`render_esi`), as its own reverse proxy would put them together.
 
-use testkit::serving::{Serving, write_files};
+use testkit::serving::{FolderServer, write_files};
 
 use crate::{has_php_fpm, program};
 
@@ -18,15 +18,15 @@ if ($has_esi && $path !== '/comment') { header('Surrogate-Control: content="ESI/
 echo uniqid(), $has_esi ? '<esi:include src="/_fragment" /><esi:include src="/_fragment?own=1" />' : 'inline';
 "#;
 
-async fn serve(workers: &str) -> (tempfile::TempDir, Serving) {
-    let site = Serving::folder();
+async fn serve(workers: &str) -> (tempfile::TempDir, FolderServer) {
+    let site = FolderServer::folder();
     write_files(
         site.path(),
         &[("public/index.php", FRONT), ("src/Kernel.php", "<?php")],
     );
     let shown = site.path().to_str().expect("a path").to_owned();
     let arguments = ["--ttl", "1h", "--workers", workers];
-    let server = Serving::start(program(), &shown, &arguments).await;
+    let server = FolderServer::start(program(), &shown, &arguments).await;
     (site, server)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use testkit::process::{KilledOnDrop, free_port};
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 use testkit::wait::until;
 
 use crate::program;
@@ -36,7 +36,7 @@ fn visit(port: u16, authority: Option<&Path>) -> Output {
 
 #[tokio::test]
 async fn a_browser_that_trusts_the_authority_gets_the_site_also_after_another_start() {
-    let (site, state) = (Serving::folder(), tempfile::tempdir().unwrap());
+    let (site, state) = (FolderServer::folder(), tempfile::tempdir().unwrap());
     std::fs::write(site.path().join("index.html"), "served").unwrap();
     let authority = state.path().join("local/authority.pem");
     let mut trusted = Vec::new();
@@ -67,7 +67,7 @@ async fn a_browser_that_trusts_the_authority_gets_the_site_also_after_another_st
 
 #[tokio::test]
 async fn acme_state_says_where_the_authority_and_its_certificate_are_kept() {
-    let (site, state) = (Serving::folder(), tempfile::tempdir().unwrap());
+    let (site, state) = (FolderServer::folder(), tempfile::tempdir().unwrap());
     std::fs::write(site.path().join("index.html"), "served").unwrap();
     let named = state.path().join("named");
     let port = free_port();
@@ -87,7 +87,7 @@ async fn acme_state_says_where_the_authority_and_its_certificate_are_kept() {
 
 #[test]
 fn options_of_certificates_that_others_issue_are_refused() {
-    let (site, state) = (Serving::folder(), tempfile::tempdir().unwrap());
+    let (site, state) = (FolderServer::folder(), tempfile::tempdir().unwrap());
     for option in [
         &["--staging"][..],
         &["--acme-email", "me@example.org"],
@@ -107,7 +107,7 @@ fn options_of_certificates_that_others_issue_are_refused() {
 
 #[test]
 fn addresses_that_the_network_reaches_are_refused() {
-    let (site, state) = (Serving::folder(), tempfile::tempdir().unwrap());
+    let (site, state) = (FolderServer::folder(), tempfile::tempdir().unwrap());
     for listen in [
         "8443",
         "*:8443",

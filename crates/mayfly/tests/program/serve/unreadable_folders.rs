@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use testkit::process::is_root;
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 
 use crate::program;
 
@@ -35,7 +35,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_folder_that_may_not_be_read_is_no_site_of_static_files() {
     for (closed, mode) in [("", 0o000), ("", 0o711), ("", 0o744), ("public", 0o000)] {
-        let around = Serving::folder();
+        let around = FolderServer::folder();
         let site = around.path().join("site");
         let public = site.join("public");
         std::fs::create_dir_all(&public).unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use testkit::client::Reply;
 use testkit::process::is_root;
-use testkit::serving::{Serving, write_files};
+use testkit::serving::{FolderServer, write_files};
 use testkit::wait::TIMEOUT;
 
 use crate::{has_php_fpm, program};
@@ -42,17 +42,17 @@ const FILES: [&str; 4] = [
 ];
 
 fn site() -> tempfile::TempDir {
-    let site = Serving::folder();
+    let site = FolderServer::folder();
     write_files(site.path(), SITE);
     site
 }
 
-async fn serve(site: &Path, arguments: &[&str]) -> Serving {
+async fn serve(site: &Path, arguments: &[&str]) -> FolderServer {
     let arguments = [&["--workers", "2"], arguments].concat();
-    Serving::start(program(), site.to_str().expect("a path"), &arguments).await
+    FolderServer::start(program(), site.to_str().expect("a path"), &arguments).await
 }
 
-fn said(server: &Serving) -> String {
+fn said(server: &FolderServer) -> String {
     std::fs::read_to_string(server.path("stdout")).expect("what it said")
 }
 
@@ -65,7 +65,7 @@ fn seen(reply: &Reply) -> (u16, &str) {
 }
 
 /// Asks until the page does not come from memory any more.
-async fn ends(server: &Serving, path: &str) {
+async fn ends(server: &FolderServer, path: &str) {
     let ended = async {
         while server.target().get(path).await.x_cache() == "HIT" {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -217,7 +217,7 @@ fn whoever_may_not_write_there_is_told_so() {
     if !has_php_fpm() {
         return;
     }
-    let around = Serving::folder();
+    let around = FolderServer::folder();
     let site = around.path().join("site");
     write_files(&site, SITE);
     let content = site.join("wp-content");
@@ -248,7 +248,7 @@ fn whoever_may_not_write_there_is_told_so() {
 
 #[test]
 fn it_is_for_wordpress_whose_folder_is_known() {
-    let other = Serving::folder();
+    let other = FolderServer::folder();
     write_files(other.path(), &[("index.php", "<?php echo 1;")]);
     let said = refusal(other.path());
     assert!(
@@ -293,7 +293,7 @@ async fn root_follows_no_link_of_a_script_and_scripts_read_what_root_writes() {
         "no script changes it"
     );
 
-    let elsewhere = Serving::folder();
+    let elsewhere = FolderServer::folder();
     std::fs::remove_dir_all(must_use(site.path())).unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), must_use(site.path())).unwrap();
     own(&content);

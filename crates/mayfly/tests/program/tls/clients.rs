@@ -1,14 +1,14 @@
 //! Certificates of clients: `ssl_verify_client`.
 
 use rustls::version;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::tls::{Authority, Identity};
 use testkit::tls_client::{Offer, TlsClient};
 
 use super::{Certificates, ask, connect, get};
 
 /// A server that says what it thinks of clients, with these directives.
-async fn verifying(certificates: &Certificates, directives: &str) -> Running {
+async fn verifying(certificates: &Certificates, directives: &str) -> RunningServer {
     certificates
         .site(&format!(
             "ssl_client_certificate FILES/ca.pem; {directives}\n\

@@ -3,14 +3,14 @@
 use rustls::version;
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::http2::{PREFACE, data, headers};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::tls_client::{EarlyConnection, Offer, TlsClient};
 
 use super::{Certificates, connect, get};
 
 /// What a server and its origin say of a request.
 struct Scene {
-    server: Running,
+    server: RunningServer,
     client: TlsClient,
     origin: FakeHttp,
 }
@@ -45,7 +45,7 @@ async fn scene(directives: &str, protocols: &[&str]) -> Scene {
 }
 
 /// A connection from which the client takes a session along.
-async fn meet(client: &TlsClient, server: &Running) {
+async fn meet(client: &TlsClient, server: &RunningServer) {
     let mut connection = connect(client, server, "a.test").await;
     if connection.protocol.as_deref() == Some("h2") {
         // What the server says first comes behind the session.

@@ -16,7 +16,7 @@ mod variables;
 
 use tempfile::TempDir;
 use testkit::client::{Client, Reply};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::tls::{Authority, Identity};
 use testkit::tls_client::{Offer, TlsClient, TlsConnection};
 
@@ -62,17 +62,17 @@ impl Certificates {
     }
 
     /// A server with this in its http block; `FILES` stands for the folder of certificates.
-    pub async fn start(&self, http: &str) -> Running {
+    pub async fn start(&self, http: &str) -> RunningServer {
         self.start_with("", http).await
     }
 
     /// The same with `main` in the main block.
-    pub async fn start_with(&self, main: &str, http: &str) -> Running {
-        Running::start(program(), main, &self.resolve(http)).await
+    pub async fn start_with(&self, main: &str, http: &str) -> RunningServer {
+        RunningServer::start(program(), main, &self.resolve(http)).await
     }
 
     /// A server for `a.test` with these directives.
-    async fn site(&self, directives: &str) -> Running {
+    async fn site(&self, directives: &str) -> RunningServer {
         self.start(&site(directives)).await
     }
 
@@ -94,7 +94,7 @@ fn site(directives: &str) -> String {
 }
 
 /// Connects and asks for `name`; the handshake succeeds.
-async fn connect(client: &TlsClient, server: &Running, name: &str) -> TlsConnection {
+async fn connect(client: &TlsClient, server: &RunningServer, name: &str) -> TlsConnection {
     let connected = client.connect(&server.path("http"), name).await;
     connected.expect("a handshake")
 }
@@ -108,7 +108,7 @@ async fn ask(client: &mut Client, host: &str, path: &str) -> Reply {
 }
 
 /// One request on a connection of its own, for the name that the connection is for.
-async fn get(client: &TlsClient, server: &Running, name: &str, path: &str) -> Reply {
+async fn get(client: &TlsClient, server: &RunningServer, name: &str, path: &str) -> Reply {
     let mut connection = connect(client, server, name).await;
     ask(&mut connection.client, name, path).await
 }

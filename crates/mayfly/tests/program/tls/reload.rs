@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use testkit::process::{Signal, descendants, memory_bytes};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::tls_client::TlsClient;
 use testkit::wait::until;
 
@@ -19,13 +19,13 @@ fn reloads_wanted() -> usize {
 const WARM_UP: usize = 10;
 const MOST_GROWTH_BYTES: u64 = 8 << 20;
 
-fn memory(server: &Running) -> u64 {
+fn memory(server: &RunningServer) -> u64 {
     let children = descendants(server.pid());
     let pids = children.into_iter().chain([server.pid()]);
     pids.map(|pid| memory_bytes(pid, "VmRSS")).sum()
 }
 
-fn reloads(server: &Running) -> usize {
+fn reloads(server: &RunningServer) -> usize {
     server.error_log().matches("reloaded").count()
 }
 

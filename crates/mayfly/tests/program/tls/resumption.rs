@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use rustls::{ProtocolVersion, SupportedProtocolVersion, version};
 use testkit::process::Signal;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::tls_client::{Offer, TlsClient};
 use testkit::wait::until;
 
@@ -14,7 +14,7 @@ const VERSIONS: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS
 
 /// A connection and a request on it: was the session resumed, and what does the server say of
 /// that?
-async fn is_resumed(client: &TlsClient, server: &Running) -> (bool, String) {
+async fn is_resumed(client: &TlsClient, server: &RunningServer) -> (bool, String) {
     let mut connection = connect(client, server, "a.test").await;
     let page = ask(&mut connection.client, "a.test", "/").await.text();
     (connection.is_resumed, page)
@@ -105,7 +105,7 @@ async fn ssl_protocols_decides_the_version() {
 }
 
 /// What `openssl s_client` says, with these arguments.
-fn openssl(server: &Running, arguments: &[&str]) -> Option<String> {
+fn openssl(server: &RunningServer, arguments: &[&str]) -> Option<String> {
     let output = Command::new("openssl")
         .args(["s_client", "-unix"])
         .arg(server.path("http"))

@@ -15,17 +15,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
 /// What a collector says to a batch of spans.
-pub type Answer = Box<dyn Fn(&Request) -> Script + Send + Sync>;
+pub type CollectorReply = Box<dyn Fn(&Request) -> Script + Send + Sync>;
 
 #[derive(Default)]
-pub struct Taken {
+pub struct CollectedBatches {
     pub batches: Mutex<Vec<ExportTraceServiceRequest>>,
     pub heads: Mutex<Vec<String>>,
     pub asked: AtomicUsize,
 }
 
 pub struct Collector {
-    pub taken: Arc<Taken>,
+    pub taken: Arc<CollectedBatches>,
     endpoint: String,
     _server: Option<FakeHttp>,
 }
@@ -40,8 +40,8 @@ impl Collector {
     }
 
     /// It takes a batch only where its answer is a 200.
-    pub async fn answering(answer: Answer) -> Collector {
-        let taken = Arc::new(Taken::default());
+    pub async fn answering(answer: CollectorReply) -> Collector {
+        let taken = Arc::new(CollectedBatches::default());
         let server = FakeHttp::start(handler(taken.clone(), answer)).await;
         Collector {
             endpoint: format!("{}/v1/traces", server.url()),
@@ -51,7 +51,7 @@ impl Collector {
     }
 
     pub async fn encrypted(authority: &Authority) -> Collector {
-        let taken = Arc::new(Taken::default());
+        let taken = Arc::new(CollectedBatches::default());
         let config = authority.identity("localhost").server(None);
         let server =
             FakeHttp::start_encrypted(config, handler(taken.clone(), Box::new(|_| ok()))).await;
@@ -72,7 +72,7 @@ impl Collector {
     pub async fn grpc(codes: &'static [&'static str]) -> Collector {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let endpoint = listener.local_addr().expect("bound").to_string();
-        let taken = Arc::new(Taken::default());
+        let taken = Arc::new(CollectedBatches::default());
         let shared = taken.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -112,7 +112,10 @@ impl Collector {
     }
 }
 
-fn handler(taken: Arc<Taken>, answer: Answer) -> impl Fn(&Request) -> Script + Send + Sync {
+fn handler(
+    taken: Arc<CollectedBatches>,
+    answer: CollectorReply,
+) -> impl Fn(&Request) -> Script + Send + Sync {
     move |request| {
         taken.asked.fetch_add(1, Ordering::SeqCst);
         let script = answer(request);
@@ -124,14 +127,14 @@ fn handler(taken: Arc<Taken>, answer: Answer) -> impl Fn(&Request) -> Script + S
     }
 }
 
-fn keep(taken: &Taken, body: &[u8]) {
+fn keep(taken: &CollectedBatches, body: &[u8]) {
     let batch = ExportTraceServiceRequest::decode(body).expect("a request of OTLP");
     taken.batches.lock().push(batch);
 }
 
 async fn serve_grpc(
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    taken: Arc<Taken>,
+    taken: Arc<CollectedBatches>,
     codes: &'static [&'static str],
 ) {
     let Ok(mut connection) = h2::server::handshake(stream).await else {

@@ -10,7 +10,7 @@ mod trouble;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 
 use crate::start;
 use collector::Collector;
@@ -20,7 +20,7 @@ const PARENT: &str = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b716
 const PARENT_TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// A server that sends traces to `collector` at once.
-async fn traced(collector: &Collector, http: &str, directives: &str) -> Running {
+async fn traced(collector: &Collector, http: &str, directives: &str) -> RunningServer {
     start(&configuration(collector, http, directives)).await
 }
 

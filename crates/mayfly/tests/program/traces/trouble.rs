@@ -16,7 +16,7 @@ const TRACED: &str = "location / { otel_trace on; return 200; }\n\
                       location = /metrics { metrics; }";
 
 /// `mayfly_spans_total` with this result.
-async fn counted(server: &Running, result: &str) -> u64 {
+async fn counted(server: &RunningServer, result: &str) -> u64 {
     let reply = server.target().get("/metrics").await;
     let text = reply.text();
     let wanted = format!("mayfly_spans_total{{result=\"{result}\"}} ");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use testkit::fake_php::Script;
 use testkit::process::{Signal, send_signal};
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::until;
 use tokio::sync::Semaphore;
 
@@ -36,7 +36,7 @@ async fn php() -> Php {
     .await
 }
 
-async fn site(php: &Php, upstream: &str) -> Running {
+async fn site(php: &Php, upstream: &str) -> RunningServer {
     start(&format!(
         "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
          upstream php {{ server {} {upstream} }}\n\
@@ -54,7 +54,7 @@ async fn site(php: &Php, upstream: &str) -> Running {
     .await
 }
 
-fn command(server: &Running, arguments: &[&str]) -> Command {
+fn command(server: &RunningServer, arguments: &[&str]) -> Command {
     let mut command = Command::new(crate::program());
     let socket = server.path("pid.control");
     command.arg("warm").arg("--socket").arg(socket);
@@ -63,7 +63,7 @@ fn command(server: &Running, arguments: &[&str]) -> Command {
     command
 }
 
-async fn warm(server: &Running, arguments: &[&str]) -> (i32, String) {
+async fn warm(server: &RunningServer, arguments: &[&str]) -> (i32, String) {
     let mut command = command(server, arguments);
     let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
     said(&output.await.expect("a thread"))

@@ -2,7 +2,7 @@
 
 use testkit::client::Target;
 use testkit::fake_php::Script;
-use testkit::running::Running;
+use testkit::running::RunningServer;
 use testkit::wait::{until, until_or};
 
 use super::Php;
@@ -22,7 +22,7 @@ async fn php() -> Php {
     .await
 }
 
-async fn site(php: &Php, locations: &str) -> Running {
+async fn site(php: &Php, locations: &str) -> RunningServer {
     start(&format!(
         "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m; cache_refill on;\n\
          upstream php {{ server {}; }}\n\

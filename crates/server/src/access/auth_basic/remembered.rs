@@ -14,7 +14,7 @@ const MAX_REMEMBERED: usize = 1024;
 const MAX_PASSWORD_BYTES: usize = 1024;
 
 thread_local! {
-    static RIGHT: RefCell<Remembered> = RefCell::new(Remembered::new());
+    static RIGHT: RefCell<RememberedPasswords> = RefCell::new(RememberedPasswords::new());
 }
 
 /// Does `password` fit the hash that the user file gives for `user`?
@@ -37,14 +37,14 @@ pub fn compare(user: &[u8], hash: &[u8], password: &[u8]) -> Comparison {
 }
 
 /// Digests of what was found right, under a salt that only this thread knows.
-struct Remembered {
+struct RememberedPasswords {
     salt: [u8; 16],
     digests: HashSet<[u8; 20]>,
 }
 
-impl Remembered {
-    fn new() -> Remembered {
-        Remembered {
+impl RememberedPasswords {
+    fn new() -> RememberedPasswords {
+        RememberedPasswords {
             salt: crate::base::random::bytes16(),
             digests: Default::default(),
         }

@@ -8,7 +8,7 @@ pub const UNKNOWN: &str = "the dashboard has nothing of this name";
 
 /// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum DashboardRequest {
     Page,
     About,
     Numbers,
@@ -21,10 +21,10 @@ pub enum Asked {
     Purge(EntryRequest),
 }
 
-impl Asked {
+impl DashboardRequest {
     /// # Errors
     /// It is nothing that there is (404), or not as it should be (400).
-    pub fn read(args: &[u8]) -> Result<Asked, Refusal> {
+    pub fn read(args: &[u8]) -> Result<DashboardRequest, Refusal> {
         let mut pairs = args.split(|&byte| byte == b'&').map(pair);
         let (name, value) = pairs.next().transpose()?.unwrap_or_default();
         if name == "search" {
@@ -34,14 +34,14 @@ impl Asked {
             return Err(Refusal::new(404, UNKNOWN));
         }
         Ok(match (&*name, value) {
-            ("", None) => Asked::Page,
-            ("about", None) => Asked::About,
-            ("numbers", None) => Asked::Numbers,
-            ("pages", None) => Asked::Pages,
-            ("table", None) => Asked::Table,
-            ("history", since) => Asked::History(number("history", since.as_deref())?),
-            ("entry", Some(id)) => Asked::Entry(EntryRequest { id }),
-            ("purge", Some(id)) => Asked::Purge(EntryRequest { id }),
+            ("", None) => DashboardRequest::Page,
+            ("about", None) => DashboardRequest::About,
+            ("numbers", None) => DashboardRequest::Numbers,
+            ("pages", None) => DashboardRequest::Pages,
+            ("table", None) => DashboardRequest::Table,
+            ("history", since) => DashboardRequest::History(number("history", since.as_deref())?),
+            ("entry", Some(id)) => DashboardRequest::Entry(EntryRequest { id }),
+            ("purge", Some(id)) => DashboardRequest::Purge(EntryRequest { id }),
             _ => return Err(Refusal::new(404, UNKNOWN)),
         })
     }
@@ -52,7 +52,7 @@ type Pair = (String, Option<String>);
 fn search(
     text: Option<String>,
     others: impl Iterator<Item = Result<Pair, Refusal>>,
-) -> Result<Asked, Refusal> {
+) -> Result<DashboardRequest, Refusal> {
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let mut search = SearchRequest {
         text: given(text),
@@ -68,7 +68,7 @@ fn search(
             _ => return Err(Refusal::new(404, UNKNOWN)),
         }
     }
-    Ok(Asked::Search(search))
+    Ok(DashboardRequest::Search(search))
 }
 
 fn number<N: std::str::FromStr>(name: &str, text: Option<&str>) -> Result<N, Refusal> {
@@ -98,25 +98,29 @@ mod tests {
             id: "1-2-a b".to_owned(),
         };
         let search = |text: &str, tag: &str| {
-            Asked::Search(SearchRequest {
+            DashboardRequest::Search(SearchRequest {
                 text: Some(text.to_owned()).filter(|it| !it.is_empty()),
                 tag: Some(tag.to_owned()).filter(|it| !it.is_empty()),
                 ..SearchRequest::default()
             })
         };
         for (args, expected) in [
-            ("", Asked::Page),
-            ("about", Asked::About),
-            ("numbers", Asked::Numbers),
-            ("history=7", Asked::History(7)),
-            ("entry=1-2-a%20b", Asked::Entry(id())),
-            ("purge=1-2-a%20b", Asked::Purge(id())),
+            ("", DashboardRequest::Page),
+            ("about", DashboardRequest::About),
+            ("numbers", DashboardRequest::Numbers),
+            ("history=7", DashboardRequest::History(7)),
+            ("entry=1-2-a%20b", DashboardRequest::Entry(id())),
+            ("purge=1-2-a%20b", DashboardRequest::Purge(id())),
             ("search=", search("", "")),
             ("search", search("", "")),
             ("search=a%26b=%3f&tag=", search("a&b=?", "")),
             ("search=&tag=news:5", search("", "news:5")),
         ] {
-            assert_eq!(Asked::read(args.as_bytes()).unwrap(), expected, "{args}");
+            assert_eq!(
+                DashboardRequest::read(args.as_bytes()).unwrap(),
+                expected,
+                "{args}"
+            );
         }
         for (args, status) in [
             ("other", 404),
@@ -131,7 +135,7 @@ mod tests {
             ("search=%ff", 400),
             ("%ff", 400),
         ] {
-            let refusal = Asked::read(args.as_bytes()).unwrap_err();
+            let refusal = DashboardRequest::read(args.as_bytes()).unwrap_err();
             assert_eq!(refusal.status, status, "{args}");
         }
     }

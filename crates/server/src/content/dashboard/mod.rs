@@ -39,23 +39,23 @@ use crate::exchange::reply::Reply;
 use crate::exchange::request::{Method, Request};
 use crate::log::purge_log::{Door, Source};
 
-use asked::Asked;
+use asked::DashboardRequest;
 
 /// The page, or what it asks for.
 pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> Handled {
     let tokens = tokens(request, dashboard);
-    let asked = match Asked::read(&request.args) {
+    let asked = match DashboardRequest::read(&request.args) {
         Ok(asked) => asked,
         Err(refusal) => return refused(&refusal),
     };
     let is_right_method = match asked {
-        Asked::Purge(_) => request.method == Method::Post,
+        DashboardRequest::Purge(_) => request.method == Method::Post,
         _ => request.method.is_read(),
     };
     if !is_right_method {
         return Handled::Status(405);
     }
-    if matches!(asked, Asked::Page) {
+    if matches!(asked, DashboardRequest::Page) {
         let refused = match tokens {
             Some(_) => None,
             None => own_machine::refuses_look(request),
@@ -77,7 +77,7 @@ fn tokens<'a>(request: &Request, dashboard: &'a Dashboard) -> Option<&'a Path> {
 
 async fn try_answer(
     request: &mut Request,
-    asked: Asked,
+    asked: DashboardRequest,
     tokens: Option<&Path>,
 ) -> Result<Vec<u8>, Refusal> {
     let holder = match tokens {
@@ -93,7 +93,7 @@ async fn try_answer(
     }
     let may_see = stranger.is_none();
     match (asked, tokens) {
-        (Asked::About, _) => json(&About {
+        (DashboardRequest::About, _) => json(&DashboardRights {
             tokens: tokens.is_some(),
             password: request.settings().auth.is_some(),
             sees: may_see,
@@ -103,11 +103,11 @@ async fn try_answer(
             401,
             "sign in with a token to see this from elsewhere",
         )),
-        (Asked::Purge(_), None) => Err(Refusal::new(
+        (DashboardRequest::Purge(_), None) => Err(Refusal::new(
             403,
             "this dashboard is read-only: cache_purge_token of its location says who may purge",
         )),
-        (Asked::Purge(id), Some(_)) => match holder {
+        (DashboardRequest::Purge(id), Some(_)) => match holder {
             Some(holder) => json(&purge(request, id, &holder).await?),
             None => Err(Refusal::new(401, "sign in with a token to purge")),
         },
@@ -116,18 +116,22 @@ async fn try_answer(
 }
 
 /// What changes nothing.
-async fn look(request: &Request, asked: Asked) -> Result<Vec<u8>, Refusal> {
+async fn look(request: &Request, asked: DashboardRequest) -> Result<Vec<u8>, Refusal> {
     let configuration = request.configuration.shared().clone();
     let looking = &configuration.functions.looking;
     match asked {
-        Asked::Numbers => json(&current::snapshot(&configuration)),
-        Asked::Pages => json(&current::pages(&configuration)),
-        Asked::Table => json(&titles()),
-        Asked::History(since) => json(&current::history(&configuration, since)),
-        Asked::Search(search) => json(&(looking.search)(configuration.clone(), &search).await?),
-        Asked::Entry(id) => json(&(looking.entry)(&configuration, &id)?),
+        DashboardRequest::Numbers => json(&current::snapshot(&configuration)),
+        DashboardRequest::Pages => json(&current::pages(&configuration)),
+        DashboardRequest::Table => json(&titles()),
+        DashboardRequest::History(since) => json(&current::history(&configuration, since)),
+        DashboardRequest::Search(search) => {
+            json(&(looking.search)(configuration.clone(), &search).await?)
+        }
+        DashboardRequest::Entry(id) => json(&(looking.entry)(&configuration, &id)?),
         // They have been answered.
-        Asked::Page | Asked::About | Asked::Purge(_) => Err(Refusal::new(404, asked::UNKNOWN)),
+        DashboardRequest::Page | DashboardRequest::About | DashboardRequest::Purge(_) => {
+            Err(Refusal::new(404, asked::UNKNOWN))
+        }
     }
 }
 
@@ -196,7 +200,7 @@ fn with_fields(mut reply: Reply) -> Reply {
 
 /// Who may do what.
 #[derive(Serialize)]
-struct About {
+struct DashboardRights {
     /// There are tokens, with which one may see and purge.
     tokens: bool,
     /// A password is asked for, which leaves no room for a token.

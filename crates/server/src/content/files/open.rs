@@ -18,7 +18,7 @@ use crate::base::site_path::{self, Links};
 
 /// What is at a path.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundFile {
     pub kind: Kind,
     pub length: u64,
     /// Unix seconds.
@@ -67,7 +67,7 @@ impl Failure {
 
 /// What the caller will do with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum OpenPurpose {
     Contents,
     Facts,
 }
@@ -77,7 +77,11 @@ thread_local! {
 }
 
 /// Looks at `path`, and opens it where its contents are wanted.
-pub fn look(path: &[u8], wanted: Wanted, settings: &FileSettings) -> Result<Found, Failure> {
+pub fn look(
+    path: &[u8],
+    wanted: OpenPurpose,
+    settings: &FileSettings,
+) -> Result<FoundFile, Failure> {
     let may_keep = !settings.disable_symlinks;
     match settings
         .open_file_cache
@@ -91,14 +95,14 @@ pub fn look(path: &[u8], wanted: Wanted, settings: &FileSettings) -> Result<Foun
     }
 }
 
-fn look_now(path: &[u8], wanted: Wanted, no_symlinks: bool) -> Result<Found, Failure> {
+fn look_now(path: &[u8], wanted: OpenPurpose, no_symlinks: bool) -> Result<FoundFile, Failure> {
     if path.contains(&0) {
         return Err(Failure {
             call: "open()",
             errno: Errno::NOENT,
         });
     }
-    if wanted == Wanted::Facts && !no_symlinks {
+    if wanted == OpenPurpose::Facts && !no_symlinks {
         let stat = site_path::stat(path).map_err(|errno| Failure {
             call: "stat()",
             errno,
@@ -106,9 +110,9 @@ fn look_now(path: &[u8], wanted: Wanted, no_symlinks: bool) -> Result<Found, Fai
         return Ok(found(&stat?, None));
     }
     let flags = match wanted {
-        Wanted::Facts => OFlags::PATH,
+        OpenPurpose::Facts => OFlags::PATH,
         // Without NONBLOCK, opening a FIFO would wait for somebody to write to it.
-        Wanted::Contents => OFlags::RDONLY | OFlags::NONBLOCK,
+        OpenPurpose::Contents => OFlags::RDONLY | OFlags::NONBLOCK,
     };
     let (links, call) = match no_symlinks {
         true => (Links::Refused, "openat()"),
@@ -116,17 +120,18 @@ fn look_now(path: &[u8], wanted: Wanted, no_symlinks: bool) -> Result<Found, Fai
     };
     let (opened, stat) =
         site_path::open(path, flags, links).map_err(|errno| Failure { call, errno })?;
-    let file = (wanted == Wanted::Contents).then(|| Arc::new(OpenFile::new(File::from(opened))));
+    let file =
+        (wanted == OpenPurpose::Contents).then(|| Arc::new(OpenFile::new(File::from(opened))));
     Ok(found(&stat, file))
 }
 
-fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> Found {
+fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> FoundFile {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Kind::File,
         FileType::Directory => Kind::Directory,
         _ => Kind::Other,
     };
-    Found {
+    FoundFile {
         kind,
         length: u64::try_from(stat.st_size).unwrap_or(0),
         modified: stat.st_mtime,
@@ -136,7 +141,7 @@ fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> Found {
     }
 }
 
-impl Found {
+impl FoundFile {
     /// What tells this state of the file from others.
     pub fn validators(&self) -> Validators {
         let make = || Validators::new(self.modified, self.length);
@@ -169,11 +174,11 @@ impl Found {
 /// `open_file_cache` of one thread.
 #[derive(Default)]
 struct Cache {
-    by_path: Lru<Kept>,
+    by_path: Lru<KeptFile>,
 }
 
-struct Kept {
-    result: Result<Found, Failure>,
+struct KeptFile {
+    result: Result<FoundFile, Failure>,
     uses: u32,
     /// Unix milliseconds.
     used_at: u64,
@@ -184,10 +189,10 @@ impl Cache {
     fn look(
         &mut self,
         path: &[u8],
-        wanted: Wanted,
+        wanted: OpenPurpose,
         rules: &OpenFileCache,
         now: u64,
-    ) -> Result<Found, Failure> {
+    ) -> Result<FoundFile, Failure> {
         self.drop_idle(rules, now);
         let mut uses = 1;
         if let Some(kept) = self.by_path.touch(path) {
@@ -208,7 +213,7 @@ impl Cache {
             self.by_path.remove(path);
             return result;
         }
-        let mut kept = Kept {
+        let mut kept = KeptFile {
             result: result.clone(),
             uses,
             used_at: now,
@@ -230,7 +235,8 @@ impl Cache {
     fn drop_idle(&mut self, rules: &OpenFileCache, now: u64) {
         // One or two at a time are enough to keep up with what comes in.
         for _ in 0..2 {
-            let is_idle = |kept: &Kept| now.saturating_sub(kept.used_at) > millis(rules.inactive);
+            let is_idle =
+                |kept: &KeptFile| now.saturating_sub(kept.used_at) > millis(rules.inactive);
             if self.by_path.oldest().is_some_and(|(_, kept)| is_idle(kept)) {
                 self.by_path.remove_oldest();
             }
@@ -238,16 +244,16 @@ impl Cache {
     }
 }
 
-impl Kept {
+impl KeptFile {
     /// Looked at lately, or still what it was.
     fn is_valid(&mut self, path: &[u8], rules: &OpenFileCache, now: u64) -> bool {
         if now.saturating_sub(self.checked_at) < millis(rules.valid) {
             return true;
         }
-        let (Ok(old), Ok(new)) = (&self.result, look_now(path, Wanted::Facts, false)) else {
+        let (Ok(old), Ok(new)) = (&self.result, look_now(path, OpenPurpose::Facts, false)) else {
             return false;
         };
-        let facts = |found: &Found| (found.kind, found.length, found.modified, found.identity);
+        let facts = |found: &FoundFile| (found.kind, found.length, found.modified, found.identity);
         if facts(old) != facts(&new) {
             return false;
         }
@@ -259,12 +265,13 @@ impl Kept {
     }
 
     /// What is known, if it is enough.
-    fn answer(&self, wanted: Wanted) -> Option<Result<Found, Failure>> {
+    fn answer(&self, wanted: OpenPurpose) -> Option<Result<FoundFile, Failure>> {
         match &self.result {
             Err(failure) => Some(Err(*failure)),
             Ok(found) => {
-                let is_enough =
-                    wanted == Wanted::Facts || found.kind != Kind::File || found.file.is_some();
+                let is_enough = wanted == OpenPurpose::Facts
+                    || found.kind != Kind::File
+                    || found.file.is_some();
                 is_enough.then(|| Ok(found.clone()))
             }
         }
@@ -317,7 +324,7 @@ mod tests {
         fn length(&mut self, now: u64) -> Result<u64, Errno> {
             let found = self
                 .cache
-                .look(bytes(&self.path), Wanted::Contents, &self.rules, now);
+                .look(bytes(&self.path), OpenPurpose::Contents, &self.rules, now);
             found
                 .map(|found| {
                     assert!(found.file.is_some());
@@ -387,7 +394,7 @@ mod tests {
         let mut open_at = |path: &PathBuf, now: u64| {
             let found = bench
                 .cache
-                .look(bytes(path), Wanted::Contents, &bench.rules, now);
+                .look(bytes(path), OpenPurpose::Contents, &bench.rules, now);
             found.unwrap().file.unwrap()
         };
         let path = bench.path.clone();
@@ -432,7 +439,7 @@ mod tests {
             ("socket", false, Err(Errno::NXIO)),
             ("file\0", false, Err(Errno::NOENT)),
         ] {
-            let found = look_now(bytes(&path(name)), Wanted::Contents, no_symlinks);
+            let found = look_now(bytes(&path(name)), OpenPurpose::Contents, no_symlinks);
             let told = found.map(|found| (found.kind, found.file.is_some()));
             assert_eq!(
                 told.map_err(|failure| failure.errno),
@@ -440,7 +447,7 @@ mod tests {
                 "{name} {no_symlinks}"
             );
         }
-        let facts = look_now(bytes(&path("fifo")), Wanted::Facts, false).unwrap();
+        let facts = look_now(bytes(&path("fifo")), OpenPurpose::Facts, false).unwrap();
         assert_eq!((facts.kind, facts.file.is_some()), (Kind::Other, false));
     }
 }

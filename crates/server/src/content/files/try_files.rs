@@ -3,7 +3,7 @@
 
 use site::{LogLevel, Part, Root, TryFallback, TryFile, TryFiles};
 
-use super::open::{self, Kind, Wanted};
+use super::open::{self, Kind, OpenPurpose};
 use super::{document_root, log_failure};
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
@@ -17,7 +17,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<Handled>
     for candidate in &try_files.candidates {
         let name = candidate_name(request, candidate);
         let path = [root.as_slice(), &name].concat();
-        match open::look(&path, Wanted::Facts, &settings.files) {
+        match open::look(&path, OpenPurpose::Facts, &settings.files) {
             // A FIFO is as good as a file here; who serves it will refuse it.
             Ok(found) if (found.kind == Kind::Directory) == candidate.is_directory => {
                 take_path(request, &name, candidate.is_directory);

@@ -82,7 +82,7 @@ pub fn spec(
     if pattern::has_failed(request) {
         return Err(500);
     }
-    let Rendered {
+    let RenderedRequest {
         request: upstream_request,
         body,
         is_head,
@@ -136,7 +136,7 @@ pub fn spec(
 }
 
 /// A request in the terms of its protocol.
-struct Rendered {
+struct RenderedRequest {
     request: UpstreamRequest,
     body: RequestBody,
     is_head: bool,
@@ -149,7 +149,7 @@ fn render(
     pass: &Pass,
     purpose: &FetchPurpose<'_>,
     group: &GroupHandle,
-) -> Result<Rendered, u16> {
+) -> Result<RenderedRequest, u16> {
     let mut body = match &request.body {
         _ if !pass.exchange.pass_request_body => RequestBody::None,
         body => body.share(),
@@ -188,7 +188,7 @@ fn render(
             UpstreamRequest::Http(rendered.request)
         }
     };
-    Ok(Rendered {
+    Ok(RenderedRequest {
         request: upstream_request,
         body,
         is_head,

@@ -20,7 +20,7 @@ const GATHER_BYTES: usize = 64 * 1024;
 
 /// The buffers of a thread.
 #[derive(Default)]
-pub struct Gathered {
+pub struct GatheredLines {
     /// What `by_directive` belongs to: addresses mean nothing in another configuration.
     configuration: Weak<ActiveConfiguration>,
     /// By the address of the directive in that configuration: which buffer it fills.
@@ -30,7 +30,7 @@ pub struct Gathered {
     buffers: Vec<Pending>,
 }
 
-impl Gathered {
+impl GatheredLines {
     /// The buffer that `log` fills; `open` finds its sink the first time.
     pub fn pending(
         &mut self,
@@ -39,9 +39,9 @@ impl Gathered {
         open: impl FnOnce() -> Arc<Sink>,
     ) -> &mut Pending {
         if !std::ptr::eq(self.configuration.as_ptr(), Arc::as_ptr(configuration)) {
-            *self = Gathered {
+            *self = GatheredLines {
                 configuration: Arc::downgrade(configuration),
-                ..Gathered::default()
+                ..GatheredLines::default()
             };
         }
         let directive = std::ptr::from_ref(log).addr();

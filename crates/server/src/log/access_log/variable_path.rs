@@ -22,10 +22,10 @@ use system_error::SystemError;
 /// Log files that a thread keeps open.
 #[derive(Default)]
 pub struct OpenFiles {
-    by_path: Lru<Kept>,
+    by_path: Lru<KeptLog>,
 }
 
-struct Kept {
+struct KeptLog {
     /// `None` until it was used `min_uses` times.
     file: Option<File>,
     uses: u32,
@@ -105,7 +105,7 @@ impl OpenFiles {
             return opened.map(|_| ());
         };
         let written = file.write_all(line);
-        let kept = Kept {
+        let kept = KeptLog {
             file: (uses >= cache.min_uses).then_some(file),
             uses,
             used_at: now,
@@ -121,7 +121,7 @@ impl OpenFiles {
     fn drop_idle(&mut self, cache: &OpenLogFileCache, now: u64) {
         // One or two at a time are enough to keep up with what comes in.
         for _ in 0..2 {
-            let idle = |kept: &Kept| now.saturating_sub(kept.used_at) > millis(cache.inactive);
+            let idle = |kept: &KeptLog| now.saturating_sub(kept.used_at) > millis(cache.inactive);
             if self.by_path.oldest().is_some_and(|(_, kept)| idle(kept)) {
                 self.by_path.remove_oldest();
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use traces::{Attribute, Link, TraceContext};
 
-use super::spans::{self, Within};
+use super::spans::{self, ParentSpan};
 use crate::exchange::tracing::FetchSpan;
 use crate::live::traces::{FetchKey, Traces};
 use crate::upstreams::fetch::Trace;
@@ -77,7 +77,7 @@ impl Drop for FetchTrace {
             let tries = trace.tries.get(self.span.first_try..);
             tries.unwrap_or_default().to_vec()
         };
-        let within = Within {
+        let within = ParentSpan {
             context: self.context,
             parent: None,
             earliest: 0,

@@ -17,7 +17,7 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 const CLIENT_GONE: u16 = 499;
 
 /// The span that others are parts of.
-pub struct Within {
+pub struct ParentSpan {
     pub context: TraceContext,
     /// Its own parent; without one it is the root of the fetch's trace.
     pub parent: Option<TraceContext>,
@@ -228,7 +228,7 @@ pub fn put_children(request: &Request, tracing: &Tracing, out: &mut Vec<Span>) {
         if fetch.in_background {
             continue;
         }
-        let within = Within {
+        let within = ParentSpan {
             context: TraceContext {
                 span_id: fetch.span_id,
                 ..tracing.context
@@ -271,7 +271,7 @@ fn times_of(attempt: &Try, earliest: u64) -> (u64, u64) {
 
 /// The span of a fetch first, then those of its time in line, and of its tries where there were
 /// several. Nothing where no upstream was asked.
-pub fn put_fetch(within: &Within, fetch: &FetchSpan, tries: &[Try], out: &mut Vec<Span>) {
+pub fn put_fetch(within: &ParentSpan, fetch: &FetchSpan, tries: &[Try], out: &mut Vec<Span>) {
     let tries: Vec<&Try> = tries.iter().filter(|it| it.started_at > 0).collect();
     let (Some(first), Some(last)) = (tries.first(), tries.last()) else {
         return;

@@ -23,20 +23,20 @@ use site::EsiMode;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::log::error_log;
-use crate::respond::parts::{Found, KEPT_ESI, Language};
+use crate::respond::parts::{CommandSearch, KEPT_ESI, Language};
 
 /// Edge Side Includes.
 pub struct Esi;
 
 impl Language for Esi {
     type Command = ::esi::Tag;
-    type Inside = ::esi::MarkupState;
+    type CommandContext = ::esi::MarkupState;
     const KEPT_AS: Encoding = KEPT_ESI;
 
-    fn find(bytes: &[u8], inside: &mut ::esi::MarkupState) -> Found {
+    fn find(bytes: &[u8], inside: &mut ::esi::MarkupState) -> CommandSearch {
         match ::esi::find_tag(bytes, inside) {
-            ::esi::TagSearch::Tag(range) => Found::Command(range),
-            ::esi::TagSearch::None(kept) => Found::None(kept),
+            ::esi::TagSearch::Tag(range) => CommandSearch::Command(range),
+            ::esi::TagSearch::None(kept) => CommandSearch::None(kept),
         }
     }
 

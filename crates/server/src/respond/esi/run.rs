@@ -22,7 +22,7 @@ use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::respond::composition;
-use crate::respond::parts::{self, Asked, Late, Source};
+use crate::respond::parts::{self, Late, RequestedPart, Source};
 use crate::transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
 
 /// Fragments that are asked for and not yet sent: enough for a page's parts, and no page may take
@@ -60,16 +60,16 @@ struct Fragment {
 /// What to send, in order.
 enum Piece {
     Text(Bytes),
-    Include(Wanted),
+    Include(RequestedFragment),
     /// It is there, but those before it are sent first.
     Fragment(Fragment),
     Try(Try),
 }
 
 /// A fragment that was asked for.
-struct Wanted {
+struct RequestedFragment {
     url: Vec<u8>,
-    asked: Result<Asked, Failure>,
+    asked: Result<RequestedPart, Failure>,
     alternative: Option<Vec<u8>>,
     is_optional: bool,
 }
@@ -91,7 +91,7 @@ struct Try {
 struct State {
     open: Vec<Open>,
     /// An `<esi:try>` whose content is being gathered.
-    held: Option<Held>,
+    held: Option<TryContent>,
     pieces: VecDeque<Piece>,
     /// Fragments among the pieces.
     waiting: usize,
@@ -114,7 +114,7 @@ enum Open {
 
 /// The content of `<esi:try>`.
 #[derive(Default)]
-struct Held {
+struct TryContent {
     attempt: Vec<Token>,
     except: Vec<Token>,
     into: Option<Element>,
@@ -186,7 +186,7 @@ impl Page {
     }
 }
 
-impl Wanted {
+impl RequestedFragment {
     /// The fragment, or the one that stands in for it; `None` where the page goes on without.
     async fn open(self, page: &mut Request) -> Option<Fragment> {
         let is_optional = self.is_optional;
@@ -229,13 +229,15 @@ impl Wanted {
 }
 
 /// Asks for the fragment of a URL.
-async fn ask(page: &mut Request, url: &[u8]) -> Result<Asked, Failure> {
+async fn ask(page: &mut Request, url: &[u8]) -> Result<RequestedPart, Failure> {
     let request = fragment::request(page, url).map_err(|why| Failure::Because(why.to_owned()))?;
-    Asked::ask(request).await.map_err(|_| Failure::Beyond)
+    RequestedPart::ask(request)
+        .await
+        .map_err(|_| Failure::Beyond)
 }
 
 /// A fragment whose answer can be shown.
-async fn answered(page: &mut Request, asked: Asked) -> Result<Fragment, Failure> {
+async fn answered(page: &mut Request, asked: RequestedPart) -> Result<Fragment, Failure> {
     let limit = page.settings().esi.timeout;
     let answer = parts::answer(page, asked, Some(limit)).await;
     let answer = answer.map_err(|late| match late {
@@ -422,7 +424,7 @@ impl State {
             Element::Vars => Open::Vars,
             Element::Markup => Open::Shown(element),
             Element::Try if is_shown => {
-                self.held = Some(Held::default());
+                self.held = Some(TryContent::default());
                 return;
             }
             Element::Attempt | Element::Except if is_shown => {
@@ -511,7 +513,7 @@ impl State {
     }
 
     /// Gathers the content of `<esi:try>`; at its end the attempt is run.
-    async fn hold(&mut self, page: &mut Request, mut held: Held, token: Token) {
+    async fn hold(&mut self, page: &mut Request, mut held: TryContent, token: Token) {
         if let Token::Command(Tag::Close(Element::Try)) = &token
             && held.inner == 0
         {
@@ -521,7 +523,7 @@ impl State {
         self.held = Some(held);
     }
 
-    async fn attempt(&mut self, page: &mut Request, held: Held) {
+    async fn attempt(&mut self, page: &mut Request, held: TryContent) {
         if held.tokens > MAX_HELD_TOKENS || held.bytes > MAX_HELD_BYTES || self.tries >= MAX_TRIES {
             self.error(
                 page,
@@ -545,7 +547,7 @@ impl State {
         };
         let url = expanded(&include.src);
         let alternative = include.alt.as_deref().map(expanded);
-        self.put(Piece::Include(Wanted {
+        self.put(Piece::Include(RequestedFragment {
             asked: ask(page, &url).await,
             url,
             alternative,
@@ -564,7 +566,7 @@ impl Open {
     }
 }
 
-impl Held {
+impl TryContent {
     fn take(&mut self, token: Token) {
         match &token {
             Token::Command(Tag::Open(Element::Try)) => self.inner += 1,

@@ -18,12 +18,12 @@ use crate::log::error_log;
 use crate::transport::outbound::{ArrivingBody, SendError};
 
 /// The request of a part, and its reply; `None`: nothing is sent.
-pub type Answer = (Box<Request>, Option<Box<Reply>>);
+pub type PartReply = (Box<Request>, Option<Box<Reply>>);
 
 /// A part that was asked for. It is let go when this is dropped.
-pub enum Asked {
+pub enum RequestedPart {
     /// It was there at once, from memory.
-    Answered(Answer),
+    Answered(PartReply),
     /// It takes its time beside the page and the other parts.
     Pending(Task),
 }
@@ -39,12 +39,12 @@ pub fn budget(request: &mut Request, includes: (u32, &'static str)) -> Arc<PageB
     budget
 }
 
-impl Asked {
+impl RequestedPart {
     /// Asks for the part that `request` names, within the page's budget.
     ///
     /// # Errors
     /// The bound that the page has met.
-    pub async fn ask(request: Box<Request>) -> Result<Asked, Bound> {
+    pub async fn ask(request: Box<Request>) -> Result<RequestedPart, Bound> {
         if let Some(budget) = request.extras.page.clone() {
             budget.before_fragment().await;
             if let Err(bound) = budget.take_include() {
@@ -52,11 +52,11 @@ impl Asked {
                 return Err(bound);
             }
         }
-        Ok(Asked::begin(request))
+        Ok(RequestedPart::begin(request))
     }
 
-    fn begin(mut request: Box<Request>) -> Asked {
-        let mut serving: Pin<Box<dyn Future<Output = Answer> + Send>> = Box::pin(async move {
+    fn begin(mut request: Box<Request>) -> RequestedPart {
+        let mut serving: Pin<Box<dyn Future<Output = PartReply> + Send>> = Box::pin(async move {
             let mut reply = subrequest::serve(&mut request).await;
             // A part that waited for the fetch of another has had no use for its own turn, and is
             // not to hold it while its parts wait for theirs.
@@ -75,16 +75,16 @@ impl Asked {
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()))
         {
-            Poll::Ready(answer) => Asked::Answered(answer),
-            Poll::Pending => Asked::Pending(Task(tokio::spawn(serving))),
+            Poll::Ready(answer) => RequestedPart::Answered(answer),
+            Poll::Pending => RequestedPart::Pending(Task(tokio::spawn(serving))),
         }
     }
 
     /// Waits for the answer; `None` where the server itself has failed to make one.
-    async fn answer(self) -> Option<Answer> {
+    async fn answer(self) -> Option<PartReply> {
         match self {
-            Asked::Answered(answer) => Some(answer),
-            Asked::Pending(mut task) => (&mut task.0).await.ok(),
+            RequestedPart::Answered(answer) => Some(answer),
+            RequestedPart::Pending(mut task) => (&mut task.0).await.ok(),
         }
     }
 }
@@ -137,10 +137,10 @@ pub enum Late {
 /// It was not there in time.
 pub async fn answer(
     page: &Request,
-    asked: Asked,
+    asked: RequestedPart,
     limit: Option<Duration>,
-) -> Result<Option<Answer>, Late> {
-    if let Asked::Answered(answer) = asked {
+) -> Result<Option<PartReply>, Late> {
+    if let RequestedPart::Answered(answer) = asked {
         return Ok(Some(answer));
     }
     let budget = page.extras.page.clone();
@@ -166,7 +166,7 @@ pub fn is_refused(page: &Request, status: u16) -> bool {
 }
 
 /// The task that waits for a part. Dropping it ends the task.
-pub struct Task(JoinHandle<Answer>);
+pub struct Task(JoinHandle<PartReply>);
 
 impl Drop for Task {
     fn drop(&mut self) {

@@ -68,12 +68,12 @@ impl ArrivingBody<Request> for CountedBody {
 }
 
 struct BodyAhead {
-    shared: Arc<Shared>,
+    shared: Arc<BodyBuffer>,
     task: JoinHandle<()>,
     flow: Flow,
 }
 
-struct Shared {
+struct BodyBuffer {
     state: Mutex<State>,
     /// There are bytes, or the end.
     has_more: Notify,
@@ -103,7 +103,7 @@ enum NextPiece {
     Nothing,
 }
 
-impl Shared {
+impl BodyBuffer {
     fn take(&self) -> NextPiece {
         let mut state = self.state.lock();
         if let Some(bytes) = state.spool.pop() {
@@ -121,7 +121,7 @@ impl BodyAhead {
             limits if limits.file_bytes > 0 => limits,
             limits => SpoolLimits::memory(limits.memory_bytes.max(UNBUFFERED_BYTES)),
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(BodyBuffer {
             state: Mutex::new(State {
                 spool: Spool::new(limits),
                 end: None,
@@ -137,7 +137,7 @@ impl BodyAhead {
 
 async fn read(
     mut body: Box<dyn ArrivingBody<()>>,
-    shared: Arc<Shared>,
+    shared: Arc<BodyBuffer>,
     part_of: Option<Arc<PageBudget>>,
 ) {
     let end = loop {

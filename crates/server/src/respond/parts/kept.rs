@@ -11,7 +11,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use http_cache::{Body, EncodedLookup, StoredResponse};
 
-use super::{Found, Language};
+use super::{CommandSearch, Language};
 
 /// Bodies up to this are searched whole, in one piece of memory. Larger ones are read as bodies
 /// that arrive.
@@ -55,9 +55,9 @@ fn search<L: Language>(body: &Body) -> Vec<Range<u64>> {
         }
     };
     let mut places = Vec::new();
-    let mut inside = L::Inside::default();
+    let mut inside = L::CommandContext::default();
     let mut from = 0;
-    while let Found::Command(range) = L::find(&bytes[from..], &mut inside) {
+    while let CommandSearch::Command(range) = L::find(&bytes[from..], &mut inside) {
         places.push((from + range.start) as u64..(from + range.end) as u64);
         from += range.end;
     }

@@ -21,7 +21,7 @@ mod scanner;
 mod simulation;
 mod source;
 
-pub use asked::{Asked, Late, answer, budget, is_refused, next_bytes, take_bytes};
+pub use asked::{Late, RequestedPart, answer, budget, is_refused, next_bytes, take_bytes};
 pub use body_ahead::{counted, read_ahead};
 #[cfg(test)]
 pub use scanner::Scanner;
@@ -45,7 +45,7 @@ pub const KEPT_ESI: Encoding = Encoding(0x8001);
 
 /// What a search for a command has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum CommandSearch {
     /// A command, from its first byte to behind its last.
     Command(Range<usize>),
     /// None that is whole. One may begin here; it is the length of what was searched where none
@@ -57,11 +57,11 @@ pub enum Found {
 pub trait Language: Send + Sync + 'static {
     type Command: Clone + Send + Sync;
     /// What commands before a part of the page say of it.
-    type Inside: Default + Send + Sync;
+    type CommandContext: Default + Send + Sync;
     const KEPT_AS: Encoding;
 
     /// The first command in `bytes`. Nothing after it has been looked at.
-    fn find(bytes: &[u8], inside: &mut Self::Inside) -> Found;
+    fn find(bytes: &[u8], inside: &mut Self::CommandContext) -> CommandSearch;
 
     /// Reads what [`find`](Language::find) has found.
     fn parse(command: &[u8]) -> Self::Command;

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Found, Language};
+use super::{CommandSearch, Language};
 
 /// A piece of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,14 +15,14 @@ pub enum Token<C> {
 pub struct Scanner<L: Language> {
     /// The beginning of a command whose end has not come.
     held: BytesMut,
-    inside: L::Inside,
+    inside: L::CommandContext,
 }
 
 impl<L: Language> Default for Scanner<L> {
     fn default() -> Self {
         Scanner {
             held: BytesMut::new(),
-            inside: L::Inside::default(),
+            inside: L::CommandContext::default(),
         }
     }
 }
@@ -39,12 +39,12 @@ impl<L: Language> Scanner<L> {
         let mut tokens = Vec::new();
         loop {
             match L::find(&rest, &mut self.inside) {
-                Found::Command(range) => {
+                CommandSearch::Command(range) => {
                     text(&mut tokens, rest.slice(..range.start));
                     tokens.push(Token::Command(L::parse(&rest[range.clone()])));
                     rest = rest.slice(range.end..);
                 }
-                Found::None(kept) => {
+                CommandSearch::None(kept) => {
                     text(&mut tokens, rest.slice(..kept));
                     self.held.extend_from_slice(&rest[kept..]);
                     return tokens;

@@ -123,7 +123,7 @@ impl Site {
 }
 
 /// What a page has come to.
-struct Served {
+struct ServedPage {
     bytes: usize,
     includes: u32,
     /// Fragments that began between two turns of another task, at most.
@@ -131,7 +131,7 @@ struct Served {
 }
 
 /// Serves a page to a visitor who leaves after `leaves_after` pieces.
-async fn serve(site: &Site, path: &str, leaves_after: usize) -> Served {
+async fn serve(site: &Site, path: &str, leaves_after: usize) -> ServedPage {
     let mut request = site.request(path);
     let reply = subrequest::serve(&mut request).await.expect("a page");
     let mut body = Composition::Esi.around(&mut request, reply.body);
@@ -171,7 +171,7 @@ async fn serve(site: &Site, path: &str, leaves_after: usize) -> Served {
     );
     is_over.store(true, Relaxed);
     visitor.await.expect("the other visitor");
-    Served {
+    ServedPage {
         bytes,
         includes: begun,
         most_between_turns: most.load(Relaxed) as u32,

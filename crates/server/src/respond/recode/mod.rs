@@ -87,16 +87,16 @@ fn encode(
         } if is_itself && *end == response.body.len() => {
             let is_wanted = request.method != Method::Head;
             match stored::look(response, coding, settings, is_wanted) {
-                stored::Kept::Ready(body) => {
+                stored::EncodedForm::Ready(body) => {
                     stored::send(reply, coding, body);
                     return Recoding::AsIs;
                 }
-                stored::Kept::Useless => return Recoding::AsIs,
-                stored::Kept::Wait(wait) => {
+                stored::EncodedForm::Useless => return Recoding::AsIs,
+                stored::EncodedForm::Wait(wait) => {
                     recoded(&mut reply.head, coding);
                     return Recoding::Wait(wait);
                 }
-                stored::Kept::No => {}
+                stored::EncodedForm::No => {}
             }
         }
         _ => {}

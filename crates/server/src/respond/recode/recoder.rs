@@ -9,7 +9,7 @@ use site::{Coding, CodingSettings};
 
 use super::encoder::Encoder;
 use crate::exchange::charset_map::Transcoder;
-use crate::exchange::reply::Compressed;
+use crate::exchange::reply::CompressionRatio;
 
 /// A body being recoded, piece by piece.
 pub enum Recoder {
@@ -119,14 +119,14 @@ impl Recoder {
     }
 
     /// What compression did so far.
-    pub fn compressed(&self) -> Option<Compressed> {
+    pub fn compressed(&self) -> Option<CompressionRatio> {
         match self {
             Recoder::Encode {
                 coding,
                 taken,
                 given,
                 ..
-            } => Some(Compressed {
+            } => Some(CompressionRatio {
                 coding: *coding,
                 before_bytes: *taken,
                 after_bytes: *given,
@@ -157,7 +157,7 @@ mod tests {
             compressed.extend_from_slice(&encoder.push(piece).unwrap());
         }
         compressed.extend_from_slice(&encoder.finish().unwrap());
-        let done = Compressed {
+        let done = CompressionRatio {
             coding: Coding::Gzip,
             before_bytes: page.len() as u64,
             after_bytes: compressed.len() as u64,

@@ -17,14 +17,14 @@ use super::encoder::Encoder;
 use super::recoded;
 use super::recoder::Recoder;
 use crate::exchange::reply;
-use crate::exchange::reply::{Compressed, Reply};
+use crate::exchange::reply::{CompressionRatio, Reply};
 
 /// How long an answer waits for its form. What takes longer is a large body at a
 /// high level; it is sent plain until the form is there.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// What there is for an answer.
-pub enum Kept {
+pub enum EncodedForm {
     Ready(Body),
     /// Compression gains nothing: plain is best.
     Useless,
@@ -49,23 +49,23 @@ pub fn look(
     coding: Coding,
     settings: &CodingSettings,
     is_wanted: bool,
-) -> Kept {
+) -> EncodedForm {
     let making = match response.encoded(encoding(coding, settings)) {
-        EncodedLookup::Ready(body) => return Kept::Ready(body),
-        EncodedLookup::Useless => return Kept::Useless,
+        EncodedLookup::Ready(body) => return EncodedForm::Ready(body),
+        EncodedLookup::Useless => return EncodedForm::Useless,
         EncodedLookup::Busy(making) if is_wanted => making,
         EncodedLookup::Absent(claim) if is_wanted => {
             let making = claim.making();
             if !make(claim, response, coding, settings) {
-                return Kept::No;
+                return EncodedForm::No;
             }
             making
         }
         EncodedLookup::Busy(_) | EncodedLookup::Absent(_) | EncodedLookup::NotKept => {
-            return Kept::No;
+            return EncodedForm::No;
         }
     };
-    Kept::Wait(Box::new(Wait {
+    EncodedForm::Wait(Box::new(Wait {
         response: response.clone(),
         coding,
         settings: settings.clone(),
@@ -102,7 +102,7 @@ pub fn send(reply: &mut Reply, coding: Coding, form: Body) {
     };
     recoded(&mut reply.head, coding);
     reply.head.content_length = Some(form.len());
-    reply.head.compressed = Some(Compressed {
+    reply.head.compressed = Some(CompressionRatio {
         coding,
         before_bytes,
         after_bytes: form.len(),
@@ -259,9 +259,9 @@ mod tests {
         form.chunks().concat()
     }
 
-    fn waits(kept: Kept) -> Option<Box<Wait>> {
+    fn waits(kept: EncodedForm) -> Option<Box<Wait>> {
         match kept {
-            Kept::Wait(wait) => Some(wait),
+            EncodedForm::Wait(wait) => Some(wait),
             _ => None,
         }
     }
@@ -304,10 +304,10 @@ mod tests {
         let look = || look(&response, Coding::Gzip, &settings(5), true);
         let all: Vec<Maker> = std::iter::from_fn(Maker::hire).collect();
         assert_eq!(all.len(), max_makers());
-        assert!(matches!(look(), Kept::No));
+        assert!(matches!(look(), EncodedForm::No));
         drop(all);
         let wait = waits(look()).expect("the claim was given back");
         assert!(wait.settle(&mut reply(&response)).await.is_none());
-        assert!(matches!(look(), Kept::Ready(_)));
+        assert!(matches!(look(), EncodedForm::Ready(_)));
     }
 }

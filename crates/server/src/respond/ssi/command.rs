@@ -2,7 +2,7 @@
 
 use http_cache::Encoding;
 
-use crate::respond::parts::{Found, KEPT_SSI, Language, MAX_COMMAND_BYTES};
+use crate::respond::parts::{CommandSearch, KEPT_SSI, Language, MAX_COMMAND_BYTES};
 
 const START: &[u8] = b"<!--#";
 const END: &[u8] = b"-->";
@@ -28,24 +28,24 @@ impl Command {
 impl Language for Ssi {
     /// `None`: a command that cannot be read.
     type Command = Option<Command>;
-    type Inside = ();
+    type CommandContext = ();
     const KEPT_AS: Encoding = KEPT_SSI;
 
-    fn find(bytes: &[u8], _inside: &mut ()) -> Found {
+    fn find(bytes: &[u8], _inside: &mut ()) -> CommandSearch {
         let mut from = 0;
         loop {
             let Some(start) = memchr::memmem::find(&bytes[from..], START) else {
-                return Found::None(bytes.len() - held_at_end(&bytes[from..]));
+                return CommandSearch::None(bytes.len() - held_at_end(&bytes[from..]));
             };
             let start = from + start;
             let inner = &bytes[start + START.len()..];
             let searched = &inner[..inner.len().min(MAX_COMMAND_BYTES)];
             match end_of_command(searched) {
                 Some(end) => {
-                    return Found::Command(start..start + START.len() + end + END.len());
+                    return CommandSearch::Command(start..start + START.len() + end + END.len());
                 }
                 None if inner.len() > MAX_COMMAND_BYTES => from = start + START.len(),
-                None => return Found::None(start),
+                None => return CommandSearch::None(start),
             }
         }
     }

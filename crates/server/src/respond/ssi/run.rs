@@ -11,7 +11,7 @@ use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::respond::composition;
-use crate::respond::parts::{self, Asked, MAX_DEPTH, Source};
+use crate::respond::parts::{self, MAX_DEPTH, RequestedPart, Source};
 use crate::transport::body::RequestBody;
 use crate::transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
 use bytes::Bytes;
@@ -72,21 +72,21 @@ struct Condition {
 
 enum Piece {
     Text(Bytes),
-    Included(Included),
+    Included(IncludedPart),
     /// Its body becomes the value of a variable.
-    Set(Vec<u8>, Included),
+    Set(Vec<u8>, IncludedPart),
 }
 
 /// A part that was asked for.
-struct Included {
-    asked: Asked,
+struct IncludedPart {
+    asked: RequestedPart,
     stub: Option<Arc<Vec<Token>>>,
     /// What stands for it where the page has met a bound.
     error_text: Bytes,
 }
 
 /// What a part has come to.
-enum Opened {
+enum OpenedPart {
     Part(Part),
     Nothing,
     /// The page has met a bound: this text.
@@ -148,9 +148,9 @@ impl Page {
                     Piece::Text(text) if text.is_empty() => {}
                     Piece::Text(text) => return Ok(Some(text)),
                     Piece::Included(included) => match included.open(request).await? {
-                        Opened::Part(part) => self.current = Some(part),
-                        Opened::Nothing => {}
-                        Opened::Beyond(text) => {
+                        OpenedPart::Part(part) => self.current = Some(part),
+                        OpenedPart::Nothing => {}
+                        OpenedPart::Beyond(text) => {
                             self.state.waiting.push_front(Piece::Text(text));
                         }
                     },
@@ -175,16 +175,16 @@ impl Page {
     }
 }
 
-impl Included {
+impl IncludedPart {
     /// The part once it is answered.
-    async fn open(self, page: &mut Request) -> Result<Opened, SendError> {
-        let Included {
+    async fn open(self, page: &mut Request) -> Result<OpenedPart, SendError> {
+        let IncludedPart {
             asked,
             stub,
             error_text,
         } = self;
         let Ok(answer) = parts::answer(page, asked, None).await else {
-            return Ok(Opened::Beyond(error_text));
+            return Ok(OpenedPart::Beyond(error_text));
         };
         let Some((mut request, reply)) = answer else {
             return Err(SendError::Truncated);
@@ -192,7 +192,7 @@ impl Included {
         let is_refused =
             |reply: &Reply| stub.is_none() && parts::is_refused(page, reply.head.status);
         if reply.as_deref().is_some_and(is_refused) {
-            return Ok(Opened::Beyond(error_text));
+            return Ok(OpenedPart::Beyond(error_text));
         }
         let is_shown =
             |reply: &Reply| stub.is_none() || (reply.head.status < 400 && !is_empty(reply));
@@ -200,20 +200,20 @@ impl Included {
         let body: Box<dyn ArrivingBody<Request>> = match (reply, &stub) {
             (Some(reply), _) => match composition::part(&mut request, reply) {
                 Ok(body) => body,
-                Err(_) => return Ok(Opened::Beyond(error_text)),
+                Err(_) => return Ok(OpenedPart::Beyond(error_text)),
             },
             (None, Some(tokens)) => Box::new(Page::of_block(&mut request, tokens)),
-            (None, None) => return Ok(Opened::Nothing),
+            (None, None) => return Ok(OpenedPart::Nothing),
         };
-        Ok(Opened::Part(Part { request, body }))
+        Ok(OpenedPart::Part(Part { request, body }))
     }
 
     /// The whole body, up to `subrequest_output_buffer_size`.
     async fn into_value(self, page: &mut Request) -> Result<Vec<u8>, SendError> {
         let mut part = match self.open(page).await? {
-            Opened::Part(part) => part,
-            Opened::Nothing => return Ok(Vec::new()),
-            Opened::Beyond(text) => return Ok(text.to_vec()),
+            OpenedPart::Part(part) => part,
+            OpenedPart::Nothing => return Ok(Vec::new()),
+            OpenedPart::Beyond(text) => return Ok(text.to_vec()),
         };
         let mut value = Vec::new();
         let limit = part.request.settings().ssi.output_buffer_bytes;
@@ -513,10 +513,10 @@ impl State {
         let stub = command.parameter("stub");
         let stub = stub.and_then(|name| self.blocks.get(name).cloned());
         let error_text = self.error_text.clone();
-        let Ok(asked) = Asked::ask(part).await else {
+        let Ok(asked) = RequestedPart::ask(part).await else {
             return self.waiting.push_back(Piece::Text(error_text));
         };
-        let included = Included {
+        let included = IncludedPart {
             asked,
             stub,
             error_text,

@@ -6,7 +6,7 @@ use site::{BodyRule, HeaderRule, HeaderTest, MatchRules, Pattern, StatusRule};
 
 /// A server's answer.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct HealthAnswer {
     pub status: u16,
     pub fields: Vec<(Bytes, Bytes)>,
     /// Its beginning.
@@ -14,7 +14,7 @@ pub struct Answer {
 }
 
 /// Without `match`: a status from 200 to 399.
-pub fn usual(answer: &Answer) -> Result<(), String> {
+pub fn usual(answer: &HealthAnswer) -> Result<(), String> {
     match answer.status {
         200..400 => Ok(()),
         status => Err(format!("status {status}")),
@@ -22,7 +22,7 @@ pub fn usual(answer: &Answer) -> Result<(), String> {
 }
 
 /// Status, header and body. The error names the first test that fails.
-pub fn judge(rules: &MatchRules, answer: &Answer) -> Result<(), String> {
+pub fn judge(rules: &MatchRules, answer: &HealthAnswer) -> Result<(), String> {
     if !rules
         .status
         .iter()
@@ -49,7 +49,7 @@ fn status_fits(rule: &StatusRule, status: u16) -> bool {
     ranges.any(|(first, last)| (*first..=*last).contains(&status)) != rule.negated
 }
 
-fn header_fits(rule: &HeaderRule, answer: &Answer) -> bool {
+fn header_fits(rule: &HeaderRule, answer: &HealthAnswer) -> bool {
     let fields = answer.fields.iter();
     let mut values = fields
         .filter(|(name, _)| name.eq_ignore_ascii_case(&rule.name))
@@ -104,7 +104,7 @@ mod tests {
                 Bytes::from_static(value.as_bytes()),
             )
         };
-        let answer = Answer {
+        let answer = HealthAnswer {
             status: 302,
             fields: vec![
                 field("Content-Type", "text/html"),
@@ -155,9 +155,9 @@ mod tests {
             (400, false),
             (503, false),
         ] {
-            let answer = Answer {
+            let answer = HealthAnswer {
                 status,
-                ..Answer::default()
+                ..HealthAnswer::default()
             };
             assert_eq!(usual(&answer).is_ok(), passes, "{status}");
         }

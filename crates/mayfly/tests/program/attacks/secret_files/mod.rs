@@ -8,7 +8,7 @@ mod probes;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use testkit::serving::Serving;
+use testkit::serving::FolderServer;
 
 use layouts::{LAYOUTS, Layout};
 use probes::{PROBES, is_for_static};
@@ -28,7 +28,7 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 fn folder_of(layout: &Layout) -> tempfile::TempDir {
-    let folder = Serving::folder();
+    let folder = FolderServer::folder();
     for sign in layout.signs {
         let text = if sign.ends_with("index.php") || sign.ends_with("doku.php") {
             PAGE
@@ -47,9 +47,9 @@ fn folder_of(layout: &Layout) -> tempfile::TempDir {
     folder
 }
 
-async fn serve(folder: &Path) -> Serving {
+async fn serve(folder: &Path) -> FolderServer {
     let shown = folder.to_str().expect("a name");
-    Serving::start(crate::program(), shown, &["--ttl", "0"]).await
+    FolderServer::start(crate::program(), shown, &["--ttl", "0"]).await
 }
 
 /// Spellings of the same path, and paths behind it.
@@ -137,7 +137,7 @@ async fn nothing_that_scanners_look_for_is_handed_out() {
 /// A folder's name is a site's own and may hold anything but a slash.
 #[tokio::test]
 async fn a_folder_that_its_htaccess_closes_is_closed() {
-    let folder = Serving::folder();
+    let folder = FolderServer::folder();
     let root = folder.path();
     write(root, "index.php", PAGE);
     write(root, "about.php", PAGE);
@@ -209,7 +209,7 @@ async fn a_folder_that_its_htaccess_closes_is_closed() {
 
 #[tokio::test]
 async fn a_refusal_is_logged_with_its_reason_and_a_flood_of_them_is_bounded() {
-    let folder = Serving::folder();
+    let folder = FolderServer::folder();
     write(folder.path(), "index.php", PAGE);
     write(folder.path(), "dump.sql", "SECRET");
     write(folder.path(), "core", "SECRET");
@@ -254,7 +254,7 @@ async fn a_refusal_is_logged_with_its_reason_and_a_flood_of_them_is_bounded() {
 
 #[tokio::test]
 async fn no_browser_guesses_what_a_response_is() {
-    let folder = Serving::folder();
+    let folder = FolderServer::folder();
     let says = "<?php header('X-Content-Type-Options: nosniff'); echo 'PAGE';";
     write(folder.path(), "index.php", PAGE);
     write(folder.path(), "says.php", says);
