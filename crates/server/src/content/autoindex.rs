@@ -26,7 +26,7 @@ use system_error::SystemError;
 
 /// CompiledLocations that a line has for a name.
 const NAME_WIDTH: usize = 50;
-/// Files listed: a page longer than this is of use to nobody.
+/// Files listed: a longer page would be of no use.
 const MAX_ENTRIES: usize = 100_000;
 
 /// A file in the listing.

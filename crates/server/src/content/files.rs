@@ -201,7 +201,7 @@ fn index(request: &mut Request) -> Option<Handled> {
     None
 }
 
-/// Is there a directory to look for index files in? An answer where there is none.
+/// Is there a directory to look for index files in? If not, gives the answer.
 fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Option<Handled> {
     let settings = request.settings_held();
     let name = match directory.strip_suffix(b"/") {

@@ -265,7 +265,7 @@ async fn random_visitors_of_php_never_share_what_differs() {
     let pairs = from_environment("MAYFLY_PAIRS", PAIRS);
     let found = run(&server, pairs).await;
     assert_eq!(found.faults, []);
-    // What `set` has made of a field is in the key: those who sent one share with nobody.
+    // What `set` has made of a field is in the key: a request with one shares no response.
     assert!(found.hits > pairs / 4, "too few hits to say anything");
 }
 

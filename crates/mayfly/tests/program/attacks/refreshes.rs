@@ -1,5 +1,5 @@
-//! Refreshes that keep visitors waiting: a large store is read, all of it stale, and whoever
-//! asks for a page that is not stored stands behind the refreshes of all others.
+//! Refreshes that keep visitors waiting: a large store is read, all of it stale, and a visitor of a
+//! page that is not stored stands behind the refreshes of all others.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};

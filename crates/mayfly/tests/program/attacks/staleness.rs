@@ -244,8 +244,8 @@ async fn while_too_many_wait_the_last_response_is_shown_for_the_second_time() {
     }
 }
 
-/// An application that hangs is as good as one that fails, for whoever asks it as for those
-/// who wait with them.
+/// An application that hangs is as good as one that fails, for the visitor who asks as for those
+/// who wait for the same response.
 #[tokio::test]
 async fn nobody_waits_long_for_an_application_that_hangs() {
     let gate = Arc::new(Semaphore::new(1));

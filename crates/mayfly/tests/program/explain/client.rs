@@ -43,7 +43,7 @@ async fn what_depends_on_the_clients_address_is_told_for_the_one_that_is_given()
             "{client}"
         );
     }
-    // Nobody has no rights, and is not shown.
+    // Without an address the request has no rights, and no client is shown.
     let told = explain(&server, &get("/")).await;
     assert_eq!((told.plan.status, told.client), (Some(403), None));
 }

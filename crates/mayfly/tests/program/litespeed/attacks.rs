@@ -70,7 +70,7 @@ async fn a_page_with_a_cookie_of_its_own_is_not_kept() {
     }
 }
 
-/// Values of `_lscache_vary` are the client's to choose: so many copies of a page and no more, and those that are
+/// Values of `_lscache_vary` are the client's to choose: the copies of a page are bounded, and those that are
 /// used stay, though the zone has forgotten what was noted of their group.
 #[tokio::test]
 async fn invented_groups_do_not_drive_out_real_ones() {
@@ -100,7 +100,7 @@ async fn invented_groups_do_not_drive_out_real_ones() {
     assert!(kept <= 16, "{kept}");
 }
 
-/// Nobody's copy is found by parts of what makes its key: other cookies, other names, other order of them.
+/// No copy is found by parts of what makes its key: other cookies, other names, other order of them.
 #[tokio::test]
 async fn a_private_copy_is_found_by_nobody_else() {
     let php = FakePhp::tcp(|request| Script::page(PRIVATE, request.param("HTTP_COOKIE"))).await;
@@ -179,7 +179,8 @@ async fn who_is_not_trusted_purges_nothing() {
     assert_eq!(target.get("/first/").await.x_cache(), "HIT");
 }
 
-/// The purge of one visitor's copies reaches nobody else's, whatever cookies are invented for it.
+/// The purge of one visitor's copies reaches no other visitor's, whatever cookies are invented for
+/// it.
 #[tokio::test]
 async fn a_private_purge_ends_no_copies_of_others() {
     let php = php(|request| match request.param("REQUEST_METHOD") {

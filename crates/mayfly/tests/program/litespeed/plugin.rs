@@ -1,4 +1,4 @@
-//! What LiteSpeed's plug-in for WordPress sends when somebody writes, and when somebody logs in or out.
+//! What LiteSpeed's plug-in for WordPress sends when a user writes, and when a user logs in or out.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -15,7 +15,7 @@ const A_POST: &str = "X-LiteSpeed-Purge: public,7c8_Po.4,7c8_URL.c2640972ae3761a
 const ALL: &str = "X-LiteSpeed-Purge: public,7c8_";
 /// The same with the setting `purge-stale`.
 const STALE: &str = "X-LiteSpeed-Purge: public,stale,7c8_Po.4";
-/// `purge_on_logout`: also when somebody logs in.
+/// `purge_on_logout`: also when a user logs in.
 const LOGIN: &str = "X-LiteSpeed-Purge: private,*";
 /// `_build`: a widget with recent comments, with the setting `esi`.
 const A_COMMENT: &str =
@@ -130,7 +130,7 @@ async fn an_edit_is_seen_at_once() {
     assert_eq!(version.load(SeqCst), 5);
 }
 
-/// Logging out ends the copies of the visitor who does, and of nobody else.
+/// Logging out ends the copies of the visitor who does, and no others.
 #[tokio::test]
 async fn logging_out_ends_ones_own_copies() {
     let php = php(|request| match request.param("REQUEST_URI") {

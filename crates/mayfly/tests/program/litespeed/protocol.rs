@@ -156,7 +156,7 @@ async fn without_the_directive_nothing_is_said() {
     }
 }
 
-/// `X-LiteSpeed-Vary: value=` is for requests that somebody has marked: nobody but the server does.
+/// `X-LiteSpeed-Vary: value=` is for marked requests: only the server marks them.
 #[tokio::test]
 async fn a_value_that_nobody_sends_is_not_stored() {
     const PHONE: &str = "User-Agent: a telephone, Mobile\r\n";

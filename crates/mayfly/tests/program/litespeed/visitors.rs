@@ -60,7 +60,7 @@ async fn a_private_page_is_kept_for_its_visitor() {
         assert_eq!(page.text(), name);
         assert_eq!(page.field("cache-control"), "private, no-cache");
     }
-    // Nobody but the visitor's own browser has it: one cookie more or less is another visitor.
+    // Only the visitor's own browser has it: one cookie more or less is another visitor.
     let more = logged_in("carl", SUBSCRIBERS).replace("\r\n", "; more=1\r\n");
     assert_eq!(target.get_with("/first/", &more).await.x_cache(), "MISS");
 }
@@ -129,7 +129,7 @@ async fn groups_share_what_does_not_vary() {
     assert_eq!(target.get_with("/widget", &ellen).await.text(), "carl 1");
 }
 
-/// A page that is kept for nobody costs PHP what it costs without a cache, and PHP sees the visitor's request.
+/// A page that is not stored costs PHP what it costs without a cache, and PHP sees the visitor's request.
 #[tokio::test]
 async fn what_is_not_kept_is_asked_for_once_as_the_visitor_asked() {
     let php = php(|request| Script::page(NOT_KEPT, request.param("HTTP_REFERER"))).await;

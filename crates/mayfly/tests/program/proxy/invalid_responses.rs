@@ -81,8 +81,8 @@ async fn an_invalid_response_is_never_stored_and_never_looks_whole() {
 
 const NOT_STORED: &str = "response not stored: The upstream sent more than the response says";
 
-/// As with nginx, the client gets as much as was promised. Which part of it is the
-/// invalid response nobody knows, so that the next client asks again.
+/// As with nginx, the client gets as much as was promised. Which part of it is the invalid response
+/// is unknown, so that the next client asks again.
 #[tokio::test]
 async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";

@@ -101,7 +101,7 @@ async fn an_upstream_is_trusted_as_far_as_the_directives_say() {
             "upstream SSL certificate verify error: (20:unable to get local issuer certificate) while SSL handshaking to upstream",
         ),
     ] {
-        // A refusal lasts no longer than its request; so nobody is spared the next.
+        // A refusal lasts no longer than its request; so the next request is refused again.
         for _ in 0..2 {
             assert_eq!(server.target().get(path).await.status, 502, "{path}");
         }
@@ -189,7 +189,8 @@ async fn encrypted_connections_are_kept_for_requests_of_the_same_kind() {
             told("none", false, 1)
         );
     }
-    // One that was made without a look at the certificate serves nobody who wants one.
+    // A connection that was made without a look at the certificate serves no request that wants
+    // one.
     for (number, path) in ["/mixed/", "/mixed/verified/", "/mixed/"]
         .iter()
         .enumerate()

@@ -69,7 +69,7 @@ pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> Handled {
 }
 
 /// The file of those who may purge. A request has one field for a token and for a password: where a password
-/// is asked for, nobody purges.
+/// is asked for, purges are not possible.
 fn tokens<'a>(request: &Request, dashboard: &'a Dashboard) -> Option<&'a Path> {
     let tokens = dashboard.tokens.as_deref();
     tokens.filter(|_| request.settings().auth.is_none())
@@ -205,7 +205,7 @@ struct DashboardRights {
     tokens: bool,
     /// A password is asked for, which leaves no room for a token.
     password: bool,
-    /// Whoever asks sees the data.
+    /// This visitor may see the data.
     sees: bool,
     /// The name of the token that came with the request.
     holder: Option<String>,

@@ -98,8 +98,7 @@ impl FetchLog for RequestFetchLog {
     }
 }
 
-/// Counts a request that nobody waits for and that was not sent, and says now and then how
-/// many there were.
+/// Counts a background request that was not sent, and says now and then how many there were.
 pub fn count_left_out(configuration: &ActiveConfiguration, settings: &Settings, group: &Group) {
     let error_logs = &configuration.live.error_logs;
     let Some(count) = error_logs.left_out.count(clock::now()) else {

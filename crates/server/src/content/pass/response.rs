@@ -120,7 +120,7 @@ pub fn rewrite_fields(request: &mut Request, pass: &Pass, head: &mut ReplyHead) 
     }
 }
 
-/// X-Accel-Redirect, unless it is to be ignored.
+/// X-Accel-Redirect, unless the configuration ignores it.
 pub fn accel_redirect<'f>(
     fields: &'f [(Bytes, Bytes)],
     exchange: &site::Exchange,
@@ -163,7 +163,7 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
         return Handled::Named(target.to_vec());
     }
     let (path, args) = http_semantics::split_query(target);
-    // Whoever wrote it does not mean to leave a folder that way: refused, as in nginx.
+    // An application does not mean to leave a folder that way: refused, as in nginx.
     let leaves_folder = http_semantics::escape::unescape(path)
         .split(|&byte| byte == b'/')
         .any(|segment| segment == b"..");

@@ -1,4 +1,4 @@
-//! From a URL as somebody writes it to the addresses under which the cache knows what is stored for it.
+//! From a URL as a user writes it to the addresses under which the cache knows what is stored for it.
 //!
 //! An address is host (lower case, without port), decoded and normalised path, and `?` with the
 //! arguments that count, if there are any. Scheme, method and class of visitor are not part of it.
@@ -22,9 +22,9 @@ pub struct AddressRules(Vec<NameSet>);
 /// Why a text names no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotAnAddress {
-    /// It begins with `/`, and nobody says on which host.
+    /// It begins with `/`, and the host is not named.
     NoHost,
-    /// Its host is none.
+    /// Its host is not valid.
     InvalidHost,
     /// It does not decode, or leads above the root.
     InvalidPath,
@@ -164,7 +164,7 @@ fn push_new(out: &mut Vec<Vec<u8>>, address: Vec<u8>) {
     }
 }
 
-/// A host's name as addresses have it; `None` where it is none.
+/// A host's name as addresses have it; `None` if it is not valid.
 pub fn host(text: &[u8]) -> Option<Vec<u8>> {
     parse_host(text).map(|host| host.name.into_owned())
 }
@@ -183,7 +183,7 @@ fn split(url: &[u8]) -> Result<(Option<Vec<u8>>, &[u8]), NotAnAddress> {
         Some(b'/') => Ok((Some(host), target)),
         // An empty path is `/` (RFC 9110 §4.2.3).
         None | Some(b'#') => Ok((Some(host), b"/")),
-        // A query without a path: nobody writes it so.
+        // A query without a path, which no user writes.
         _ => Err(NotAnAddress::InvalidPath),
     }
 }

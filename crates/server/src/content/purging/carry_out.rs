@@ -11,7 +11,7 @@ use super::order::{Named, Order};
 /// 200 bytes each.
 const MAX_REFILLED: usize = 1000;
 
-/// What is to be known of a purge in a zone to fetch its pages again.
+/// What one needs to know of a purge in a zone to fetch its pages again.
 pub struct Refill<'a> {
     pub zone: &'a Arc<Zone>,
     /// What is not found there any more.
@@ -30,8 +30,8 @@ impl<'a> Refill<'a> {
     }
 }
 
-/// Purges, or counts where that is all. `refills` are for the same zones, if pages are to be fetched
-/// again. Its duration is left to whoever measures it.
+/// Purges, or counts where that is all. `refills` are for the same zones, if pages are fetched
+/// again. The caller measures the time.
 pub fn carry_out(
     zones: &[Arc<Zone>],
     order: &Order,

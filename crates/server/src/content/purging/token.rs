@@ -14,7 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// Largest file: some hundred tokens.
 const MAX_FILE_BYTES: u64 = 64 << 10;
-/// Random bytes of a token: nobody finds one by trying.
+/// Random bytes of a token: too many to find one by trying.
 const TOKEN_BYTES: usize = 32;
 
 /// A new token, and the line that lets the server know it.
@@ -38,8 +38,8 @@ pub fn find(file: &Path, given: &[u8]) -> io::Result<Option<String>> {
     Ok(find_in(&read(file)?, given))
 }
 
-/// Why a file lets nobody in, or not all that it seems to: it cannot be read, a line is none of a token,
-/// or there is no token. `None`: it is as it should be.
+/// Why a file lets no request in, or fewer than it seems to: it cannot be read, a line is no token, or
+/// there is no token. `None`: it is as it should be.
 pub fn problem(file: &Path) -> Option<String> {
     match read(file) {
         Err(error) => Some(format!("cannot be read ({error})")),

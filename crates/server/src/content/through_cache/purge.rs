@@ -1,5 +1,5 @@
-//! Removing from a zone what a write has made out of date, once `purge_keys` has said what.
-//! (Purges on somebody's word are in `content/purging`.)
+//! Removing from a zone what a write has made out of date, once `purge_keys` has said what. (Purges
+//! by order are in `content/purging`.)
 
 use http_cache::{KeyRef, Millis, Pattern, PurgeMode, PurgeTarget, Zone};
 
