@@ -315,6 +315,8 @@ def with_blocks():
             e, "blocks/templates/page.html", e.file("blocks/templates/page.html") + "<p>Below each page.</p>")),
         ("a pattern of it is edited", True, lambda e: deployed(
             e, "blocks/patterns/hidden-404.php", e.file("blocks/patterns/hidden-404.php") + "<p>Not here.</p>")),
+        ("a pattern of articles is edited", True, lambda e: deployed(
+            e, "blocks/patterns/post-meta.php", e.file("blocks/patterns/post-meta.php") + "<p>Beside each article.</p>")),
         ("its settings are edited", True, lambda e: deployed(
             e, "blocks/theme.json", e.file("blocks/theme.json").replace('"wideSize"', '"wideSize" ', 1).replace("650px", "660px"))),
         ("its functions are added", True, lambda e: deployed(

@@ -32,6 +32,14 @@ final class Files
 
     private const OTHER_FOLDERS = ['.' => true, '..' => true, '.git' => true, '.svn' => true, 'node_modules' => true];
 
+    /** Code in a pattern that does more than to print it. */
+    private const MORE_TOKENS = [
+        \T_FUNCTION, \T_FN, \T_CLASS, \T_INCLUDE, \T_INCLUDE_ONCE, \T_REQUIRE, \T_REQUIRE_ONCE, \T_EVAL, \T_GLOBAL, \T_EXIT,
+    ];
+    private const MORE_FUNCTIONS_PATTERN = '/^(?:(?:add|remove)_|register_|define$|update_|set_|ini_set$|header$)/i';
+
+    private const TAKES_PATTERNS_PATTERN = '~patterns(?:/|[\'"]|_registry)~i';
+
     /** What is deeper, or more, is not looked at. */
     private const MAX_DEPTH = 16;
     private const MAX_FILES = 50_000;
@@ -60,6 +68,9 @@ final class Files
     /** @var array<string, string> by tag: what tells the files of themes */
     private array $files = [];
 
+    /** @var array<string, string> by tag: the paths of patterns */
+    private array $patterns = [];
+
     /** @var list<array{string, int}> scripts, and when they changed */
     private array $scripts = [];
 
@@ -76,7 +87,7 @@ final class Files
 
     /**
      * Whether a file concerns only pages that name it: what is included as a script, and the templates of themes of
-     * blocks. Patterns are included for all pages.
+     * blocks. Patterns are included for all pages, and printed on few.
      */
     public static function isOfSomePages(string $path): bool
     {
@@ -105,22 +116,84 @@ final class Files
             }
         }
         $files = $this->files;
-        update_option(self::OPTION, ['roots' => $kept, 'files' => array_fill_keys(array_keys($this->unsettled), '') + $files, 'time' => time()], true);
+        $before = \is_array($known['files'] ?? null) ? $known['files'] : [];
+        $slugsBefore = \is_array($known['patterns'] ?? null) ? $known['patterns'] : [];
+        $slugs = [];
+        foreach ($this->patterns as $tag => $path) {
+            $isSame = isset($slugsBefore[$tag]) && ($before[$tag] ?? null) === $files[$tag];
+            $slugs[$tag] = $isSame ? (string) $slugsBefore[$tag] : self::slug($path);
+        }
+        update_option(self::OPTION, [
+            'roots' => $kept, 'files' => array_fill_keys(array_keys($this->unsettled), '') + $files, 'patterns' => $slugs, 'time' => time(),
+        ], true);
         if ($changed === []) {
             return [];
         }
-        $before = \is_array($known['files'] ?? null) ? $known['files'] : [];
         $others = array_filter(array_keys($changed), fn (string $root): bool => !isset($this->themes[$root]));
         if ($others !== []) {
             return [TagNames::SITE];
         }
-        $tags = array_keys(array_diff_assoc($before, $files));
+        $tags = [];
         // What was added may take the place of any other template, unless its name says for which pages it is.
-        foreach (array_keys(array_diff_key($files, $before)) as $tag) {
-            $tags[] = $this->templates[$tag] ?? TagNames::SITE;
+        foreach (array_keys(array_diff_assoc($before, $files) + array_diff_key($files, $before)) as $tag) {
+            if (isset($slugs[$tag]) || isset($slugsBefore[$tag])) {
+                array_push($tags, ...$this->ofPattern($slugsBefore[$tag] ?? null, $slugs[$tag] ?? null));
+            } else {
+                $tags[] = isset($before[$tag]) ? $tag : $this->templates[$tag] ?? TagNames::SITE;
+            }
         }
 
         return \in_array(TagNames::SITE, $tags, true) ? [TagNames::SITE] : array_map(\strval(...), $tags);
+    }
+
+    /**
+     * The tags of pages that have a pattern, by the names that it had and has: of all pages where its file, or a script
+     * of the theme, does more with it than to print it where a block says so.
+     *
+     * @return list<string>
+     */
+    private function ofPattern(?string ...$slugs): array
+    {
+        $slugs = array_unique(array_filter($slugs, \is_string(...)));
+        if (\in_array('', $slugs, true) || $this->scriptsTakePatterns()) {
+            return [TagNames::SITE];
+        }
+
+        return array_map(static fn (string $slug): string => "pattern:$slug", array_values($slugs));
+    }
+
+    /**
+     * The name of a pattern; empty where its file does more than to print it.
+     * https://developer.wordpress.org/themes/patterns/registering-patterns/
+     */
+    private static function slug(string $path): string
+    {
+        $text = @file_get_contents($path);
+        if ($text === false || !class_exists(\PhpToken::class)) {
+            return '';
+        }
+        foreach (\PhpToken::tokenize($text) as $token) {
+            if ($token->is(self::MORE_TOKENS) || $token->is(\T_STRING) && preg_match(self::MORE_FUNCTIONS_PATTERN, $token->text) === 1) {
+                return '';
+            }
+        }
+
+        return get_file_data($path, ['slug' => 'Slug'])['slug'];
+    }
+
+    /**
+     * Whether a script of the theme takes patterns by itself.
+     */
+    private function scriptsTakePatterns(): bool
+    {
+        foreach ($this->scripts as [$path]) {
+            $isOfTheme = array_filter($this->themeFolders(), static fn (string $folder): bool => str_starts_with($path, "$folder/")) !== [];
+            if ($isOfTheme && !\in_array($path, $this->patterns, true) && preg_match(self::TAKES_PATTERNS_PATTERN, (string) @file_get_contents($path)) === 1) {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     /**
@@ -216,7 +289,11 @@ final class Files
                 $line = "$path $about[mtime] $about[ctime] $about[size] $about[ino]\n";
                 hash_update($hash, $line);
                 if ($this->isInTheme) {
-                    $tag = self::isOfSomePages($path) ? self::tag($path) : TagNames::SITE;
+                    $isPattern = str_ends_with($path, '.php') && \in_array(\dirname($path), array_map(static fn (string $one): string => "$one/patterns", $this->themeFolders()), true);
+                    $tag = $isPattern || self::isOfSomePages($path) ? self::tag($path) : TagNames::SITE;
+                    if ($isPattern) {
+                        $this->patterns[$tag] = $path;
+                    }
                     if (preg_match(self::TEMPLATE_PATTERN, $path, $template) === 1 && \in_array(\dirname($path, \strlen($template[1]) > 0 ? 2 : 1), $this->themeFolders(), true)) {
                         $this->templates[$tag] = "template:$template[2]";
                     }

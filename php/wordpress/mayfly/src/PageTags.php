@@ -31,6 +31,11 @@ final class PageTags
         }
     }
 
+    public function has(string $name): bool
+    {
+        return isset($this->seen[get_current_blog_id() . $name]);
+    }
+
     /**
      * A comment, which needs no tag of its own if the page shows the comments of its post.
      */

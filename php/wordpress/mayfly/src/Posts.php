@@ -94,11 +94,10 @@ final class Posts
             // Lists of these have no narrower name.
             return $names;
         }
-        $names = [
-            ...$names,
-            "posts:user:$post->post_author",
-            ...self::dates($post->post_date),
-        ];
+        if (!\in_array($type, self::DESIGN, true)) {
+            // Lists of templates have no such names.
+            array_push($names, "posts:user:$post->post_author", ...self::dates($post->post_date));
+        }
         foreach (get_object_taxonomies($type) as $taxonomy) {
             $terms = get_the_terms($post, $taxonomy);
             foreach (\is_array($terms) ? $terms : [] as $term) {

@@ -15,6 +15,7 @@ use Mayfly\Tag;
  *     adjacent:5          which posts are before and after it
  *     posts:TYPE          which posts of a type are public
  *     posts:TYPE:any      anything of any public post of a type: orders, searches and meta data
+ *     posts:TYPE:link     what links to any public post of a type show: orders by title
  *     posts:TYPE:name:X   the post of a type with this name
  *     posts:term:7        which posts a term has; posts:user:3, posts:date:2026-11 likewise
  *     posts:TYPE:text     what searches find
@@ -33,6 +34,7 @@ use Mayfly\Tag;
  *     option:NAME         an option
  *     table:NAME          a table of a plug-in, or one of WordPress's that is read by a statement
  *     file:HASH           a template of a theme; template:NAME, one that a page would have, were it there
+ *     pattern:SLUG        a pattern of a theme
  *     missing             what is not there yet
  *     document            all pages for browsers: not feeds, sitemaps and the interface
  *     site                all pages

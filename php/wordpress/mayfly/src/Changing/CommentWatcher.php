@@ -107,6 +107,10 @@ final class CommentWatcher implements Watcher
     private function changed(\WP_Comment $comment, bool $isOther): void
     {
         $this->changed->add("comment:$comment->comment_ID", "comments:$comment->comment_post_ID");
+        $above = (int) $comment->comment_parent > 0 ? get_comment((int) $comment->comment_parent) : null;
+        if ($above instanceof \WP_Comment && (int) $above->comment_post_ID !== (int) $comment->comment_post_ID) {
+            $this->changed->add("comments:$above->comment_post_ID");
+        }
         if ($isOther) {
             $this->changed->add('comments', "commented:$comment->comment_post_ID");
         }

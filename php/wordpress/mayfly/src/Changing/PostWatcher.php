@@ -127,6 +127,11 @@ final class PostWatcher implements Watcher
         $wasPublic = $before !== null && Posts::isPublic($before);
         $isPublic = $after !== null && Posts::isPublic($after);
         if (!$wasPublic && !$isPublic) {
+            if ($after === null && $post->post_status !== 'auto-draft' && Posts::isOfSeenType($post->post_type)) {
+                // REST says of a draft that it is kept back, and of none that it is not there.
+                $this->changed->add("post:$post->ID");
+            }
+
             return;
         }
         $this->changed->add("post:$post->ID", 'table:posts', ...Posts::ofTypes($post->post_type, 'any'));
@@ -141,14 +146,16 @@ final class PostWatcher implements Watcher
         if ($isOther || $differs(self::TEXT_FIELDS)) {
             $this->changed->add(...Posts::ofTypes($post->post_type, 'text'));
         }
-        if ($isOther || $differs(['post_author'])) {
+        // Attachments inherit their status, and make no writers: only what is published does.
+        if ($post->post_type !== 'attachment' && ($isOther || $differs(['post_author']))) {
             $this->writers($before, $after);
         }
         if ($isOther || $differs(self::LINK_FIELDS)) {
             $this->changed->add("link:$post->ID", 'missing');
+            $this->changed->add(...Posts::ofTypes($post->post_type, 'link'));
             $this->linksBelow($post);
         }
-        if ($isOther || $differs(['post_date'])) {
+        if ($isOther || $differs(['post_date', 'post_type'])) {
             foreach (array_filter([$wasPublic ? $before : null, $isPublic ? $after : null]) as $one) {
                 $this->changed->add(...Posts::lists($one));
             }
@@ -157,7 +164,8 @@ final class PostWatcher implements Watcher
                 $this->changed->add('comments');
             }
         }
-        foreach (self::LIST_FIELDS as $field => $lists) {
+        $isOfDesign = \in_array($post->post_type, Posts::DESIGN, true);
+        foreach (array_diff_key(self::LIST_FIELDS, $isOfDesign ? ['post_author' => true] : []) as $field => $lists) {
             foreach ($differs([$field]) ? array_filter([$before, $after]) : [] as $one) {
                 foreach ($lists as $list) {
                     $this->changed->add(\sprintf($list, $one->$field, $one->post_type));

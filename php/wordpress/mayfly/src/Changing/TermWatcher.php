@@ -146,13 +146,16 @@ final class TermWatcher implements Watcher
         if ($changed !== ['description']) {
             // Its place in lists, and the addresses of the terms below it.
             $isElsewhere = array_intersect($changed, ['slug', 'parent']) !== [];
-            $this->changed->add("term:$id", "terms:$taxonomy:empty", ...($isElsewhere ? ["slug:$id", 'missing'] : []));
+            $this->changed->add("term:$id", "terms:$taxonomy:empty", ...($isElsewhere ? ['missing'] : []));
+            if (\in_array('slug', $changed, true)) {
+                $this->changed->add("slug:$id");
+            }
             if ($term->count > 0) {
                 $this->changed->add("terms:$taxonomy");
             }
             $below = get_term_children($id, $taxonomy);
             foreach (\is_array($below) ? $below : [] as $one) {
-                $this->changed->add('term:' . (int) $one, 'slug:' . (int) $one);
+                $this->changed->add('term:' . (int) $one);
             }
         }
         if (\in_array('parent', $changed, true)) {

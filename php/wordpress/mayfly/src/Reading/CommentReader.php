@@ -24,6 +24,10 @@ final class CommentReader implements Reader
         add_action('pre_get_comments', function ($query): void {
             $asked = $query instanceof \WP_Comment_Query ? $query->query_vars : [];
             $posts = array_filter(wp_parse_id_list([$asked['post_id'] ?? 0, ...wp_parse_id_list($asked['post__in'] ?? [])]));
+            if ($posts === [] && is_numeric($asked['parent'] ?? '') && (int) $asked['parent'] > 0) {
+                // Replies are mostly of the same post; those of another are told of as well (`CommentWatcher`).
+                $posts = array_filter([(int) (get_comment((int) $asked['parent'])->comment_post_ID ?? 0)]);
+            }
             foreach ($posts as $post) {
                 $this->tags->add("comments:$post");
             }

@@ -21,15 +21,18 @@ use Mayfly\WordPress\TagNames;
 final class OptionReader implements Reader
 {
     /**
-     * Functions of WordPress that read an option for each page, and show it on few: the script for dates, and lists of
-     * posts (`QueryReader` knows which are lists).
+     * Functions of WordPress that read an option for each page, and show it on few: the scripts for dates, lists of
+     * posts (`QueryReader` knows which are lists), and what the interface may say of users.
      */
     private const READ_UNSEEN = [
-        'date_format' => 'wp_default_packages_inline_scripts',
-        'time_format' => 'wp_default_packages_inline_scripts',
-        'start_of_week' => 'wp_default_packages_inline_scripts',
-        'posts_per_page' => 'get_posts',
+        'date_format' => self::DATE_SCRIPTS,
+        'time_format' => self::DATE_SCRIPTS,
+        'start_of_week' => self::DATE_SCRIPTS,
+        'posts_per_page' => ['WP_Query::get_posts'],
+        'show_avatars' => ['WP_REST_Users_Controller::get_item_schema', 'WP_REST_Comments_Controller::get_item_schema'],
     ];
+
+    private const DATE_SCRIPTS = ['wp_default_packages_inline_scripts', 'wp_default_packages_vendor'];
 
     private const FRAMES = 10;
 
@@ -54,8 +57,8 @@ final class OptionReader implements Reader
         global $wpdb;
         $this->tags->add(TagNames::SITE);
         $read = function ($value, $option) {
-            $reader = self::READ_UNSEEN[$option] ?? null;
-            if ($reader === null || !\in_array($reader, array_column(debug_backtrace(\DEBUG_BACKTRACE_IGNORE_ARGS, self::FRAMES), 'function'), true)) {
+            $readers = self::READ_UNSEEN[$option] ?? [];
+            if ($readers === [] || array_intersect($readers, self::callers()) === []) {
                 $this->note("option:$option", (string) $option);
             } else {
                 $this->unseen["option:$option"] = true;
@@ -65,6 +68,13 @@ final class OptionReader implements Reader
         };
         foreach ($this->options->ofSomePages(wp_load_alloptions()) as $option) {
             add_filter("pre_option_$option", $read, \PHP_INT_MAX, 2);
+        }
+        foreach (['user', 'comment'] as $kind) {
+            add_filter("rest_prepare_$kind", function ($response) {
+                $this->tags->add('option:show_avatars');
+
+                return $response;
+            }, \PHP_INT_MAX);
         }
         $this->lookup = "SELECT option_value FROM $wpdb->options WHERE option_name = '";
         add_filter('query', function ($query) {
@@ -80,10 +90,21 @@ final class OptionReader implements Reader
         }, \PHP_INT_MAX);
     }
 
+    /**
+     * @return list<string>
+     */
+    private static function callers(): array
+    {
+        return array_map(
+            static fn (array $frame): string => (isset($frame['class']) ? "$frame[class]::" : '') . $frame['function'],
+            debug_backtrace(\DEBUG_BACKTRACE_IGNORE_ARGS, self::FRAMES + 1),
+        );
+    }
+
     public function finish(): void
     {
-        $ofDates = array_diff_key($this->unseen, ['option:posts_per_page' => true]);
-        if ($ofDates !== [] && wp_script_is('wp-date', 'done')) {
+        $ofDates = array_diff_key($this->unseen, ['option:posts_per_page' => true, 'option:show_avatars' => true]);
+        if ($ofDates !== [] && (wp_script_is('wp-date', 'done') || wp_script_is('moment', 'done'))) {
             array_map($this->tags->add(...), array_keys($ofDates));
         }
         // WordPress makes them anew when their time is over, and the page has read that time with them.

@@ -70,8 +70,11 @@ final class PostReader implements Reader
 
             return $isSticky;
         }, \PHP_INT_MAX, 2);
-        // Blocks that take a post by its number: reusable blocks and navigation menus.
+        // Blocks that take a post by its number, such as reusable blocks and navigation menus, or a pattern of the theme.
         add_filter('pre_render_block', function ($rendered, $block) {
+            if (($block['blockName'] ?? null) === 'core/pattern') {
+                $this->tags->add('pattern:' . (string) ($block['attrs']['slug'] ?? ''));
+            }
             $ref = $block['attrs']['ref'] ?? $block['attrs']['navigationMenuId'] ?? null;
             if (is_numeric($ref)) {
                 $this->tags->add('post:' . (int) $ref);

@@ -19,6 +19,9 @@ final class QueryReader implements Reader
     /** Orders that a post keeps as long as its date stays. */
     private const BY_DATE = ['', 'date', 'post_date', 'ID', 'none', 'post__in', 'post_name__in', 'post_parent__in'];
 
+    /** Orders by what a link to a post shows. */
+    private const BY_LINK = ['title', 'post_title', 'name', 'post_name', 'parent', 'post_parent', 'type', 'post_type', 'menu_order'];
+
     /** Of each list of this block, only titles and addresses are shown, unless it says more. */
     private const LINKS_BLOCK = 'core/latest-posts';
     private const MORE_THAN_LINKS = ['displayPostContent', 'displayFeaturedImage', 'displayAuthor'];
@@ -31,6 +34,9 @@ final class QueryReader implements Reader
 
     private bool $isNextOfLinks = false;
 
+    /** A query that is made now, whose posts are not shown; it asks for sticky posts by another. */
+    private ?\WP_Query $forNothing = null;
+
     public function __construct(private readonly PageTags $tags, private readonly PostReader $posts)
     {
     }
@@ -38,7 +44,10 @@ final class QueryReader implements Reader
     public function watch(): void
     {
         add_action('pre_get_posts', function ($query): void {
-            if ($query instanceof \WP_Query && self::isOfSeenTypes($query) && !self::isForNothing($query)) {
+            if ($query instanceof \WP_Query && self::isForNothing($query)) {
+                $this->forNothing = $query;
+            }
+            if ($query instanceof \WP_Query && self::isOfSeenTypes($query) && $this->forNothing === null) {
                 $this->queries[spl_object_id($query)] = $query;
                 if ($this->isNextOfLinks || $query->get('mayfly_links') === true) {
                     $this->ofLinks[spl_object_id($query)] = true;
@@ -48,6 +57,9 @@ final class QueryReader implements Reader
         }, \PHP_INT_MAX);
         // An object that is used for a second query loses the results of the first.
         add_filter('the_posts', function ($posts, $query) {
+            if ($query === $this->forNothing) {
+                $this->forNothing = null;
+            }
             if ($query instanceof \WP_Query && isset($this->queries[spl_object_id($query)]) && !self::isOfDesign($query)) {
                 $this->results($query, \is_array($posts) ? $posts : []);
             }
@@ -67,13 +79,13 @@ final class QueryReader implements Reader
             return $rendered;
         }, 10, 2);
         // An answer of REST that says what is not there, or not for everybody, also within another (`_envelope`).
-        add_filter('rest_post_dispatch', function ($response) {
+        add_filter('rest_post_dispatch', function ($response, $server = null, $request = null) {
             if ($response instanceof \WP_REST_Response && $response->get_status() >= 400) {
-                $this->tags->add('missing');
+                $this->tags->add(self::keptBack($response, $request) ?? 'missing');
             }
 
             return $response;
-        }, \PHP_INT_MAX);
+        }, \PHP_INT_MAX, 3);
         // Lists that are no queries.
         add_filter('get_pages', function ($pages, $arguments) {
             // Their order may be that of their titles.
@@ -96,6 +108,21 @@ final class QueryReader implements Reader
 
             return $counts;
         }, 10, 2);
+    }
+
+    /**
+     * The tag of the post that an answer of REST keeps back because it is not public; null for other answers.
+     */
+    private static function keptBack(\WP_REST_Response $response, mixed $request): ?string
+    {
+        $route = $request instanceof \WP_REST_Request ? $request->get_route() : '';
+        $about = $response->get_data();
+        if (!\is_array($about) || ($about['code'] ?? null) !== 'rest_forbidden' || preg_match('~/(\d+)$~D', $route, $number) !== 1) {
+            return null;
+        }
+        $post = get_post((int) $number[1]);
+
+        return $post instanceof \WP_Post && rest_get_route_for_post($post) === $route ? "post:$post->ID" : null;
     }
 
     public function finish(): void
@@ -159,13 +186,18 @@ final class QueryReader implements Reader
             $variables['attachment_id'] ?? 0,
             ...(array) ($variables['post__in'] ?? []),
         ]);
-        if ($numbers !== []) {
+        // WordPress also looks for sticky posts among templates and menus: one would have to become such a thing first.
+        if ($numbers !== [] && ($query->posts || empty($variables['post_type']) || \in_array('any', $types, true))) {
             $names = array_map(static fn (int $number): string => "post:$number", $numbers);
 
             return \count($numbers) > 1 && !isset($query->query['posts_per_page']) ? [...$names, 'option:posts_per_page'] : $names;
         }
         if (array_filter(array_intersect_key($variables, ['name' => 1, 'pagename' => 1, 'attachment' => 1])) !== []) {
-            return $query->posts ? [] : ['missing', ...($query->is_feed() ? ['posts:any:any'] : [])];
+            return $query->posts ? [] : self::missing($query);
+        }
+        if ($query->is_comment_feed() && !$query->is_archive() && !$query->is_search()) {
+            // The newest comments of all posts; their posts are among the results.
+            return ['comments'];
         }
         $names = self::narrowest($query, $types);
         if (!isset($query->query['posts_per_page'])) {
@@ -178,8 +210,13 @@ final class QueryReader implements Reader
         foreach ($types as $type) {
             if (self::dependsOnMore($query)) {
                 $names[] = "posts:$type:any";
-            } elseif (!empty($variables['s'])) {
+                continue;
+            }
+            if (!empty($variables['s'])) {
                 $names[] = "posts:$type:text";
+            }
+            if (array_intersect(self::orders($query), self::BY_LINK) !== []) {
+                $names[] = "posts:$type:link";
             }
         }
         if ($query->is_home() && empty($variables['ignore_sticky_posts']) && array_intersect($types, ['post', 'any']) !== []) {
@@ -190,6 +227,23 @@ final class QueryReader implements Reader
         }
 
         return $names;
+    }
+
+    /**
+     * What may be there later, where a post is asked for by its name. The feed of none has the date of whatever was
+     * changed last: get_feed_build_date().
+     *
+     * @return list<string>
+     */
+    private static function missing(\WP_Query $query): array
+    {
+        $name = (string) ($query->query_vars['name'] ?? '');
+        if (!$query->is_feed() || $name === '') {
+            return ['missing', ...($query->is_feed() ? ['posts:any:any'] : [])];
+        }
+        $types = array_unique(['post', 'page', 'attachment', ...self::types($query)]);
+
+        return [...array_map(static fn (string $type): string => "posts:$type:name:$name", $types), 'posts:any:any'];
     }
 
     /**
@@ -211,6 +265,9 @@ final class QueryReader implements Reader
         }
         if ($names !== []) {
             return $names;
+        }
+        if (array_intersect($types, Posts::DESIGN) !== []) {
+            return array_map(static fn (string $type): string => "posts:$type", $types);
         }
         foreach (self::terms($query) as $term) {
             $names[] = "posts:term:$term";
@@ -324,7 +381,9 @@ final class QueryReader implements Reader
         }
 
         // Searches are ordered by how well titles and texts fit.
-        return array_diff(self::orders($query), self::BY_DATE, empty($variables['s']) ? [] : ['relevance']) !== [];
+        $known = empty($variables['s']) ? self::BY_LINK : [...self::BY_LINK, 'relevance'];
+
+        return array_diff(self::orders($query), self::BY_DATE, $known) !== [];
     }
 
     /**

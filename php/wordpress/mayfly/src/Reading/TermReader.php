@@ -26,6 +26,13 @@ final class TermReader implements Reader
 
     private bool $isInClasses = false;
 
+    /** Whether the terms of all posts of a list are read ahead; those that the page takes are read again. */
+    private bool $isReadAhead = false;
+
+    /** The frames between a query for terms, or one of them, and the function that reads them ahead. */
+    private const FRAMES = 10;
+    private const TERM_FRAMES = 7;
+
     public function __construct(private readonly PageTags $tags)
     {
     }
@@ -34,12 +41,15 @@ final class TermReader implements Reader
     {
         // Every term that is read: https://developer.wordpress.org/reference/hooks/get_term/
         add_filter('get_term', function ($term) {
-            if ($term instanceof \WP_Term && Posts::isSeenTaxonomy($term->taxonomy)) {
-                $this->tags->add(match (true) {
+            if ($term instanceof \WP_Term && !$this->isReadAhead && Posts::isSeenTaxonomy($term->taxonomy)) {
+                $name = match (true) {
                     $term->taxonomy === 'nav_menu' => "menu:$term->term_id",
                     $this->isInClasses => "slug:$term->term_id",
                     default => "term:$term->term_id",
-                });
+                };
+                if (!$this->tags->has($name) && !self::isAskedBy('wp_queue_posts_for_term_meta_lazyload', self::TERM_FRAMES)) {
+                    $this->tags->add($name);
+                }
             }
 
             return $term;
@@ -90,12 +100,19 @@ final class TermReader implements Reader
             if (!$query instanceof \WP_Term_Query) {
                 return;
             }
+            $this->isReadAhead = ($query->query_vars['fields'] ?? '') === 'all_with_object_id'
+                && self::isAskedBy('update_object_term_cache', self::FRAMES);
             if (array_filter(array_intersect_key($query->query_vars, self::OF_KNOWN_TERMS)) !== []) {
                 $this->lookups[spl_object_id($query)] = $query;
             } else {
                 $this->lists($query);
             }
         }, \PHP_INT_MAX);
+        add_filter('get_object_terms', function ($terms) {
+            $this->isReadAhead = false;
+
+            return $terms;
+        }, \PHP_INT_MIN);
         // The classes of a post have the addresses of its terms: https://developer.wordpress.org/reference/functions/get_post_class/
         add_filter('post_class_taxonomies', function ($taxonomies) {
             $this->isInClasses = true;
@@ -115,6 +132,11 @@ final class TermReader implements Reader
         // What is found is named by itself; what is not may be there later.
         array_map($this->lists(...), array_filter($this->lookups, static fn (\WP_Term_Query $one): bool => empty($one->terms)));
         $this->lookups = [];
+    }
+
+    private static function isAskedBy(string $function, int $frames): bool
+    {
+        return \in_array($function, array_column(debug_backtrace(\DEBUG_BACKTRACE_IGNORE_ARGS, $frames), 'function'), true);
     }
 
     private function lists(\WP_Term_Query $query): void
