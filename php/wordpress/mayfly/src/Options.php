@@ -34,19 +34,17 @@ final class Options
         'uninstall_plugins', 'uploads_use_yearmonth_folders', 'wp_force_deactivated_plugins',
     ];
 
-    /** Transients whose changes are told otherwise, or that pages have nothing of. */
-    private const TRANSIENTS_OF_NO_PAGE =
+    /**
+     * Transients whose changes are told otherwise, or that pages have nothing of, and names that are made: locks, caches
+     * of hierarchies, widgets, and this plug-in's own.
+     */
+    private const OF_NO_PAGE_PATTERN =
         '/^(?:_site)?_transient_(?:timeout_|doing_cron$|is_multi_author$|global_styles|wp_core_block|wp_styles_for_blocks|theme_roots$'
         . '|wp_theme_files_patterns|update_|dash_|dirsize_cache$|health-check|browser_|php_check_|community-events|wp_remote_block_patterns'
-        . '|available_translations$|poptags_|plugin_slugs$|wporg_theme_feature_list$|popular_importers)/';
+        . '|available_translations$|poptags_|plugin_slugs$|wporg_theme_feature_list$|popular_importers)'
+        . '|^(?:_wp_|widget_|mayfly_|auto_core_update|finished_)|(?:\.lock|_children|_user_roles)$/D';
 
     private const TRANSIENT_PATTERN = '/^(_site)?_transient_(?!timeout_)/';
-
-    /** Names that are made: locks, caches of hierarchies, widgets, and this plug-in's own. */
-    private const BEGINNINGS_OF_NO_PAGE = [
-        '_wp_', 'widget_', 'mayfly_', 'auto_core_update', 'finished_',
-    ];
-    private const ENDS_OF_NO_PAGE = ['.lock', '_children', '_user_roles'];
 
     /** The sizes of images, in which every image on a page is offered. */
     private const SIZES = ['thumbnail_', 'medium_', 'large_', 'image_default_'];
@@ -95,6 +93,7 @@ final class Options
     public function ofSomePages(array $options): array
     {
         $names = array_map(\strval(...), array_keys(array_diff_key($options, $this->kinds)));
+        $names = preg_grep(self::OF_NO_PAGE_PATTERN, $names, \PREG_GREP_INVERT) ?: [];
 
         return array_values(array_filter($names, fn (string $name): bool => $this->kind($name) === 'option'));
     }
@@ -104,18 +103,8 @@ final class Options
      */
     private function kind(string $option): string
     {
-        if (preg_match(self::TRANSIENTS_OF_NO_PAGE, $option) === 1) {
+        if (preg_match(self::OF_NO_PAGE_PATTERN, $option) === 1) {
             return 'none';
-        }
-        foreach (self::BEGINNINGS_OF_NO_PAGE as $beginning) {
-            if (str_starts_with($option, $beginning)) {
-                return 'none';
-            }
-        }
-        foreach (self::ENDS_OF_NO_PAGE as $end) {
-            if (str_ends_with($option, $end)) {
-                return 'none';
-            }
         }
         foreach (self::SIZES as $beginning) {
             if (str_starts_with($option, $beginning)) {

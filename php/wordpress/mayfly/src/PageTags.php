@@ -31,6 +31,14 @@ final class PageTags
         }
     }
 
+    /**
+     * A number that becomes another with each tag that is new.
+     */
+    public function version(): int
+    {
+        return \count($this->seen) + array_sum(array_map(\count(...), $this->comments));
+    }
+
     public function has(string $name): bool
     {
         return isset($this->seen[get_current_blog_id() . $name]);

@@ -64,6 +64,9 @@ final class Plugin
     /** The page is complete; what leaves before that may lack tags. */
     private bool $isComplete = false;
 
+    /** @var list<mixed> what was known when tags were sent last */
+    private array $sent = [];
+
     private function __construct(private readonly Server $server, private readonly ResponseHead $head)
     {
         $constant = static fn (string $name): mixed => \defined($name) ? \constant($name) : null;
@@ -227,10 +230,17 @@ final class Plugin
 
     private function sendTags(): void
     {
-        if ($this->readers !== []) {
-            $this->nameRepeats();
+        if ($this->readers === []) {
+            return;
         }
-        if ($this->readers === [] || \function_exists('is_user_logged_in') && is_user_logged_in()) {
+        // It is asked three times, and mostly there is nothing new.
+        $state = [$this->isComplete, $this->pageTags->version(), $this->lifetime->said(\PHP_INT_MAX), $this->counters->areShown()];
+        if ($state === $this->sent) {
+            return;
+        }
+        $this->sent = $state;
+        $this->nameRepeats();
+        if (\function_exists('is_user_logged_in') && is_user_logged_in()) {
             return;
         }
         if (!$this->tagOutput->send($this->pageTags->withinBytes($this->headBytes), $this->isComplete)) {

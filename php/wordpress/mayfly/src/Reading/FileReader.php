@@ -12,6 +12,9 @@ use Mayfly\WordPress\PageTags;
  */
 final class FileReader implements Reader
 {
+    /** How many of the included files are noted. */
+    private int $noted = 0;
+
     public function __construct(private readonly PageTags $tags)
     {
     }
@@ -43,9 +46,14 @@ final class FileReader implements Reader
 
     public function finish(): void
     {
+        $files = get_included_files();
+        $new = \array_slice($files, $this->noted);
+        $this->noted = \count($files);
+        if ($new === []) {
+            return;
+        }
         foreach (array_unique(array_map(self::real(...), [get_stylesheet_directory(), get_template_directory()])) as $folder) {
-            $pattern = '~^' . preg_quote($folder, '~') . '~';
-            array_map($this->file(...), preg_grep($pattern, get_included_files()) ?: []);
+            array_map($this->file(...), array_filter($new, static fn (string $path): bool => str_starts_with($path, $folder)));
         }
     }
 

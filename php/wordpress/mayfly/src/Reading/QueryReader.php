@@ -29,6 +29,9 @@ final class QueryReader implements Reader
     /** @var array<int, \WP_Query> by number of the object, which stays as long as it is kept here */
     private array $queries = [];
 
+    /** @var array<int, array<mixed>> by query: results that are noted */
+    private array $noted = [];
+
     /** @var array<int, true> queries of which only links are shown */
     private array $ofLinks = [];
 
@@ -55,13 +58,17 @@ final class QueryReader implements Reader
                 $this->isNextOfLinks = false;
             }
         }, \PHP_INT_MAX);
+        add_action('wp', function (): void {
+            $this->forNothing = null;
+        }, \PHP_INT_MIN);
         // An object that is used for a second query loses the results of the first.
         add_filter('the_posts', function ($posts, $query) {
             if ($query === $this->forNothing) {
                 $this->forNothing = null;
             }
             if ($query instanceof \WP_Query && isset($this->queries[spl_object_id($query)]) && !self::isOfDesign($query)) {
-                $this->results($query, \is_array($posts) ? $posts : []);
+                $this->noted[spl_object_id($query)] = \is_array($posts) ? $posts : [];
+                $this->results($query, $this->noted[spl_object_id($query)]);
             }
 
             return $posts;
@@ -135,10 +142,13 @@ final class QueryReader implements Reader
             if (!$isDocument && self::isOfDesign($query)) {
                 continue;
             }
-            $this->results($query, \is_array($query->posts) ? $query->posts : []);
+            $posts = \is_array($query->posts) ? $query->posts : [];
+            if ($posts !== ($this->noted[spl_object_id($query)] ?? null)) {
+                $this->results($query, $posts);
+            }
             array_map($this->tags->add(...), self::lists($query));
         }
-        $this->queries = [];
+        $this->queries = $this->noted = [];
         // What is not there, and where somebody is sent instead.
         $status = http_response_code();
         if ($status === 404 || ($status >= 300 && $status < 400)) {
