@@ -10,7 +10,7 @@ use crate::content::{
     empty_gif, fastcgi, files, metrics, proxy, slice, stub_status, through_cache,
 };
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::functions::{Functions, Looking};
+use crate::exchange::functions::{Functions, StoreFunctions};
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::variable_table::VariableTable;
@@ -53,7 +53,7 @@ static FUNCTIONS: Functions = Functions {
         ("stub_status", stub_status::handle),
     ],
     serve: |request| Box::pin(serve_part(request)),
-    looking: Looking {
+    looking: StoreFunctions {
         search: |configuration, request| Box::pin(explain::search(configuration, request)),
         entry: explain::entry,
         stored: explain::stored,

@@ -21,7 +21,7 @@ pub struct Functions {
     /// Serves a request that the server makes itself.
     pub serve: Serve,
     /// Shows what is stored.
-    pub looking: Looking,
+    pub looking: StoreFunctions,
     /// Fetches the most wanted of what a purge has hit in a zone.
     pub refill: fn(&Arc<ActiveConfiguration>, &Arc<Zone>, MostWanted),
     /// Writes the access log's lines about a request that has ended.
@@ -29,15 +29,15 @@ pub struct Functions {
 }
 
 /// A look at what is stored, as the control socket gives it.
-pub struct Looking {
+pub struct StoreFunctions {
     pub search: Search,
     pub entry: fn(&ActiveConfiguration, &EntryRequest) -> Result<Entry, Refusal>,
     /// What is stored under this id.
-    pub stored: fn(&ActiveConfiguration, &EntryRequest) -> Result<Stored, Refusal>,
+    pub stored: fn(&ActiveConfiguration, &EntryRequest) -> Result<StoredIdentity, Refusal>,
 }
 
 /// By what a stored response is purged.
-pub struct Stored {
+pub struct StoredIdentity {
     /// The name of its zone.
     pub zone: String,
     pub key: Box<[u8]>,
@@ -48,10 +48,11 @@ pub struct Stored {
 }
 
 /// Searches the zones, a piece at a time.
-pub type Search = for<'a> fn(Arc<ActiveConfiguration>, &'a SearchRequest) -> Searching<'a>;
+pub type Search = for<'a> fn(Arc<ActiveConfiguration>, &'a SearchRequest) -> SearchFuture<'a>;
 
 /// A search under way.
-pub type Searching<'a> = Pin<Box<dyn Future<Output = Result<FoundEntries, Refusal>> + Send + 'a>>;
+pub type SearchFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<FoundEntries, Refusal>> + Send + 'a>>;
 
 /// Makes the response of a location, at once.
 pub type ContentHandler = fn(&mut Request) -> Handled;

@@ -12,7 +12,7 @@ use http_cache::{InspectedResponse, Millis, StoredId, StoredResponse, Walk, Zone
 use super::lifetime;
 use super::shown::Shown;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::functions::Stored;
+use crate::exchange::functions::StoredIdentity;
 
 /// How many pieces of zones one search looks at: some 2.5 million stored responses.
 const MAX_STEPS: usize = 40_000;
@@ -110,10 +110,10 @@ pub fn entry(
 pub fn stored(
     configuration: &ActiveConfiguration,
     request: &EntryRequest,
-) -> Result<Stored, Refusal> {
+) -> Result<StoredIdentity, Refusal> {
     let (zone, found) = inspect(configuration, request, Millis(clock::now()))?;
     let address = found.response.address().map(<[u8]>::to_vec);
-    Ok(Stored {
+    Ok(StoredIdentity {
         zone: zone.config().name.clone(),
         shown: Shown::new(configuration, zone).address(&found.response),
         key: found.key,

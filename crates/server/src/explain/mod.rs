@@ -1,9 +1,9 @@
 //! What the server would do with a request, and what is stored, told to people: the answers of the
-//! control socket to `mayfly explain`, and to whoever looks inside.
+//! control socket to `mayfly explain`, for requests and for what is stored.
 //!
 //! ```text
 //! explanation   from a request to what would become of it
-//!   way         the request through all stages but the content: nobody is asked
+//!   way         the request through all stages but the content: no upstream is asked
 //!   parts       what each part of it does to the way, the key and the variant, by trying
 //!   lifetime    what gave a stored response its lifetime
 //!   advice      what would let it be stored, or more visitors share it

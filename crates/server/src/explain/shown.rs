@@ -1,8 +1,8 @@
 //! A stored response as it is shown to people: no cookie's value, values of arguments masked unless
 //! `cache_show_args` names them, and values of fields masked unless they are known to be harmless.
 //!
-//! A part of an address may be searched for, but only as it is shown here: nobody finds out by trying
-//! what is masked.
+//! A part of an address may be searched for, but only as it is shown here: masked parts cannot be
+//! found by trying.
 
 use control::{Entry, Form};
 use http_cache::{Encoding, InspectedResponse, Millis, StoredResponse, VaryKey, Zone};
@@ -115,8 +115,8 @@ fn shown_fields(response: &StoredResponse, shown: &NameSet) -> Vec<(String, Stri
         .collect()
 }
 
-/// Fields whose values are shown: they say how a response is to be used, and nothing of a visitor. The
-/// values of all others are masked, since an application may put anything there.
+/// Fields whose values are shown: they say how to use a response, and nothing of a visitor. The values
+/// of all others are masked, since an application may put anything there.
 #[rustfmt::skip]
 const HARMLESS_FIELDS: &[&str] = &[
     "accept-ranges", "access-control-allow-headers", "access-control-allow-methods",

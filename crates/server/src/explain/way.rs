@@ -25,7 +25,7 @@ pub struct Way {
     pub outlook: Option<Outlook>,
 }
 
-/// The request that is to be explained, and others like it.
+/// The request to explain, and others like it.
 #[derive(Clone)]
 pub struct Question {
     pub url: String,
@@ -64,7 +64,7 @@ impl Question {
     /// The request.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no such request.
     pub fn request(
         &self,
         configuration: &ConfigurationHandle,

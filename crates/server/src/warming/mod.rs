@@ -1,9 +1,9 @@
-//! Pages that the server asks itself for, so that visitors find them stored: those that somebody names
+//! Pages that the server asks itself for, so that visitors find them stored: those that a user names
 //! (`mayfly warm`), and the most wanted of those that a purge has hit (`cache_refill`). Also what applications want
 //! asked again and again.
 //!
 //! ```text
-//! pages    one page that somebody names; a page that is read for what it says
+//! pages    one page that a user names; a page that is read for what it says
 //! refill   after a purge: which pages are fetched again, in which order
 //! repeat   what an application has named in a response (`X-Cache-Repeat`)
 //! again    from what was stored to the request that stores it again

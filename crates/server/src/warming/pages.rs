@@ -1,4 +1,4 @@
-//! A page that somebody names: stored ahead of visitors, or read for what it says.
+//! A page that a user names: stored ahead of visitors, or read for what it says.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use control::{Refusal, WarmReport, WarmResult};
 use shared_request::Class;
 use tokio::time::{Instant, sleep};
 
-use super::visit::{self, Visited, visit};
+use super::visit::{self, VisitResult, visit};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::Purpose;
 use crate::service::own_visit::{self, AskedUrl};
 
-/// How long a page waits for visitors. Whoever asked is told, and may ask again.
+/// How long a page waits for visitors. The caller is told, and may ask again.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether visitors still wait.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -38,10 +38,10 @@ pub async fn warm(configuration: Arc<ActiveConfiguration>, url: &str) -> WarmRep
     } else {
         let visited = patient_visit(&configuration, url, began + PATIENCE).await;
         let (result, status, reason) = match visited {
-            Visited::Fresh { status } => (WarmResult::Fresh, Some(status), None),
-            Visited::Stored { status } => (WarmResult::Stored, Some(status), None),
-            Visited::NotStored { status, why } => (WarmResult::NotStored, status, Some(why)),
-            Visited::Busy | Visited::OtherPage => (WarmResult::Busy, None, None),
+            VisitResult::Fresh { status } => (WarmResult::Fresh, Some(status), None),
+            VisitResult::Stored { status } => (WarmResult::Stored, Some(status), None),
+            VisitResult::NotStored { status, why } => (WarmResult::NotStored, status, Some(why)),
+            VisitResult::Busy | VisitResult::OtherPage => (WarmResult::Busy, None, None),
         };
         report.result = result;
         report.status = status;
@@ -55,21 +55,21 @@ async fn patient_visit(
     configuration: &ConfigurationHandle,
     url: &str,
     deadline: Instant,
-) -> Visited {
+) -> VisitResult {
     loop {
         if !do_visitors_wait(configuration) {
             let page = page(url, visit::fields(Class::Desktop));
             let made = own_visit::of_url(configuration, &page, Purpose::Warm);
             let Ok(mut request) = made else {
-                return Visited::Busy;
+                return VisitResult::Busy;
             };
             let visited = visit(&mut request).await;
-            if visited != Visited::Busy {
+            if visited != VisitResult::Busy {
                 return visited;
             }
         }
         if Instant::now() >= deadline {
-            return Visited::Busy;
+            return VisitResult::Busy;
         }
         sleep(PAUSE).await;
     }
@@ -86,7 +86,7 @@ pub async fn read(
 ) -> Result<Bytes, Refusal> {
     let deadline = Instant::now() + PATIENCE;
     let configuration = ConfigurationHandle::new(configuration);
-    // Nobody else is to read it: it need not be compressed.
+    // No visitor gets it: it need not be compressed.
     let fields: Vec<_> = visit::fields(Class::Desktop)
         .into_iter()
         .filter(|(name, _)| name != "accept-encoding")

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::again;
-use super::visit::{Visited, visit};
+use super::visit::{VisitResult, visit};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::Purpose;
@@ -36,7 +36,7 @@ const TIME: Duration = Duration::from_secs(60);
 const RETRY: Duration = Duration::from_millis(100);
 /// Stored responses that are looked at before the walk pauses: about two milliseconds.
 const STEP: usize = 16_384;
-/// A pause is so many times as long as the step before it.
+/// A pause is this many times as long as the step before it.
 const REST: u32 = 9;
 
 /// The zones whose purged pages are being fetched.
@@ -184,7 +184,7 @@ impl Task {
     }
 }
 
-/// Fetches a page; gives it back where it is to be tried again.
+/// Fetches a page; gives it back if it should be tried again.
 async fn fetch(configuration: Arc<ActiveConfiguration>, page: Page) -> Option<Page> {
     let configuration = ConfigurationHandle::new(configuration);
     for asked in again::requests(&configuration, &page) {
@@ -193,16 +193,18 @@ async fn fetch(configuration: Arc<ActiveConfiguration>, page: Page) -> Option<Pa
             continue;
         };
         match visit(&mut request).await {
-            Visited::OtherPage => {}
+            VisitResult::OtherPage => {}
             // A redirect to HTTPS, a file: not what was stored.
-            Visited::NotStored {
+            VisitResult::NotStored {
                 status: Some(_), ..
             } if request.cache.outcome.is_none() => {}
-            Visited::Busy => {
+            VisitResult::Busy => {
                 sleep(RETRY).await;
                 return Some(page);
             }
-            Visited::Fresh { .. } | Visited::Stored { .. } | Visited::NotStored { .. } => break,
+            VisitResult::Fresh { .. }
+            | VisitResult::Stored { .. }
+            | VisitResult::NotStored { .. } => break,
         }
     }
     None

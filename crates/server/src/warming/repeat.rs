@@ -1,5 +1,6 @@
 //! Makes the requests that applications want made again and again (`live/repeats.rs`), each in its turn. They stand
-//! in the line of refreshes, go through `allow` and `deny` as nobody's, and reach what a visitor would reach.
+//! in the line of refreshes, go through `allow` and `deny` without an address, and reach what a visitor would
+//! reach.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};

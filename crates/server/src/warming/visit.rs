@@ -20,7 +20,7 @@ const MAX_BODY_BYTES: usize = 256 << 20;
 
 /// What became of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Visited {
+pub enum VisitResult {
     /// It was stored, and fresh.
     Fresh { status: u16 },
     /// It was fetched, and is stored now.
@@ -44,19 +44,19 @@ pub fn fields(class: Class) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Takes the request through all stages. Over when the page is stored, or will not be.
-pub async fn visit(request: &mut Request) -> Visited {
+pub async fn visit(request: &mut Request) -> VisitResult {
     let reply = subrequest::serve(request).await;
     if let Some(not_asked) = not_asked(request) {
         return match not_asked {
-            NotAsked::Busy => Visited::Busy,
-            NotAsked::OtherPage | NotAsked::Dry => Visited::OtherPage,
-            NotAsked::NotKept(why) => Visited::NotStored { status: None, why },
+            NotAsked::Busy => VisitResult::Busy,
+            NotAsked::OtherPage | NotAsked::Dry => VisitResult::OtherPage,
+            NotAsked::NotKept(why) => VisitResult::NotStored { status: None, why },
         };
     }
     let Some(reply) = reply else {
         let status = Some(request.status);
         let why = Reason::NoAnswer;
-        return Visited::NotStored { status, why };
+        return VisitResult::NotStored { status, why };
     };
     let status = request.error_page.forced_status();
     let status = status.unwrap_or(reply.head.status);
@@ -64,8 +64,8 @@ pub async fn visit(request: &mut Request) -> Visited {
     let is_hit = outcome.is_some_and(|it| it.served == ServedFrom::Fresh && it.fwd.is_none());
     if is_hit {
         return match is_meant(request) {
-            true => Visited::Fresh { status },
-            false => Visited::OtherPage,
+            true => VisitResult::Fresh { status },
+            false => VisitResult::OtherPage,
         };
     }
     let is_whole = read_to_end(reply.body.into_arriving(), request).await;
@@ -75,14 +75,14 @@ pub async fn visit(request: &mut Request) -> Visited {
         let _ = refresh.await;
     }
     match own_visit::stored(request) {
-        Stored::Fresh => Visited::Stored { status },
+        Stored::Fresh => VisitResult::Stored { status },
         // The stale copy was shown. Where no upstream was asked, others are at it, or come first.
-        Stored::Stale if !was_asked(request) => Visited::Busy,
-        Stored::Stale => Visited::NotStored {
+        Stored::Stale if !was_asked(request) => VisitResult::Busy,
+        Stored::Stale => VisitResult::NotStored {
             status: Some(status),
             why: Reason::Failed,
         },
-        Stored::No(why) => Visited::NotStored {
+        Stored::No(why) => VisitResult::NotStored {
             status: Some(status),
             why: match is_whole {
                 true => why,
