@@ -98,7 +98,7 @@ pub fn check(machine: &Machine, root: &Path) -> Option<Finding> {
         .because("Each query takes about 30 microseconds more than over the socket, and a page makes 50 of them.")
         .mended_by(match system {
             System::MySql => format!("DB_HOST localhost (PHP then uses {socket})"),
-            System::PostgreSql => format!("{socket} as the host, in the place of {host}"),
+            System::PostgreSql => format!("{socket} as the host, instead of {host}"),
         })
     })
 }

@@ -162,9 +162,7 @@ fn clock_source(machine: &Machine) -> Option<Finding> {
             "clock-source",
             format!("The clock of the kernel is {source}."),
         )
-        .because(
-            "Each reading costs some 1000 ns in the place of 20, and each request needs several.",
-        )
+        .because("Each reading costs some 1000 ns instead of 20, and each request needs several.")
         .mended_by(format!(
             "echo tsc > {CLOCKS}/current_clocksource, if {CLOCKS}/available_clocksource names it"
         ))
@@ -202,7 +200,7 @@ fn huge_pages(machine: &Machine, subject: &Subject) -> Option<Finding> {
     (enabled.contains("[never]") && bytes >= LARGE_STORE_BYTES).then(|| {
         Finding::note("huge-pages", "The kernel gives no huge pages.")
             .because(format!(
-                "The zones hold up to {} MB. In pages of 4 KB in the place of 2 MB, finding a stored page takes more \
+                "The zones hold up to {} MB. In pages of 4 KB instead of 2 MB, finding a stored page takes more \
                  memory accesses: a hit costs a few percent more.",
                 bytes >> 20
             ))

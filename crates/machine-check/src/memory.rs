@@ -183,7 +183,7 @@ fn swap(machine: &Machine, total: Option<u64>) -> Option<Finding> {
         return Some(
             Finding::warning("swap-used", format!("{} MB are swapped out.", used / MEGABYTE))
                 .because(
-                    "A stored page that was swapped out takes milliseconds in the place of microseconds: a hit becomes as \
+                    "A stored page that was swapped out takes milliseconds instead of microseconds: a hit becomes as \
                      slow as a miss.",
                 )
                 .mended_by("fewer PHP workers, or a smaller memory= in *_cache_path; then swapoff -a && swapon -a"),

@@ -135,11 +135,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Words: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
+                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
             ),
             (
                 "sevre",
-                "Words: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
+                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

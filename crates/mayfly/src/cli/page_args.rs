@@ -10,19 +10,19 @@ use page_load::Viewport;
 pub struct PageArgs {
     /// Load this page as a browser does: with its style sheets, scripts, images and fonts
     ///
-    /// Each run is a cold load, with an empty browser's cache, and a warm one, with what the cold one may
-    /// keep. HTTP/2 is spoken where the server offers it, otherwise HTTP/1.1 over six connections. No
-    /// script runs, so what scripts load is not known. It asks any server, as a visitor would. -H, --timeout,
-    /// --compare, --html and --json go with it.
+    /// Each run is a cold load, with an empty browser cache, and a warm one, with what the cold load may
+    /// keep. The loads use HTTP/2 if the server offers it, otherwise HTTP/1.1 over six connections. Scripts
+    /// do not run, so what they would load is missing. Any server may be asked, as by a visitor. -H,
+    /// --timeout, --compare, --html and --json can be given as well.
     #[arg(long, value_name = "URL", conflicts_with_all = [
         "urls", "rate", "connections", "duration", "ramp", "cookies", "requests_per_visitor", "replay",
         "yes_this_is_mine",
     ])]
     pub page: Option<String>,
-    /// How often, cold and warm
+    /// How many cold and how many warm loads
     #[arg(long, value_name = "N", default_value = "5", conflicts_with = "urls", value_parser = clap::value_parser!(u32).range(1..=50))]
     pub runs: u32,
-    /// The window in pixels, which media queries and images are chosen for
+    /// The size of the window in pixels, for media queries and the choice of images
     #[arg(
         long,
         value_name = "WIDTHxHEIGHT",
@@ -30,7 +30,7 @@ pub struct PageArgs {
         conflicts_with = "urls"
     )]
     pub viewport: Viewport,
-    /// Ask other hosts than the page's as well, which are otherwise counted as left out
+    /// Load from other hosts than the page's as well; otherwise these requests are counted as left out
     #[arg(long, conflicts_with = "urls")]
     pub third_party: bool,
     /// Write an HTTP archive (HAR 1.2) of all loads; cookies and passwords are left out

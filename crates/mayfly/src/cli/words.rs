@@ -17,8 +17,8 @@ use crate::cli::page_args::PageArgs;
     name = "mayfly",
     disable_version_flag = true,
     after_help = "nginx's flags (-c -p -g -e -t -T -q -v -V -s) work as they do there: mayfly -h shows them.\n\
-                  Exit codes: 0 done; 1 refused (bad configuration, failed start); 2 wrong use of a word, or no server \
-                  to speak with; of doctor, 3 warnings, 4 errors."
+                  Exit codes: 0 done; 1 refused (bad configuration, failed start); 2 wrong use of a command, or no \
+                  server found; doctor: 3 warnings, 4 errors."
 )]
 struct Line {
     #[command(subcommand)]
@@ -32,17 +32,17 @@ pub enum Word {
     Serve(Box<ServeArgs>),
     /// Check a configuration; --explain says what becomes of each directive
     Check(CheckArgs),
-    /// Say what a running server would do with a request, and why; or what it has stored
+    /// Say what a running server would do with a request and why, or show what it has stored
     Explain(Box<ExplainArgs>),
     /// Remove stored responses of a running server
     Purge(Box<PurgeArgs>),
-    /// Have pages of a running server stored before visitors ask for them
+    /// Make a running server store pages before visitors ask for them
     Warm(Box<WarmArgs>),
-    /// Show the numbers of a running server while they change
+    /// Show the numbers of a running server, live
     Top(Box<TopArgs>),
-    /// Read access logs and say which lifetime of stored pages spares how much
+    /// Read access logs, and say how much work each lifetime of stored pages would save
     Advise(AdviseArgs),
-    /// Put load on a server of this machine, and measure it as visitors feel it; or load a page as a browser does
+    /// Put load on a server of this machine and measure what visitors feel, or load a page as a browser does
     Bench(Box<BenchArgs>),
     /// Find what is wrong with this machine, PHP and the configuration; changes nothing
     Doctor(DoctorArgs),
@@ -61,19 +61,19 @@ pub enum WordResult {
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(group = ArgGroup::new("https").args(["domain", "tls"]).multiple(true))]
 pub struct ServeArgs {
-    /// Folder of the site, or http://HOST:PORT of a server to stand in front of
+    /// The folder of the site, or http://HOST:PORT of a server to cache for
     #[arg(value_name = "DIR|URL")]
     pub dir: PathBuf,
     /// Where to listen [default: 127.0.0.1:8080, with --domain 443, with --tls 8443]; may be given more than
     /// once
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<String>,
-    /// Serve this name over HTTPS, to everybody; may be given more than once
+    /// Serve this name over HTTPS, for all networks; may be given more than once
     ///
-    /// The certificate comes from Let's Encrypt, whose terms of service you accept by this, and is
-    /// renewed for ever. It needs port 80, which redirects to HTTPS, and the name must lead to this
-    /// machine. Keys and certificates are kept in /var/lib/mayfly, or in ~/.local/state/mayfly
-    /// where another account than root starts this.
+    /// The certificate comes from Let's Encrypt, whose terms of service you accept by this option.
+    /// The server renews it before it expires. Let's Encrypt needs port 80, which redirects to HTTPS,
+    /// and the name must lead to this machine. Keys and certificates are kept in /var/lib/mayfly, or
+    /// in ~/.local/state/mayfly if another account than root starts the server.
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
     /// Where to listen without TLS, with --domain [default: 80]; may be given more than once
@@ -84,7 +84,7 @@ pub struct ServeArgs {
         conflicts_with = "tls"
     )]
     pub listen_http: Vec<String>,
-    /// Whom the issuer of certificates may write to
+    /// The e-mail address that the issuer of certificates may write to
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -92,7 +92,7 @@ pub struct ServeArgs {
         conflicts_with = "tls"
     )]
     pub acme_email: Option<String>,
-    /// Another issuer than Let's Encrypt: the URL of its directory
+    /// The directory URL of another issuer than Let's Encrypt
     #[arg(
         long,
         value_name = "URL",
@@ -100,20 +100,21 @@ pub struct ServeArgs {
         conflicts_with_all = ["staging", "tls"]
     )]
     pub acme_directory: Option<String>,
-    /// The authorities that its own certificate is verified with, as a file
+    /// A file with the authorities that verify the issuer's own certificate
     #[arg(long, value_name = "FILE", requires = "acme_directory")]
     pub acme_ca: Option<PathBuf>,
-    /// Where keys and certificates are kept, a folder for each issuer and one for --tls
+    /// Where to keep keys and certificates: a folder for each issuer and one for --tls
     #[arg(long, value_name = "FOLDER", requires = "https")]
     pub acme_state: Option<PathBuf>,
-    /// Certificates for trying things out, which browsers do not trust
+    /// Get test certificates, which browsers do not trust
     #[arg(long, requires = "domain", conflicts_with = "tls")]
     pub staging: bool,
     /// Serve over HTTPS for development: for browsers on this machine alone, on port 8443
     ///
     /// The certificate is for localhost. An authority of your own signs it, which is made once and
-    /// can sign for localhost and .test alone; the start says how to trust it. It is kept where
-    /// --domain keeps keys and certificates. Addresses that the network reaches are refused.
+    /// can sign for localhost and .test only; the server says at its start how to trust it. The
+    /// authority is kept where --domain keeps keys and certificates. Addresses that the network
+    /// reaches are refused.
     #[arg(long, conflicts_with = "domain")]
     pub tls: bool,
     /// How long a page is fresh in memory at most [default: 1s]; 0 keeps none
@@ -121,34 +122,34 @@ pub struct ServeArgs {
     /// No visitor sees a page older than this, with four exceptions. A page that is being renewed is
     /// shown for up to 10 s more, so that visitors need not wait. While PHP fails, or more than
     /// 10 visitors wait for it, the last copy is shown for up to an hour. Crawlers get copies of up
-    /// to a minute. A MediaWiki that names this server in $wgCdnServers tells when a page changes,
-    /// and its pages are kept for as long as it says. Wrong addresses of known applications are
+    /// to a minute. A MediaWiki that names this server in $wgCdnServers reports when a page changes,
+    /// and its pages are kept for as long as MediaWiki says. Wrong addresses of known applications are
     /// answered from memory for 5 minutes, or until a request writes. Without this option, pages that
     /// the plug-in for WordPress vouches for are kept for 8 hours (--wordpress-plugin).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub ttl: Option<Duration>,
     /// Put Mayfly's plug-in into WordPress: pages are kept for hours, and a change is seen at once
     ///
-    /// It is a must-use plug-in: mayfly.php and the folder mayfly in wp-content/mu-plugins, which
-    /// are brought up to date when this is said again. Without them WordPress is as it was. Where
-    /// something else has these names, nothing is written. Nothing is, either, with --print-config.
+    /// It is a must-use plug-in: mayfly.php and the folder mayfly in wp-content/mu-plugins. A later
+    /// start with this option brings them up to date. Without them WordPress is as it was. If other
+    /// files have these names, nothing is written. With --print-config nothing is written either.
     #[arg(long)]
     pub wordpress_plugin: bool,
-    /// PHP workers: how many pages PHP makes at the same time
+    /// How many PHP workers run: PHP makes this number of pages at the same time
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = workers)]
     pub workers: Workers,
-    /// The php-fpm to run; found on the machine unless given
+    /// The php-fpm to run [default: the one that is found on the machine]
     #[arg(long, value_name = "BINARY")]
     pub php: Option<PathBuf>,
-    /// A proxy in front whose word on visitors counts (address, network, unix:);
-    /// may be given more than once
+    /// A proxy in front of this server (address, network, unix:), whose fields X-Forwarded-* are
+    /// believed; may be given more than once
     #[arg(long, value_name = "ADDRESS")]
     pub behind: Vec<String>,
     /// Show the server's numbers and what is stored in a browser on this machine [default: 127.0.0.1:8090]
     ///
-    /// Who opens the address that the start prints may purge there as well: a token in it, which is made anew at
-    /// each start, says so. It is printed on a terminal alone. /metrics is for Prometheus. Addresses that the
-    /// network reaches are refused.
+    /// The server prints the address at its start. If it prints on a terminal, the address has a token in it, which
+    /// allows purges and is new at each start. /metrics is for Prometheus. Addresses that the network reaches are
+    /// refused.
     #[arg(
         long,
         value_name = "ADDR:PORT",
@@ -157,7 +158,7 @@ pub struct ServeArgs {
         default_missing_value = crate::commands::serve_dashboard::PLACE
     )]
     pub dashboard: Option<String>,
-    /// Print the configuration that does the same with -c, and exit
+    /// Print a configuration that does the same with -c, and exit
     #[arg(long)]
     pub print_config: bool,
 }
@@ -182,29 +183,29 @@ pub struct CheckArgs {
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct PurgeArgs {
-    /// All that is stored for this URL; one without a host, such as /news/5, goes with --host
+    /// Purge what is stored for this URL; a URL without a host, such as /news/5, needs --host
     #[arg(value_name = "URL", group = "what")]
     pub urls: Vec<String>,
-    /// All pages that carry this tag; may be given more than once, as all of these
+    /// Purge all pages with this tag; may be given more than once, like --prefix, --pattern and --host
     #[arg(long, value_name = "TAG", group = "what")]
     pub tag: Vec<String>,
-    /// All URLs that begin so
+    /// Purge all URLs that begin with this one
     #[arg(long, value_name = "URL", group = "what")]
     pub prefix: Vec<String>,
-    /// All URLs of a pattern such as `https://example.org/news/*`, or of a regular expression such as
+    /// Purge all URLs that match a pattern such as `https://example.org/news/*`, or a regular expression such as
     /// `~^example\.org/news/[0-9]+$`
     #[arg(long, value_name = "PATTERN", group = "what")]
     pub pattern: Vec<String>,
-    /// All URLs of this host, or the host of URLs that have none
+    /// Purge all URLs of this host; with URLs without a host, the host that they belong to
     #[arg(long, value_name = "NAME", group = "what")]
     pub host: Vec<String>,
-    /// All that is stored
+    /// Purge all that is stored
     #[arg(long, group = "what")]
     pub all: bool,
     /// Show the stale page while one request fetches the new one
     #[arg(long)]
     pub soft: bool,
-    /// Count, and purge nothing
+    /// Only count what would be purged
     #[arg(long)]
     pub dry_run: bool,
     /// Print the answer as JSON
@@ -212,7 +213,7 @@ pub struct PurgeArgs {
     pub json: bool,
     #[command(flatten)]
     pub server: ServerArgs,
-    /// Make a token for cache_purge_token, and purge nothing
+    /// Make a token of this name for cache_purge_token; purges nothing
     #[arg(
         long,
         value_name = "NAME",
@@ -227,7 +228,7 @@ pub struct PurgeArgs {
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct ExplainArgs {
-    /// The URL that is asked for
+    /// The URL of the request
     #[arg(value_name = "URL", group = "what", conflicts_with_all = ["search", "tag", "entry"])]
     pub url: Option<String>,
     /// A field of the request, such as `Cookie: lang=de`; may be given more than once
@@ -236,26 +237,26 @@ pub struct ExplainArgs {
     /// Its method [default: GET]
     #[arg(short = 'X', long, value_name = "METHOD", conflicts_with_all = ["search", "tag", "entry"])]
     pub method: Option<String>,
-    /// Make the request, so that the application says what it answers
+    /// Send the request to the application as well, and show what it answers
     #[arg(long, conflicts_with_all = ["search", "tag", "entry"])]
     pub ask: bool,
     /// The client's address, as `allow`, `geo`, limits and the rights to purge see it [default: 127.0.0.1, as for
     /// a request that is made here]
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["search", "tag", "entry"])]
     pub from: Option<IpAddr>,
-    /// List what is stored with this text in its host, path or arguments
+    /// List stored responses with this text in their host, path or arguments
     #[arg(long, value_name = "TEXT", group = "what", conflicts_with = "entry")]
     pub search: Option<String>,
-    /// List what is stored and carries this tag
+    /// List stored responses with this tag
     #[arg(long, value_name = "TAG", group = "what", conflicts_with = "entry")]
     pub tag: Option<String>,
-    /// How many are listed at most [default: 100]
+    /// List at most this number of them [default: 100]
     #[arg(long, value_name = "N", conflicts_with = "url")]
     pub limit: Option<usize>,
-    /// Go on with a list where the last one ended
+    /// Continue a list after its last place, which the list names
     #[arg(long, value_name = "PLACE", conflicts_with = "url")]
     pub after: Option<String>,
-    /// Show one stored response of a list
+    /// Show the stored response with this id, which a list names
     #[arg(long, value_name = "ID", group = "what")]
     pub entry: Option<String>,
     /// Print the answer as JSON
@@ -268,20 +269,20 @@ pub struct ExplainArgs {
 /// Which running server is meant.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct ServerArgs {
-    /// The configuration of the server that is meant [default: that of mayfly -c, or the server that
+    /// The configuration of the running server [default: that of mayfly -c, or the server that
     /// mayfly serve runs]
     #[arg(short = 'c', value_name = "FILE", conflicts_with = "socket")]
     pub conf: Option<PathBuf>,
     /// Where relative paths of the configuration begin
     #[arg(short = 'p', value_name = "FOLDER", conflicts_with = "socket")]
     pub prefix_folder: Option<PathBuf>,
-    /// Its control socket, in the place of its configuration
+    /// The control socket of the running server, instead of its configuration
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
 }
 
-/// Pages are asked for as by a visitor without cookies. Visitors come first: while they wait for PHP, this
-/// waits as well.
+/// The server asks for each page like a visitor without cookies. Visitors come first: while they wait for PHP,
+/// this command waits as well.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct WarmArgs {
@@ -289,10 +290,10 @@ pub struct WarmArgs {
     /// each line, or - for standard input
     #[arg(value_name = "SITEMAP|FILE|URL", group = "what")]
     pub sources: Vec<String>,
-    /// The URL of a sitemap, whatever it ends with
+    /// The URL of a sitemap, if it does not end with .xml or .xml.gz
     #[arg(long, value_name = "URL", group = "what")]
     pub sitemap: Vec<String>,
-    /// Pages that are asked for at the same time
+    /// How many pages to ask for at the same time
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
     pub jobs: u8,
     /// Print a line of JSON for each page, and one at the end
@@ -302,23 +303,23 @@ pub struct WarmArgs {
     pub server: ServerArgs,
 }
 
-/// Keys: q ends it; c, w and n list the pages that cost most, are wanted most, and are most often not
-/// stored; s sorts zones and upstreams by use or by name.
+/// Keys: q quits; c lists the pages that cost most, w those that are requested most, n those that are most
+/// often not stored; s sorts zones and upstreams by use or by name.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct TopArgs {
-    /// Print one table, after a second, and end
+    /// Print one table after a second, and exit
     #[arg(long, conflicts_with = "json")]
     pub once: bool,
-    /// Print all numbers as JSON, and end
+    /// Print all numbers as JSON, and exit
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub server: ServerArgs,
 }
 
-/// What each lifetime from 100 ms to a day would have made of the requests in these logs, by simulation.
-/// Known formats: combined, with more behind it, and those of Mayfly and nginx with a cache status and
-/// times. Nothing is sent anywhere.
+/// Simulates what each lifetime from 100 ms to a day would have made of the requests in these logs. Known
+/// formats: combined, also with more behind it, and those of Mayfly and nginx with a cache status and times.
+/// Nothing is sent anywhere.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct AdviseArgs {
     /// Access logs, also compressed with gzip, in any order; - for standard input
@@ -328,8 +329,8 @@ pub struct AdviseArgs {
     /// '$remote_addr [$time_local] "$request" $status $http_cookie'
     #[arg(long, value_name = "TEXT")]
     pub format: Option<String>,
-    /// Pages are found by host and target alone, as without cache_shared: not by the class of visitors,
-    /// and those of crawlers live no longer
+    /// Find pages by host and target only, as without cache_shared: not by the class of visitors, and
+    /// without longer lifetimes for crawlers
     #[arg(long)]
     pub plain_keys: bool,
     /// Print the answer as JSON
@@ -338,23 +339,23 @@ pub struct AdviseArgs {
 }
 
 /// With --rate, requests are due at fixed times whether or not the server keeps up, and latency counts from
-/// then: this is what visitors feel. Without it, each connection asks again when it has its answer: this is
+/// then: this is what visitors feel. Without --rate, each connection asks again when it has its answer: this is
 /// what the server can do. With --page, a page is loaded with all that it needs, as a browser loads it.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct BenchArgs {
     /// URLs over HTTP/1.1; with several, 3@URL asks for it three times as often as for one without a weight
     #[arg(value_name = "URL", required_unless_present = "page")]
     pub urls: Vec<String>,
-    /// Requests in a second
+    /// Requests per second
     #[arg(long, value_name = "N", value_parser = rate)]
     pub rate: Option<f64>,
     /// Connections [default: 16; with --rate and --replay the most that may be open, 512]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     pub connections: Option<u32>,
-    /// How long
+    /// How long the load lasts
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub duration: Duration,
-    /// The time in which the rate, or the number of connections, grows from nothing
+    /// How long the rate, or the number of connections, takes to grow from zero
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
     pub ramp: Duration,
     /// How long a request may take
@@ -366,28 +367,28 @@ pub struct BenchArgs {
     /// Visitors send back the cookies that they are given; each connection is a visitor
     #[arg(long)]
     pub cookies: bool,
-    /// A visitor leaves after this number of requests, and another comes with a new connection
+    /// Each visitor leaves after this number of requests, and another comes with a new connection
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub requests_per_visitor: Option<u32>,
-    /// Ask for what an access log has asked for, GET and HEAD alone, at its times; may be given more than once
+    /// Repeat the GET and HEAD requests of an access log, at their times; may be given more than once
     #[arg(long, value_name = "LOG", conflicts_with_all = ["rate", "ramp"])]
     pub replay: Vec<PathBuf>,
-    /// The text of the log_format that it was written in
+    /// The text of the log_format that the log was written in
     #[arg(long, value_name = "TEXT", requires = "replay")]
     pub format: Option<String>,
-    /// How many times as fast as the log
+    /// How fast to repeat the log: 2 is twice as fast
     #[arg(long, value_name = "FACTOR", default_value = "1", requires = "replay", value_parser = rate)]
     pub speed: f64,
-    /// Another URL that gets the same load, each for --duration, or is loaded as often as the page, in turns
+    /// Another URL to compare with, in turns: it gets the same load for --duration, or is loaded as often as the page
     #[arg(long, value_name = "URL", visible_alias = "beside")]
     pub compare: Option<String>,
-    /// Write a page with plots, or with drawings of when each resource was there
+    /// Write an HTML page with plots, or with drawings of when each resource arrived
     #[arg(long, value_name = "FILE", visible_alias = "report")]
     pub html: Option<PathBuf>,
     /// Print the answer as JSON
     #[arg(long)]
     pub json: bool,
-    /// Ask servers that are not this machine
+    /// Allow servers on other machines
     #[arg(long)]
     pub yes_this_is_mine: bool,
     // The last, since its heading is that of all that follow.
@@ -395,7 +396,7 @@ pub struct BenchArgs {
     pub page: PageArgs,
 }
 
-/// Says of each fault what it is, why it matters and what mends it. Exit codes: 0 nothing, or notes alone;
+/// Says of each fault what it is, why it matters and what mends it. Exit codes: 0 no faults, or only notes;
 /// 3 warnings; 4 errors.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct DoctorArgs {
@@ -473,8 +474,8 @@ pub fn unknown(word: &str) -> String {
         String::new()
     };
     format!(
-        "mayfly: there is no word \"{word}\"\n{tip}\n\
-         Words: {}. Flags are nginx's: mayfly -h shows them.\n",
+        "mayfly: there is no command \"{word}\"\n{tip}\n\
+         Commands: {}. Flags are nginx's: mayfly -h shows them.\n",
         WORDS.join(", ")
     )
 }
@@ -511,7 +512,7 @@ fn with_tip(message: String, arguments: &[OsString]) -> String {
                 .filter(|line| !line.contains("as a value, use"))
                 .collect();
             format!(
-                "{}\n  tip: in the place of {option} there is --listen ADDR:PORT, as in --listen 127.0.0.1:8080\n",
+                "{}\n  tip: instead of {option} use --listen ADDR:PORT, as in --listen 127.0.0.1:8080\n",
                 kept.join("\n").replace("\n\n\n", "\n\n")
             )
         }

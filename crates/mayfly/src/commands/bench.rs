@@ -62,7 +62,7 @@ pub fn run(args: &BenchArgs) -> Exit {
     // A pipe that was closed wants no more.
     let _ = io::stdout().write_all(text.as_bytes());
     match answers {
-        0 => complain(Exit::Refused, "nothing was answered"),
+        0 => complain(Exit::Refused, "no request was answered"),
         _ => Exit::Done,
     }
 }
@@ -109,7 +109,7 @@ fn replay(args: &BenchArgs) -> Result<Replay, String> {
         ReplayError::Input(error) => {
             format!("{}: {}", error.path.display(), SystemError(&error.error))
         }
-        ReplayError::Empty => "there is no request in the log that can be asked again".to_owned(),
+        ReplayError::Empty => "the log has no request that can be repeated".to_owned(),
     })
 }
 
@@ -123,7 +123,7 @@ async fn until_signal(
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
     ) else {
-        return Err("signals cannot be waited for".to_owned());
+        return Err("cannot wait for signals".to_owned());
     };
     let stop = Stop::default();
     let measured = measured(args, first, second, &stop);

@@ -118,7 +118,7 @@ fn text(told: &Explanation) -> String {
     if let Some(variants) = &told.variants {
         let by = match &variants.fields[..] {
             [] => String::new(),
-            fields => format!(", told apart by {}", fields.join(", ")),
+            fields => format!(", distinguished by {}", fields.join(", ")),
         };
         let (stored, most) = (variants.stored, variants.most);
         all.push(("variants", format!("{stored} of at most {most}{by}")));
@@ -165,12 +165,12 @@ fn limit_text(limit: &Limit) -> String {
     let says = match limit.says {
         LimitSays::Pass => "lets the client pass".to_owned(),
         LimitSays::Delay { milliseconds } => {
-            format!("lets the client wait for {}", time(milliseconds))
+            format!("delays the client by {}", time(milliseconds))
         }
         LimitSays::Refuse { status } => format!("refuses the client with {status}"),
     };
     let dry_run = if limit.is_dry_run {
-        " (it is only tried)"
+        " (dry run only)"
     } else {
         ""
     };
@@ -195,7 +195,7 @@ fn cache_lines(told: &Explanation) -> Vec<Line> {
         all.push(("answered", text));
     }
     let outcome = match told.outcome {
-        Outcome::Off => "the cache has no part in it",
+        Outcome::Off => "the cache is not used here",
         Outcome::Hit => "it is answered from memory (HIT)",
         Outcome::Stale => {
             "what is stored is stale: it is fetched anew, and the stale copy may be shown meanwhile"
@@ -203,7 +203,7 @@ fn cache_lines(told: &Explanation) -> Vec<Line> {
         Outcome::Miss => "nothing is stored for it (MISS)",
         Outcome::VaryMiss => "other variants are stored, not the one for these fields (MISS)",
         Outcome::Bypass => "it goes past the cache (BYPASS)",
-        Outcome::Method => "the method has no stored responses",
+        Outcome::Method => "responses to this method are not stored",
         Outcome::Purge => "the request purges",
     };
     all.push(("outcome", outcome.to_owned()));

@@ -51,7 +51,7 @@ pub async fn find(args: &ServerArgs) -> Result<PathBuf, (Exit, String)> {
         [] => {
             let looked = match &candidates[..] {
                 [] => "there is no configuration and no mayfly serve".to_owned(),
-                all => format!("nobody listens on {}", shown(all)),
+                all => format!("no server listens on {}", shown(all)),
             };
             let message =
                 format!("no server was found: {looked}; -c FILE or --socket PATH says where");

@@ -71,7 +71,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let mut found = detect(&files);
     if let (Kind::Static, Some(refused)) = (found.kind, files.refused()) {
         return Err(format!(
-            "{refused}, so what kind of site this is cannot be told; this account needs the right to \
+            "{refused}, so the kind of the site is unknown; this account needs the right to \
              read the folder and what is in it"
         ));
     }
@@ -130,7 +130,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     for walk in walks {
         if let Some(bound) = walk.ended_by {
             notes.push(format!(
-                "not every folder was looked into for a .htaccess that closes it: {bound} ended the search."
+                "not every folder was searched for a .htaccess that closes it: {bound} ended the search."
             ));
         }
         found.closed_folders.extend(walk.closed);
@@ -140,9 +140,9 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     found.closed_folders.dedup_by(|a, b| a.path == b.path);
     match found.closed_folders.len() {
         0 => {}
-        1 => notes.push("1 folder is closed by its .htaccess, and is not handed out.".to_owned()),
+        1 => notes.push("1 folder is closed by its .htaccess, and is not served.".to_owned()),
         count => notes.push(format!(
-            "{count} folders are closed by their .htaccess, and are not handed out."
+            "{count} folders are closed by their .htaccess, and are not served."
         )),
     }
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
@@ -229,8 +229,8 @@ fn plugin_note(
         None => "pages are kept for --ttl".to_owned(),
     };
     let take_out = format!(
-        "WordPress's cron is called each minute, also where no page is made. To take the plug-in out, remove {} and \
-         {}, and start anew.",
+        "WordPress's cron is called each minute, also while no page is made. To take the plug-in out, remove {} and \
+         {}, and restart the server.",
         loader.display(),
         inner.display()
     );
@@ -441,7 +441,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     if listen == [LISTEN] && upstream.is_at(LISTEN) {
         listen = vec![LISTEN_BESIDE.to_owned()];
         notes.push(format!(
-            "{LISTEN} is the upstream itself; --listen names another place."
+            "{LISTEN} is the upstream itself; choose another address with --listen."
         ));
     }
     let dashboard = dashboard(args, &listen)?;
@@ -530,7 +530,7 @@ impl Serve {
                 self.maker
             ));
         }
-        text.push_str("To go on from here: mayfly serve --print-config. Ctrl-C stops.\n");
+        text.push_str("Next step: mayfly serve --print-config. Ctrl-C stops the server.\n");
         text
     }
 }

@@ -36,7 +36,7 @@ pub fn prepare(typed: &str, listen: &[String]) -> Result<Dashboard, String> {
     let place = place(typed)?;
     if let Some(taken) = listen.iter().find(|listen| meets(listen, place)) {
         return Err(format!(
-            "--dashboard: the site itself listens on {taken}; --dashboard={} is another place",
+            "--dashboard: the site itself listens on {taken}; --dashboard={} would be free",
             next(place)
         ));
     }
@@ -63,12 +63,12 @@ pub fn expect_free(dashboard: &Dashboard) -> Result<(), String> {
             let holder = socket_holder::holder(&ListenAddress::Tcp(place));
             let holder = holder.unwrap_or_else(|| "another program".to_owned());
             Err(format!(
-                "--dashboard: {holder} listens on {place} already; --dashboard={} is another place",
+                "--dashboard: {holder} already listens on {place}; try --dashboard={}",
                 next(place)
             ))
         }
         Err(error) => Err(format!(
-            "--dashboard: {place} cannot be listened on ({})",
+            "--dashboard: cannot listen on {place} ({})",
             SystemError(&error)
         )),
     }
@@ -127,7 +127,7 @@ impl Token {
         let path = &dashboard.tokens;
         let failed = |error: io::Error| {
             format!(
-                "nobody can purge in the dashboard: {} cannot be written ({})",
+                "the dashboard cannot purge: {} cannot be written ({})",
                 path.display(),
                 SystemError(&error)
             )
@@ -166,11 +166,11 @@ pub fn announce(dashboard: &Dashboard, token: &Result<Token, String>) {
     let stderr = io::stderr();
     let line = match token {
         Ok(token) if is_for_one_reader(&stderr) => format!(
-            "Dashboard: {}\n  The token in this address is for you alone, until the server ends.\n",
+            "Dashboard: {}\n  The token in this address allows purges until the server ends: keep it secret.\n",
             token.url
         ),
         Ok(_) => format!(
-            "Dashboard: http://{}/\n  The token that purges in it is said on a terminal alone: others may read this.\n",
+            "Dashboard: http://{}/\n  The token for purges is printed on terminals only, since others may read this output.\n",
             dashboard.place
         ),
         Err(message) => format!(

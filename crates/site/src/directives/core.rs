@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Directive] = &[
             Only the account that started the server, and root, may connect to it: its mode is 0600. What a \
             server that was killed has left there is replaced. A socket on which another server listens is an error.\n\n\
             Without the directive, it is beside the pid file, and is called as that file is with \
-            `.control` in the place of the last extension. `off` makes none. A relative path starts at \
+            `.control` instead of the last extension. `off` makes none. A relative path starts at \
             the prefix (`-p`).")
         .example("control_socket /run/mayfly/control;"),
     Directive::new("daemon", &[Context::Main])

@@ -13,8 +13,8 @@ pub(super) const TABLE: &[Directive] = &[
             holds.\n\n\
             - `interval` (default 5s): the time between two checks. `jitter` delays each check by a \
             random time up to this value.\n\
-            - `fails` (default 1): after so many failed checks in a row, the server gets no requests.\n\
-            - `passes` (default 1): after so many successful checks in a row, it gets requests again. \
+            - `fails` (default 1): after this number of failed checks in a row, the server gets no requests.\n\
+            - `passes` (default 1): after this number of successful checks in a row, it gets requests again. \
             With `slow_start`, their number then grows slowly.\n\
             - `uri` (default `/`): the path of the request. With `fastcgi_pass`, it is the path of a \
             script below `root`.\n\

@@ -423,7 +423,7 @@ pub(super) const TABLE: &[Directive] = &[
         .default("1460")
         .ignored("small pieces are always joined")
         .short("waits until there is enough to send")
-        .long("In nginx, output is sent when at least so many bytes are there.")
+        .long("In nginx, output is sent when at least this number of bytes is there.")
         .example("postpone_output 1460;"),
     Directive::new("read_ahead", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()

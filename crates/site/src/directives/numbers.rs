@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Directive] = &[
             Of each it shows fields, tags, age, size, forms, and the lifetime with what gave it. It purges all \
             that is stored for an address. Of arguments only the names are shown, unless `cache_show_args` \
             names them, of cookies nothing, and of fields that are not known to be harmless the names.\n\n\
-            Who may see it is decided as with `metrics`. With `cache_purge_token`, whoever has a token sees it too, \
+            Who may see it is decided as with `metrics`. With `cache_purge_token`, everyone with a token sees it too, \
             from anywhere: the page without any data is then for everybody whom `allow`, `deny` and \
             `auth_request` let through, and asks for the token. It is kept until the tab is closed. It may also \
             be at the end of the page's address, as in `https://example.org/dashboard#token=TOKEN`: that part is \
@@ -33,9 +33,9 @@ pub(super) const TABLE: &[Directive] = &[
             client prefers that (`Accept`), and otherwise in the text format 0.0.4 of Prometheus.\n\n\
             Programs and browsers on this machine may see them. `allow`, `auth_basic` and `auth_request` let \
             others, if they stand in this location itself: lines of the blocks around it can only refuse. A \
-            request that a proxy on this machine sends on for somebody else is not of this machine.\n\n\
+            request that a proxy on this machine sends on for another client is not of this machine.\n\n\
             The `Host` of programs on this machine, and of browsers, must be `localhost`, an IP address or a \
-            name in a `server_name`. A page of somebody else could make a browser send other requests. \
+            name in a `server_name`. A foreign page could make a browser send other requests. \
             Patterns and names that end with `*` do not count. A password needs no such name. What a page of \
             another site embeds is refused as well.")
         .example("metrics;"),

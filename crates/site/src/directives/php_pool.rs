@@ -95,7 +95,7 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("max_requests", &[Context::PhpPool])
         .takes(1, 1, "NUMBER")
         .default("0")
-        .short("replaces a worker after so many requests")
+        .short("replaces a worker after this number of requests")
         .long("\
             Use it if an extension of PHP loses memory. With 0, workers are never replaced. No request \
             is lost: Mayfly closes its connection to a worker before the worker ends.")

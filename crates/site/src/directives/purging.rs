@@ -14,7 +14,7 @@ pub(super) const TABLE: &[Directive] = &[
             - `\"urls\"`: absolute URLs. All that is stored for them goes: both schemes, all variants, \
             methods and classes of visitors.\n\
             - `\"tags\"`: what the application calls a thing that pages are made of.\n\
-            - `\"prefixes\"`: absolute URLs. All that begin so go.\n\
+            - `\"prefixes\"`: absolute URLs. All URLs that begin with one of them are removed.\n\
             - `\"patterns\"`: `*` is any text and `?` one character, as in `https://example.org/news/*`. \
             With `~` in front it is a regular expression, which is compared with the address without its \
             scheme, as in `~^example\\.org/news/[0-9]+$`.\n\
@@ -32,7 +32,7 @@ pub(super) const TABLE: &[Directive] = &[
             A request that a browser sends for a page of another site is refused (`Sec-Fetch-Site`, `Origin`, \
             `Referer`), and so is a GET by a browser that does not say for which. The `Host` of programs on \
             this machine, and of browsers, must be `localhost`, an IP address or a name in a `server_name`. \
-            Patterns and names that end with `*` do not count. A page of somebody else could make a browser on \
+            Patterns and names that end with `*` do not count. A foreign page could make a browser on \
             this machine send other requests. Only a token or a password needs no such name.")
         .example("cache_purge_api;"),
     Directive::new("cache_purge_fields", &[Context::Http, Context::Server, Context::Location])
@@ -48,20 +48,20 @@ pub(super) const TABLE: &[Directive] = &[
             - `Cache-Group-Invalidation` (RFC 9875): groups of the same origin, in a response to a \
             POST, PUT, PATCH or DELETE.\n\n\
             `X-Cache-Repeat: /wp-cron.php 60` purges nothing: the server asks itself for this path of the same host each \
-            60 seconds, as nobody, and after the requests of visitors. Paths with their seconds (1 to 86400) stand between \
+            60 seconds, without a client's address, and after the requests of visitors. Paths with their seconds (1 to 86400) stand between \
             commas. A path that no response has named for ten minutes, or ten of its turns, is not asked for any more. \
             At most 256 are kept, 32 of a server. Hosts that no `server_name` is have one request for a path together, \
             so name the hosts of a site. A request is given up after a minute.\n\n\
             The fields are never sent to clients. Without the directive, responses of the server's own \
             PHP pools (`php_pool`) may purge, and so may others where `cache_litespeed` is on. Responses of \
-            other upstreams may not: whoever answers there could empty the cache.")
+            other upstreams may not: a server that answers there could empty the cache.")
         .example("cache_purge_fields on;"),
     Directive::new("cache_purge_log", &[Context::Http])
         .takes(1, 2, "PATH [text | json] | off")
         .default("off")
         .short("sets where purges are logged")
         .long("\
-            A line says when, by which door (`api`, `dashboard`, `socket`, `request`, `response`), from whom, what, how many stored \
+            A line says when, by which interface (`api`, `dashboard`, `socket`, `request`, `response`), from whom, what, how many stored \
             responses it named, and how long it took. The target is a file, `stderr`, or `syslog:` with its \
             parameters. `text` is for people, and `json` writes one object for each purge. Control \
             characters are escaped in both.")
@@ -74,7 +74,7 @@ pub(super) const TABLE: &[Directive] = &[
             Each line of the file is a name and the SHA-256 hash of a token, as in `deploy:9f86d0...`. \
             `mayfly purge --new-token deploy` prints a new token and its line. A request must have one of \
             the tokens in its field `Authorization: Bearer TOKEN`, wherever it comes from. The file is read \
-            for each request, by the account that serves. A file that cannot be read lets nobody in.\n\n\
+            for each request, by the account that serves. With a file that cannot be read, no token is accepted.\n\n\
             In a location with `dashboard`, a token is needed to purge, and lets one see the page from another \
             machine.\n\n\
             `allow` and `deny` hold as well. Send tokens over TLS only.")
@@ -93,8 +93,8 @@ pub(super) const TABLE: &[Directive] = &[
             if it then has the same key and the same variant as what was purged. So pages with `200` whose \
             key or `Vary` has to do with a cookie, a password or the like are left to visitors. `allow`, \
             `deny` and passwords hold as well: for them the request comes from the address `192.0.0.8`, \
-            which nobody has.\n\n\
-            All purges count, whoever asks for them, but not the removal of a page by a write to its own \
+            which no client has.\n\n\
+            All purges count, wherever they come from, but not the removal of a page by a write to its own \
             address. To find the hit pages among those in memory takes at most a tenth of one core's time.")
         .example("cache_refill on;"),
 ];

@@ -87,7 +87,7 @@ pub(super) const TABLE: &[Directive] = &[
         .default("off")
         .short("sets whether a request may come with the first packet of a resumed session")
         .long("\
-            Somebody who has seen such a request may send it again. So it is served only if its method \
+            An attacker who has seen such a request may send it again. So it is served only if its method \
             changes nothing (GET, HEAD, OPTIONS), else it gets the status 425, and the client sends it \
             again after the handshake. An upstream gets the field `Early-Data: 1` with it (RFC 8470), and \
             may answer with 425 itself. Sessions are then kept in `ssl_session_cache`, or in a cache of \

@@ -76,7 +76,7 @@ pub(super) const TABLE: &[Directive] = &[
             - `max_conns`: the largest number of requests at the same time; 0 means no limit. For a \
             PHP-FPM that Mayfly does not run, use its number of workers. Further requests wait in the \
             `queue`.\n\
-            - `max_fails`, `fail_timeout`: after so many failures within the time, the server gets no \
+            - `max_fails`, `fail_timeout`: after this number of failures within the time, the server gets no \
             requests for the same time. 0 failures switch this off.\n\
             - `slow_start`: after it was unavailable, the server gets its full share of requests only \
             after this time.\n\

@@ -107,7 +107,7 @@ async fn warm(args: &WarmArgs, socket: &Path, pages: Vec<String>) -> Exit {
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
     ) else {
-        return complain(Exit::Refused, "signals cannot be waited for");
+        return complain(Exit::Refused, "cannot wait for signals");
     };
     let began = Instant::now();
     let mut sum = Sum {

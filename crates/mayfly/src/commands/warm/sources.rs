@@ -62,7 +62,7 @@ pub async fn pages(args: &WarmArgs, socket: &Path) -> Result<Vec<String>, Failur
         found.text(&bytes, &url, depth)?;
     }
     match found.pages.is_empty() {
-        true => Err(refused("no page is named".to_owned())),
+        true => Err(refused("the sources name no page".to_owned())),
         false => Ok(found.pages),
     }
 }
@@ -106,7 +106,7 @@ impl FoundPages {
             self.page(url)?;
         }
         if depth >= MAX_DEPTH && !sitemap.sitemaps.is_empty() {
-            return Err(complain("it is an index in too many others"));
+            return Err(complain("indexes of sitemaps are nested too deeply"));
         }
         let within = sitemap.sitemaps.into_iter().map(|url| (url, depth + 1));
         self.sitemaps.extend(within);
@@ -203,7 +203,7 @@ mod tests {
             assert_eq!(found.pages, ["https://a/1", "https://a/2"]);
             assert_eq!(found.sitemaps, [("https://a/s.xml".to_owned(), 1)]);
             let (_, complaint) = found.text(&form(index), "x", MAX_DEPTH).unwrap_err();
-            assert!(complaint.contains("too many"), "{complaint}");
+            assert!(complaint.contains("too deeply"), "{complaint}");
         }
     }
 

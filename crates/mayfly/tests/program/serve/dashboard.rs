@@ -118,7 +118,7 @@ async fn a_token_is_not_said_where_others_may_read_it() {
         "{said}"
     );
     assert!(
-        said.contains("said on a terminal alone") && !said.contains("token="),
+        said.contains("printed on terminals only") && !said.contains("token="),
         "{said}"
     );
     end(server).await;
@@ -141,7 +141,7 @@ async fn a_second_one_at_the_same_place_is_refused_and_changes_nothing() {
     let said = stderr(&second);
     assert_eq!(code(&second), 1, "{said}");
     let expected = format!(
-        "listens on 127.0.0.1:{port} already; --dashboard=127.0.0.1:{} is another place",
+        "already listens on 127.0.0.1:{port}; try --dashboard=127.0.0.1:{}",
         port + 1
     );
     assert!(said.contains(&expected), "{said}");
