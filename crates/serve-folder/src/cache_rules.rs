@@ -52,6 +52,10 @@ fn digest(name: &[u8]) -> u64 {
 /// and while it fails or too many wait for it. A page without a request in the meantime
 /// is made anew.
 const STALE_TIMES: &str = "10s 1h";
+/// The first of these times.
+const STALE_TTL: Duration = Duration::from_secs(10);
+/// Visitors who have written something get pages of their own for no longer, however long pages are kept.
+const MOST_WRITER_TTL: Duration = Duration::from_secs(60);
 
 /// How many waiting requests are too many: more than a moment's crowd.
 const LONG_QUEUE: usize = 10;
@@ -110,8 +114,11 @@ pub(super) fn cache_rules(
     if options.ttl < CRAWLER_TTL {
         conf.line(&format!("cache_crawler_valid {};", time(CRAWLER_TTL)));
     }
-    conf.note("Who has just written something sees it.");
-    conf.line("cache_read_your_writes 2s;");
+    conf.note(
+        "Who has just written something sees it, also while others get the page from before.",
+    );
+    let writer_ttl = (options.ttl + STALE_TTL).min(MOST_WRITER_TTL);
+    conf.line(&format!("cache_read_your_writes {};", time(writer_ttl)));
     conf.note("What only statistics read makes no page of its own.");
     list(conf, "cache_ignore_args", &ANALYTICS_ARGUMENTS);
     list(conf, "cache_ignore_cookies", &HARMLESS_COOKIES);

@@ -177,7 +177,7 @@ mod tests {
         let upstream = UpstreamUrl::parse(upstream).unwrap();
         let text = write_upstream_config(&upstream, options).unwrap();
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("src/serve/golden")
+            .join("src/golden")
             .join(name);
         testkit::golden::assert_file(&path, &text);
     }

@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn each_application_gets_its_configuration() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/serve/golden");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden");
         for (name, found, options) in cases() {
             let text = write_config(&found, Path::new("/srv/site"), &options).unwrap();
             testkit::golden::assert_file(&folder.join(format!("{name}.conf")), &text);

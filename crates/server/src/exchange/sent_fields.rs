@@ -26,7 +26,7 @@ pub fn walk(request: &Request, head: &ReplyHead, to: &mut impl FieldSink) {
         }
     }
     if let Some(lifetime) = request.cache.marks_writer {
-        to.field(b"Set-Cookie", writer_cookie(request, lifetime).as_bytes());
+        to.field(b"Set-Cookie", writer_cookie(lifetime).as_bytes());
     }
 }
 
@@ -50,9 +50,10 @@ fn cache_status(outcome: &Outcome, reason: Option<Reason>, to: &mut impl FieldSi
     }
 }
 
-fn writer_cookie(request: &Request, lifetime: Duration) -> String {
+fn writer_cookie(lifetime: Duration) -> String {
     let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
-    let until = request.now.saturating_add(milliseconds);
+    // From the end of what was written: the application may have taken long.
+    let until = clock::now().saturating_add(milliseconds);
     let seconds = milliseconds.div_ceil(1000);
     let name = String::from_utf8_lossy(WRITER_COOKIE);
     format!("{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax")

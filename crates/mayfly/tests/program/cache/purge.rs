@@ -1,5 +1,9 @@
 //! Pages that are forgotten: by a purge, by a write, while they are fetched.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use testkit::wait;
+
 use super::*;
 
 #[tokio::test]
@@ -91,6 +95,38 @@ async fn a_writer_sees_the_own_write_and_others_keep_the_cache() {
         forged.x_cache(),
         "HIT",
         "a value of our own making is never that far off"
+    );
+}
+
+/// What the application takes for the write is no part of the time in which it is shown.
+#[tokio::test]
+async fn the_time_of_a_writer_begins_with_the_response() {
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    let php = FakePhp::tcp(move |_| {
+        Script::new()
+            .wait_for(&held)
+            .stdout("X-A: b\r\n\r\nwritten")
+    })
+    .await;
+    let server = cached(&php, "cache_read_your_writes 1h;").await;
+    let target = server.target();
+    let written = tokio::spawn(async move { target.ask("POST", "/page", "", "text=hello").await });
+    wait::until("PHP writes", || php.requests() == 1).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let answered = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    gate.add_permits(1);
+    let written = written.await.expect("a response");
+    let cookie = written.field("set-cookie");
+    let until = cookie
+        .split(['=', ';'])
+        .nth(1)
+        .and_then(|until| until.parse::<u64>().ok());
+    // Both clocks are the machine's; a correction may stand between them.
+    let least = answered + Duration::from_secs(3600) - Duration::from_millis(100);
+    assert!(
+        until.is_some_and(|until| Duration::from_millis(until) >= least),
+        "{cookie}"
     );
 }
 

@@ -321,7 +321,10 @@ fn is_cacheable(method: Method, rules: &CacheRules) -> bool {
     }
 }
 
-/// Is this the browser of somebody who wrote something a moment ago?
+/// By how much the readings of two threads may differ.
+const BETWEEN_CLOCKS: Duration = Duration::from_secs(1);
+
+/// Is this the browser of a visitor who wrote something a moment ago?
 fn is_writer(request: &Request, lifetime: Duration) -> bool {
     let Some(value) = http_semantics::cookie::find(&request.head, WRITER_COOKIE) else {
         return false;
@@ -329,7 +332,7 @@ fn is_writer(request: &Request, lifetime: Duration) -> bool {
     let until = std::str::from_utf8(value)
         .ok()
         .and_then(|text| text.parse::<u64>().ok());
-    let longest = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+    let longest = u64::try_from((lifetime + BETWEEN_CLOCKS).as_millis()).unwrap_or(u64::MAX);
     // A value further off than we ever write is not ours.
     until.is_some_and(|until| request.now < until && until - request.now <= longest)
 }
