@@ -23,7 +23,7 @@ use crate::stored::StoredResponse;
 use crate::time::Millis;
 use crate::vary::{VaryKey, VarySpec};
 pub use follower::{Follower, FollowerOutcome, Reader, TruncatedResponse};
-pub use leader::{ArrivingResponse, Leader, Progress, PushResult};
+pub use leader::{ArrivingResponse, Leader, Progress, PushResult, WaitingRequest};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

@@ -19,7 +19,9 @@ use hashbrown::HashTable;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -46,6 +48,10 @@ pub(crate) struct Flight {
     is_awaited: AtomicBool,
     /// Tells the one who leads so.
     awaited: Notify,
+    /// Requests that wait: the one that leads, and followers.
+    waiting: AtomicUsize,
+    /// The last of them has left.
+    deserted: Notify,
 }
 
 /// How far a flight has come.
@@ -161,6 +167,8 @@ impl Flight {
             space: Notify::new(),
             is_awaited: AtomicBool::new(false),
             awaited: Notify::new(),
+            waiting: AtomicUsize::new(0),
+            deserted: Notify::new(),
         }
     }
 
@@ -214,6 +222,30 @@ impl Flight {
     pub(crate) async fn awaited(&self) {
         if !self.is_awaited() {
             self.awaited.notified().await;
+        }
+    }
+
+    /// A request waits from now on, until [`Flight::leave`].
+    pub(crate) fn join(&self) {
+        self.waiting.fetch_add(1, AcqRel);
+    }
+
+    /// A request waits no longer.
+    pub(crate) fn leave(&self) {
+        if self.waiting.fetch_sub(1, AcqRel) == 1 {
+            // Kept for a leader that does not listen yet.
+            self.deserted.notify_one();
+        }
+    }
+
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.waiting.load(Acquire) == 0
+    }
+
+    /// Returns once no request waits. For the leader alone.
+    pub(crate) async fn deserted(&self) {
+        while !self.is_deserted() {
+            self.deserted.notified().await;
         }
     }
 

@@ -1,5 +1,6 @@
 //! Followers, which wait for a fetch, and readers of a response that is arriving.
 
+use super::leader::WaitingRequest;
 use crate::fields::RequestFields;
 use crate::flight::{Flight, FlightView, NextChunk, debug_by_key};
 use crate::purge::clock::PurgeVerdict;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 /// A request that waits for a leader.
 pub struct Follower {
     flight: Arc<Flight>,
+    /// Counts it, until it is dropped.
+    _waits: WaitingRequest,
     /// Tags were purged after the fetch began and before the request came: the zone knows which.
     minds_tags: Option<Arc<Zone>>,
 }
@@ -54,6 +57,7 @@ impl Follower {
         let minds_tags = minds_tags && zone.purges.has_purged_tags_since(flight.stamp);
         Follower {
             flight: Arc::clone(flight),
+            _waits: WaitingRequest::of(flight),
             minds_tags: minds_tags.then(|| Arc::clone(zone)),
         }
     }

@@ -38,6 +38,32 @@ pub struct Progress {
     flight: Arc<Flight>,
 }
 
+/// A request that waits for a fetch. The fetch learns when all of them were dropped
+/// ([`Progress::deserted`]).
+pub struct WaitingRequest {
+    flight: Arc<Flight>,
+}
+
+impl WaitingRequest {
+    pub(super) fn of(flight: &Arc<Flight>) -> WaitingRequest {
+        flight.join();
+        WaitingRequest {
+            flight: Arc::clone(flight),
+        }
+    }
+
+    /// The request is answered otherwise, and the fetch goes on for those who come next.
+    pub fn keep_fetching(self) {
+        self.flight.join();
+    }
+}
+
+impl Drop for WaitingRequest {
+    fn drop(&mut self) {
+        self.flight.leave();
+    }
+}
+
 /// A response that is arriving. Dropped without an ending, its readers see it truncated.
 pub struct ArrivingResponse {
     duty: Duty,
@@ -134,6 +160,13 @@ impl Leader {
         Progress {
             flight: Arc::clone(&self.duty.flight),
         }
+    }
+
+    /// The request that leads waits for the fetch until this is dropped. Make it before the fetch
+    /// begins.
+    #[must_use]
+    pub fn waiting_request(&self) -> WaitingRequest {
+        WaitingRequest::of(&self.duty.flight)
     }
 
     /// The response may be shared: followers get its head now and its bytes as they come.
@@ -255,6 +288,17 @@ impl Progress {
     /// Returns once a follower waits for the fetch. One caller at a time is told.
     pub async fn awaited(&self) {
         self.flight.awaited().await;
+    }
+
+    /// Have all requests left that waited for the fetch?
+    #[must_use]
+    pub fn is_deserted(&self) -> bool {
+        self.flight.is_deserted()
+    }
+
+    /// Returns once all requests have left that waited for the fetch. One caller at a time is told.
+    pub async fn deserted(&self) {
+        self.flight.deserted().await;
     }
 
     /// The fetch goes to the upstream.

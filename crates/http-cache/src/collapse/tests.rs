@@ -299,6 +299,31 @@ fn waiting_in_line_for_the_upstream_is_not_slowness() {
 }
 
 #[test]
+#[test]
+fn a_fetch_is_deserted_when_its_leader_and_all_followers_have_left() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let leader = client.lead();
+    let (first, progress) = (leader.waiting_request(), leader.progress());
+    let mut second = client.follow();
+    assert!(client.wait(&mut second).is_none());
+    drop(first);
+    assert_eq!(now(progress.deserted()), None);
+    drop(second);
+    assert_eq!(now(progress.deserted()), Some(()));
+    // Another comes before the leader has seen it.
+    let mut third = client.follow();
+    assert!(!progress.is_deserted());
+    leader.left_out();
+    let outcome = client.wait(&mut third);
+    assert!(matches!(outcome, Some(FollowerOutcome::LeftOut)));
+
+    let leader = client.lead();
+    leader.waiting_request().keep_fetching();
+    drop(client.follow());
+    assert!(!leader.progress().is_deserted());
+}
+
 fn followers_that_select_another_variant_go_their_own_way() {
     let zone = zone();
     let de = Client::new(&zone, &["Accept-Language: de"]);

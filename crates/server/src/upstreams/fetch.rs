@@ -76,8 +76,9 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             local: spec.local,
         };
         let lease = match wait_for_turn(spec, key, &tried, queued_at).await {
-            Ok(lease) => lease,
-            Err(error) => return Err(refused(spec, error, last, queued_at)),
+            Some(Ok(lease)) => lease,
+            Some(Err(error)) => return Err(refused(spec, error, last, queued_at)),
+            None => return Err(FetchError::LeftOut),
         };
         let queued = clock::recent().saturating_sub(queued_at);
         let server = lease.server();

@@ -9,6 +9,7 @@ mod cache_shared;
 mod cache_status;
 mod collapsed_requests;
 mod default_memory;
+mod deserted_fetches;
 mod invalid_responses;
 mod memory_files;
 mod purge;

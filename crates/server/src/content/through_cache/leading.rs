@@ -46,6 +46,7 @@ pub async fn lead_fetch(
     }
     let hints = EarlyHints::of(request, client, &mut spec);
     let (to_client, outcome) = oneshot::channel();
+    let waits = leader.waiting_request();
     tokio::spawn(fetch_and_store(leader, spec, store, Some(to_client)));
     let outcome = unless_gone(client.gone(!pass.exchange.ignore_client_abort), outcome);
     let slow = stand_in.for_slow_upstream(Millis(request.now));
@@ -63,6 +64,7 @@ pub async fn lead_fetch(
             Ok(outcome) => outcome,
             // The fetch goes on, for those who come next.
             Err(_) => {
+                waits.keep_fetching();
                 let handled = from_memory(request, stored, ServedFrom::StaleError);
                 return Step::Answer(handled);
             }

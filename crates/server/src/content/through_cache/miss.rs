@@ -26,7 +26,7 @@ use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::log::traces;
-use crate::transport::client::ClientSide;
+use crate::transport::client::{ClientSide, unless_gone};
 
 /// How often a request starts over: a variant that did not fit, a leader that
 /// vanished. Past that it fetches for itself.
@@ -55,9 +55,14 @@ pub async fn serve(
             }
             Step::Follow(follower, stand_in) => {
                 let wait = traces::begin_wait(request, plan.zone, plan.key.as_ref().bytes());
-                let followed = wait_for_leader(request, &plan, follower, began).await;
+                let gone = client.gone(!pass.exchange.ignore_client_abort);
+                let followed = wait_for_leader(request, &plan, follower, began);
+                let followed = unless_gone(gone, followed).await;
                 traces::end_wait(request, wait);
-                answer_follower(request, &plan, followed, &stand_in)
+                match followed {
+                    Some(followed) => answer_follower(request, &plan, followed, &stand_in),
+                    None => Step::Answer(Handled::ClientGone),
+                }
             }
             Step::LookAgain if rounds == MAX_ROUNDS => {
                 request.now = clock::now();

@@ -1,6 +1,7 @@
 //! A fetch that the cache leads: it asks the upstream, and stores the response while others
-//! read. It runs in a task of its own, whether or not the client that began it still waits;
-//! what that client gets of it is [`LeaderOutcome`].
+//! read. It runs in a task of its own. If all who wait leave while it stands in line for the
+//! upstream, it ends there; what was sent finishes, whether or not a client waits.
+//! What the client that began it gets of it is [`LeaderOutcome`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -64,7 +65,7 @@ impl Report {
 }
 
 /// Fetches, decides what may be done with the response, and stores it while
-/// others read. Runs to its end whether or not anybody waits for it.
+/// others read. Once the request is sent, this runs to its end, whether or not a client waits.
 pub async fn fetch_and_store(
     mut leader: Leader,
     mut spec: FetchSpec,
@@ -73,6 +74,7 @@ pub async fn fetch_and_store(
 ) {
     let in_background = client.is_none();
     let report = Report(client);
+    let _stays = in_background.then(|| leader.waiting_request());
     if in_background {
         spec.class = Class::Refresh;
     }

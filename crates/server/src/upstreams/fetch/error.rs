@@ -16,7 +16,8 @@ pub enum FetchError {
     NoLiveUpstreams,
     /// The queue is full or the wait in it too long.
     Overloaded,
-    /// A background request was not sent, because the servers are busy.
+    /// It was not sent, because the servers are busy: a background request, or one whose visitors have
+    /// left.
     LeftOut,
     /// The last of several answered with a status that `*_next_upstream` names.
     Status(u16),

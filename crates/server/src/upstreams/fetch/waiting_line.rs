@@ -13,13 +13,14 @@ use super::error::FetchError;
 use super::spec::FetchSpec;
 use super::trace::Try;
 
-/// A server for the request, once it is its turn.
+/// A server for the request, once it is its turn; `None`: all who waited for its response have
+/// left before.
 pub(super) async fn wait_for_turn(
     spec: &FetchSpec,
     key: PickKey<'_>,
     tried: &TriedSet,
     now: u64,
-) -> Result<Lease, AcquireError> {
+) -> Option<Result<Lease, AcquireError>> {
     let turn = pin!(take_turn(spec, key, tried, now));
     report_long_wait(spec, turn).await
 }
@@ -45,16 +46,20 @@ async fn take_turn(
     key: PickKey<'_>,
     tried: &TriedSet,
     now: u64,
-) -> Result<Lease, AcquireError> {
+) -> Option<Result<Lease, AcquireError>> {
     let progress = spec.progress.as_ref();
+    if progress.is_some_and(Progress::is_deserted) {
+        return None;
+    }
     let is_awaited = progress.is_some_and(Progress::is_awaited);
     let class = match spec.class.is_background() && is_awaited {
         true => Class::StaleVisitor,
         false => spec.class,
     };
-    let ticket = match spec.group.enter(key, tried, class, now)? {
-        Admission::Granted(lease) => return Ok(lease),
-        Admission::InLine(ticket) => ticket,
+    let ticket = match spec.group.enter(key, tried, class, now) {
+        Ok(Admission::Granted(lease)) => return Some(Ok(lease)),
+        Ok(Admission::InLine(ticket)) => ticket,
+        Err(error) => return Some(Err(error)),
     };
     // A request that waits pays for a future of its own.
     Box::pin(wait_in_line(ticket, progress)).await
@@ -63,25 +68,26 @@ async fn take_turn(
 async fn wait_in_line(
     mut ticket: Ticket,
     progress: Option<&Progress>,
-) -> Result<Lease, AcquireError> {
+) -> Option<Result<Lease, AcquireError>> {
     let Some(progress) = progress else {
-        return ticket.wait().await;
+        return Some(ticket.wait().await);
     };
     progress.in_line();
-    let granted = tokio::select! {
-        biased;
-        granted = ticket.wait() => Some(granted),
-        () = progress.awaited() => None,
-    };
-    let granted = match granted {
-        Some(granted) => granted,
-        None => {
-            ticket.raise();
-            ticket.wait().await
+    let mut is_raised = false;
+    let granted = loop {
+        tokio::select! {
+            biased;
+            // Before a lease: what is deserted is not sent, however late it learns of that.
+            () = progress.deserted() => return None,
+            granted = ticket.wait() => break granted,
+            () = progress.awaited(), if !is_raised => {
+                ticket.raise();
+                is_raised = true;
+            }
         }
     };
     progress.under_way(Millis(clock::now()));
-    granted
+    Some(granted)
 }
 
 /// There is no server for the request: `last` is how the one before failed.
