@@ -12,7 +12,7 @@ use cookie_store::CookieStore;
 use tls_client::Connector;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
-use url::Url;
+use url::{Position, Url};
 
 use crate::browser_cache::{BrowserCache, CacheVerdict};
 use crate::content::Content;
@@ -22,7 +22,7 @@ use crate::network::{self, Event, Origin, Teller, Way};
 use crate::page::{LeftOut, PageLoad, Source, TrafficBytes};
 use crate::request::{self, RequestFields};
 use crate::resource::{Kind, NamedResource, Priority};
-use crate::settings::{LoadError, Settings};
+use crate::settings::{LoadError, Settings, is_same_server};
 use crate::style::NeededFiles;
 
 /// Of one load, however long each request may take.
@@ -216,23 +216,24 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Whether a host may be asked. Others than the page's are counted where they may not be.
+    /// Whether an address may be asked. Servers that are neither the page's nor one that the user named are
+    /// counted where they may not be.
     pub(crate) fn may_ask(&mut self, url: &Url, by: Option<usize>) -> bool {
-        let may = by.is_none()
-            || self.browser.settings.third_party
-            || url.host_str() == self.page.host_str();
+        let settings = &self.browser.settings;
+        let mut own = settings.named.iter().chain([&self.page]);
+        let may = by.is_none() || settings.third_party || own.any(|it| is_same_server(it, url));
         if !may {
             self.known.insert(url.clone(), None);
-            let host = url.host_str().unwrap_or_default().to_owned();
-            *self.left_out.third_party.entry(host).or_default() += 1;
+            let server = url[Position::BeforeHost..Position::AfterPort].to_owned();
+            *self.left_out.third_party.entry(server).or_default() += 1;
         }
         may
     }
 
-    /// Whether an address has the host that the user named. A redirection does not change who that is.
+    /// Whether an address is of the server that the user named. A redirection does not change which that is.
     fn is_named(&self, url: &Url) -> bool {
         let named = self.fetches.first().map(|it| &it.wanted.url);
-        named.is_none_or(|it| it.host_str() == url.host_str())
+        named.is_none_or(|it| is_same_server(it, url))
     }
 
     /// A redirection is followed.
@@ -418,7 +419,7 @@ impl<'a> Load<'a> {
         let fault = match (&page.row.fault, self.left_out.third_party.keys().next()) {
             (Some(fault), _) if page.row.answer.is_none() => Some(fault.clone()),
             (_, Some(host)) if page.is_redirection() => Some(format!(
-                "it leads to another host, {host}: ask for that one, or say --third-party"
+                "it leads to another server, {host}: ask for that one, or say --third-party"
             )),
             (_, None) if page.is_redirection() => Some(format!(
                 "more than {MAX_REDIRECTS} redirections, one after another"

@@ -146,7 +146,7 @@ impl Report {
             let left_out = &load.left_out;
             for (host, count) in &left_out.third_party {
                 notes.push(format!(
-                    "Left out: {count} of {host}, which is another host (--third-party)."
+                    "Left out: {count} of {host}, which is another server (--third-party)."
                 ));
             }
             if left_out.lazy > 0 {

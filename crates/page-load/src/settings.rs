@@ -11,13 +11,22 @@ use crate::media::Viewport;
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub viewport: Viewport,
-    /// Other hosts than the page's are asked as well.
+    /// Addresses that the user named, of this page and of others.
+    pub named: Vec<Url>,
+    /// Servers of other addresses than the page's and those are asked as well.
     pub third_party: bool,
     /// For each request.
     pub timeout: Duration,
-    /// Sent to the page's own host.
+    /// Sent to the server that the user named.
     pub fields: Vec<(HeaderName, HeaderValue)>,
     pub user_agent: String,
+}
+
+/// Are both addresses of one server: the same host and port? The usual ports of HTTP and HTTPS count as
+/// one, since most pages lead from one to the other.
+pub fn is_same_server(one: &Url, other: &Url) -> bool {
+    // None: the usual port of its scheme.
+    one.host_str() == other.host_str() && one.port() == other.port()
 }
 
 /// Why there is no page.
@@ -89,6 +98,23 @@ mod tests {
                 Err(error) => error.to_string(),
             };
             assert!(said.contains(expected), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_a_host_and_a_port() {
+        for (one, other, is_same) in [
+            ("http://site.test/a", "https://site.test/b", true),
+            ("http://site.test/", "http://SITE.test:80/", true),
+            ("http://site.test:8080/", "http://site.test:8080/a", true),
+            ("http://site.test/", "http://site.test:22/", false),
+            ("http://site.test/", "http://site.test:443/", false),
+            ("http://site.test:8080/", "http://site.test:8081/", false),
+            ("http://site.test/", "http://www.site.test/", false),
+        ] {
+            let url = |text| address(text).expect("an address");
+            let said = is_same_server(&url(one), &url(other));
+            assert_eq!(said, is_same, "{one} {other}");
         }
     }
 

@@ -30,7 +30,8 @@ pub struct PageArgs {
         conflicts_with = "urls"
     )]
     pub viewport: Viewport,
-    /// Load from other hosts than the page's as well; otherwise these requests are counted as left out
+    /// Load from other hosts and ports than the page's as well; otherwise these requests are counted as
+    /// left out
     #[arg(long, conflicts_with = "urls")]
     pub third_party: bool,
     /// Write an HTTP archive (HAR 1.2) of all loads; cookies and passwords are left out

@@ -51,7 +51,11 @@ fn write(file: &Path, text: &str) -> Result<(), String> {
 
 /// Each run loads each address cold and then warm: what disturbs one of them disturbs the other as well.
 async fn measured(args: &BenchArgs, page: &str) -> Result<Report, LoadError> {
+    let addresses = [Some(page), args.compare.as_deref()];
+    let addresses = addresses.into_iter().flatten().map(address);
+    let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
     let settings = Settings {
+        named: addresses.clone(),
         viewport: args.page.viewport,
         third_party: args.page.third_party,
         timeout: args.timeout,
@@ -66,9 +70,6 @@ async fn measured(args: &BenchArgs, page: &str) -> Result<Report, LoadError> {
         )
         .to_owned(),
     };
-    let addresses = [Some(page), args.compare.as_deref()];
-    let addresses = addresses.into_iter().flatten().map(address);
-    let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
     let mut pages: Vec<MeasuredPage> = addresses.iter().map(MeasuredPage::of).collect();
     let loads = u64::from(args.page.runs) * 2 * addresses.len() as u64;
     let bar = match io::stderr().is_terminal() {

@@ -223,6 +223,7 @@ async fn other_hosts_are_asked_only_where_the_user_allows_it() {
     })
     .await;
     let address = other.url().replace("127.0.0.1", "localhost");
+    let address_of_other = address.replace("http://", "");
     let page = format!("<img src={address}/a.png><img src={address}/b.png>");
     let server = FakeHttp::start(move |request| match request.target.as_str() {
         "/away" => Script::new().raw(format!(
@@ -238,11 +239,14 @@ async fn other_hosts_are_asked_only_where_the_user_allows_it() {
     let loaded = report(&["--page", &url("/here"), "--runs", "1"]).await;
     assert_eq!(other.requests(), 0);
     let left_out = &loaded["pages"][0]["cold_load"]["left_out"]["third_party"];
-    assert_eq!(left_out["localhost"], 2);
+    assert_eq!(left_out[address_of_other.as_str()], 2);
     let away = bench(&["--page", &url("/away"), "--runs", "1"]).await;
     let said = text(&away.stderr);
     assert_eq!(away.status.code(), Some(1), "{said}");
-    assert!(said.contains("leads to another host, localhost"), "{said}");
+    assert!(
+        said.contains("leads to another server, localhost"),
+        "{said}"
+    );
     assert_eq!(other.requests(), 0);
     for path in ["/here", "/away"] {
         let page = url(path);
@@ -263,6 +267,39 @@ async fn other_hosts_are_asked_only_where_the_user_allows_it() {
         secrets.len() >= 3 && secrets.iter().all(String::is_empty),
         "{secrets:?}"
     );
+}
+
+#[tokio::test]
+async fn other_ports_of_the_pages_own_host_are_asked_only_where_the_user_names_them() {
+    let other = FakeHttp::start(|_| Script::page("Content-Type: text/html\r\n", "x")).await;
+    let address = other.url();
+    let server = FakeHttp::start(move |request| match request.target.as_str() {
+        "/away" => Script::new().raw(format!(
+            "HTTP/1.1 302 Found\r\nLocation: {address}/\r\nContent-Length: 0\r\n\r\n"
+        )),
+        _ => {
+            let named = format!(
+                "<link rel=stylesheet href={address}/a.css><img src={address}/a.png>\
+                 <iframe src={address}/frame></iframe><script src={address}/a.js></script>"
+            );
+            let link = format!("Link: <{address}/b.css>; rel=preload; as=style\r\n");
+            Script::page(&format!("Content-Type: text/html\r\n{link}"), named)
+        }
+    })
+    .await;
+    let url = server.url() + "/";
+    let loaded = report(&["--page", &url, "--runs", "1"]).await;
+    assert_eq!(other.requests(), 0);
+    let left_out = &loaded["pages"][0]["cold_load"]["left_out"]["third_party"];
+    let address = other.url().replace("http://", "");
+    assert_eq!(left_out[address.as_str()], 5, "{left_out}");
+    let away = bench(&["--page", &(url.clone() + "away"), "--runs", "1"]).await;
+    let said = text(&away.stderr);
+    assert!(said.contains("leads to another server"), "{said}");
+    assert_eq!(other.requests(), 0);
+    let named = other.url() + "/";
+    report(&["--page", &url, "--beside", &named, "--runs", "1"]).await;
+    assert!(other.requests() > 5, "{}", other.requests());
 }
 
 #[tokio::test]
