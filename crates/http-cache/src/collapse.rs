@@ -14,6 +14,7 @@ mod simulation;
 mod tests;
 
 use crate::fields::RequestFields;
+pub use crate::flight::Urgency;
 use crate::flight::{Flight, FlightAcceptance};
 use crate::key::KeyRef;
 use crate::purge::Stamp;
@@ -49,6 +50,8 @@ pub struct JoinRequest<'a> {
     pub came_at: Stamp,
     /// The response may carry tags, which are known when it has ended.
     pub may_have_tags: bool,
+    /// What the request waits for. A fetch in line for the upstream is told what its followers wait for.
+    pub urgency: Urgency,
     /// What the response will vary on, as far as that is known of others of its site; counts where nothing
     /// is known of the key.
     pub expects: Option<&'a Arc<VarySpec>>,
@@ -107,7 +110,7 @@ impl Zone {
             match flight.accepts(fields, now, lock_age) {
                 FlightAcceptance::Yes => {
                     let minds_tags = is_older && request.may_have_tags;
-                    return Join::Follow(Follower::of(self, flight, minds_tags));
+                    return Join::Follow(Follower::of(self, flight, request.urgency, minds_tags));
                 }
                 FlightAcceptance::TooOld => too_old = Some(Arc::clone(flight)),
                 FlightAcceptance::OtherVariant(of) => spec = of.or(spec),

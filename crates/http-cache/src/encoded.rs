@@ -281,8 +281,8 @@ mod tests {
     use super::*;
     use crate::testing::{NO_FIELDS, Random, T0, key, response, storable};
     use crate::{
-        FoundResponse, JoinRequest, Leader, PurgeMode, PurgeTarget, Reason, StoredResponse, Zone,
-        ZoneConfig,
+        FoundResponse, JoinRequest, Leader, PurgeMode, PurgeTarget, Reason, StoredResponse,
+        Urgency, Zone, ZoneConfig,
     };
     use bytes::Bytes;
     use std::time::Duration;
@@ -404,6 +404,7 @@ mod tests {
             address: b"",
             came_at: zone.stamp(),
             may_have_tags: false,
+            urgency: Urgency::Page,
             expects: None,
         };
         zone.refresh(&request, &found)

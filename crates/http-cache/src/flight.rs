@@ -20,7 +20,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    AtomicU8, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
 };
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -44,14 +44,23 @@ pub(crate) struct Flight {
     pub(crate) changed: Notify,
     /// A reader of a passing response has caught up or left.
     space: Notify,
-    /// A follower waits, or did.
-    is_awaited: AtomicBool,
+    /// What the most urgent of the followers waits or waited for; 0: there was none.
+    urgency: AtomicU8,
     /// Tells the one who leads so.
     awaited: Notify,
     /// Requests that wait: the one that leads, and followers.
     waiting: AtomicUsize,
     /// The last of them has left.
     deserted: Notify,
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// A part of a page.
+    Part = 1,
+    /// A page.
+    Page = 2,
 }
 
 /// How far a flight has come.
@@ -165,7 +174,7 @@ impl Flight {
             }),
             changed: Notify::new(),
             space: Notify::new(),
-            is_awaited: AtomicBool::new(false),
+            urgency: AtomicU8::new(0),
             awaited: Notify::new(),
             waiting: AtomicUsize::new(0),
             deserted: Notify::new(),
@@ -207,21 +216,29 @@ impl Flight {
     }
 
     /// A follower waits from now on.
-    pub(crate) fn note_follower(&self) {
-        if !self.is_awaited.swap(true, Relaxed) {
+    pub(crate) fn note_follower(&self, urgency: Urgency) {
+        let urgency = urgency as u8;
+        if self.urgency.fetch_max(urgency, Relaxed) < urgency {
             // Kept for a leader that does not listen yet.
             self.awaited.notify_one();
         }
     }
 
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.is_awaited.load(Relaxed)
+    pub(crate) fn urgency(&self) -> Option<Urgency> {
+        match self.urgency.load(Relaxed) {
+            0 => None,
+            1 => Some(Urgency::Part),
+            _ => Some(Urgency::Page),
+        }
     }
 
-    /// Returns once a follower waits. For the leader alone.
-    pub(crate) async fn awaited(&self) {
-        if !self.is_awaited() {
-            self.awaited.notified().await;
+    /// Returns once a follower waits for something more urgent than `known`. For the leader alone.
+    pub(crate) async fn awaited_beyond(&self, known: Option<Urgency>) -> Urgency {
+        loop {
+            match self.urgency() {
+                Some(urgency) if Some(urgency) > known => return urgency,
+                _ => self.awaited.notified().await,
+            }
         }
     }
 

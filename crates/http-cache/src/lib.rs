@@ -40,7 +40,7 @@ mod testing;
 pub use body::Body;
 pub use collapse::{
     AloneReason, ArrivingResponse, Follower, FollowerOutcome, Join, JoinRequest, Leader, Progress,
-    PushResult, Reader, TruncatedResponse, WaitingRequest,
+    PushResult, Reader, TruncatedResponse, Urgency, WaitingRequest,
 };
 pub use encoded::{Claim, EncodedForms, EncodedLookup, Encoding, PendingForm};
 pub use fields::{Field, KnownField, NoFields, RequestFields, StoredFields, is_html};

@@ -4,8 +4,9 @@
 //! ```text
 //! line        served                                         slots         waits
 //! visitors    first, in order of arrival                     all           the group's `queue`
-//! refreshes   when no visitor waits, else every 9th slot     three of four 16 at most
-//! mirrors     when neither waits, else every 9th of theirs   three of four 16 at most
+//! fragments   when no visitor waits, else every 9th slot     all           as many; a quarter for one client
+//! refreshes   when none of these waits, else every 9th       three of four 16 at most
+//! mirrors     when none of these waits, else every 9th       three of four 16 at most
 //! ```
 //!
 //! Health checks do not come here: a check that waited in line would tell about the line and
@@ -20,6 +21,8 @@ pub enum Class {
     /// A visitor whose page is stored, but older than may be shown. Waits in one line with
     /// [`Class::Visitor`]: both see nothing before their turn.
     StaleVisitor,
+    /// A part of a visitor's page. One page has many: they do not keep other visitors from their pages.
+    Fragment,
     /// A stored page is made anew, and visitors see the stored one meanwhile. Also what fetches
     /// pages ahead of visitors (warming) belongs here.
     Refresh,
@@ -28,11 +31,21 @@ pub enum Class {
 }
 
 /// The number of lines that requests wait in.
-pub(crate) const LINES: usize = 3;
+pub(crate) const LINES: usize = 4;
 
 /// Requests of one background class that wait in line at most. More are left out: a short line
 /// keeps the servers busy, and those in a long one would be too late.
 pub(crate) const MAX_WAITING_IN_BACKGROUND: usize = 16;
+
+/// The fragments of one client fill this share of their line at most, so that others have room.
+const CLIENTS_SHARE_OF_FRAGMENTS: usize = 4;
+/// Fragments of one client that may wait in any line: as many as one page asks for at once.
+const MIN_FRAGMENTS_OF_CLIENT: usize = 16;
+
+/// How many fragments of one client may wait in a line of this length.
+pub(crate) fn fragments_of_client(length: usize) -> usize {
+    (length / CLIENTS_SHARE_OF_FRAGMENTS).max(MIN_FRAGMENTS_OF_CLIENT)
+}
 
 /// Refreshes in flight at most where it is not known how many requests the servers take at once.
 /// Far more than PHP works on at a time, and few enough that a visitor does not wait for long
@@ -48,8 +61,18 @@ impl Class {
     pub(crate) fn line(self) -> usize {
         match self {
             Self::Visitor | Self::StaleVisitor => 0,
-            Self::Refresh => 1,
-            Self::Mirror => 2,
+            Self::Fragment => 1,
+            Self::Refresh => 2,
+            Self::Mirror => 3,
+        }
+    }
+
+    /// This one, or `other` if its line is served earlier.
+    #[must_use]
+    pub fn at_least(self, other: Self) -> Self {
+        match other.line() < self.line() {
+            true => other,
+            false => self,
         }
     }
 
@@ -65,7 +88,7 @@ impl Class {
     /// it has cores. One is left for visitors wherever there are two.
     pub(crate) fn share_of(self, workers: Option<usize>) -> Option<usize> {
         match (self, workers) {
-            (Self::Visitor | Self::StaleVisitor, _) | (Self::Mirror, None) => None,
+            (Self::Visitor | Self::StaleVisitor | Self::Fragment, _) | (Self::Mirror, None) => None,
             (Self::Refresh, None) => Some(MAX_REFRESHES_WITHOUT_LIMIT),
             (Self::Refresh | Self::Mirror, Some(workers)) => Some((workers * 3 / 4).max(1)),
         }
@@ -83,6 +106,7 @@ mod tests {
             assert!(share >= 1, "{workers} workers");
             assert!(workers < 2 || share < workers, "{workers} workers");
             assert_eq!(Class::Visitor.share_of(Some(workers)), None);
+            assert_eq!(Class::Fragment.share_of(Some(workers)), None);
         }
         assert_eq!(Class::Refresh.share_of(Some(4)), Some(3));
         assert_eq!(Class::Refresh.share_of(Some(2)), Some(1));

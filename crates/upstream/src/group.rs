@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::balance::{Balancer, Pick, PickRequest};
-use crate::class::{Class, MAX_WAITING_IN_BACKGROUND};
+use crate::class::{Class, MAX_WAITING_IN_BACKGROUND, fragments_of_client};
 use crate::counts::Counts;
 use crate::endpoint::{Endpoint, LocalEnd, StdStream};
 use crate::idle::{ConnectionScope, IdlePool, ParkedConnection};
@@ -113,8 +113,8 @@ pub struct Group {
     queue: Option<QueueSpec>,
     keepalive: Option<Keepalive>,
     pub(crate) tries: AtomicUsize,
-    /// Copies of the lengths of two lines, visitors' and refreshes', that are read without the
-    /// lock.
+    /// Copies of two lengths that are read without the lock: of the lines of visitors and of their
+    /// fragments together, and of the line of refreshes.
     queue_length: AtomicUsize,
     waiting_refreshes: AtomicUsize,
     pub(crate) counts: Counts,
@@ -195,7 +195,7 @@ impl Group {
         self.tries.load(Ordering::Relaxed)
     }
 
-    /// Visitors' requests in line. Costs one atomic load.
+    /// Visitors' requests in line, with the fragments of their pages. Costs one atomic load.
     pub fn queue_length(&self) -> usize {
         self.queue_length.load(Ordering::Relaxed)
     }
@@ -286,8 +286,7 @@ impl Group {
             Pick::Exhausted => Err(AcquireError::Exhausted),
             Pick::NoneLive => Err(AcquireError::NoLiveUpstreams),
             Pick::AllBusy => {
-                let in_line = state.queue.len_of(class);
-                place_in_line(class, queue, in_line).map(|timeout| {
+                place_in_line(&state.queue, class, key.client_addr, queue).map(|timeout| {
                     Admission::InLine(self.join_line(&mut state, &ask, class, scope, timeout))
                 })
             }
@@ -402,8 +401,8 @@ impl Group {
 
     fn publish_queue_length(&self, state: &State) {
         let of = |class| state.queue.len_of(class);
-        self.queue_length
-            .store(of(Class::Visitor), Ordering::Relaxed);
+        let visitors = of(Class::Visitor) + of(Class::Fragment);
+        self.queue_length.store(visitors, Ordering::Relaxed);
         self.waiting_refreshes
             .store(of(Class::Refresh), Ordering::Relaxed);
     }
@@ -592,12 +591,14 @@ fn has_share_left(peers: &[Peer], in_flight: &[usize; crate::class::LINES], clas
     class.share_of(workers).is_none_or(|share| taken < share)
 }
 
-/// May a request join the line of its class, where `in_line` wait? For how long it may wait.
+/// May a request of `client` join the line of its class? For how long it may wait.
 fn place_in_line(
+    waiting: &Queue,
     class: Class,
+    client: Option<IpAddr>,
     queue: Option<QueueSpec>,
-    in_line: usize,
 ) -> Result<Duration, AcquireError> {
+    let in_line = waiting.len_of(class);
     if class.is_background() {
         return match in_line < MAX_WAITING_IN_BACKGROUND {
             true => Ok(queue.map_or(BACKGROUND_TIMEOUT, |queue| queue.timeout)),
@@ -605,7 +606,10 @@ fn place_in_line(
         };
     }
     let queue = queue.ok_or(AcquireError::NoLiveUpstreams)?;
-    match in_line < queue.length {
+    let share = fragments_of_client(queue.length);
+    let has_share =
+        class != Class::Fragment || in_line < share || waiting.len_of_client(class, client) < share;
+    match in_line < queue.length && has_share {
         true => Ok(queue.timeout),
         false => Err(AcquireError::QueueFull),
     }

@@ -3,8 +3,8 @@
 //! A lease is handed to a waiter before it wakes (the slot never becomes free in between), so that
 //! no other request can overtake and exactly one waiter wakes per slot. A waiter that goes away
 //! leaves the line; a lease already handed to it is dropped with its channel, which frees the slot
-//! for the next one. When a visitor comes to wait for what stands in line as a refresh, the waiter
-//! moves to the line of visitors ([`Ticket::raise`]).
+//! for the next one. When a visitor comes to wait for what stands in line as a refresh or a fragment,
+//! the waiter moves to the line of visitors ([`Ticket::raise`]).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -62,6 +62,12 @@ impl Queue {
     /// How many wait in the line of `class`.
     pub fn len_of(&self, class: Class) -> usize {
         self.lines[class.line()].waiters.len()
+    }
+
+    /// How many of them are on behalf of this client.
+    pub fn len_of_client(&self, class: Class, client: Option<IpAddr>) -> usize {
+        let waiters = self.lines[class.line()].waiters.values();
+        waiters.filter(|it| it.client_addr == client).count()
     }
 
     pub fn join(&mut self, waiter: Waiter) -> u64 {
@@ -153,10 +159,12 @@ impl Ticket {
         }
     }
 
-    /// A visitor now waits for a background request: it goes to the end of the line of visitors.
-    pub fn raise(&mut self) {
-        if self.class.is_background() {
-            self.class = Class::StaleVisitor;
+    /// A request of `class` now waits for this one, which goes to the end of its line if that is
+    /// served earlier.
+    pub fn raise(&mut self, class: Class) {
+        let raised = self.class.at_least(class);
+        if raised != self.class {
+            self.class = raised;
             if let Some(number) = self.group.raise(self.number, self.class) {
                 self.number = number;
             }

@@ -2,7 +2,7 @@
 
 use super::leader::WaitingRequest;
 use crate::fields::RequestFields;
-use crate::flight::{Flight, FlightView, NextChunk, debug_by_key};
+use crate::flight::{Flight, FlightView, NextChunk, Urgency, debug_by_key};
 use crate::purge::clock::PurgeVerdict;
 use crate::reason::Reason;
 use crate::store::Zone;
@@ -17,6 +17,7 @@ pub struct Follower {
     flight: Arc<Flight>,
     /// Counts it, until it is dropped.
     _waits: WaitingRequest,
+    urgency: Urgency,
     /// Tags were purged after the fetch began and before the request came: the zone knows which.
     minds_tags: Option<Arc<Zone>>,
 }
@@ -53,11 +54,17 @@ pub struct TruncatedResponse;
 
 impl Follower {
     /// `minds_tags`: the request came later than the fetch began, and its response may have tags.
-    pub(super) fn of(zone: &Arc<Zone>, flight: &Arc<Flight>, minds_tags: bool) -> Follower {
+    pub(super) fn of(
+        zone: &Arc<Zone>,
+        flight: &Arc<Flight>,
+        urgency: Urgency,
+        minds_tags: bool,
+    ) -> Follower {
         let minds_tags = minds_tags && zone.purges.has_purged_tags_since(flight.stamp);
         Follower {
             flight: Arc::clone(flight),
             _waits: WaitingRequest::of(flight),
+            urgency,
             minds_tags: minds_tags.then(|| Arc::clone(zone)),
         }
     }
@@ -70,7 +77,7 @@ impl Follower {
 
     /// Waits until the leader has something. Bound it with a timer; dropping it leaves the group.
     pub async fn wait<F: RequestFields + ?Sized>(&mut self, fields: &F) -> FollowerOutcome {
-        self.flight.note_follower();
+        self.flight.note_follower(self.urgency);
         loop {
             let mut changed = std::pin::pin!(self.flight.changed.notified());
             // Registered before looking, so that a change in between is not missed.

@@ -6,7 +6,7 @@
 use super::follower::Reader;
 use crate::body::Body;
 use crate::fields::Field;
-use crate::flight::{Flight, Growth, State, debug_by_key};
+use crate::flight::{Flight, Growth, State, Urgency, debug_by_key};
 use crate::purge::{LabelNames, Stamp, Tags};
 use crate::reason::Reason;
 use crate::storability::Storable;
@@ -279,15 +279,16 @@ impl Progress {
         self.flight.note_progress(None);
     }
 
-    /// Does a follower wait for the fetch, or did one?
+    /// What the most urgent of the followers waits or waited for, if there was one.
     #[must_use]
-    pub fn is_awaited(&self) -> bool {
-        self.flight.is_awaited()
+    pub fn urgency(&self) -> Option<Urgency> {
+        self.flight.urgency()
     }
 
-    /// Returns once a follower waits for the fetch. One caller at a time is told.
-    pub async fn awaited(&self) {
-        self.flight.awaited().await;
+    /// Returns once a follower waits for something more urgent than `known`. One caller at a time is
+    /// told.
+    pub async fn awaited_beyond(&self, known: Option<Urgency>) -> Urgency {
+        self.flight.awaited_beyond(known).await
     }
 
     /// Have all requests left that waited for the fetch?

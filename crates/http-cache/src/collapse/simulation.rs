@@ -157,6 +157,7 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
         address: address.as_bytes(),
         came_at,
         may_have_tags: true,
+        urgency: Urgency::Page,
         expects: None,
     };
     // A client whose leader failed tries again, but not for ever.

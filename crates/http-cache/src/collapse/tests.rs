@@ -50,6 +50,7 @@ impl<'a> Client<'a> {
             address: b"",
             came_at: self.zone.stamp(),
             may_have_tags: false,
+            urgency: Urgency::Page,
             expects: None,
         }
     }
@@ -299,7 +300,6 @@ fn waiting_in_line_for_the_upstream_is_not_slowness() {
 }
 
 #[test]
-#[test]
 fn a_fetch_is_deserted_when_its_leader_and_all_followers_have_left() {
     let zone = zone();
     let client = Client::new(&zone, &[]);
@@ -324,6 +324,7 @@ fn a_fetch_is_deserted_when_its_leader_and_all_followers_have_left() {
     assert!(!leader.progress().is_deserted());
 }
 
+#[test]
 fn followers_that_select_another_variant_go_their_own_way() {
     let zone = zone();
     let de = Client::new(&zone, &["Accept-Language: de"]);

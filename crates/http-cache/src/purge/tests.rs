@@ -2,7 +2,7 @@
 //! is staged.
 
 use super::*;
-use crate::collapse::{Follower, FollowerOutcome, Join, JoinRequest, Leader};
+use crate::collapse::{Follower, FollowerOutcome, Join, JoinRequest, Leader, Urgency};
 use crate::testing::{NO_FIELDS, T0, fields, key, response, storable};
 use crate::{
     ArrivingResponse, CacheKey, FoundResponse, Millis, NotFreshKind, Reason, ResponseHead, Zone,
@@ -80,6 +80,7 @@ impl Visitor<'_> {
             address: b"host/",
             came_at: self.came_at,
             may_have_tags: true,
+            urgency: Urgency::Page,
             expects: None,
         }
     }

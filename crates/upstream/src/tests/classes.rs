@@ -51,11 +51,12 @@ async fn a_visitor_finds_a_slot_free_beside_any_number_of_refreshes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn visitors_are_served_before_refreshes_that_came_earlier() {
+async fn visitors_are_served_before_fragments_and_refreshes_that_came_earlier() {
     let group = group(&[1], 8);
     let holder = lease(join(&group, Class::Visitor).await).await;
     let mirror = join(&group, Class::Mirror).await;
     let refresh = join(&group, Class::Refresh).await;
+    let fragment = join(&group, Class::Fragment).await;
     let stale = join(&group, Class::StaleVisitor).await;
     let visitor = join(&group, Class::Visitor).await;
     drop(holder);
@@ -63,6 +64,9 @@ async fn visitors_are_served_before_refreshes_that_came_earlier() {
     assert!(!visitor.is_finished());
     drop(held);
     let held = lease(visitor).await;
+    assert!(!fragment.is_finished());
+    drop(held);
+    let held = lease(fragment).await;
     assert!(!refresh.is_finished());
     drop(held);
     let held = lease(refresh).await;
@@ -83,7 +87,7 @@ async fn a_refresh_that_a_visitor_waits_for_goes_to_the_line_of_visitors() {
     let Ok(Admission::InLine(mut raised)) = enter() else {
         panic!("the server is full");
     };
-    raised.raise();
+    raised.raise(Class::StaleVisitor);
     let later = join(&group, Class::Visitor).await;
     assert_eq!(group.queue_length(), 2);
     drop(holder);
@@ -96,6 +100,53 @@ async fn a_refresh_that_a_visitor_waits_for_goes_to_the_line_of_visitors() {
     drop(lease(refresh).await);
 }
 
+/// Starts an acquire on behalf of a client, which has an answer at once or waits.
+async fn join_for(group: &Arc<Group>, client: u8, class: Class) -> AcquireTask {
+    let group = Arc::clone(group);
+    let waiting = tokio::spawn(async move {
+        let key = PickKey {
+            client_addr: Some([10, 0, 0, client].into()),
+            ..PickKey::default()
+        };
+        group.acquire(key, &TriedSet::new(), class, 0).await
+    });
+    tokio::task::yield_now().await;
+    waiting
+}
+
+#[tokio::test(start_paused = true)]
+async fn fragments_refuse_no_visitor_and_those_of_one_client_no_fragments_of_others() {
+    let group = group(&[1], 100);
+    let holder = lease(join(&group, Class::Visitor).await).await;
+    let mut waiting = Vec::new();
+    for (client, fragments, accepted) in [(1, 200, 25), (2, 200, 25), (3, 10, 10), (4, 200, 25)] {
+        let before = group.queue_length();
+        for _ in 0..fragments {
+            waiting.push(join_for(&group, client, Class::Fragment).await);
+        }
+        assert_eq!(group.queue_length() - before, accepted, "client {client}");
+    }
+    for _ in 0..200 {
+        waiting.push(join_for(&group, 5, Class::Fragment).await);
+    }
+    assert_eq!(group.queue_length(), 100, "the line of fragments is full");
+    let visitor = join_for(&group, 1, Class::Visitor).await;
+    assert_eq!(group.queue_length(), 101);
+    drop(holder);
+    drop(lease(visitor).await);
+    let mut refused = 0;
+    for task in waiting {
+        match task.await.unwrap() {
+            Ok(lease) => drop(lease),
+            Err(error) => {
+                assert_eq!(error, AcquireError::QueueFull);
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!(refused, 3 * 175 + 185);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_refresh_that_waits_for_its_share_is_let_in_at_once_when_raised() {
     let group = group(&[2], 8);
@@ -104,7 +155,7 @@ async fn a_refresh_that_waits_for_its_share_is_let_in_at_once_when_raised() {
     let Ok(Admission::InLine(mut waiting)) = enter() else {
         panic!("the share of refreshes is taken");
     };
-    waiting.raise();
+    waiting.raise(Class::StaleVisitor);
     let lease = tokio::time::timeout(Duration::from_millis(1), waiting.wait()).await;
     drop(lease.unwrap().unwrap());
 }
@@ -151,7 +202,12 @@ impl Overload {
 
     /// Ten of each class wait, and one of the requests under way ends.
     async fn step(&mut self) {
-        for class in [Class::Visitor, Class::Refresh, Class::Mirror] {
+        for class in [
+            Class::Visitor,
+            Class::Fragment,
+            Class::Refresh,
+            Class::Mirror,
+        ] {
             let in_line = self.waiting.iter().filter(|(of, ..)| *of == class).count();
             if in_line < 10 {
                 let task = join(&self.group, class).await;
@@ -229,7 +285,9 @@ async fn no_class_starves() {
             "seed {seed}: {mirrors}"
         );
         let visitors = overload.served_of(Class::Visitor);
-        assert!(visitors * 4 >= served * 3, "seed {seed}");
+        let fragments = overload.served_of(Class::Fragment);
+        assert!(visitors * 3 >= served * 2, "seed {seed}");
+        assert!(fragments * 4 >= turns * 3, "seed {seed}: {fragments}");
         for (_, _, task) in overload.waiting {
             task.abort();
         }

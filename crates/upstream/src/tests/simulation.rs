@@ -57,7 +57,7 @@ async fn wait_or_rise(
         biased;
         granted = ticket.wait() => return granted,
         // The channel closes when the waiter is dropped.
-        Ok(()) = &mut raised => ticket.raise(),
+        Ok(()) = &mut raised => ticket.raise(Class::StaleVisitor),
     }
     ticket.wait().await
 }

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_cache::{CacheKey, Forward, JoinRequest, Millis, Outcome, Reason, Stamp, VarySpec, Zone};
+use http_cache::{
+    CacheKey, Forward, JoinRequest, Millis, Outcome, Reason, Stamp, Urgency, VarySpec, Zone,
+};
 use shared_request::{Bypass, Class};
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
 
@@ -83,6 +85,10 @@ impl Plan<'_> {
             address,
             came_at: self.came_at,
             may_have_tags: self.rules.tags.is_some(),
+            urgency: match request.extras.class {
+                upstream::Class::Fragment => Urgency::Part,
+                _ => Urgency::Page,
+            },
             expects: self.varies_on.as_ref(),
         }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
+use upstream::Class;
 
 use super::body_ahead::read_ahead;
 use crate::exchange::page_budget::{Bound, PageBudget};
@@ -56,6 +57,9 @@ impl RequestedPart {
     }
 
     fn begin(mut request: Box<Request>) -> RequestedPart {
+        if request.extras.class == Class::Visitor {
+            request.extras.class = Class::Fragment;
+        }
         let mut serving: Pin<Box<dyn Future<Output = PartReply> + Send>> = Box::pin(async move {
             let mut reply = subrequest::serve(&mut request).await;
             // A part that waited for the fetch of another has had no use for its own turn, and is

@@ -4,7 +4,7 @@
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use http_cache::{Millis, Progress};
+use http_cache::{Millis, Progress, Urgency};
 use site::LogLevel;
 use tokio::time::timeout;
 use upstream::{AcquireError, Admission, Class, Lease, PickKey, Ticket, TriedSet};
@@ -51,38 +51,44 @@ async fn take_turn(
     if progress.is_some_and(Progress::is_deserted) {
         return None;
     }
-    let is_awaited = progress.is_some_and(Progress::is_awaited);
-    let class = match spec.class.is_background() && is_awaited {
-        true => Class::StaleVisitor,
-        false => spec.class,
-    };
+    let urgency = progress.and_then(Progress::urgency);
+    let class = spec.class.at_least(urgency.map_or(spec.class, class_of));
     let ticket = match spec.group.enter(key, tried, class, now) {
         Ok(Admission::Granted(lease)) => return Some(Ok(lease)),
         Ok(Admission::InLine(ticket)) => ticket,
         Err(error) => return Some(Err(error)),
     };
     // A request that waits pays for a future of its own.
-    Box::pin(wait_in_line(ticket, progress)).await
+    Box::pin(wait_in_line(ticket, progress, urgency)).await
 }
 
+/// The class of a request whose response a follower waits for.
+fn class_of(urgency: Urgency) -> Class {
+    match urgency {
+        Urgency::Part => Class::Fragment,
+        Urgency::Page => Class::StaleVisitor,
+    }
+}
+
+/// `urgency`: of the followers that are known.
 async fn wait_in_line(
     mut ticket: Ticket,
     progress: Option<&Progress>,
+    mut urgency: Option<Urgency>,
 ) -> Option<Result<Lease, AcquireError>> {
     let Some(progress) = progress else {
         return Some(ticket.wait().await);
     };
     progress.in_line();
-    let mut is_raised = false;
     let granted = loop {
         tokio::select! {
             biased;
             // Before a lease: what is deserted is not sent, however late it learns of that.
             () = progress.deserted() => return None,
             granted = ticket.wait() => break granted,
-            () = progress.awaited(), if !is_raised => {
-                ticket.raise();
-                is_raised = true;
+            risen = progress.awaited_beyond(urgency) => {
+                ticket.raise(class_of(risen));
+                urgency = Some(risen);
             }
         }
     };
