@@ -14,6 +14,7 @@ use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyV
 
 use crate::content::litespeed;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
+use crate::content::pass::loop_detection;
 use crate::exchange::extras::ProxyUrl;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field as put_request_field;
@@ -199,6 +200,10 @@ pub fn render(
     }
     if let Some(trace) = purpose.trace {
         put_trace(proxy, trace, &mut head);
+    }
+    if loop_detection::is_to_be_named(request) {
+        let name = loop_detection::own_name();
+        put_field(loop_detection::FIELD.as_bytes(), name, &mut head);
     }
     if exchange.pass_request_headers {
         put_client_fields(request, proxy, (exchange, purpose), &mut head);

@@ -37,10 +37,12 @@ pub enum Bound {
     Fetches,
     Bytes,
     Time,
+    /// It was asked for by this server itself, for a fragment.
+    Loop,
 }
 
 impl Bound {
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 }
 
 /// What the fragments of a page may cost together.
@@ -256,6 +258,11 @@ impl PageBudget {
                 "the page has waited for its fragments for longer than fragments_max_time allows ({:?})",
                 limits.time
             ),
+            Bound::Loop => {
+                "the page was asked for by this server itself, for a fragment (CDN-Loop): \
+                            upstreams are not asked for its own fragments"
+                    .to_owned()
+            }
         })
     }
 
@@ -303,7 +310,13 @@ mod tests {
         assert_eq!(budget.take_bytes(11), Err(Bound::Bytes));
         assert_eq!(budget.take_bytes(10), Ok(()));
         assert_eq!(budget.take_bytes(u64::MAX), Err(Bound::Bytes));
-        for bound in [Bound::Includes, Bound::Fetches, Bound::Bytes, Bound::Time] {
+        for bound in [
+            Bound::Includes,
+            Bound::Fetches,
+            Bound::Bytes,
+            Bound::Time,
+            Bound::Loop,
+        ] {
             assert!(budget.take_message(bound).is_some());
             assert_eq!(budget.take_message(bound), None);
         }

@@ -5,6 +5,7 @@ mod budget;
 mod failures;
 mod fragments;
 mod language;
+mod loops;
 mod waiting_line;
 
 use testkit::fake_php::{FakePhp, Request, Script};

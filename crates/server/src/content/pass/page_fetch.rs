@@ -3,6 +3,7 @@
 
 use site::{Pass, PassTarget};
 
+use super::loop_detection;
 use crate::exchange::handled::Handled;
 use crate::exchange::page_budget::Bound;
 use crate::exchange::request::Request;
@@ -13,11 +14,15 @@ use crate::log::error_log;
 /// request leads a fetch that others wait for.
 ///
 /// # Errors
-/// The page has asked as often as it may.
+/// The page has asked as often as it may, or is itself made for a fragment of this server.
 pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), Handled> {
     let Some(page) = request.extras.page.clone() else {
         return Ok(());
     };
+    if loop_detection::is_from_own_fragment(request) {
+        error_log::beyond_budget(request, Bound::Loop);
+        return Err(Handled::Status(508));
+    }
     if !page.has_fetch_left() {
         error_log::beyond_budget(request, Bound::Fetches);
         return Err(Handled::Status(503));

@@ -20,6 +20,7 @@ use http1::{HeadLimits, parse_head};
 use shared_request::{Bypass, Class, ReceivedRequest, SentCookies, cookies};
 use site::{CacheRules, SharedRules};
 
+use crate::content::pass::loop_detection;
 use crate::exchange::request::{Method, Request};
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
@@ -129,6 +130,18 @@ pub fn request_for(
     let mut head = Vec::with_capacity(512);
     let names = varied.iter().map(String::as_str);
     shared_request::write_head(&received(request), &rules.request, sent, names, &mut head);
+    if loop_detection::is_from_own_fragment(request) {
+        // Before the empty line.
+        head.truncate(head.len() - 2);
+        for part in [
+            loop_detection::FIELD.as_bytes(),
+            b": ",
+            loop_detection::own_name(),
+            b"\r\n\r\n",
+        ] {
+            head.extend_from_slice(part);
+        }
+    }
     let mut made = made_for_cache(request, head)?;
     made.args.clear();
     let removed = &rules.request.removed_arguments;

@@ -166,7 +166,12 @@ pub async fn answer(
 /// Is a part's answer that of a page that may ask no upstream any more?
 pub fn is_refused(page: &Request, status: u16) -> bool {
     let budget = page.extras.page.as_ref();
-    status == 503 && budget.is_some_and(|budget| budget.is_met(Bound::Fetches))
+    let met = match status {
+        503 => Bound::Fetches,
+        508 => Bound::Loop,
+        _ => return false,
+    };
+    budget.is_some_and(|budget| budget.is_met(met))
 }
 
 /// The task that waits for a part. Dropping it ends the task.
