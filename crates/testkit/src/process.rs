@@ -66,6 +66,12 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
+/// The largest of a number that the process and each that it started have.
+pub fn largest(pid: u32, number: impl Fn(u32) -> u64) -> u64 {
+    let all = descendants(pid).into_iter();
+    all.map(number).max().unwrap_or(0)
+}
+
 /// The effective user id of a process; `None` when it has ended.
 pub fn uid(pid: u32) -> Option<u32> {
     let process = std::fs::metadata(format!("/proc/{pid}")).ok()?;

@@ -29,6 +29,8 @@ pub mod sent_fields;
 pub mod sharing_note;
 pub mod slicing;
 pub mod subrequest;
+#[cfg(test)]
+pub mod test_request;
 pub mod tracing;
 pub mod value;
 pub mod variable;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use testkit::http2::{ErrorCode, FrameClient, FrameKind, headers, window_update};
-use testkit::process::{descendants, memory_bytes, open_files};
+use testkit::process::{largest, memory_bytes, open_files};
 use testkit::running::RunningServer;
 use testkit::wait::until;
 
@@ -11,20 +11,12 @@ use super::{GET, client, site};
 
 const STREAMS: u32 = 100;
 
-fn largest(server: &RunningServer, of: impl Fn(u32) -> u64) -> u64 {
-    descendants(server.pid())
-        .into_iter()
-        .map(of)
-        .max()
-        .unwrap_or(0)
-}
-
 fn memory(server: &RunningServer) -> u64 {
-    largest(server, |pid| memory_bytes(pid, "VmRSS"))
+    largest(server.pid(), |pid| memory_bytes(pid, "VmRSS"))
 }
 
 fn files(server: &RunningServer) -> u64 {
-    largest(server, |pid| open_files(pid) as u64)
+    largest(server.pid(), |pid| open_files(pid) as u64)
 }
 
 /// A connection with this number of streams that may send a byte each, and have: `path` names what each asks for.

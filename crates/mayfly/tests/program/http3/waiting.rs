@@ -1,18 +1,9 @@
 //! Streams whose clients take nothing: what they hold.
 
 use testkit::http3::headers;
-use testkit::process::{descendants, memory_bytes, open_files};
-use testkit::running::RunningServer;
+use testkit::process::{largest, memory_bytes, open_files};
 
 use super::{GET, site};
-
-fn largest(server: &RunningServer, of: impl Fn(u32) -> u64) -> u64 {
-    descendants(server.pid())
-        .into_iter()
-        .map(of)
-        .max()
-        .unwrap_or(0)
-}
 
 #[tokio::test]
 async fn streams_that_take_nothing_hold_little_memory_and_one_descriptor_for_each_file() {
@@ -23,8 +14,8 @@ async fn streams_that_take_nothing_hold_little_memory_and_one_descriptor_for_eac
     let file = std::fs::File::create(site.server.path("file")).expect("a file");
     file.set_len(20 << 20).expect("a length");
     assert_eq!(site.client().await.get("/page").await.text(), "page");
-    let memory = || largest(&site.server, |pid| memory_bytes(pid, "VmRSS"));
-    let files = || largest(&site.server, |pid| open_files(pid) as u64);
+    let memory = || largest(site.server.pid(), |pid| memory_bytes(pid, "VmRSS"));
+    let files = || largest(site.server.pid(), |pid| open_files(pid) as u64);
     let (memory_before, files_before) = (memory(), files());
     let mut path = GET;
     path[3].1 = "/file";

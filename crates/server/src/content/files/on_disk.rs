@@ -7,11 +7,10 @@ use site::Content;
 use super::*;
 use crate::compose;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::test_request;
 use crate::live::Resources;
 use crate::route;
 use crate::route::Located;
-use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
 /// A configuration over a tree of files.
 struct Tree {
@@ -62,29 +61,8 @@ impl Tree {
 
     /// A request in its location.
     fn request(&self, line: &str) -> Box<Request> {
-        let text = format!("{line} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n");
-        let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
-        let connection = ConnectionFacts {
-            serial: 1,
-            peer: Some("127.0.0.1:1".parse().unwrap()),
-            local: LocalAddress::Ip("127.0.0.1:80".parse().unwrap()),
-            scheme: "http",
-            accepted_at: 0,
-            proxy: None,
-            tls: None,
-            lacks_tls: false,
-        };
-        let target = line.split_once(' ').unwrap().1.to_owned();
-        let mut request = Request::new(
-            ConfigurationHandle::new(self.configuration.clone()),
-            Arc::new(connection),
-            head,
-            site::ServerId(0),
-            0,
-        );
-        let (path, args) = target.split_once('?').unwrap_or((&target, ""));
-        request.path = path.into();
-        request.args = args.into();
+        let fields = "Accept-Encoding: gzip\r\n";
+        let mut request = test_request::received(&self.configuration, (line, fields), 0);
         let server = &self.configuration.site.http.servers[request.server_id().0];
         if let Located::Location(location) = route::locate(&mut request, server) {
             request.enter(location);

@@ -12,15 +12,14 @@ use crate::compose;
 use crate::content::pass::ask::ask;
 use crate::content::pass::{PassDecision, decide};
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
+use crate::exchange::test_request;
 use crate::live::Resources;
 use crate::live::log_sinks::LogSinks;
 use crate::route;
 use crate::route::Located;
 use crate::transport::client::ClientSide;
-use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
 /// A server whose one location is passed on to an upstream of the test's own.
 struct Site {
@@ -80,25 +79,9 @@ impl Site {
 
     /// A request for `target` that comes so many milliseconds from now.
     fn request(&self, target: &str, later: u64) -> Box<Request> {
-        let text = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
-        let connection = ConnectionFacts {
-            serial: 1,
-            peer: Some("127.0.0.1:1".parse().unwrap()),
-            local: LocalAddress::Ip("127.0.0.1:80".parse().unwrap()),
-            scheme: "http",
-            accepted_at: 0,
-            proxy: None,
-            tls: None,
-            lacks_tls: false,
-        };
-        let handle = ConfigurationHandle::new(self.configuration.clone());
-        let server = site::ServerId(0);
+        let line = format!("GET {target}");
         let now = clock::now() + later;
-        let mut request = Request::new(handle, Arc::new(connection), head, server, now);
-        let (path, args) = target.split_once('?').unwrap_or((target, ""));
-        request.path = path.into();
-        request.args = args.into();
+        let mut request = test_request::received(&self.configuration, (&line, ""), now);
         let server = &self.configuration.site.http.servers[0];
         if let Located::Location(location) = route::locate(&mut request, server) {
             request.enter(location);

@@ -7,13 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::compose;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::page_budget::{MAX_FRAGMENTS_PER_TURN, MAX_LINES};
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
+use crate::exchange::test_request;
 use crate::live::Resources;
 use crate::respond::composition::Composition;
-use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
 const SEEDS: u64 = 60;
 const PAGES: usize = 12;
@@ -96,24 +95,9 @@ impl Site {
     }
 
     fn request(&self, path: &str) -> Box<Request> {
-        let text = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nCookie: a=<\r\n\r\n");
-        let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
-        let connection = ConnectionFacts {
-            serial: 1,
-            peer: Some("127.0.0.1:1".parse().unwrap()),
-            local: LocalAddress::Ip("127.0.0.1:80".parse().unwrap()),
-            scheme: "http",
-            accepted_at: 0,
-            proxy: None,
-            tls: None,
-            lacks_tls: false,
-        };
-        let handle = ConfigurationHandle::new(self.configuration.clone());
-        let server = site::ServerId(0);
         let now = clock::now();
-        let mut request = Request::new(handle, Arc::new(connection), head, server, now);
-        request.path = path.into();
-        request
+        let line = format!("GET {path}");
+        test_request::received(&self.configuration, (&line, "Cookie: a=<\r\n"), now)
     }
 
     fn log_lines(&self) -> usize {
