@@ -13,7 +13,7 @@
 //! upstreams      an upstream is asked, for one client or for the cache
 //! live           what outlives a configuration: zones, groups, limits, open logs
 //! transport      sockets; bytes into requests, responses into bytes
-//! base           clock, timers, open files
+//! base           paths within a site, bounded tables, chance
 //! ```
 //!
 //! Nothing here sees the configuration's syntax: `site` has made plain values

@@ -17,7 +17,6 @@ use site::{Content, LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
 
 use crate::access::limits::LimitDecision;
 use crate::access::{body_length, control, limits, real_ip};
-use crate::base::ready_or_pending::ReadyOrPending;
 use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
@@ -30,6 +29,7 @@ use crate::respond::{self, Completion};
 use crate::route::rewrite::Rewritten;
 use crate::route::{self, Located, pattern, rewrite};
 use crate::transport::client::{ClientSide, unless_gone};
+use crate::transport::ready_or_pending::ReadyOrPending;
 use crate::transport::service::Answer;
 
 /// How often `rewrite ... last` may start the search for a location over.

@@ -4,8 +4,8 @@ use site::{LogLevel, Server};
 
 use crate::exchange::request::Request;
 use crate::log::error_log;
-use crate::transport::body::RequestBody;
 use crate::transport::client::ClientSide;
+use crate::transport::request_body::RequestBody;
 
 /// Compares the request's body with the limit of its location (`is_named`: a named one), whether
 /// the body was read on the way or is still to come. A body of unknown length is measured while it

@@ -2,9 +2,9 @@
 
 use http_cache::{Reader, Reason, TruncatedResponse};
 
-use crate::base::spool::SpoolLimits;
 use crate::exchange::request::Request;
 use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
+use crate::transport::spool::SpoolLimits;
 
 /// It is in memory already: so little is taken of it at once.
 const AHEAD_BYTES: u64 = 64 * 1024;

@@ -11,8 +11,8 @@ use crate::content::request_body;
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 use crate::log::error_log;
-use crate::transport::body::RequestBody;
 use crate::transport::client::ClientSide;
+use crate::transport::request_body::RequestBody;
 
 /// Copies under way in the whole process. With bodies of
 /// `client_body_buffer_size` each this is some 16 MB; a target slower than that

@@ -24,7 +24,7 @@ use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
-use crate::transport::body::RequestBody;
+use crate::transport::request_body::RequestBody;
 use crate::upstreams::fetch::HttpRequest;
 
 pub use rewriting::rewrite_fields;

@@ -4,8 +4,8 @@ use site::LogLevel;
 
 use crate::exchange::request::Request;
 use crate::log::error_log;
-use crate::transport::body::RequestBody;
 use crate::transport::client::ClientSide;
+use crate::transport::request_body::RequestBody;
 
 /// Reads the whole body into the request; the error is the status that the client gets.
 pub async fn read(request: &mut Request, client: &mut ClientSide) -> Result<(), u16> {

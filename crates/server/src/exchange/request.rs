@@ -14,7 +14,7 @@ use http_semantics::RequestHead;
 use parking_lot::Mutex;
 use site::{Location, LocationId, Server, ServerId, Settings};
 
-use crate::base::{sampling::Sample, spare_fields};
+use crate::base::sampling::Sample;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId, CompiledLocations};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::error_page::ErrorPage;
@@ -25,9 +25,10 @@ use crate::exchange::reply::Reply;
 use crate::exchange::request_buffers::RequestBuffers;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::view::View;
-use crate::transport::body::RequestBody;
 use crate::transport::facts::ConnectionFacts;
 use crate::transport::outbound::SentHead;
+use crate::transport::request_body::RequestBody;
+use crate::transport::spare_fields;
 use crate::upstreams::fetch::Trace;
 
 pub use crate::exchange::method::Method;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use site::{ListenAddress, Site};
 
-use crate::base::host_key::HostKey;
 use crate::live::build_error::BuildError;
 use crate::live::tls_files::TlsFiles;
+use crate::transport::http3::HostKey;
 
 /// By the names of their files.
 #[derive(Default)]

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use http_semantics::Fields;
 
-use crate::base::spool::Spool;
 use crate::exchange::request::Request;
 use crate::respond::recode::Recoder;
 use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
+use crate::transport::spool::Spool;
 
 pub struct RecodedBody {
     body: Box<dyn ArrivingBody<Request>>,

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use http_semantics::Fields;
 
-use crate::base::spool::Spool;
 use crate::exchange::request::Request;
 use crate::transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
+use crate::transport::spool::Spool;
 
 pub struct Window {
     body: Box<dyn ArrivingBody<Request>>,

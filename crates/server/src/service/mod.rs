@@ -18,7 +18,6 @@ use http_semantics::RequestView;
 use site::{HeadSettings, ListenAddress, ListenerId, LogLevel, Server, ServerId};
 use tokio::task::JoinHandle;
 
-use crate::base::ready_or_pending::ReadyOrPending;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
 use crate::log::error_log;
@@ -29,6 +28,7 @@ use crate::transport::facts::{ConnectionFacts, TlsFacts};
 use crate::transport::handshake::Asked;
 use crate::transport::http3;
 use crate::transport::outbound::SendError;
+use crate::transport::ready_or_pending::ReadyOrPending;
 use crate::transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
 use crate::worker::WorkersState;
 

@@ -15,8 +15,8 @@ use crate::exchange::host_name::HostName;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
 use crate::exchange::request::Request;
 use crate::route;
-use crate::transport::body::RequestBody;
 use crate::transport::facts::{ConnectionFacts, LocalAddress, Offered, SessionId, TlsFacts};
+use crate::transport::request_body::RequestBody;
 use crate::transport::service::BodyLength;
 
 /// Whom the server asks for unless told otherwise: the IPv4 dummy address (RFC 7600), which no machine has. So no `allow`,

@@ -20,10 +20,8 @@ use site::{BodySettings, InFileOnly};
 use tokio::time::Sleep;
 use upstream_exchange::BodySource;
 
-use crate::base::private_file;
-use crate::base::request_body::{BodyError, ClientFault, Spooled};
-
-pub use crate::base::request_body::RequestBody;
+use crate::transport::private_file;
+use crate::transport::request_body::{BodyError, ClientFault, RequestBody, Spooled};
 
 /// The body of a request, as the protocol that it came by gives it.
 pub trait IncomingBody: Send + Sync {

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use clock::SharedDeadline;
 use site::BodySettings;
 
-use crate::base::request_body::{BodyError, RequestBody};
 use crate::transport::body::{ClientInput, IncomingBody, InputHome, LentInput};
+use crate::transport::request_body::{BodyError, RequestBody};
 
 /// Whoever sent a request, as far as one can tell them something ahead of the response or see
 /// that they have gone.

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 
-use crate::base::open_file::OpenFile;
+use crate::transport::open_file::OpenFile;
 
 /// Device and inode: they name the same file for as long as it is open.
 type FileId = (u64, u64);

@@ -13,9 +13,9 @@ use http_cache::{KnownField, MemoryFile, StoredFields, StoredResponse};
 use http_semantics::Fields;
 use tokio::time::Instant;
 
-use crate::base::open_file::OpenFile;
-use crate::base::spool::{Spool, SpoolLimits};
+use crate::transport::open_file::OpenFile;
 use crate::transport::pieces::Pieces;
+use crate::transport::spool::{Spool, SpoolLimits};
 use crate::transport::tunnel::Upgraded;
 
 /// Read ahead of the client, where a body does not say how much.

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use http_semantics::Fields;
 use tokio::time::Instant;
 
-use crate::base::spool::Spool;
 use crate::transport::outbound::{ArrivingBody, Body, Flow, Leaves, NextBytes, Pace, SendError};
 use crate::transport::pieces::Pieces;
 use crate::transport::service::Exchange;
+use crate::transport::spool::Spool;
 use crate::transport::waiting_streams::{self, Held, WaitedTime};
 
 /// What an outlet can take.

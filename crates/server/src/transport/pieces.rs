@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::held_files::HeldFile;
 use super::outbound::{ArrivingBody, MaybeApart, NextBytes, Segment};
-use crate::base::open_file::OpenFile;
+use crate::transport::open_file::OpenFile;
 
 /// Read from a file at once, where its bytes go through memory.
 pub const READ_BYTES: usize = 64 * 1024;

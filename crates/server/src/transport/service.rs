@@ -17,13 +17,13 @@ use http_semantics::{Fields, RequestHead, RequestView, TargetError};
 use site::{HeadSettings, ListenAddress, Settings};
 use tokio::task::JoinHandle;
 
-use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::client::ClientSide;
 use crate::transport::connection_opening::ConnectionOpening;
 use crate::transport::facts::{ConnectionFacts, TlsFacts};
 use crate::transport::handshake::Asked;
 use crate::transport::http3::Settings as Http3Settings;
 use crate::transport::outbound::{Body, FieldSink, Opening, Pace, SendError, SentHead};
+use crate::transport::ready_or_pending::ReadyOrPending;
 
 /// Answers requests.
 pub trait Service: Send + Sync + 'static {

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use site::LogLevel;
 use upstream::{Outcome, PickKey, TriedSet};
 
-use crate::base::request_body::RequestBody;
+use crate::transport::request_body::RequestBody;
 use crate::upstreams::naming::Lookup;
 
 use attempt::attempt;

@@ -26,9 +26,9 @@ use tokio::time::{Instant, sleep, timeout};
 use upstream::{Endpoint, Group, Health, LocalEnd, Stream, Watch};
 
 use crate::base::random;
-use crate::base::request_body::RequestBody;
 use crate::live::LiveState;
 use crate::live::error_log::ErrorLogs;
+use crate::transport::request_body::RequestBody;
 use crate::upstreams::fetch::{Event, HttpRequest, OutgoingBody, UpstreamRequest};
 
 pub use verdict::HealthAnswer;

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use site::{FileSettings, OpenFileCache};
 
 use crate::base::lru::Lru;
-use crate::base::open_file::{OpenFile, Stamp, Validators};
 use crate::base::site_path::{self, Links};
+use crate::transport::open_file::{OpenFile, Stamp, Validators};
 
 /// What is at a path.
 #[derive(Debug, Clone)]

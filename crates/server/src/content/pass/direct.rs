@@ -21,8 +21,8 @@ use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::log::traces;
-use crate::transport::body::RequestBody;
 use crate::transport::client::{ClientSide, unless_gone};
+use crate::transport::request_body::RequestBody;
 use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchError, StreamedBody};
 

@@ -13,7 +13,7 @@ use site::{CacheRules, LiftedByPurges, LogLevel};
 
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::{Method, Request};
-use crate::transport::body::RequestBody;
+use crate::transport::request_body::RequestBody;
 
 /// How long the purge of an edit may take. MediaWiki sends it before it answers.
 const AWAITED: Duration = Duration::from_secs(5);

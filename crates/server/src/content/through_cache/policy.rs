@@ -22,7 +22,7 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request, WRITER_COOKIE};
 use crate::exchange::variable;
 use crate::exchange::view::View;
-use crate::transport::body::RequestBody;
+use crate::transport::request_body::RequestBody;
 
 /// How a request and the cache deal with each other.
 pub enum CachePlan<'a> {

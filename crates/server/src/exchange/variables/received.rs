@@ -12,7 +12,7 @@ use crate::exchange::request_fields::put_field;
 use crate::exchange::value::{put, put_address, put_number, put_port};
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
-use crate::transport::body::RequestBody;
+use crate::transport::request_body::RequestBody;
 
 pub const VARIABLES: Variables = &[
     (B::Args, Of(put_args)),

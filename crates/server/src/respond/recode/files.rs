@@ -15,8 +15,8 @@ use http_cache::{
 };
 use rustix::fs::Stat;
 
-use crate::base::open_file::{OpenFile, Stamp};
 use crate::exchange::reply::{Body, Segment};
+use crate::transport::open_file::{OpenFile, Stamp};
 
 /// Files and their compressed forms, in the whole process.
 const MAX_KEPT_BYTES: u64 = 32 << 20;

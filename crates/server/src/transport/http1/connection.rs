@@ -23,11 +23,11 @@ use super::input::Input;
 use super::keep_alive::{self, Usage};
 use super::reading::{self, Awaited, HeadRead};
 use super::respond;
-use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::body::{ClientInput, IncomingBody};
 use crate::transport::client::ClientSide;
 use crate::transport::facts::ConnectionFacts;
 use crate::transport::outbound::{Body, SendError};
+use crate::transport::ready_or_pending::ReadyOrPending;
 use crate::transport::service::{
     Answer, BodyLength, Ending, Exchange, Received, Refusal, Service, Terms,
 };

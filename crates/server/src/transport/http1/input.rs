@@ -10,8 +10,8 @@ use bytes::{Bytes, BytesMut};
 use http1::Framing;
 use http1::chunked::{ChunkedDecoder, DecodedChunk};
 
-use crate::base::request_body::BodyError;
 use crate::transport::body::IncomingBody;
+use crate::transport::request_body::BodyError;
 use crate::transport::stream::ClientStream;
 
 /// How much is read from a client at once.

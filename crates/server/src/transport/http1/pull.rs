@@ -11,9 +11,9 @@ use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 
 use super::framing::BodyFraming;
 use super::send::Sender;
-use crate::base::spool::Spool;
 use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};
 use crate::transport::service::Exchange;
+use crate::transport::spool::Spool;
 use crate::transport::stream::MAX_SLICES;
 
 /// What has been read and not been written.

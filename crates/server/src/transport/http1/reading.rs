@@ -12,8 +12,8 @@ use site::HeadSettings;
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use crate::base::spare_fields;
 use crate::transport::service::Service;
+use crate::transport::spare_fields;
 use crate::transport::stream::Phase;
 
 /// What waiting for a request came to.

@@ -12,8 +12,8 @@ use tokio::time::{Instant, timeout_at};
 use super::framing::{self, BodyFraming};
 use super::head::{self, HeadBuffer};
 use super::send::{self, Sender, Written};
-use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::outbound::{Body, SendError};
+use crate::transport::ready_or_pending::ReadyOrPending;
 use crate::transport::service::{Ending, Exchange};
 use crate::transport::stream::ClientStream;
 

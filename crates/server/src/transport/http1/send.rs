@@ -12,7 +12,7 @@ use site::Settings;
 use tokio::time::{Instant, timeout_at};
 
 use super::framing::BodyFraming;
-use crate::base::open_file::OpenFile;
+use crate::transport::open_file::OpenFile;
 use crate::transport::outbound::{Body, Pace, Segment, SendError};
 use crate::transport::service::Exchange;
 use crate::transport::stream::{ClientStream, MAX_SLICES};

@@ -18,5 +18,4 @@ mod request;
 mod respond;
 mod shared;
 
-pub use ::http2::Settings;
 pub use connection::serve;

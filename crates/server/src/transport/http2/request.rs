@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 use super::respond;
 use super::shared::{Given, Shared, StreamBody, StreamEnd, StreamHandle};
-use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::body::IncomingBody;
 use crate::transport::client::ClientSide;
 use crate::transport::outbound::SendError;
+use crate::transport::ready_or_pending::ReadyOrPending;
 use crate::transport::service::{Answer, BodyLength, Ending, Exchange, Refusal, Service};
 
 /// What the requests of a connection need to be answered.

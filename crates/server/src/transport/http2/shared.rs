@@ -11,10 +11,10 @@ use bytes::{Bytes, BytesMut};
 use http2::{ErrorCode, FieldBlock, StreamId};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::base::request_body::BodyError;
 use crate::transport::body::IncomingBody;
 use crate::transport::client::{Client, Informing};
 use crate::transport::outbound::SendError;
+use crate::transport::request_body::BodyError;
 
 /// The codec and the streams of a connection. `X` is the exchange of a request.
 pub struct Shared<X>(Mutex<State<X>>);

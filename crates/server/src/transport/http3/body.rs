@@ -13,8 +13,8 @@ use http3::{Code, MessageReader, Piece};
 use quinn::{ReadError, RecvStream};
 
 use super::stream::{gone, varint};
-use crate::base::request_body::BodyError;
 use crate::transport::body::IncomingBody;
+use crate::transport::request_body::BodyError;
 use crate::transport::service::BodyLength;
 
 /// Taken from quinn at once.

@@ -16,10 +16,10 @@ use super::first_packets::FirstPackets;
 use super::handshake::{Choose, HandshakeConfig, InitialCrypto};
 use super::settings::Settings;
 use super::unproven::UnprovenAddresses;
-use crate::base::host_key::HostKey;
 use crate::transport::connections::Tracked;
 use crate::transport::facts::{ConnectionFacts, LocalAddress, TlsFacts};
 use crate::transport::handshake::Asked;
+use crate::transport::http3::host_key::HostKey;
 use crate::transport::service::{Service, Terms};
 
 /// While so many handshakes are under way, any further client must show that its address is its

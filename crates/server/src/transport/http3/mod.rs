@@ -24,6 +24,7 @@ mod endpoint;
 mod fields;
 mod first_packets;
 mod handshake;
+mod host_key;
 mod request;
 mod respond;
 mod settings;
@@ -31,4 +32,5 @@ mod stream;
 mod unproven;
 
 pub use endpoint::listen;
+pub use host_key::HostKey;
 pub use settings::Settings;

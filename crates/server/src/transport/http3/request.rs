@@ -16,11 +16,11 @@ use tokio::sync::{Notify, Semaphore};
 use super::body::{HeadError, Incoming};
 use super::respond;
 use super::stream::{Outgoing, StreamClient, varint};
-use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::body::IncomingBody;
 use crate::transport::client::ClientSide;
 use crate::transport::facts::ConnectionFacts;
 use crate::transport::outbound::SendError;
+use crate::transport::ready_or_pending::ReadyOrPending;
 use crate::transport::service::{
     Answer, BodyLength, Ending, Exchange, Received, Refusal, Service, Terms,
 };

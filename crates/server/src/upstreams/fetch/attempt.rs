@@ -17,7 +17,7 @@ use super::resend::Resend;
 use super::spec::FetchSpec;
 use super::upstream_body::{Fetched, UpstreamBody};
 use super::upstream_request::UpstreamRequest;
-use crate::base::request_body::RequestBody;
+use crate::transport::request_body::RequestBody;
 
 /// Sends the request to the server of `lease` and reads the response head.
 pub(super) async fn attempt(

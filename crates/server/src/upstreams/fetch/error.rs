@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::base::request_body::ClientFault;
+use crate::transport::request_body::ClientFault;
 
 /// Why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

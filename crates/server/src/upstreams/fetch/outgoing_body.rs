@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use upstream_exchange::BodySource;
 
-use crate::base::request_body::{RequestBody, Spooled};
+use crate::transport::request_body::{RequestBody, Spooled};
 
 /// How much of a body in a file is handed on at once.
 const FILE_PART_BYTES: usize = 32 * 1024;

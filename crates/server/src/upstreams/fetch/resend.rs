@@ -1,7 +1,7 @@
 //! The one repetition of a request whose server closed the connection at once.
 
 use super::spec::FetchSpec;
-use crate::base::request_body::RequestBody;
+use crate::transport::request_body::RequestBody;
 
 /// Whether a request is sent once more to the server that closed its connection before a
 /// byte of the answer. The server may have begun with it: whether a worker died of the

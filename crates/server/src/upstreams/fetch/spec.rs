@@ -11,7 +11,7 @@ use super::context::FetchContext;
 use super::hint_sender::HintSender;
 use super::outgoing_body::StreamedBody;
 use super::upstream_request::UpstreamRequest;
-use crate::base::request_body::RequestBody;
+use crate::transport::request_body::RequestBody;
 use crate::upstreams::naming::Lookup;
 
 /// Everything that a fetch needs of its request; owns what it holds, so that

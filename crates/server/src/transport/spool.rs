@@ -10,7 +10,7 @@ use std::path::Path;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::base::private_file;
+use crate::transport::private_file;
 
 /// Read back from the file at once.
 const READ_BYTES: u64 = 64 * 1024;
