@@ -12,7 +12,6 @@
 //! exchange       requests, replies, templates: values that all of these share
 //! upstreams      an upstream is asked, for one client or for the cache
 //! live           what outlives a configuration: zones, groups, limits, open logs
-//! transport      sockets; bytes into requests, responses into bytes
 //! base           paths within a site, bounded tables, chance
 //! ```
 //!
@@ -33,7 +32,6 @@ pub mod pipeline;
 pub mod respond;
 pub mod route;
 mod service;
-pub mod transport;
 pub mod upstreams;
 pub mod warming;
 pub mod worker;

@@ -14,6 +14,9 @@
 use std::time::Duration;
 
 use site::{Content, LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
+use transport::client::{ClientSide, unless_gone};
+use transport::ready_or_pending::ReadyOrPending;
+use transport::service::Answer;
 
 use crate::access::limits::LimitDecision;
 use crate::access::{body_length, control, limits, real_ip};
@@ -28,9 +31,6 @@ use crate::respond::error_pages::{self, Next};
 use crate::respond::{self, Completion};
 use crate::route::rewrite::Rewritten;
 use crate::route::{self, Located, pattern, rewrite};
-use crate::transport::client::{ClientSide, unless_gone};
-use crate::transport::ready_or_pending::ReadyOrPending;
-use crate::transport::service::Answer;
 
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;

@@ -1,11 +1,11 @@
 //! `client_max_body_size`, before a body is read.
 
 use site::{LogLevel, Server};
+use transport::client::ClientSide;
+use transport::request_body::RequestBody;
 
 use crate::exchange::request::Request;
 use crate::log::error_log;
-use crate::transport::client::ClientSide;
-use crate::transport::request_body::RequestBody;
 
 /// Compares the request's body with the limit of its location (`is_named`: a named one), whether
 /// the body was read on the way or is still to come. A body of unknown length is measured while it

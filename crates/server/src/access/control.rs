@@ -8,6 +8,7 @@
 use bytes::Bytes;
 use http_semantics::Fields;
 use site::{AuthRequest, LogLevel, Satisfy};
+use transport::client::{ClientSide, unless_gone};
 
 use crate::access::{allow_deny, auth_basic};
 use crate::exchange::handled::Handled;
@@ -16,7 +17,6 @@ use crate::exchange::subrequest;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::route::rewrite;
-use crate::transport::client::{ClientSide, unless_gone};
 
 /// What one check says.
 enum Verdict {

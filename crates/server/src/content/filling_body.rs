@@ -1,10 +1,10 @@
 //! The body of a response that is being stored, read along by one of those who asked for it.
 
 use http_cache::{Reader, Reason, TruncatedResponse};
+use transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
+use transport::spool::SpoolLimits;
 
 use crate::exchange::request::Request;
-use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
-use crate::transport::spool::SpoolLimits;
 
 /// It is in memory already: so little is taken of it at once.
 const AHEAD_BYTES: u64 = 64 * 1024;

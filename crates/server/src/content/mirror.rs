@@ -5,14 +5,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use site::{LogLevel, Mirror};
+use transport::client::ClientSide;
+use transport::request_body::RequestBody;
 use upstream::Class;
 
 use crate::content::request_body;
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 use crate::log::error_log;
-use crate::transport::client::ClientSide;
-use crate::transport::request_body::RequestBody;
 
 /// Copies under way in the whole process. With bodies of
 /// `client_body_buffer_size` each this is some 16 MB; a target slower than that

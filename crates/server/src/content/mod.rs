@@ -23,13 +23,13 @@ pub mod stub_status;
 pub mod through_cache;
 
 use site::Content;
+use transport::client::ClientSide;
 
 use crate::content::pass::PassDecision;
 use crate::content::through_cache::policy;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
-use crate::transport::client::ClientSide;
 
 pub use pending::PendingContent;
 

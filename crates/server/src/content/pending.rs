@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use site::{Dashboard, Pass, PurgeApi};
+use transport::client::ClientSide;
 
 use crate::content::dashboard;
 use crate::content::pass::ask::ask;
@@ -14,7 +15,6 @@ use crate::content::slice;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
-use crate::transport::client::ClientSide;
 
 /// Content that somebody has to be waited for.
 pub enum PendingContent<'a> {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http_client::BodyFraming;
 use http_semantics::{Version, escape, same_name};
 use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
+use transport::request_body::RequestBody;
 
 use crate::content::litespeed;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
@@ -24,7 +25,6 @@ use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
-use crate::transport::request_body::RequestBody;
 use crate::upstreams::fetch::HttpRequest;
 
 pub use rewriting::rewrite_fields;

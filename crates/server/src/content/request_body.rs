@@ -1,11 +1,11 @@
 //! The body of a client's request, read for a handler as the location's directives say.
 
 use site::LogLevel;
+use transport::client::ClientSide;
+use transport::request_body::RequestBody;
 
 use crate::exchange::request::Request;
 use crate::log::error_log;
-use crate::transport::client::ClientSide;
-use crate::transport::request_body::RequestBody;
 
 /// Reads the whole body into the request; the error is the status that the client gets.
 pub async fn read(request: &mut Request, client: &mut ClientSide) -> Result<(), u16> {

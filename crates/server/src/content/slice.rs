@@ -19,6 +19,8 @@ pub mod range;
 use bytes::Bytes;
 use http_cache::{Millis, PurgeMode, PurgeTarget};
 use site::{Content, LogLevel};
+use transport::client::ClientSide;
+use transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
 
 use crate::content;
 use crate::content::through_cache::policy;
@@ -28,8 +30,6 @@ use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::log::{error_log, traces};
-use crate::transport::client::ClientSide;
-use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
 use crate::upstreams::fetch::Truncated;
 
 use range::ContentRange;

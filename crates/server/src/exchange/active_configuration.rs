@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use site::{Content, InFileOnly, Site};
+use transport::body;
+use transport::connections::Connections;
 
 use crate::exchange::compiled_location::CompiledLocations;
 use crate::exchange::functions::Functions;
@@ -13,8 +15,6 @@ use crate::live::connectors;
 use crate::live::quic_keys::QuicKeys;
 use crate::live::server_tls::{self, ServerTlsInForce};
 use crate::live::{BuildError, LiveState, Resources};
-use crate::transport::body;
-use crate::transport::connections::Connections;
 use crate::upstreams::{health, naming};
 
 /// A configuration in force.

@@ -6,10 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use http_semantics::Initiator;
 use http_semantics::initiator::tells_of_proxy;
 use site::{ServerId, ServerNames};
+use transport::facts::LocalAddress;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;
-use crate::transport::facts::LocalAddress;
 
 impl Request {
     /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine says

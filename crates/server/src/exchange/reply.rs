@@ -6,13 +6,12 @@ use bytes::Bytes;
 use http_cache::{KnownField, StoredHead, StoredResponse, is_html};
 use http_semantics::{Fields, same_name};
 use site::Coding;
-
-use crate::exchange::request::Request;
-use crate::transport::outbound::{
+pub use transport::outbound::Segment;
+use transport::outbound::{
     self, DESCRIBE_BODY, FieldSink, StoredForm, describes_body, is_strong_tag,
 };
 
-pub use crate::transport::outbound::Segment;
+use crate::exchange::request::Request;
 
 /// Head and body of a response.
 pub struct Reply {

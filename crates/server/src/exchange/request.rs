@@ -13,6 +13,10 @@ use http_cache::{DecidedBy, Reason};
 use http_semantics::RequestHead;
 use parking_lot::Mutex;
 use site::{Location, LocationId, Server, ServerId, Settings};
+use transport::facts::ConnectionFacts;
+use transport::outbound::SentHead;
+use transport::request_body::RequestBody;
+use transport::spare_fields;
 
 use crate::base::sampling::Sample;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId, CompiledLocations};
@@ -25,10 +29,6 @@ use crate::exchange::reply::Reply;
 use crate::exchange::request_buffers::RequestBuffers;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::view::View;
-use crate::transport::facts::ConnectionFacts;
-use crate::transport::outbound::SentHead;
-use crate::transport::request_body::RequestBody;
-use crate::transport::spare_fields;
 use crate::upstreams::fetch::Trace;
 
 pub use crate::exchange::method::Method;

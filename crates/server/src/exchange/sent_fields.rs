@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http_cache::{Outcome, Reason, ServedFrom};
 use http_semantics::is_spelt;
+use transport::outbound::FieldSink;
 
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::{Request, WRITER_COOKIE};
-use crate::transport::outbound::FieldSink;
 
 /// All fields of the response `head`, but for those of the transport.
 #[inline]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use transport::facts::{ConnectionFacts, LocalAddress};
+
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
-use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
 /// A request with this line, such as `GET /a?b`, and these field lines, for the first server. It is in no
 /// location yet.

@@ -9,6 +9,7 @@
 //! Those that end in `_sent` see the head of a response: `$sent_http_*`.
 
 use site::{Part, Template, Variable};
+use transport::proxy_protocol;
 
 use crate::base::field_list::write_field_called;
 use crate::exchange::extras::{Extra, Values, put_value};
@@ -19,7 +20,6 @@ use crate::exchange::sent_fields;
 use crate::exchange::value::put;
 use crate::exchange::variable_table::Value;
 use crate::exchange::view::View;
-use crate::transport::proxy_protocol;
 use crate::upstreams::fetch::Trace;
 
 /// Room for most values: growing there in steps would cost more than the value.

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use site::{MatchRules, ServerId};
+use transport::facts::{ConnectionFacts, LocalAddress};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use crate::transport::facts::{ConnectionFacts, LocalAddress};
 use crate::upstreams::fetch::Try;
 use crate::upstreams::health::HealthAnswer;
 

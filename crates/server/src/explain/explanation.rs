@@ -6,6 +6,7 @@ use control::explain::{CachePart, KnownBy, Limit, LimitSays, Outcome, ToldReason
 use control::{ExplainRequest, Explanation, Refusal};
 use http_cache::{Millis, Reason, Refusal as LastRefusal, StoredId};
 use site::CacheRules;
+use transport::facts::LocalAddress;
 
 use super::advice;
 use super::asking::{self, Answer};
@@ -18,7 +19,6 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::LimitSays as Says;
 use crate::exchange::request::Request;
-use crate::transport::facts::LocalAddress;
 
 /// What would become of a request, or what became of it where it is to be asked.
 ///

@@ -11,8 +11,7 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-
-use crate::transport::handshake::VALIDATION_PROTOCOL;
+use transport::handshake::VALIDATION_PROTOCOL;
 
 /// Where the files are looked for.
 const FOLDER: &[u8] = b"/.well-known/acme-challenge/";

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use site::{ListenAddress, Site};
+use transport::http3::HostKey;
 
 use crate::live::build_error::BuildError;
 use crate::live::tls_files::TlsFiles;
-use crate::transport::http3::HostKey;
 
 /// By the names of their files.
 #[derive(Default)]

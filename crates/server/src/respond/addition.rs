@@ -4,6 +4,8 @@
 use bytes::Bytes;
 use http_semantics::Fields;
 use site::{SubrequestTarget, Template};
+use transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
+use transport::spool::Spool;
 
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
@@ -12,8 +14,6 @@ use crate::exchange::variable;
 use crate::respond::parts;
 use crate::respond::recode;
 use crate::respond::recoded_body::RecodedBody;
-use crate::transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
-use crate::transport::spool::Spool;
 
 /// A body with what other paths say before and after it. Each part is asked for when its turn
 /// comes: the main response must not wait for PHP behind its own addition.

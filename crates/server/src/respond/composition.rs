@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes};
+
 use crate::exchange::page_budget::{Bound, PageBudget};
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::respond::recoded_body::RecodedBody;
 use crate::respond::{esi, parts, recode, ssi};
-use crate::transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes};
 
 /// The language of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_semantics::{Fields, RequestHead};
 use site::Settings;
+use transport::outbound::{FieldSink, Opening, Pace, SentHead, ServerField};
+use transport::service::{Exchange, SendRules};
 
 use super::{fields, pace};
 use crate::exchange::compiled_location::ServerLine;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::sent_fields;
-use crate::transport::outbound::{FieldSink, Opening, Pace, SentHead, ServerField};
-use crate::transport::service::{Exchange, SendRules};
 
 impl Exchange for Request {
     #[inline]

@@ -1,9 +1,10 @@
 //! `limit_rate` and its kin: how fast a response may be sent.
 
+use transport::outbound::Pace;
+
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::route::rewrite::parse_rate;
-use crate::transport::outbound::Pace;
 
 /// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
 pub fn of(request: &mut Request) -> Option<Pace> {

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use http_semantics::status;
+use transport::facts::LocalAddress;
 
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
-use crate::transport::facts::LocalAddress;
 
 /// The built-in page for a status.
 pub fn status_page(request: &Request, code: u16) -> Reply {

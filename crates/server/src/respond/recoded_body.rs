@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use http_semantics::Fields;
+use transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
+use transport::spool::Spool;
 
 use crate::exchange::request::Request;
 use crate::respond::recode::Recoder;
-use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
-use crate::transport::spool::Spool;
 
 pub struct RecodedBody {
     body: Box<dyn ArrivingBody<Request>>,

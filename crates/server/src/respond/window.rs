@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use http_semantics::Fields;
+use transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
+use transport::spool::Spool;
 
 use crate::exchange::request::Request;
-use crate::transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
-use crate::transport::spool::Spool;
 
 pub struct Window {
     body: Box<dyn ArrivingBody<Request>>,

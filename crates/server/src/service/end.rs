@@ -2,12 +2,12 @@
 
 use site::LogLevel;
 use tokio::task::JoinHandle;
+use transport::outbound::SendError;
+use transport::service::Ending;
 
 use super::{Memory, counting};
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log, traces};
-use crate::transport::outbound::SendError;
-use crate::transport::service::Ending;
 
 /// Gives a refresh that the connection waits for before it closes.
 #[inline]

@@ -1,10 +1,10 @@
 //! Which listener of the configuration in force a connection belongs to.
 
 use site::{ListenAddress, ListenerId};
+use transport::facts::LocalAddress;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::host_name::HostName;
-use crate::transport::facts::LocalAddress;
 
 /// What is remembered of a connection from one of its requests to the next.
 pub struct Memory {

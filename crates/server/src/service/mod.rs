@@ -17,19 +17,19 @@ use std::time::Duration;
 use http_semantics::RequestView;
 use site::{HeadSettings, ListenAddress, ListenerId, LogLevel, Server, ServerId};
 use tokio::task::JoinHandle;
+use transport::ConnectionOpening;
+use transport::client::ClientSide;
+use transport::facts::{ConnectionFacts, TlsFacts};
+use transport::handshake::Asked;
+use transport::http3;
+use transport::outbound::SendError;
+use transport::ready_or_pending::ReadyOrPending;
+use transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
 
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::pipeline;
-use crate::transport::ConnectionOpening;
-use crate::transport::client::ClientSide;
-use crate::transport::facts::{ConnectionFacts, TlsFacts};
-use crate::transport::handshake::Asked;
-use crate::transport::http3;
-use crate::transport::outbound::SendError;
-use crate::transport::ready_or_pending::ReadyOrPending;
-use crate::transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
 use crate::worker::WorkersState;
 
 pub use listener::Memory;

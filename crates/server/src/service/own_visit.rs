@@ -7,6 +7,9 @@ use std::sync::Arc;
 use http1::{HeadLimits, parse_head};
 use site::{ListenAddress, Listener, ListenerId};
 use tls_server::ClientVerdict;
+use transport::facts::{ConnectionFacts, LocalAddress, Offered, SessionId, TlsFacts};
+use transport::request_body::RequestBody;
+use transport::service::BodyLength;
 
 use super::validate::validate;
 use super::{RequestTerms, tls};
@@ -15,9 +18,6 @@ use crate::exchange::host_name::HostName;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
 use crate::exchange::request::Request;
 use crate::route;
-use crate::transport::facts::{ConnectionFacts, LocalAddress, Offered, SessionId, TlsFacts};
-use crate::transport::request_body::RequestBody;
-use crate::transport::service::BodyLength;
 
 /// Whom the server asks for unless told otherwise: the IPv4 dummy address (RFC 7600), which no machine has. So no `allow`,
 /// `geo` or `set_real_ip_from` means it by chance, and it has none of the rights of this machine.

@@ -2,13 +2,13 @@
 
 use http_semantics::RequestView;
 use site::LogLevel;
+use transport::request_body::RequestBody;
+use transport::service::{BodyLength, Received, Refusal};
 
 use super::{Memory, RequestTerms, counting, validate};
 use crate::base::sampling;
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log};
-use crate::transport::request_body::RequestBody;
-use crate::transport::service::{BodyLength, Received, Refusal};
 
 const EARLY_DATA: &[u8] = b"Early-Data";
 

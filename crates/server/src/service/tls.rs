@@ -5,6 +5,9 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use site::{ListenerId, ServerId, ServerTlsId};
 use tls_server::Refusal as ClientRefusal;
+use transport::facts::TlsFacts;
+use transport::handshake::Asked;
+use transport::service::Refusal;
 
 use super::RequestTerms;
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -12,9 +15,6 @@ use crate::exchange::method::Method;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::route;
-use crate::transport::facts::TlsFacts;
-use crate::transport::handshake::Asked;
-use crate::transport::service::Refusal;
 
 /// The rules for a client that asks for this; `None` where its handshake is refused.
 pub fn choose(terms: &RequestTerms, asked: Asked<'_>) -> Option<Arc<ServerConfig>> {

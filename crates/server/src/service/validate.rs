@@ -2,13 +2,13 @@
 
 use http_semantics::{RequestView, Target, TargetError, TargetForm};
 use site::ListenerId;
+use transport::service::{BodyLength, Refusal};
 
 use super::tls;
 use crate::access::real_ip as access;
 use crate::exchange::host_name::HostName;
 use crate::exchange::request::Request;
 use crate::route;
-use crate::transport::service::{BodyLength, Refusal};
 
 /// Host, target, length of the body: what must be beyond doubt before anything else. `last` is the
 /// host of the request before.

@@ -28,9 +28,9 @@ mod waiting_line;
 use std::sync::Arc;
 
 use site::LogLevel;
+use transport::request_body::RequestBody;
 use upstream::{Outcome, PickKey, TriedSet};
 
-use crate::transport::request_body::RequestBody;
 use crate::upstreams::naming::Lookup;
 
 use attempt::attempt;

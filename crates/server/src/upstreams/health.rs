@@ -23,12 +23,12 @@ use site::{
 };
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
+use transport::request_body::RequestBody;
 use upstream::{Endpoint, Group, Health, LocalEnd, Stream, Watch};
 
 use crate::base::random;
 use crate::live::LiveState;
 use crate::live::error_log::ErrorLogs;
-use crate::transport::request_body::RequestBody;
 use crate::upstreams::fetch::{Event, HttpRequest, OutgoingBody, UpstreamRequest};
 
 pub use verdict::HealthAnswer;

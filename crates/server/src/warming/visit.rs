@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use http_cache::{Reason, ServedFrom};
 use shared_request::Class;
+use transport::outbound::ArrivingBody;
 
 use crate::content::own_visit::{self, Stored};
 use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
-use crate::transport::outbound::ArrivingBody;
 
 /// As browsers ask for pages.
 const ACCEPT: &[u8] = b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";

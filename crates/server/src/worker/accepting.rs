@@ -12,16 +12,15 @@ use std::time::Duration;
 use site::ListenAddress;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
+use transport::connections::Tracked;
+use transport::facts::{ConnectionFacts, LocalAddress};
+use transport::http3;
+use transport::stream::ClientStream;
 
 use super::WorkerContext;
 use super::loads::{AcceptedConnection, ConnectionSlot};
 use super::shared::{Listening, Registration, WorkersState};
 use crate::log::error_log;
-use crate::transport;
-use crate::transport::connections::Tracked;
-use crate::transport::facts::{ConnectionFacts, LocalAddress};
-use crate::transport::http3;
-use crate::transport::stream::ClientStream;
 
 /// How long accepting pauses when the process has no more file descriptors: at first so long
 /// that connections that have ended can be closed, then longer each time.

@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use site::ListenAddress;
 use tokio::sync::mpsc;
-
-use crate::transport::stream::Unregistered;
+use transport::stream::Unregistered;
 
 /// A worker keeps what it accepted while it has at most this part more than the one
 /// with the fewest: handing over wakes another thread, and a few more do not matter

@@ -12,11 +12,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use site::ListenAddress;
 use tokio::sync::{Notify, watch};
+use transport::connections::{Connections, Tracked};
 
 use super::loads::ConnectionSlot;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::transport::connections::{Connections, Tracked};
 
 /// Between two rounds of housekeeping while there are requests.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);

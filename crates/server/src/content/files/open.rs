@@ -11,10 +11,10 @@ use std::time::Duration;
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 use site::{FileSettings, OpenFileCache};
+use transport::open_file::{OpenFile, Stamp, Validators};
 
 use crate::base::lru::Lru;
 use crate::base::site_path::{self, Links};
-use crate::transport::open_file::{OpenFile, Stamp, Validators};
 
 /// What is at a path.
 #[derive(Debug, Clone)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http_cache::{Millis, Reason};
 use site::Pass;
+use transport::client::ClientSide;
 
 use super::UpstreamPlan;
 use super::direct::direct;
@@ -14,7 +15,6 @@ use crate::content::through_cache;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
 use crate::log::error_log;
-use crate::transport::client::ClientSide;
 
 /// Answers with what the upstream says, through the cache where there is one.
 pub async fn ask(

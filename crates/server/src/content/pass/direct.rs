@@ -4,6 +4,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use site::Pass;
+use transport::client::{ClientSide, unless_gone};
+use transport::request_body::RequestBody;
 
 use super::early_hints::EarlyHints;
 use super::fetch_log::Visitor;
@@ -21,8 +23,6 @@ use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::log::traces;
-use crate::transport::client::{ClientSide, unless_gone};
-use crate::transport::request_body::RequestBody;
 use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchError, StreamedBody};
 

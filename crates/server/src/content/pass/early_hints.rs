@@ -10,11 +10,11 @@ use std::pin::pin;
 use bytes::Bytes;
 use site::{Exchange, Protocol};
 use tokio::sync::mpsc;
+use transport::client::{ClientSide, Informational};
 
 use super::response::is_sent;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use crate::transport::client::{ClientSide, Informational};
 use crate::upstreams::fetch::{FetchSpec, HintFields, HintSender};
 
 /// The status of early hints (RFC 8297 §2).

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
+use transport::client::ClientSide;
+use transport::request_body::RequestBody;
 use upstream::LocalEnd;
 
 use super::fetch_log::{RequestFetchLog, Visitor};
@@ -19,8 +21,6 @@ use crate::exchange::variable;
 use crate::live::upstream_groups::GroupHandle;
 use crate::log::error_log;
 use crate::route::pattern;
-use crate::transport::client::ClientSide;
-use crate::transport::request_body::RequestBody;
 use crate::upstreams::fetch::{FetchContext, FetchSpec, UpstreamRequest};
 use crate::upstreams::naming;
 use crate::upstreams::naming::{Lookup, NameError};

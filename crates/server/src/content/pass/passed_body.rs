@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use http_semantics::Fields;
+use transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
+use transport::spool::{Spool, SpoolLimits};
 
-use crate::transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
-use crate::transport::spool::{Spool, SpoolLimits};
 use crate::upstreams::fetch::UpstreamBody;
 
 /// How much of an unwanted body is read so that the connection to the upstream

@@ -1,6 +1,7 @@
 //! The upstream's side of a tunnel (`Upgrade`).
 
-use crate::transport::tunnel::{FarSide, Upgraded};
+use transport::tunnel::{FarSide, Upgraded};
+
 use crate::upstreams::fetch::UpstreamBody;
 
 /// An upstream that has agreed to switch protocols.

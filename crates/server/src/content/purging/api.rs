@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use control::{PurgeReport, PurgeRequest, Refusal};
 use site::{BodySettings, InFileOnly, LogLevel, PurgeApi};
+use transport::client::ClientSide;
 
 use super::{Asked, Scope, bearer, doors, purge};
 use crate::content::own_machine::{self, Purpose};
@@ -11,7 +12,6 @@ use crate::exchange::reply::Reply;
 use crate::exchange::request::{Method, Request};
 use crate::log::error_log;
 use crate::log::purge_log::{Door, Source};
-use crate::transport::client::ClientSide;
 
 /// The largest body, where `client_max_body_size` allows more.
 const MAX_BODY_BYTES: u64 = 8 << 20;

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use control::TargetKind;
 use http_cache::Pattern;
 use site::{Pass, ServerId};
+use transport::facts::LocalAddress;
 
 use super::address::AddressRules;
 use super::order::{Named, Order, Target};
@@ -29,7 +30,6 @@ use crate::exchange::origin::is_server_name;
 use crate::exchange::request::Request;
 use crate::live::repeats::RepeatSite;
 use crate::log::purge_log::{Door, Source};
-use crate::transport::facts::LocalAddress;
 
 /// When a purge that had to stand back is tried again.
 const RETRY: Duration = Duration::from_millis(10);

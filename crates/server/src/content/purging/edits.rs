@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use http_cache::{Millis, PurgeMode, PurgeTarget, Zone};
 use site::{CacheRules, LiftedByPurges, LogLevel};
+use transport::request_body::RequestBody;
 
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::{Method, Request};
-use crate::transport::request_body::RequestBody;
 
 /// How long the purge of an edit may take. MediaWiki sends it before it answers.
 const AWAITED: Duration = Duration::from_secs(5);

@@ -7,6 +7,7 @@ use http_cache::{Leader, Millis, Reason, ServedFrom, StaleReason};
 use site::Pass;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use transport::client::{ClientSide, unless_gone};
 use upstream::Class;
 
 use super::from_memory::{from_memory, note_not_stored, reading};
@@ -23,7 +24,6 @@ use crate::content::pass::response::{failed, into_handled};
 use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
-use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch::{FetchError, Fetched};
 
 /// Leads the fetch and answers with what becomes of it.

@@ -7,6 +7,7 @@ use site::{Content, Pass};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use transport::client::ClientSide;
 
 use crate::compose;
 use crate::content::pass::ask::ask;
@@ -19,7 +20,6 @@ use crate::live::Resources;
 use crate::live::log_sinks::LogSinks;
 use crate::route;
 use crate::route::Located;
-use crate::transport::client::ClientSide;
 
 /// A server whose one location is passed on to an upstream of the test's own.
 struct Site {

@@ -9,6 +9,7 @@ use http_cache::{
 };
 use site::Pass;
 use tokio::time::Instant;
+use transport::client::{ClientSide, unless_gone};
 
 use super::CacheMiss;
 use super::address;
@@ -26,7 +27,6 @@ use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::log::traces;
-use crate::transport::client::{ClientSide, unless_gone};
 
 /// How often a request starts over: a variant that did not fit, a leader that
 /// vanished. Past that it fetches for itself.

@@ -9,6 +9,7 @@ use http_cache::{
 };
 use shared_request::{Bypass, Class};
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
+use transport::request_body::RequestBody;
 
 use super::cookies::session_of;
 use super::purge_keys::{Invalidation, PurgedKeys, invalidation, purged_keys};
@@ -22,7 +23,6 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request, WRITER_COOKIE};
 use crate::exchange::variable;
 use crate::exchange::view::View;
-use crate::transport::request_body::RequestBody;
 
 /// How a request and the cache deal with each other.
 pub enum CachePlan<'a> {

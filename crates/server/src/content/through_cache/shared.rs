@@ -19,10 +19,10 @@ use http_semantics::Version;
 use http1::{HeadLimits, parse_head};
 use shared_request::{Bypass, Class, ReceivedRequest, SentCookies, cookies};
 use site::{CacheRules, SharedRules};
+use transport::facts::{ConnectionFacts, LocalAddress};
 
 use crate::content::pass::loop_detection;
 use crate::exchange::request::{Method, Request};
-use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
 /// Stands before each value of a variable that is in a key; in no field and no target.
 const SEPARATOR: u8 = 0;

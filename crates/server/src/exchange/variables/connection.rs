@@ -4,12 +4,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use http_semantics::Version;
 use site::Builtin as B;
+use transport::facts::{LocalAddress, ProxyAddresses};
 
 use crate::exchange::request::Request;
 use crate::exchange::value::{put, put_address, put_number, put_port, put_seconds};
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
-use crate::transport::facts::{LocalAddress, ProxyAddresses};
 
 pub const VARIABLES: Variables = &[
     (

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use shared_request::arguments;
 use site::Builtin as B;
+use transport::request_body::RequestBody;
 
 use crate::base::random;
 use crate::exchange::request::Request;
@@ -12,7 +13,6 @@ use crate::exchange::request_fields::put_field;
 use crate::exchange::value::{put, put_address, put_number, put_port};
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
-use crate::transport::request_body::RequestBody;
 
 pub const VARIABLES: Variables = &[
     (B::Args, Of(put_args)),

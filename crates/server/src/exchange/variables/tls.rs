@@ -7,13 +7,13 @@ use http_semantics::escape::{Escape, escape};
 use rustls::ProtocolVersion;
 use sha1::{Digest, Sha1};
 use site::{Builtin as B, CipherSuite, KeyExchangeGroup};
+use transport::facts::TlsFacts;
 
 use crate::exchange::request::Request;
 use crate::exchange::value::{put, put_number, put_unless_empty};
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::exchange::variables::openssl_names;
-use crate::transport::facts::TlsFacts;
 
 const LINE_BYTES: usize = 64;
 const SECONDS_OF_DAY: u64 = 24 * 60 * 60;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use esi::{Element, Escape, Include, Tag};
 use site::LogLevel;
+use transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
 
 use super::values::Visitor;
 use super::{Esi, fragment};
@@ -23,7 +24,6 @@ use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::respond::composition;
 use crate::respond::parts::{self, Late, RequestedPart, Source};
-use crate::transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
 
 /// Fragments that are asked for and not yet sent: enough for a page's parts, and no page may take
 /// all of an upstream.

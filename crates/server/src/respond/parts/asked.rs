@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
+use transport::outbound::{ArrivingBody, SendError};
 use upstream::Class;
 
 use super::body_ahead::read_ahead;
@@ -16,7 +17,6 @@ use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 use crate::log::error_log;
-use crate::transport::outbound::{ArrivingBody, SendError};
 
 /// The request of a part, and its reply; `None`: nothing is sent.
 pub type PartReply = (Box<Request>, Option<Box<Reply>>);

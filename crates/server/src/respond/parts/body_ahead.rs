@@ -13,14 +13,14 @@ use http_semantics::Fields;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
+use transport::spool::{Spool, SpoolLimits};
 
 use super::asked::take_bytes;
 use crate::exchange::page_budget::{Bound, PageBudget};
 use crate::exchange::reply::Body;
 use crate::exchange::request::Request;
 use crate::log::error_log;
-use crate::transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
-use crate::transport::spool::{Spool, SpoolLimits};
 
 /// What is kept in memory of a body that its location does not buffer; larger ones wait for their
 /// reader.

@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use http_cache::StoredResponse;
+use transport::outbound::{ArrivingBody, SendError};
 
 use super::Language;
 use super::kept;
 use super::scanner::{Scanner, Token};
 use crate::exchange::reply::Body;
 use crate::exchange::request::Request;
-use crate::transport::outbound::{ArrivingBody, SendError};
 
 /// Commands of a stored page that are read at once: as many as have their parts asked for side
 /// by side.

@@ -14,9 +14,9 @@ use http_cache::{
     StoredResponse, Zone, ZoneConfig,
 };
 use rustix::fs::Stat;
+use transport::open_file::{OpenFile, Stamp};
 
 use crate::exchange::reply::{Body, Segment};
-use crate::transport::open_file::{OpenFile, Stamp};
 
 /// Files and their compressed forms, in the whole process.
 const MAX_KEPT_BYTES: u64 = 32 << 20;

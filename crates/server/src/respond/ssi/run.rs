@@ -12,12 +12,12 @@ use crate::exchange::variable;
 use crate::log::error_log;
 use crate::respond::composition;
 use crate::respond::parts::{self, MAX_DEPTH, RequestedPart, Source};
-use crate::transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
-use crate::transport::request_body::RequestBody;
 use bytes::Bytes;
 use http_semantics::escape::{self, Escape};
 use pcre2::bytes::Regex;
 use site::LogLevel;
+use transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
+use transport::request_body::RequestBody;
 
 /// Includes that are asked for at the same time: enough for a page's parts, and no
 /// page may take all of an upstream.

@@ -5,6 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http_semantics::same_name;
 use site::LogLevel;
+use transport::request_body::RequestBody;
 use upstream::{Lease, Outcome};
 
 use super::connecting::{connect_anew, take_kept, unconnected};
@@ -17,7 +18,6 @@ use super::resend::Resend;
 use super::spec::FetchSpec;
 use super::upstream_body::{Fetched, UpstreamBody};
 use super::upstream_request::UpstreamRequest;
-use crate::transport::request_body::RequestBody;
 
 /// Sends the request to the server of `lease` and reads the response head.
 pub(super) async fn attempt(

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::transport::request_body::ClientFault;
+use transport::request_body::ClientFault;
 
 /// Why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
+use transport::request_body::{RequestBody, Spooled};
 use upstream_exchange::BodySource;
-
-use crate::transport::request_body::{RequestBody, Spooled};
 
 /// How much of a body in a file is handed on at once.
 const FILE_PART_BYTES: usize = 32 * 1024;

@@ -1,7 +1,8 @@
 //! The one repetition of a request whose server closed the connection at once.
 
+use transport::request_body::RequestBody;
+
 use super::spec::FetchSpec;
-use crate::transport::request_body::RequestBody;
 
 /// Whether a request is sent once more to the server that closed its connection before a
 /// byte of the answer. The server may have begun with it: whether a worker died of the

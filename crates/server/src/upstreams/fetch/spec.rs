@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use clock::SharedDeadline;
 use http_cache::Progress;
+use transport::request_body::RequestBody;
 use upstream::{Class, Group, LocalEnd};
 
 use super::context::FetchContext;
 use super::hint_sender::HintSender;
 use super::outgoing_body::StreamedBody;
 use super::upstream_request::UpstreamRequest;
-use crate::transport::request_body::RequestBody;
 use crate::upstreams::naming::Lookup;
 
 /// Everything that a fetch needs of its request; owns what it holds, so that

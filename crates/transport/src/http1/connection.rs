@@ -1,0 +1,425 @@
+//! One client connection: heads are read, requests served one after another,
+//! and the end is made so that the client gets what was sent.
+//!
+//! ```text
+//! accept ─► [PROXY header] ─► head ─► request ─► response ─► head ... ─► linger ─► close
+//!                              ▲ idle: no buffer is held, a graceful stop closes
+//! ```
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use clock::Deadline;
+use http_semantics::{RequestHead, RequestView, Version};
+use http1::{Framing, RequestError};
+use site::{LingeringClose, Settings};
+use tokio::time::Instant;
+
+use super::informational::Http1Client;
+use super::input::Input;
+use super::keep_alive::{self, Usage};
+use super::reading::{self, Awaited, HeadRead};
+use super::respond;
+use crate::body::{ClientInput, IncomingBody};
+use crate::client::ClientSide;
+use crate::facts::ConnectionFacts;
+use crate::outbound::{Body, SendError};
+use crate::ready_or_pending::ReadyOrPending;
+use crate::service::{Answer, BodyLength, Ending, Exchange, Received, Refusal, Service, Terms};
+use crate::stream::ClientStream;
+use crate::tunnel;
+
+/// How long the close of a connection waits for what its last request has begun; the
+/// response is out by then.
+const END_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Serves a connection, of which `buffer` was read already, until it ends. `guard` lives as
+/// long. What happens before the first wait happens here, so that the future, which is
+/// most of what an idle connection holds, is made of the connection alone.
+pub fn serve<S: Service>(
+    service: Arc<S>,
+    stream: Arc<ClientStream>,
+    facts: ConnectionFacts,
+    memory: S::Memory,
+    buffer: BytesMut,
+    guard: impl Send + 'static,
+) -> impl Future<Output = ()> + Send {
+    let mut connection = Connection {
+        client: ClientSide::new(Arc::new(Http1Client(stream.clone()))),
+        memory,
+        service,
+        input: Some(Box::new(Input::new(stream.clone(), buffer))),
+        stream,
+        facts: Arc::new(facts),
+        requests: 0,
+        idle: Duration::from_secs(60),
+        deadline: Deadline::default(),
+    };
+    let stream = connection.stream.clone();
+    async move {
+        let mut run = pin!(connection.run());
+        poll_fn(|cx| {
+            let polled = run.as_mut().poll(cx);
+            if polled.is_pending() && stream.has_gathered() {
+                // Whatever is waited for, answers that are ready do not wait with it.
+                // An error is told to whoever writes next.
+                let _ = stream.poll_flush(cx);
+            }
+            polled
+        })
+        .await;
+        if !stream.end() {
+            // In a box: hardly any connection needs room for it.
+            Box::pin(stream.wait_for_end()).await;
+        }
+        drop(guard);
+    }
+}
+
+pub(super) struct Connection<S: Service> {
+    pub(super) service: Arc<S>,
+    pub(super) stream: Arc<ClientStream>,
+    client: ClientSide,
+    /// `None` while the body of a request is with whoever answers it.
+    pub(super) input: Option<Box<Input>>,
+    facts: Arc<ConnectionFacts>,
+    memory: S::Memory,
+    pub(super) requests: u64,
+    /// How long the next request may let us wait.
+    pub(super) idle: Duration,
+    pub(super) deadline: Deadline,
+}
+
+/// What is to be done after a request.
+enum Next {
+    Request,
+    Close,
+    /// Close, but read what the client still sends, so that it gets the response.
+    Linger(Arc<Settings>),
+}
+
+impl<S: Service> Connection<S> {
+    async fn run(&mut self) {
+        let Some(terms) = self.service.terms(&self.facts, &mut self.memory) else {
+            return;
+        };
+        self.idle = terms.head().timeout;
+        drop(terms);
+        loop {
+            match self.next_request().await {
+                Next::Request => {}
+                Next::Close => return,
+                Next::Linger(settings) => {
+                    self.linger(&settings).await;
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn next_request(&mut self) -> Next {
+        let is_first = self.requests == 0;
+        let Some(input) = self.input() else {
+            return Next::Close;
+        };
+        let is_pipelined = !is_first && !input.buffer.is_empty();
+        let awaited = match reading::is_between_requests(&input.buffer) {
+            true => self.await_request().await,
+            false => Awaited::Bytes,
+        };
+        if matches!(awaited, Awaited::Closed) {
+            return Next::Close;
+        }
+        let started_at = clock::recent();
+        // A reload may have taken the listener away while we waited.
+        let Some(terms) = self.service.terms(&self.facts, &mut self.memory) else {
+            return Next::Close;
+        };
+        let read = match awaited {
+            Awaited::Bytes => {
+                let settings = terms.head();
+                let limits = reading::limits(settings);
+                self.read_head(&limits, settings.timeout).await
+            }
+            _ if self.requests > 0 => return Next::Close,
+            _ => HeadRead::Abandoned("client timed out", 408),
+        };
+        match read {
+            HeadRead::Head(line, fields) => {
+                let Some(input) = self.input() else {
+                    return Next::Close;
+                };
+                let bytes = reading::take_head(&mut input.buffer, line.head_len);
+                let length = line.head_len as u64;
+                let head = RequestHead {
+                    bytes,
+                    line,
+                    fields,
+                };
+                self.requests += 1;
+                let received = self.received(head, length, started_at, is_pipelined);
+                let (service, memory) = (&self.service, &mut self.memory);
+                let (exchange, body) = service.receive(terms, memory, received, body_length);
+                let (body, refused) = match body {
+                    Ok(body) => (body, None),
+                    Err(refusal) => (BodyLength::None, Some(refusal)),
+                };
+                self.answer(exchange, body, refused).await
+            }
+            HeadRead::Refused(error) => {
+                self.requests += 1;
+                let received = self.received_unreadable(started_at);
+                let exchange = self.service.receive_unreadable(terms, received);
+                Box::pin(self.answer(exchange, BodyLength::None, Some(refusal(&error)))).await
+            }
+            HeadRead::Abandoned(reason, status) => {
+                let received = self.received_unreadable(started_at);
+                self.service.abandoned(terms, received, reason, status);
+                Next::Close
+            }
+        }
+    }
+
+    /// The receiving half of the connection; `None` while somebody still reads a body from it.
+    #[inline]
+    pub(super) fn input(&mut self) -> Option<&mut Input> {
+        if self.input.is_none() {
+            self.input = self.client.take_body().and_then(own);
+        }
+        self.input.as_deref_mut()
+    }
+
+    /// What gives the body of the request that begins, if it has one.
+    #[inline]
+    fn begin_body(&mut self, length: BodyLength) -> Option<Box<dyn IncomingBody>> {
+        let framing = match length {
+            BodyLength::None => Framing::None,
+            BodyLength::Known(length) => Framing::Length(length),
+            BodyLength::Unknown => Framing::Chunked,
+        };
+        match self.input()?.begin(framing) {
+            true => Some(self.input.take()?),
+            false => None,
+        }
+    }
+
+    fn received(
+        &self,
+        head: RequestHead,
+        bytes: u64,
+        started_at: u64,
+        is_pipelined: bool,
+    ) -> Received {
+        Received {
+            head,
+            connection: self.facts.clone(),
+            started_at,
+            nth_on_connection: self.requests,
+            is_pipelined,
+            is_early: self.stream.is_early(),
+            bytes,
+        }
+    }
+
+    /// What stands for a request whose head is none.
+    fn received_unreadable(&mut self, started_at: u64) -> Received {
+        let buffer = match self.input() {
+            Some(input) => &input.buffer[..],
+            None => &[],
+        };
+        let (head, length) = (reading::unreadable_head(buffer), buffer.len() as u64);
+        self.received(head, length, started_at, false)
+    }
+
+    /// Serves the request, sends the response, and has it logged.
+    async fn answer(
+        &mut self,
+        mut exchange: Box<S::Exchange>,
+        body: BodyLength,
+        refused: Option<Box<Refusal>>,
+    ) -> Next {
+        let expects = body != BodyLength::None && http_semantics::expects_continue(exchange.head());
+        let takes_informational = exchange.head().version() >= Version::Http11;
+        let body = self.begin_body(body);
+        self.client.begin(body, expects, takes_informational);
+        // Not by `end`, here and below: a future more on the way of each hit.
+        let (service, client) = (&self.service, &mut self.client);
+        let configuration = service.configuration(&exchange);
+        let answer =
+            match service.respond(&mut exchange, &configuration, client, refused.as_deref()) {
+                ReadyOrPending::Ready(answer) => answer,
+                ReadyOrPending::Pending(rest) => rest.await,
+            };
+        let may_keep_alive =
+            refused.is_none() && self.may_keep_alive(&exchange) && !self.client.expects_continue;
+        let ending = match answer {
+            Answer::Response if matches!(exchange.body(), Body::Tunnel(_)) => {
+                Box::pin(self.tunnel(&mut exchange, may_keep_alive)).await
+            }
+            Answer::Response => {
+                let is_followed = self.is_followed();
+                match respond::send(&mut *exchange, &self.stream, may_keep_alive, is_followed) {
+                    ReadyOrPending::Ready(ending) => ending,
+                    ReadyOrPending::Pending(rest) => rest.await,
+                }
+            }
+            Answer::Nothing if self.stream.has_gathered() => {
+                let timeout = exchange.settings().connection.send_timeout;
+                let flushed = Box::pin(respond::flush(&self.stream, timeout)).await;
+                flushed.map(|()| Ending::Close)
+            }
+            Answer::Nothing => Ok(Ending::Close),
+        };
+        let awaited = self.service.end(&mut exchange, &mut self.memory, &ending);
+        if let Some(awaited) = awaited {
+            // Whoever comes back at once shall find what it has caused.
+            let _ = tokio::time::timeout(END_TIMEOUT, awaited).await;
+        }
+        let settings = exchange.settings();
+        self.idle = settings.connection.keepalive_timeout;
+        match ending {
+            Ok(Ending::KeepAlive) => match self.discard_body(settings).await {
+                true => Next::Request,
+                false => Next::Linger(exchange.settings_held()),
+            },
+            Ok(Ending::Close) if answer == Answer::Nothing => Next::Close,
+            Ok(Ending::Close) => self.lingering_close(&*exchange),
+            Err(SendError::TimedOut) => {
+                if settings.connection.reset_timedout {
+                    self.stream.reset_on_close();
+                }
+                Next::Close
+            }
+            Err(_) => Next::Close,
+        }
+    }
+
+    /// Sends a 101 and hands on bytes both ways behind it.
+    async fn tunnel(
+        &mut self,
+        exchange: &mut S::Exchange,
+        may_keep_alive: bool,
+    ) -> Result<Ending, SendError> {
+        let upgraded = match exchange.take_body() {
+            Body::Tunnel(upgraded) => upgraded,
+            _ => return Ok(Ending::Close),
+        };
+        respond::send(exchange, &self.stream, may_keep_alive, false)
+            .end()
+            .await?;
+        let ahead = match self.input() {
+            Some(input) => std::mem::take(&mut input.buffer),
+            None => BytesMut::new(),
+        };
+        let until = self.service.outlived(exchange);
+        let moved = tunnel::run(&self.stream, ahead, upgraded, until).await;
+        exchange.add_sent(moved.to_client, 0);
+        exchange.add_received(moved.to_upstream);
+        Ok(Ending::Close)
+    }
+
+    /// Closes at once, or lingers where the client may still be sending: a
+    /// reset would take the response from it.
+    fn lingering_close(&mut self, exchange: &S::Exchange) -> Next {
+        let mut is_sending = || {
+            self.input()
+                .is_none_or(|input| !input.is_done() || !input.buffer.is_empty())
+        };
+        match exchange.settings().connection.lingering_close {
+            LingeringClose::Always => Next::Linger(exchange.settings_held()),
+            LingeringClose::On if is_sending() => Next::Linger(exchange.settings_held()),
+            _ => Next::Close,
+        }
+    }
+
+    /// Is the next request here already, so that its response is about to be made?
+    fn is_followed(&mut self) -> bool {
+        let input = self.input();
+        // Most clients wait for their answer: nothing is there.
+        input.is_some_and(|input| {
+            !input.buffer.is_empty() && input.is_done() && reading::holds_head(&input.buffer)
+        })
+    }
+
+    fn may_keep_alive(&self, exchange: &S::Exchange) -> bool {
+        let usage = Usage {
+            requests: self.requests,
+            age_ms: exchange.now().saturating_sub(self.facts.accepted_at),
+        };
+        let settings = &exchange.settings().connection;
+        !self.service.is_stopping() && keep_alive::may_keep(settings, exchange.head(), usage)
+    }
+
+    /// Reads what the handler left of the body, so that the next head is found;
+    /// false when that is more than it is worth.
+    async fn discard_body(&mut self, settings: &Settings) -> bool {
+        let Some(input) = self.input() else {
+            return false;
+        };
+        if input.is_done() {
+            return true;
+        }
+        let Some(input) = self.input.take() else {
+            return false;
+        };
+        let mut body = ClientInput::new(input);
+        body.limit(&settings.body);
+        let limit = Instant::now() + settings.connection.lingering_time;
+        let is_read = loop {
+            match tokio::time::timeout_at(limit, body.next_body()).await {
+                Ok(Ok(Some(_))) => {}
+                Ok(Ok(None)) => break true,
+                Ok(Err(_)) | Err(_) => break false,
+            }
+        };
+        self.input = own(body.into_body());
+        is_read
+    }
+
+    /// Says that nothing more will come, and reads until the client agrees.
+    async fn linger(&mut self, settings: &Settings) {
+        if !self.stream.end() {
+            Box::pin(self.stream.wait_for_end()).await;
+        }
+        self.stream.shutdown_write();
+        let end = Instant::now() + settings.connection.lingering_time;
+        let timeout = settings.connection.lingering_timeout;
+        loop {
+            if let Some(input) = self.input() {
+                input.buffer.clear();
+            }
+            let until = end.min(Instant::now() + timeout);
+            match self.fill(until).await {
+                Ok(Some(read)) if read > 0 => {}
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The transport's own input, back from whoever read a body from it.
+fn own(body: Box<dyn IncomingBody>) -> Option<Box<Input>> {
+    body.into_any().downcast().ok()
+}
+
+/// The length of a request's body; before HTTP/1.0 there was none.
+#[inline]
+fn body_length(head: RequestView<'_>, has_host: bool) -> Result<BodyLength, Box<Refusal>> {
+    if head.version() == Version::Http09 {
+        return Ok(BodyLength::None);
+    }
+    match http1::framing_beside_host(head, has_host) {
+        Ok(Framing::None) => Ok(BodyLength::None),
+        Ok(Framing::Length(length)) => Ok(BodyLength::Known(length)),
+        Ok(Framing::Chunked) => Ok(BodyLength::Unknown),
+        Err(error) => Err(refusal(&error)),
+    }
+}
+
+#[cold]
+fn refusal(error: &RequestError) -> Box<Refusal> {
+    Refusal::new(error.status(), error)
+}

@@ -1,0 +1,307 @@
+//! The receiving side of a request's stream: its head, then its body.
+
+use std::any::Any;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Bytes, BytesMut};
+use http2::HeadLimits;
+use http3::{Code, MessageReader, Piece};
+use quinn::{ReadError, RecvStream};
+
+use super::stream::{gone, varint};
+use crate::body::IncomingBody;
+use crate::request_body::BodyError;
+use crate::service::BodyLength;
+
+/// Taken from quinn at once.
+const READ_BYTES: usize = 64 * 1024;
+/// Read ahead of whoever wants the body: what comes with the head in usual packets.
+const AHEAD_BYTES: usize = 16 * 1024;
+
+/// All heads of a connection that are not whole yet may have so many bytes: far more than the
+/// requests of a page, and far less than as many heads as there may be streams.
+const UNFINISHED_HEADS_BYTES: usize = 1024 * 1024;
+
+/// The part of a head that has come, among those of its connection.
+struct CountedHead {
+    total: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl CountedHead {
+    /// Notes that so many bytes of it have come. False: it is too much for all heads together.
+    fn may_have(&mut self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        self.bytes += more;
+        self.total.fetch_add(more, Ordering::Relaxed) + more <= UNFINISHED_HEADS_BYTES
+    }
+}
+
+impl Drop for CountedHead {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// The receiving side of a stream.
+pub struct Incoming {
+    stream: RecvStream,
+    connection: quinn::Connection,
+    reader: MessageReader,
+    limits: HeadLimits,
+    /// Read and not yet cut into pieces.
+    input: BytesMut,
+    /// Of the body, and not yet taken.
+    body: BytesMut,
+    /// As many bytes of the body are still to come, where the head told.
+    announced: Option<u64>,
+    received: u64,
+    is_whole: bool,
+    /// What came is no body that was announced.
+    is_malformed: bool,
+    has_ended: bool,
+    /// Bytes of all heads of the connection that are not whole yet.
+    unfinished_heads: Arc<AtomicUsize>,
+}
+
+/// Why there is no head.
+pub enum HeadError {
+    /// The client has closed the stream or the connection.
+    Gone,
+    /// The stream ended before its head.
+    Incomplete,
+    /// Larger than a head may be.
+    TooLarge,
+    /// The client broke the rules of the connection, which ends.
+    Connection(http3::Error),
+}
+
+impl Incoming {
+    /// `unfinished_heads` counts the bytes of all heads of the connection that are not whole yet.
+    pub fn new(
+        stream: RecvStream,
+        connection: quinn::Connection,
+        limits: HeadLimits,
+        unfinished_heads: Arc<AtomicUsize>,
+    ) -> Incoming {
+        Incoming {
+            stream,
+            connection,
+            reader: MessageReader::new(http2::max_block_bytes(&limits)),
+            limits,
+            input: BytesMut::new(),
+            body: BytesMut::new(),
+            announced: None,
+            received: 0,
+            is_whole: false,
+            is_malformed: false,
+            has_ended: false,
+            unfinished_heads,
+        }
+    }
+
+    /// Bytes of the stream so far.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Reads the block of the request's fields.
+    pub async fn read_head(&mut self) -> Result<Bytes, HeadError> {
+        let mut counted = CountedHead {
+            total: self.unfinished_heads.clone(),
+            bytes: 0,
+        };
+        loop {
+            match self.reader.next(&mut self.input) {
+                Ok(Some(Piece::Head(block))) => return Ok(block),
+                Ok(Some(_)) => return Err(HeadError::TooLarge),
+                Ok(None) if self.has_ended => {
+                    return Err(match self.reader.finish(&self.input) {
+                        Ok(_) => HeadError::Incomplete,
+                        Err(error) => HeadError::Connection(error),
+                    });
+                }
+                Ok(None) => {}
+                Err(error) => return Err(HeadError::Connection(error)),
+            }
+            let read = std::future::poll_fn(|cx| self.poll_input(cx)).await;
+            read.map_err(|_| HeadError::Gone)?;
+            if !counted.may_have(self.input.len()) {
+                return Err(HeadError::Connection(http3::Error {
+                    code: Code::EXCESSIVE_LOAD,
+                    reason: "sent too much of too many requests",
+                }));
+            }
+        }
+    }
+
+    /// The head was understood. Takes what is there of the body: how long it is, as far as that
+    /// is known now.
+    pub fn begin_body(&mut self, content_length: Option<u64>) -> BodyLength {
+        self.announced = content_length;
+        // Whoever reads the body is woken for it: here nobody waits.
+        let mut cx = Context::from_waker(Waker::noop());
+        while !self.is_whole && !self.is_malformed && self.body.len() < AHEAD_BYTES {
+            if self.take_pieces().is_err() || self.is_whole {
+                break;
+            }
+            if !matches!(self.poll_input(&mut cx), Poll::Ready(Ok(()))) {
+                break;
+            }
+        }
+        match (self.is_whole && self.body.is_empty(), content_length) {
+            (true, _) => BodyLength::None,
+            (false, Some(length)) => BodyLength::Known(length),
+            (false, None) => BodyLength::Unknown,
+        }
+    }
+
+    /// Is the body known already not to be what its head said?
+    pub fn is_malformed(&self) -> bool {
+        self.is_malformed
+    }
+
+    /// The client need not send the rest.
+    pub fn stop(&mut self, code: Code) {
+        let _ = self.stream.stop(varint(code));
+    }
+
+    /// Reads what quinn has.
+    fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        let read = ready!(pin!(self.stream.read_chunk(READ_BYTES, true)).poll(cx));
+        Poll::Ready(match read {
+            Ok(Some(chunk)) => {
+                self.received += chunk.bytes.len() as u64;
+                self.input.extend_from_slice(&chunk.bytes);
+                Ok(())
+            }
+            Ok(None) => {
+                self.has_ended = true;
+                Ok(())
+            }
+            Err(ReadError::ConnectionLost(quinn::ConnectionError::TimedOut)) => {
+                Err(io::ErrorKind::TimedOut.into())
+            }
+            Err(_) => Err(gone()),
+        })
+    }
+
+    /// Cuts the input into pieces of the body.
+    fn take_pieces(&mut self) -> Result<(), BodyError> {
+        let taken = self.try_take_pieces();
+        if let Err(error) = taken {
+            self.is_malformed = true;
+            self.connection
+                .close(varint(error.code), error.reason.as_bytes());
+            return Err(BodyError::Malformed);
+        }
+        match self.is_malformed {
+            true => Err(BodyError::Malformed),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes bytes of the body, if it may have so many: nobody is given more than the head said.
+    fn take_body(&mut self, bytes: &[u8]) {
+        let length = bytes.len() as u64;
+        let left = self
+            .announced
+            .map(|announced| announced.checked_sub(length));
+        match left {
+            Some(None) => self.is_malformed = true,
+            Some(known) => self.announced = known,
+            None => {}
+        }
+        if !self.is_malformed {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+
+    fn try_take_pieces(&mut self) -> Result<(), http3::Error> {
+        while let Some(piece) = self.reader.next(&mut self.input)? {
+            match piece {
+                Piece::Body(bytes) => self.take_body(&bytes),
+                Piece::Trailers(block) => {
+                    let verdict = http3::read_trailers(&block, &self.limits)?;
+                    self.is_malformed |= verdict.is_err();
+                }
+                Piece::Head(_) | Piece::TooLarge => {
+                    self.is_malformed = true;
+                    return Ok(());
+                }
+            }
+        }
+        if self.has_ended {
+            self.reader.finish(&self.input)?;
+            // RFC 9114 §4.1.2: neither more nor less than the head said.
+            self.is_malformed |= self.announced.is_some_and(|left| left > 0);
+            self.is_whole = !self.is_malformed;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // Nobody wants the rest (RFC 9114 §4.1).
+            self.stop(Code::NO_ERROR);
+        }
+    }
+}
+
+impl IncomingBody for Incoming {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
+        loop {
+            if !self.body.is_empty() {
+                return Poll::Ready(Ok(Some(self.body.split().freeze())));
+            }
+            if self.is_malformed {
+                return Poll::Ready(Err(BodyError::Malformed));
+            }
+            if self.is_whole {
+                return Poll::Ready(Ok(None));
+            }
+            if let Err(error) = self.take_pieces() {
+                return Poll::Ready(Err(error));
+            }
+            if !self.body.is_empty() || self.is_whole {
+                continue;
+            }
+            ready!(self.poll_input(cx)).map_err(BodyError::Gone)?;
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_whole && self.body.is_empty()
+    }
+
+    fn has_arrived(&self) -> bool {
+        !self.body.is_empty()
+    }
+
+    fn is_at_hand(&self, most: u64) -> bool {
+        self.is_whole && self.body.len() as u64 <= most
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        let here = self.body.len() as u64;
+        match (self.is_whole, self.announced) {
+            (true, _) => Some(here),
+            (false, Some(left)) => Some(here + left),
+            (false, None) => None,
+        }
+    }
+
+    fn wire_bytes(&self) -> u64 {
+        self.received
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

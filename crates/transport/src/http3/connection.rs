@@ -1,0 +1,313 @@
+//! The task of a connection: begins its requests, takes what it says of itself, and ends it so
+//! that the client knows which of its requests were served.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http3::{Code, ControlReader, DecoderReader, EncoderReader, StreamKind};
+use parking_lot::Mutex;
+use quinn::{RecvStream, SendStream};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::Instant;
+
+use super::request::{self, Answering, OpenStream};
+use super::settings::Settings;
+use super::stream::varint;
+use crate::connections::Tracked;
+use crate::facts::ConnectionFacts;
+use crate::service::Service;
+use crate::stream::Phase;
+
+/// How long a client may take to learn that the connection ends, before it is told which
+/// request is the last.
+const SHUTDOWN_PAUSE: Duration = Duration::from_secs(1);
+/// Read from a stream at once that carries no request.
+const READ_BYTES: usize = 4096;
+/// So many streams may hold a long piece of a body each (64 KB): as much again as is written in one turn.
+/// The others read short ones.
+const LONG_PIECES: usize = 4;
+/// Of a request stream's number, these bits say who began it and how (RFC 9000 §2.1).
+const STREAM_NUMBERS: u64 = 4;
+
+/// What a connection is doing, for others.
+pub struct QuicPhase(AtomicU8);
+
+impl QuicPhase {
+    pub fn new() -> QuicPhase {
+        QuicPhase(AtomicU8::new(Phase::Reading as u8))
+    }
+
+    fn set(&self, phase: Phase) {
+        self.0.store(phase as u8, Ordering::Relaxed);
+    }
+}
+
+impl Tracked for QuicPhase {
+    fn phase(&self) -> Phase {
+        Phase::of(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Its own task hears of the graceful stop.
+    fn close_if_idle(&self) {}
+}
+
+/// What a connection says to its listener, and hears from it.
+pub struct ListenerLink<'a> {
+    pub phase: &'a QuicPhase,
+    /// Once its sender is gone, there is no listener any more.
+    pub end: watch::Receiver<()>,
+}
+
+/// Serves a connection, whose handshake is over, until it ends.
+pub async fn serve<S: Service>(
+    service: Arc<S>,
+    connection: quinn::Connection,
+    facts: ConnectionFacts,
+    memory: S::Memory,
+    settings: Settings,
+    listener: ListenerLink<'_>,
+) {
+    let idle_ms = u64::try_from(settings.first_request_timeout.as_millis()).unwrap_or(u64::MAX);
+    let answering = Arc::new(Answering {
+        service,
+        memory: Mutex::new(memory),
+        facts: Arc::new(facts),
+        connection,
+        limits: settings.head.clone(),
+        requests: AtomicU64::new(0),
+        unfinished_heads: Arc::default(),
+        long_pieces: Arc::new(Semaphore::new(LONG_PIECES)),
+        open: AtomicUsize::new(0),
+        changed: Notify::new(),
+        idle_ms: AtomicU64::new(idle_ms),
+        is_last: AtomicBool::new(false),
+    });
+    let connection = answering.connection.clone();
+    let Ok(mut control) = connection.open_uni().await else {
+        return;
+    };
+    let list_bytes = settings.head.max_list_bytes as u64;
+    let begun = control.write_all(&http3::settings(list_bytes)).await;
+    if begun.is_err() {
+        return;
+    }
+    let mut driver = Driver {
+        answering,
+        control,
+        max_streams: settings.max_concurrent_streams as usize,
+        next_stream: 0,
+        shutdown: Shutdown::None,
+        quiet_since: Instant::now(),
+        seen_streams: Arc::new(AtomicU8::new(0)),
+    };
+    if driver.run(listener).await.is_ok() {
+        connection.close(varint(Code::NO_ERROR), b"");
+    }
+}
+
+/// How far the end of a connection is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shutdown {
+    None,
+    /// The client was told at this time to begin nothing more here.
+    Announced(Instant),
+    /// It was told which request is the last.
+    Final,
+}
+
+struct Driver<S: Service> {
+    answering: Arc<Answering<S>>,
+    control: SendStream,
+    max_streams: usize,
+    /// Requests from this stream on were not begun.
+    next_stream: u64,
+    shutdown: Shutdown,
+    /// When a request was last begun or ended.
+    quiet_since: Instant,
+    /// The streams there may be one of each, as bits.
+    seen_streams: Arc<AtomicU8>,
+}
+
+/// The connection is over already.
+struct Lost;
+
+impl From<quinn::ConnectionError> for Lost {
+    fn from(_: quinn::ConnectionError) -> Lost {
+        Lost
+    }
+}
+
+impl<S: Service> Driver<S> {
+    /// Serves until the connection is to be closed.
+    async fn run(&mut self, listener: ListenerLink<'_>) -> Result<(), Lost> {
+        let ListenerLink { phase, end } = listener;
+        let answering = self.answering.clone();
+        let connection = &answering.connection;
+        let stopped = answering.service.stopping();
+        let mut stopping = pin!(async {
+            tokio::select! {
+                () = stopped => {}
+                () = without_listener(end) => {}
+            }
+        });
+        let mut is_stopping = false;
+        loop {
+            let open = answering.open.load(Ordering::Acquire);
+            phase.set(match open {
+                0 if self.next_stream > 0 => Phase::Quiet,
+                0 => Phase::Reading,
+                _ => Phase::Busy,
+            });
+            if open == 0 && self.shutdown == Shutdown::Final {
+                return Ok(());
+            }
+            let deadline = self.deadline(open);
+            tokio::select! {
+                accepted = connection.accept_bi() => {
+                    let (send, receive) = accepted?;
+                    self.begin(send, receive, open);
+                }
+                accepted = connection.accept_uni() => self.begin_other(accepted?),
+                () = &mut stopping, if !is_stopping => {
+                    is_stopping = true;
+                    self.announce_end().await;
+                }
+                () = answering.changed.notified() => {
+                    self.quiet_since = Instant::now();
+                    if answering.is_last.load(Ordering::Relaxed) {
+                        self.announce_end().await;
+                    }
+                }
+                () = sleep_until(deadline) => self.end().await,
+            }
+        }
+    }
+
+    /// When the connection is to be ended at the latest.
+    fn deadline(&self, open: usize) -> Option<Instant> {
+        let idle = Duration::from_millis(self.answering.idle_ms.load(Ordering::Relaxed));
+        let announced = match self.shutdown {
+            Shutdown::Announced(at) => Some(at + SHUTDOWN_PAUSE),
+            Shutdown::None | Shutdown::Final => None,
+        };
+        let idle_end = (open == 0)
+            .then(|| self.quiet_since.checked_add(idle))
+            .flatten();
+        match (announced, idle_end) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// A request begins.
+    fn begin(&mut self, send: SendStream, receive: RecvStream, open: usize) {
+        self.quiet_since = Instant::now();
+        let is_overloaded = open >= 2 * self.max_streams.max(1);
+        if self.shutdown == Shutdown::Final || is_overloaded {
+            return self.answering.turn_away(send, receive);
+        }
+        self.next_stream = (send.id().index() + 1) * STREAM_NUMBERS;
+        let stream = OpenStream::new(&self.answering);
+        tokio::spawn(request::serve(stream, send, receive));
+    }
+
+    /// A stream that carries no request.
+    fn begin_other(&self, receive: RecvStream) {
+        let (answering, seen) = (self.answering.clone(), self.seen_streams.clone());
+        tokio::spawn(async move {
+            if let Err(error) = read_other(receive, &seen).await {
+                answering.fail(error);
+            }
+        });
+    }
+
+    /// Tells the client to begin nothing more on this connection.
+    async fn announce_end(&mut self) {
+        if self.shutdown == Shutdown::None {
+            self.shutdown = Shutdown::Announced(Instant::now());
+            self.say(http3::goaway_frame(None)).await;
+        }
+    }
+
+    /// Tells the client which requests are served, and takes no further ones.
+    async fn end(&mut self) {
+        self.shutdown = Shutdown::Final;
+        self.say(http3::goaway_frame(Some(self.next_stream))).await;
+    }
+
+    async fn say(&mut self, frame: Vec<u8>) {
+        let frame = Bytes::from(frame);
+        let written = self.control.write_chunk(frame);
+        // A client that takes nothing will not take the end of the connection either.
+        let _ = tokio::time::timeout(SHUTDOWN_PAUSE, written).await;
+    }
+}
+
+/// Resolves when a reload has taken the listener away.
+async fn without_listener(mut end: watch::Receiver<()>) {
+    while end.changed().await.is_ok() {}
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads a stream that carries no request, until the connection ends.
+async fn read_other(mut receive: RecvStream, seen: &AtomicU8) -> Result<(), http3::Error> {
+    let mut input = BytesMut::new();
+    let kind = loop {
+        if let Some(kind) = StreamKind::read(&mut input) {
+            break kind;
+        }
+        match receive.read_chunk(READ_BYTES, true).await {
+            Ok(Some(chunk)) => input.extend_from_slice(&chunk.bytes),
+            // It may end before it says what it is (RFC 9114 §6.2).
+            Ok(None) | Err(_) => return Ok(()),
+        }
+    };
+    let bit = match kind {
+        StreamKind::Control => 1,
+        StreamKind::QpackEncoder => 2,
+        StreamKind::QpackDecoder => 4,
+        StreamKind::Push => {
+            return Err(http3::Error {
+                code: Code::STREAM_CREATION_ERROR,
+                reason: "began a stream for a push",
+            });
+        }
+        StreamKind::Unknown => {
+            let _ = receive.stop(varint(Code::STREAM_CREATION_ERROR));
+            return Ok(());
+        }
+    };
+    if seen.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+        return Err(http3::Error {
+            code: Code::STREAM_CREATION_ERROR,
+            reason: "began a second stream of a kind there is one of",
+        });
+    }
+    let mut control = ControlReader::default();
+    loop {
+        match kind {
+            StreamKind::Control => while control.next(&mut input)?.is_some() {},
+            StreamKind::QpackEncoder => EncoderReader.take(&mut input)?,
+            _ => DecoderReader.take(&mut input)?,
+        }
+        match receive.read_chunk(READ_BYTES, true).await {
+            Ok(Some(chunk)) => input.extend_from_slice(&chunk.bytes),
+            Err(quinn::ReadError::ConnectionLost(_)) => return Ok(()),
+            Ok(None) | Err(_) => {
+                return Err(http3::Error {
+                    code: Code::CLOSED_CRITICAL_STREAM,
+                    reason: "closed a stream that must stay open",
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! A UDP socket, and the connections that begin there.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TransportConfig, VarInt};
+use site::ListenAddress;
+use tokio::sync::watch;
+
+use super::connection::{self, ListenerLink, QuicPhase};
+use super::first_packets::FirstPackets;
+use super::handshake::{Choose, HandshakeConfig, InitialCrypto};
+use super::settings::Settings;
+use super::unproven::UnprovenAddresses;
+use crate::connections::Tracked;
+use crate::facts::{ConnectionFacts, LocalAddress, TlsFacts};
+use crate::handshake::Asked;
+use crate::http3::host_key::HostKey;
+use crate::service::{Service, Terms};
+
+/// While so many handshakes are under way, any further client must show that its address is its
+/// own, whatever `quic_retry` says: a flood of forged addresses costs no handshakes.
+const HANDSHAKES_BEFORE_RETRY: usize = 256;
+/// Connections that wait to be accepted, which they are at once; and what is kept of their
+/// packets meanwhile.
+const WAITING_CONNECTIONS: usize = 1024;
+const WAITING_BYTES: u64 = 64 * 1024;
+const WAITING_BYTES_TOTAL: u64 = 8 * 1024 * 1024;
+/// Of all requests of a connection together, in streams' buffers.
+const CONNECTION_BUFFERS: u32 = 16;
+/// Of responses, so much is kept until the client acknowledges it.
+const SEND_WINDOW_BYTES: u64 = 1024 * 1024;
+/// The control stream, two of QPACK, and some of unknown kinds.
+const OTHER_STREAMS: u32 = 8;
+
+/// A socket that is listened on. Dropped, it takes no further connections; those that there are
+/// end after what is under way.
+struct Listening {
+    endpoint: Endpoint,
+    /// Its end tells the connections of that.
+    _life: watch::Sender<()>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.endpoint.set_server_config(None);
+    }
+}
+
+/// Takes connections from the socket of `address` until it is dropped. `admit` is called with
+/// each, and what it gives lives as long.
+///
+/// # Errors
+/// The socket cannot be used.
+pub async fn listen<S: Service, G: Send + 'static>(
+    service: Arc<S>,
+    socket: UdpSocket,
+    address: ListenAddress,
+    key: HostKey,
+    admit: impl Fn(&Arc<dyn Tracked>) -> G,
+) -> io::Result<()> {
+    let local = socket.local_addr()?;
+    let initial = InitialCrypto::new().map_err(io::Error::other)?;
+    let nobody: Choose = Arc::new(|_| None);
+    let config = HandshakeConfig {
+        initial: initial.clone(),
+        choose: nobody,
+    };
+    let mut config = ServerConfig::new(Arc::new(config), Arc::new(key.token_key()));
+    config
+        .max_incoming(WAITING_CONNECTIONS)
+        .incoming_buffer_size(WAITING_BYTES)
+        .incoming_buffer_size_total(WAITING_BYTES_TOTAL);
+    let tokio = quinn::default_runtime().ok_or_else(|| io::Error::other("not in a task"))?;
+    let unproven = Arc::new(UnprovenAddresses::default());
+    let socket = FirstPackets::new(tokio.wrap_udp_socket(socket)?, unproven.clone());
+    let endpoint = Endpoint::new_with_abstract_socket(
+        EndpointConfig::new(Arc::new(key.reset_key())),
+        Some(config),
+        Arc::new(socket),
+        tokio,
+    )?;
+    let (life, end) = watch::channel(());
+    let listening = Listening {
+        endpoint,
+        _life: life,
+    };
+    let handshakes = Arc::new(AtomicUsize::new(0));
+    while let Some(incoming) = listening.endpoint.accept().await {
+        // A handshake begins with a signature, and however many clients wait for theirs: between
+        // two of them all others have their turn.
+        tokio::task::yield_now().await;
+        let peer = incoming.remote_address();
+        if !incoming.remote_address_validated() && !unproven.knows(peer) {
+            // What it is sent would not be counted.
+            validate_address(incoming);
+            continue;
+        }
+        let Some(opening) = Opening::of(&service, incoming, &address, local, &handshakes) else {
+            continue;
+        };
+        let phase = Arc::new(QuicPhase::new());
+        let tracked: Arc<dyn Tracked> = phase.clone();
+        let guard = admit(&tracked);
+        let config = opening.config(&initial, &key);
+        let end = end.clone();
+        let mut serving = Box::pin(async move {
+            let listener = ListenerLink { phase: &phase, end };
+            opening.serve(config, listener).await;
+            drop(guard);
+        });
+        // Here, so that it is one at a time; what waits is polled anew by its own task.
+        let mut cx = Context::from_waker(Waker::noop());
+        if serving.as_mut().poll(&mut cx).is_pending() {
+            tokio::spawn(serving);
+        }
+    }
+    Ok(())
+}
+
+/// A connection that begins.
+struct Opening<S: Service> {
+    service: Arc<S>,
+    incoming: Incoming,
+    facts: ConnectionFacts,
+    memory: S::Memory,
+    terms: Arc<S::Terms>,
+    settings: Settings,
+    handshake: Handshake,
+}
+
+/// Counts a handshake while it lives.
+struct Handshake(Arc<AtomicUsize>);
+
+impl Drop for Handshake {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<S: Service> Opening<S> {
+    /// `None`: it is not to be served, or has to show first that its address is its own.
+    fn of(
+        service: &Arc<S>,
+        incoming: Incoming,
+        address: &ListenAddress,
+        local: SocketAddr,
+        handshakes: &Arc<AtomicUsize>,
+    ) -> Option<Opening<S>> {
+        let under_way = handshakes.load(Ordering::Relaxed);
+        if under_way >= HANDSHAKES_BEFORE_RETRY && !incoming.remote_address_validated() {
+            // Before anything is made for it.
+            validate_address(incoming);
+            return None;
+        }
+        let ip = incoming.local_ip().unwrap_or(local.ip());
+        let local = LocalAddress::Ip(SocketAddr::new(ip, local.port()));
+        let peer = incoming.remote_address();
+        let mut facts = ConnectionFacts::new(Some(peer), local, clock::now());
+        facts.scheme = "https";
+        let mut memory = service.memory(address.clone());
+        let Some(terms) = service.terms(&facts, &mut memory) else {
+            incoming.refuse();
+            return None;
+        };
+        let settings = terms.http3();
+        if settings.validates_addresses && !incoming.remote_address_validated() {
+            validate_address(incoming);
+            return None;
+        }
+        handshakes.fetch_add(1, Ordering::Relaxed);
+        Some(Opening {
+            service: service.clone(),
+            incoming,
+            facts,
+            memory,
+            terms: Arc::new(terms),
+            settings,
+            handshake: Handshake(handshakes.clone()),
+        })
+    }
+
+    fn config(&self, initial: &InitialCrypto, key: &HostKey) -> Arc<ServerConfig> {
+        let (service, terms) = (self.service.clone(), self.terms.clone());
+        let handshake = HandshakeConfig {
+            initial: initial.clone(),
+            choose: Arc::new(move |name| {
+                // Issuers of certificates come over TCP.
+                let for_validation = false;
+                service.tls(
+                    &terms,
+                    Asked {
+                        name,
+                        for_validation,
+                    },
+                )
+            }),
+        };
+        let mut config = ServerConfig::new(Arc::new(handshake), Arc::new(key.token_key()));
+        config.transport_config(Arc::new(transport(&self.settings)));
+        Arc::new(config)
+    }
+
+    async fn serve(self, config: Arc<ServerConfig>, listener: ListenerLink<'_>) {
+        let Opening {
+            service,
+            incoming,
+            mut facts,
+            memory,
+            terms,
+            settings,
+            handshake,
+        } = self;
+        let connecting = async { incoming.accept_with(config)?.await };
+        let timeout = settings.first_request_timeout;
+        let failed = match tokio::time::timeout(timeout, connecting).await {
+            Ok(Ok(connection)) => {
+                drop(handshake);
+                let tls = connection.handshake_data();
+                let tls = tls.and_then(|facts| facts.downcast::<TlsFacts>().ok());
+                if let Some(mut tls) = tls {
+                    service.judge_client(&terms, &mut tls);
+                    facts.tls = Some(tls);
+                }
+                drop(terms);
+                return connection::serve(service, connection, facts, memory, settings, listener)
+                    .await;
+            }
+            Ok(Err(error)) => format!("SSL_do_handshake() failed ({error})"),
+            Err(_) => "client timed out (110: Connection timed out)".to_owned(),
+        };
+        service.report_failed_handshake(&terms, &facts, &failed);
+    }
+}
+
+/// Sends a Retry packet: the client has to show that its address is its own.
+fn validate_address(incoming: Incoming) {
+    // One that may not be sent a Retry comes with a token that is none of ours.
+    if let Err(refused) = incoming.retry() {
+        refused.into_incoming().refuse();
+    }
+}
+
+/// QUIC's own limits.
+fn transport(settings: &Settings) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    let idle = settings.idle_timeout;
+    transport
+        .max_concurrent_bidi_streams(VarInt::from_u32(settings.max_concurrent_streams))
+        .max_concurrent_uni_streams(VarInt::from_u32(OTHER_STREAMS))
+        .stream_receive_window(VarInt::from_u32(settings.stream_buffer_bytes))
+        .receive_window(VarInt::from_u32(
+            settings
+                .stream_buffer_bytes
+                .saturating_mul(CONNECTION_BUFFERS)
+                .min(1 << 30),
+        ))
+        .send_window(SEND_WINDOW_BYTES)
+        .max_idle_timeout(idle.try_into().ok())
+        // A request may take its time; who has gone does not answer, and is given up.
+        .keep_alive_interval(Some(idle / 2).filter(|pause| *pause > Duration::ZERO))
+        .datagram_receive_buffer_size(None)
+        .enable_segmentation_offload(settings.segmentation_offload);
+    transport
+}

@@ -1,0 +1,265 @@
+//! The seam between a protocol and whoever answers: a transport hands over what it received
+//! and gets a response that it can send, see [`crate::outbound`].
+//!
+//! ```text
+//! terms ─► bytes ─► receive ─► respond ─► head, body ─► end
+//! ```
+//!
+//! A response that is there at once is sent without a future; only what has to be waited for
+//! becomes one ([`Service::respond`]). Everything here is known to the compiler where a
+//! transport is used: no call goes through a pointer.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_semantics::{Fields, RequestHead, RequestView, TargetError};
+use site::{HeadSettings, ListenAddress, Settings};
+use tokio::task::JoinHandle;
+
+use crate::client::ClientSide;
+use crate::connection_opening::ConnectionOpening;
+use crate::facts::{ConnectionFacts, TlsFacts};
+use crate::handshake::Asked;
+use crate::http3::Settings as Http3Settings;
+use crate::outbound::{Body, FieldSink, Opening, Pace, SendError, SentHead};
+use crate::ready_or_pending::ReadyOrPending;
+
+/// Answers requests.
+pub trait Service: Send + Sync + 'static {
+    /// A request, from its head to its line in the log.
+    type Exchange: Exchange;
+    /// What an exchange is answered by, held while that is done.
+    type Configuration: Send + Sync + 'static;
+    type Terms: Terms;
+    /// What is remembered of a connection from one of its requests to the next.
+    type Memory: Send + 'static;
+
+    /// For a connection that came by the socket of `address`.
+    fn memory(&self, address: ListenAddress) -> Self::Memory;
+
+    /// What holds for the next request of a connection; `None` where a reload has taken its
+    /// listener away.
+    fn terms(&self, connection: &ConnectionFacts, memory: &mut Self::Memory)
+    -> Option<Self::Terms>;
+
+    /// The rules for a client that asks for this; `None` where its handshake is refused.
+    fn tls(&self, terms: &Self::Terms, asked: Asked<'_>) -> Option<Arc<rustls::ServerConfig>>;
+
+    /// The handshake is over: is the client's certificate worth anything?
+    fn judge_client(&self, terms: &Self::Terms, facts: &mut TlsFacts);
+
+    /// Is the server about to end, so that no connection is kept?
+    fn is_stopping(&self) -> bool;
+
+    /// Resolves when that begins.
+    fn stopping(&self) -> impl Future<Output = ()> + Send + 'static;
+
+    /// A connection ends before its first request.
+    fn report_broken_connection(
+        &self,
+        terms: &Self::Terms,
+        connection: &ConnectionFacts,
+        reason: &str,
+    );
+
+    /// A client's handshake failed, or did not end in time.
+    fn report_failed_handshake(
+        &self,
+        terms: &Self::Terms,
+        connection: &ConnectionFacts,
+        reason: &str,
+    );
+
+    /// Takes a request. `body_of` tells of its body, once host and target are known to be
+    /// sound, from the head and from whether that names a host.
+    ///
+    /// # Errors
+    /// Why it is refused. It is answered all the same, see [`Service::respond`].
+    fn receive(
+        &self,
+        terms: Self::Terms,
+        memory: &mut Self::Memory,
+        received: Received,
+        body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
+    ) -> (Box<Self::Exchange>, Result<BodyLength, Box<Refusal>>);
+
+    /// Takes what was to be a request and could not be read.
+    fn receive_unreadable(&self, terms: Self::Terms, received: Received) -> Box<Self::Exchange>;
+
+    /// A request ended before it was there, for a reason that stands for this status.
+    fn abandoned(&self, terms: Self::Terms, received: Received, reason: &str, status: u16);
+
+    fn configuration(&self, exchange: &Self::Exchange) -> Self::Configuration;
+
+    /// Makes the response, or the page of an error where the request is refused.
+    fn respond<'a>(
+        &self,
+        exchange: &'a mut Self::Exchange,
+        configuration: &'a Self::Configuration,
+        client: &'a mut ClientSide,
+        refused: Option<&Refusal>,
+    ) -> ReadyOrPending<'a, Answer>;
+
+    /// Resolves when what goes on without an end, as a tunnel does, has to end all the same.
+    fn outlived(&self, exchange: &Self::Exchange) -> impl Future<Output = ()> + Send;
+
+    /// The response is out, or will never be. Gives what the end of the connection should
+    /// wait for a moment.
+    fn end(
+        &self,
+        exchange: &mut Self::Exchange,
+        memory: &mut Self::Memory,
+        ending: &Result<Ending, SendError>,
+    ) -> Option<JoinHandle<()>>;
+}
+
+/// What holds for a request before its server is known.
+pub trait Terms: Send + Sync {
+    fn head(&self) -> &HeadSettings;
+
+    /// What each connection begins with.
+    fn connection_opening(&self) -> ConnectionOpening;
+
+    /// How HTTP/2 is spoken.
+    fn http2(&self) -> http2::Settings;
+
+    /// How HTTP/3 is spoken.
+    fn http3(&self) -> Http3Settings;
+}
+
+/// A request as it was received.
+pub struct Received {
+    pub head: RequestHead,
+    pub connection: Arc<ConnectionFacts>,
+    /// Unix milliseconds of the first byte.
+    pub started_at: u64,
+    /// How many requests this connection has had with this one.
+    pub nth_on_connection: u64,
+    /// It came before the one ahead of it was answered.
+    pub is_pipelined: bool,
+    /// It came ahead of the end of the TLS handshake.
+    pub is_early: bool,
+    /// Bytes received for it so far.
+    pub bytes: u64,
+}
+
+/// How long a request's body is, as far as its head says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyLength {
+    /// There is none.
+    None,
+    Known(u64),
+    /// Its end shows when it comes.
+    Unknown,
+}
+
+/// Why a request is not served.
+#[derive(Debug)]
+pub struct Refusal {
+    pub status: u16,
+    /// A sentence for the log.
+    pub reason: String,
+}
+
+impl Refusal {
+    #[cold]
+    pub fn new(status: u16, reason: impl fmt::Display) -> Box<Refusal> {
+        let reason = reason.to_string();
+        Box::new(Refusal { status, reason })
+    }
+}
+
+impl From<TargetError> for Box<Refusal> {
+    #[cold]
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::InvalidTarget => Refusal::new(400, "client sent invalid request"),
+            TargetError::InvalidHost => Refusal::new(400, "client sent invalid host header"),
+        }
+    }
+}
+
+/// What making a response came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The exchange has a response.
+    Response,
+    /// Nothing is to be sent: the connection closes.
+    Nothing,
+}
+
+/// What becomes of the connection once a response is out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    KeepAlive,
+    Close,
+}
+
+/// How a location wants its responses sent: what is asked for each, in one answer.
+#[derive(Debug, Clone, Copy)]
+pub struct SendRules {
+    /// `chunked_transfer_encoding`
+    pub may_chunk: bool,
+    /// The second argument of `keepalive_timeout`.
+    pub keepalive_header: Option<Duration>,
+    /// Fields may follow the body.
+    pub may_have_trailers: bool,
+    /// [`Exchange::pace`] may give one.
+    pub may_be_paced: bool,
+    pub sendfile: bool,
+}
+
+/// A request and, once it is made, its response.
+pub trait Exchange: Send + Sized + 'static {
+    fn head(&self) -> &RequestHead;
+
+    /// Does the client want the head alone?
+    fn wants_head_alone(&self) -> bool;
+
+    /// Unix milliseconds at which the exchange was last looked at.
+    fn now(&self) -> u64;
+
+    /// What holds where the response was made.
+    fn settings(&self) -> &Settings;
+
+    /// The same for keeps.
+    fn settings_held(&self) -> Arc<Settings>;
+
+    /// Notes bytes that were received beyond the head.
+    fn add_received(&mut self, bytes: u64);
+
+    /// How the response's head begins.
+    fn opening(&self) -> Opening<'_>;
+
+    /// All other fields of the head, but for those that the transport has for itself.
+    fn walk_fields(&self, to: &mut impl FieldSink);
+
+    /// Length of the body, where it is known.
+    fn content_length(&self) -> Option<u64>;
+
+    /// How the location wants its responses sent.
+    fn rules(&self) -> SendRules;
+
+    /// The error that the response is the page of.
+    fn error_status(&self) -> Option<u16>;
+
+    fn body(&mut self) -> &mut Body<Self>;
+
+    /// Leaves nothing in its place.
+    fn take_body(&mut self) -> Body<Self>;
+
+    fn pace(&mut self) -> Option<Pace>;
+
+    /// The fields behind the body, which has ended; `received` are those that came with it.
+    fn trailers(&mut self, received: Fields) -> &Fields;
+
+    /// Notes what the head says of the connection, before it is sent.
+    fn note_head(&mut self, head: SentHead);
+
+    /// Notes bytes that were sent, and how many of them are of heads.
+    fn add_sent(&mut self, bytes: u64, head_bytes: u64);
+
+    /// Notes that the response is out.
+    fn complete(&mut self);
+}
