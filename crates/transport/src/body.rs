@@ -34,10 +34,10 @@ pub trait IncomingBody: Send + Sync {
     /// Was all of it taken?
     fn is_done(&self) -> bool;
 
-    /// Have bytes of it arrived that nobody has taken?
+    /// Have bytes of it arrived that were not taken yet?
     fn has_arrived(&self) -> bool;
 
-    /// Is all that is left of it here already, in at most so many bytes?
+    /// Is all that is left of it here already, in at most `most` bytes?
     fn is_at_hand(&self, most: u64) -> bool;
 
     /// Length of the rest, where it is known.
@@ -97,7 +97,7 @@ impl ClientInput {
         self.body.is_done()
     }
 
-    /// Have bytes of it arrived that nobody has taken?
+    /// Have bytes of it arrived that were not taken yet?
     pub fn has_arrived(&self) -> bool {
         self.body.has_arrived()
     }
@@ -208,7 +208,7 @@ pub fn sweep(folder: &Path) {
     for entry in entries.flatten().take(SWEPT_FILES_MAX) {
         let is_body = entry.file_name().to_str().is_some_and(is_passing);
         if is_body && is_abandoned(&entry.path()) {
-            // What cannot be removed is in nobody's way.
+            // A file that cannot be removed does no harm.
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -247,7 +247,7 @@ impl Spool {
                 .map_err(|error| BodyError::Spool(settings.temp_path.clone(), error)),
             InFileOnly::Clean => Spool::create_named(settings)
                 .or_else(|error| Spool::create_elsewhere().map_err(|_| error)),
-            // Somebody looks for the file where it was said to be.
+            // The application looks for the file in this folder.
             InFileOnly::On => Spool::create_named(settings),
         }
     }
@@ -266,7 +266,7 @@ impl Spool {
         Ok(Spool(Spooled::unnamed(file)))
     }
 
-    /// With a name that nobody can guess: the folder is everybody's.
+    /// With a name that cannot be guessed: all accounts may write to the folder.
     fn create_elsewhere() -> io::Result<Spool> {
         let made = tempfile::Builder::new()
             .prefix("mayfly-body-")

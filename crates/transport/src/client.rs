@@ -15,8 +15,8 @@ use site::BodySettings;
 use crate::body::{ClientInput, IncomingBody, InputHome, LentInput};
 use crate::request_body::{BodyError, RequestBody};
 
-/// Whoever sent a request, as far as one can tell them something ahead of the response or see
-/// that they have gone.
+/// The sender of a request, as far as the server can send something ahead of the response or see
+/// that the sender has gone.
 pub trait Client: Send + Sync {
     /// Ready with `true` once the client has gone; with `false` where that cannot be seen any
     /// more, since bytes that belong to something else are in the way.
@@ -52,7 +52,7 @@ impl ClientSide {
         }
     }
 
-    /// Nobody: for requests that the server makes itself.
+    /// No client: for requests that the server makes itself.
     pub fn none() -> ClientSide {
         ClientSide {
             input: None,
@@ -80,7 +80,7 @@ impl ClientSide {
         }
     }
 
-    /// The request's body goes back to the transport; `None` where there is none, or an
+    /// The request's body goes back to the transport; `None` where the request has no body, or an
     /// upstream still has it.
     pub fn take_body(&mut self) -> Option<Box<dyn IncomingBody>> {
         self.input()?;
@@ -92,7 +92,7 @@ impl ClientSide {
         self.deadline.get_or_insert_default()
     }
 
-    /// Resolves when the client has gone: never, where there is none, or it is not `watched`.
+    /// Resolves when the client has gone: never, where no client is there, or it is not `watched`.
     pub fn gone(&self, watched: bool) -> impl Future<Output = ()> + Send + use<> {
         let mut client = self.client.clone().filter(|_| watched);
         poll_fn(move |cx| match &client {

@@ -39,7 +39,7 @@ pub struct Census {
 }
 
 impl Connections {
-    /// Takes a connection in; what comes back is to be given to [`Connections::remove`].
+    /// Takes a connection in; its end must pass the number that it gives to [`Connections::remove`].
     pub fn add(&self, stream: Weak<dyn Tracked>) -> usize {
         let mut registry = self.0.lock();
         let key = registry.next;

@@ -50,7 +50,7 @@ impl Gathered {
         self.left().is_empty()
     }
 
-    /// Notes that so many bytes from [`Gathered::left`] on were written; gives how
+    /// Notes that `written` bytes from [`Gathered::left`] on were written; gives how
     /// many of them were not its own. Once all are out, no memory is held.
     pub fn advance(&mut self, written: usize) -> usize {
         let left = self.left().len();

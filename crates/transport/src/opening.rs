@@ -173,7 +173,7 @@ async fn first_protocol(
             if common == PREFACE.len() {
                 return Protocol::Http2;
             }
-            // A graceful stop need not wait for whoever has said nothing.
+            // A graceful stop need not wait for a client that has sent nothing.
             stream.set_phase(match buffer.is_empty() {
                 true => Phase::Idle,
                 false => Phase::Reading,

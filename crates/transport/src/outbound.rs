@@ -30,7 +30,7 @@ pub enum SendError {
     TimedOut,
     /// The client took nothing while too many others waited for theirs.
     GaveWay,
-    /// The body ended early, after the head was sent. Whoever noticed has said why.
+    /// The body ended early, after the head was sent. The stage that noticed has logged why.
     Truncated,
 }
 
@@ -170,7 +170,7 @@ impl SentHead {
     }
 }
 
-/// No faster than so many bytes per second past the first `free` ones.
+/// No faster than a number of bytes per second past the first `free` ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     pub bytes_per_second: u64,
@@ -178,8 +178,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// How many bytes may be sent now, of a body that began at this time and of which so many
-    /// were sent; waits until it is some.
+    /// How many bytes may be sent now, of a body that began at `started` and of which `sent`
+    /// bytes are out; waits until it is some.
     pub async fn allowance(&self, started: Instant, sent: u64) -> usize {
         loop {
             let elapsed = started.elapsed();
@@ -198,7 +198,7 @@ impl Pace {
         u64::try_from(earned + u128::from(self.free)).unwrap_or(u64::MAX)
     }
 
-    /// How long to wait until so many bytes may have been sent, if not yet.
+    /// How long to wait until `bytes` may have been sent, if not yet.
     fn time_for(&self, bytes: u64, elapsed: Duration) -> Duration {
         let missing = u128::from(bytes.saturating_sub(self.earned(elapsed)));
         let wait = missing * 1000 / u128::from(self.bytes_per_second.max(1)) + 1;
@@ -242,9 +242,9 @@ pub type NextBytes<'a> =
 /// A body that is pulled: one that is still at an upstream, or put together on its way.
 ///
 /// The transport that pulls also watches its client: when that leaves, it gives up the pull, and with it
-/// the body. So a body need not ask whether somebody still wants it.
+/// the body. So a body need not ask whether it still has a reader.
 pub trait ArrivingBody<X>: Send + Sync {
-    /// Asks for more. Whoever gives up before the answer is there gives up the body.
+    /// Asks for more. A caller that gives up before the answer is there gives up the body.
     fn next<'a>(&'a mut self, exchange: &'a mut X) -> NextBytes<'a>;
 
     fn flow(&self) -> Flow {
@@ -273,7 +273,7 @@ pub trait ArrivingBody<X>: Send + Sync {
         false
     }
 
-    /// Nobody wants it.
+    /// It has no reader.
     fn discard(self: Box<Self>) {}
 
     /// The same body for a task of its own, where an upstream's worker is taken until it has been
@@ -301,7 +301,7 @@ pub enum Leaves {
     AtOnce,
     /// The head together with the first bytes.
     WithFirstBytes,
-    /// Once it has come to so many bytes.
+    /// Once it has come to this many bytes.
     InParts(usize),
 }
 

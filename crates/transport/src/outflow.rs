@@ -37,8 +37,8 @@ pub trait Outlet<X>: Send {
         leaves: Leaves,
     ) -> impl Future<Output = Result<(), SendError>> + Send;
 
-    /// Waits until more of the body may be given, or some of what was given has left. Whoever gives up
-    /// waiting has lost nothing.
+    /// Waits until more of the body may be given, or some of what was given has left. A caller that
+    /// gives up waiting has lost nothing.
     fn room(&mut self) -> impl Future<Output = Result<Room, SendError>> + Send;
 
     /// Takes bytes of the body, for which there is room: how many of them the client has room for.
@@ -260,8 +260,8 @@ impl<O> Outflow<'_, O> {
         !self.piece.is_empty() || !self.ahead.is_empty() || !self.outlet.is_flushed()
     }
 
-    /// Gives some bytes of what is ahead, once there is room. Whoever gives up waiting has lost
-    /// nothing.
+    /// Gives some bytes of what is ahead, once there is room. A caller that gives up waiting has
+    /// lost nothing.
     async fn give<X: Exchange>(&mut self) -> Result<(), SendError>
     where
         O: Outlet<X>,
@@ -298,7 +298,7 @@ impl<O> Outflow<'_, O> {
         Ok(())
     }
 
-    /// Waits for room: how many bytes. Meanwhile so many of the body are there for this stream alone.
+    /// Waits for room: how many bytes. Meanwhile `body_bytes` of the body are there for this stream alone.
     async fn room<X: Exchange>(&mut self, body_bytes: usize) -> Result<usize, SendError>
     where
         O: Outlet<X>,
@@ -319,7 +319,7 @@ impl<O> Outflow<'_, O> {
         }
     }
 
-    /// Waits for the pace: how many of so many bytes may be given now.
+    /// Waits for the pace: how many of `bytes` may be given now.
     async fn paced(&self, bytes: usize) -> usize {
         match &self.pace {
             Some((pace, started)) => bytes.min(pace.allowance(*started, self.given).await),

@@ -81,7 +81,7 @@ impl Pieces {
         lengths.sum()
     }
 
-    /// The next bytes, at most so many; `None` at the end.
+    /// The next bytes, at most as many as asked for; `None` at the end.
     ///
     /// # Errors
     /// The file could not be read, or has become shorter.

@@ -1,5 +1,5 @@
-//! The seam between a protocol and whoever answers: a transport hands over what it received
-//! and gets a response that it can send, see [`crate::outbound`].
+//! The seam between a protocol and the service that answers: a transport hands over what it
+//! received and gets a response that it can send, see [`crate::outbound`].
 //!
 //! ```text
 //! terms ─► bytes ─► receive ─► respond ─► head, body ─► end
@@ -147,7 +147,7 @@ pub struct Received {
 /// How long a request's body is, as far as its head says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyLength {
-    /// There is none.
+    /// It has no body.
     None,
     Known(u64),
     /// Its end shows when it comes.
@@ -185,7 +185,7 @@ impl From<TargetError> for Box<Refusal> {
 pub enum Answer {
     /// The exchange has a response.
     Response,
-    /// Nothing is to be sent: the connection closes.
+    /// No response is sent: the connection closes.
     Nothing,
 }
 

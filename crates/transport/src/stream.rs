@@ -144,7 +144,7 @@ impl ClientStream {
         let _ = self.tls.set(Mutex::new(session));
     }
 
-    /// Did what was read come ahead of the end of the handshake? Then somebody else may have sent
+    /// Did what was read come ahead of the end of the handshake? Then another host may have sent
     /// it once before (RFC 8470 §3).
     #[inline]
     pub fn is_early(&self) -> bool {
@@ -413,7 +413,7 @@ impl ClientStream {
         taken
     }
 
-    /// Is there something that [`ClientStream::gather`] took and nobody has written?
+    /// Is there something that [`ClientStream::gather`] took and that is not written yet?
     pub fn has_gathered(&self) -> bool {
         self.has_gathered.load(Ordering::Relaxed)
     }
@@ -487,7 +487,7 @@ impl ClientStream {
             Ok(written) => gathered.advance(*written),
             Err(_) => 0,
         };
-        // After an error that lasts, nobody will read it any more.
+        // After an error that lasts, the client will not read it any more.
         let is_kept = match &written {
             Ok(_) => !gathered.is_empty(),
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,

@@ -27,7 +27,7 @@ pub struct Session {
     may_have_early_data: bool,
     /// Bytes that were encrypted and not yet reported as written.
     unreported: usize,
-    /// The client closed its side after whatever was written: nobody reads what follows.
+    /// The client closed its side after whatever was written: it does not read what follows.
     has_client_left: bool,
 }
 
@@ -42,8 +42,8 @@ impl Session {
         }
     }
 
-    /// Is the client's last message of the handshake still to come? Until then, somebody else may
-    /// have sent what it sent before (RFC 8446 §8).
+    /// Is the client's last message of the handshake still to come? Until then, another host may
+    /// have sent the same before (RFC 8446 §8).
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
@@ -51,7 +51,7 @@ impl Session {
     /// Hands on decrypted bytes: how many, none at the end of the stream.
     ///
     /// # Errors
-    /// `WouldBlock` where there are none, see [`Session::receive`].
+    /// `WouldBlock` where no bytes are there, see [`Session::receive`].
     pub fn take_decrypted(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         if self.may_have_early_data {
             self.may_have_early_data = self.connection.is_handshaking();
@@ -63,7 +63,7 @@ impl Session {
         let mut reader = self.connection.reader();
         let piece = match reader.fill_buf() {
             Ok(piece) => piece,
-            // A client that closes without saying so (RFC 8446 §6.1): whoever reads knows
+            // A client that closes without saying so (RFC 8446 §6.1): the reader knows
             // from its own framing whether something is missing.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
             Err(error) => return Err(error),
@@ -101,7 +101,7 @@ impl Session {
     /// Encrypts and writes what the socket takes now.
     ///
     /// # Errors
-    /// `WouldBlock` where it takes nothing more: the same bytes are to be offered again.
+    /// `WouldBlock` where it takes nothing more: the caller offers the same bytes again.
     pub fn write(&mut self, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let offered = slices.iter().map(|slice| slice.len()).sum::<usize>();
         if self.unreported == 0 && offered > 0 {
@@ -129,7 +129,7 @@ impl Session {
     ///
     /// # Errors
     /// `WouldBlock` where it takes nothing more, unless the client did not take what was written
-    /// before either: nobody waits for it again. A client that has closed is told nothing, as in
+    /// before either: the caller does not wait for it again. A client that has closed is told nothing, as in
     /// nginx: its system would answer with a reset.
     pub fn close(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         if self.has_client_left {

@@ -30,7 +30,7 @@ pub trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 
-/// Whoever has agreed to switch protocols. Dropped unopened, it is given up.
+/// The upstream that has agreed to switch protocols. Dropped unopened, it is given up.
 pub trait Upgraded: Send + Sync {
     /// The connection as it is behind the 101; `None` where it has broken meanwhile.
     fn open(self: Box<Self>) -> Option<FarSide>;

@@ -20,7 +20,7 @@ pub const STREAM_BYTES: usize = 8 * 1024;
 /// Of its body, a client must take so much in each `send_timeout` that a stream waits: a byte now and
 /// then does not keep a stream. It is less than the slowest connection in use takes.
 pub const LEAST_TAKEN_BYTES: usize = 4096;
-/// All waiting streams may hold so many bytes, or this part of the machine's memory, whichever is more.
+/// All waiting streams may hold these bytes, or this part of the machine's memory, whichever is more.
 const LEAST_BYTES: u64 = 64 * 1024 * 1024;
 const MEMORY_SHARE: u64 = 16;
 /// They may hold this part of the files that the process may open: as many again are connections.

@@ -65,7 +65,7 @@ pub fn serve<S: Service>(
             let polled = run.as_mut().poll(cx);
             if polled.is_pending() && stream.has_gathered() {
                 // Whatever is waited for, answers that are ready do not wait with it.
-                // An error is told to whoever writes next.
+                // The next write meets the same error.
                 let _ = stream.poll_flush(cx);
             }
             polled
@@ -83,7 +83,7 @@ pub(super) struct Connection<S: Service> {
     pub(super) service: Arc<S>,
     pub(super) stream: Arc<ClientStream>,
     client: ClientSide,
-    /// `None` while the body of a request is with whoever answers it.
+    /// `None` while the stage that answers a request has its body.
     pub(super) input: Option<Box<Input>>,
     facts: Arc<ConnectionFacts>,
     memory: S::Memory,
@@ -93,7 +93,7 @@ pub(super) struct Connection<S: Service> {
     pub(super) deadline: Deadline,
 }
 
-/// What is to be done after a request.
+/// What the connection does after a request.
 enum Next {
     Request,
     Close,
@@ -183,7 +183,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// The receiving half of the connection; `None` while somebody still reads a body from it.
+    /// The receiving half of the connection; `None` while a body is still read from it.
     #[inline]
     pub(super) fn input(&mut self) -> Option<&mut Input> {
         if self.input.is_none() {
@@ -224,7 +224,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// What stands for a request whose head is none.
+    /// What stands for a request whose head cannot be read.
     fn received_unreadable(&mut self, started_at: u64) -> Received {
         let buffer = match self.input() {
             Some(input) => &input.buffer[..],
@@ -275,7 +275,7 @@ impl<S: Service> Connection<S> {
         };
         let awaited = self.service.end(&mut exchange, &mut self.memory, &ending);
         if let Some(awaited) = awaited {
-            // Whoever comes back at once shall find what it has caused.
+            // A client that comes back at once shall find what its request has caused.
             let _ = tokio::time::timeout(END_TIMEOUT, awaited).await;
         }
         let settings = exchange.settings();
@@ -400,7 +400,7 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// The transport's own input, back from whoever read a body from it.
+/// The transport's own input, back from the stage that read a body from it.
 fn own(body: Box<dyn IncomingBody>) -> Option<Box<Input>> {
     body.into_any().downcast().ok()
 }

@@ -11,7 +11,7 @@ use crate::service::{Ending, Exchange, SendRules};
 /// How the body's end is told to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFraming {
-    /// There is none, whatever the fields say.
+    /// No body, whatever the fields say.
     None,
     Length(u64),
     Chunked,

@@ -40,7 +40,7 @@ pub fn send<'a, X: Exchange>(
             exchange.body().read_small_file();
             framing
         }
-        // A body that nobody wants is dropped; one that is being stored goes on
+        // A body without a reader is dropped; one that is being stored goes on
         // arriving without this reader.
         false => {
             *exchange.body() = Body::Empty;

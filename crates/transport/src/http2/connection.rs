@@ -193,7 +193,7 @@ impl<S: Service> Connection<S> {
             self.take_frames();
         }
         poll_fn(|cx| self.poll(cx)).await;
-        // Whoever still works for a stream learns that nobody waits.
+        // Tasks that still work for a stream learn that their client has gone.
         let streams: Vec<StreamId> = {
             let mut state = self.answering.shared.lock();
             state.codec.abort(ErrorCode::NO_ERROR);
@@ -231,7 +231,7 @@ impl<S: Service> Connection<S> {
 
     /// Does what can be done; ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // What is given meanwhile is written here: nobody has to be woken for it.
+        // What is given meanwhile is written here: no task has to be woken for it.
         self.answering.shared.lock().forget_writer();
         let (mut read, mut written) = (0, 0);
         loop {
@@ -425,7 +425,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// The body of a request turned out malformed. Whoever reads it answers with an error,
+    /// The body of a request turned out malformed. Its reader answers with an error,
     /// behind which the codec resets the stream (RFC 9113 §8.1.1). False where no request was
     /// begun.
     fn break_off(&mut self, id: StreamId) -> bool {
@@ -441,7 +441,7 @@ impl<S: Service> Connection<S> {
         let mut state = self.answering.shared.lock();
         match state.streams.get_mut(&id) {
             Some(stream) => stream.receive(data, end_stream),
-            // Nobody wants it.
+            // Its stream has ended.
             None => state.codec.release(id, data.len()),
         }
     }
@@ -456,7 +456,7 @@ impl<S: Service> Connection<S> {
         self.waiting = waiting;
     }
 
-    /// A request begins. Its answer is made here, as far as nobody has to be waited for.
+    /// A request begins. Its answer is made here, as far as that goes without waiting.
     fn begin(&mut self, id: StreamId, head: RequestHead, length: BodyLength) {
         if self.is_overloaded() {
             return self.answering.shared.reset(id, ErrorCode::REFUSED_STREAM);
@@ -642,7 +642,7 @@ impl<S: Service> Connection<S> {
         if matches!(stream.end, StreamEnd::Closed { .. }) {
             return;
         }
-        // Otherwise whoever answers it takes it out.
+        // Otherwise the task that answers it takes it out.
         if let Some(given) = stream.close(bytes, is_whole) {
             state.streams.remove(&id);
             drop(state);
@@ -705,7 +705,7 @@ impl<S: Service> Connection<S> {
             };
             match late {
                 Some(stream) => self.close(stream, 0, false),
-                // It is no head, or one that goes on when nobody wants it any more.
+                // It is no head, or one that goes on after its stream has ended.
                 None => {
                     let mut state = self.answering.shared.lock();
                     state.codec.abort(ErrorCode::PROTOCOL_ERROR);
@@ -753,7 +753,7 @@ impl<S: Service> Connection<S> {
     fn fail(&mut self, reason: &str) {
         self.report(reason);
         self.is_over = true;
-        // Whoever floods is not listened to for long.
+        // The server does not listen for long to a client that floods it.
         self.linger.time = self.linger.time.min(FAILED_LINGER);
         self.linger.bytes = FAILED_LINGER_BYTES;
     }

@@ -10,7 +10,7 @@
 //! The task of the connection reads frames, begins requests and writes frames. A request whose
 //! response is there at once is answered by that task, so that all answers of a turn leave in
 //! one write; any other gets a task of its own. Between the two stands the codec, behind a lock
-//! that nobody holds while waiting.
+//! that no task holds while it waits.
 
 mod connection;
 mod fields;

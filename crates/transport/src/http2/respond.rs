@@ -47,7 +47,7 @@ async fn send_whole<X: Exchange>(
     };
     exchange.note_head(sent_head(length));
     if has_none || exchange.wants_head_alone() {
-        // A body that nobody wants is dropped; one that is being stored goes on
+        // A body without a reader is dropped; one that is being stored goes on
         // arriving without this reader.
         *exchange.body() = Body::Empty;
         send_at_hand(exchange, shared, id, length)?;

@@ -31,11 +31,11 @@ pub struct Stream<X> {
     incoming: Incoming,
     /// Bytes of the request's body so far.
     received: u64,
-    /// Whoever waits for the body.
+    /// The task that waits for the body.
     reader: Option<Waker>,
-    /// Whoever waits for room for more of the response.
+    /// The task that waits for room for more of the response.
     sender: Option<Waker>,
-    /// Whoever wants to know when the client has gone.
+    /// Tasks that want to know when the client has gone.
     watchers: Vec<Waker>,
     pub end: StreamEnd<X>,
 }
@@ -236,7 +236,7 @@ pub fn gone() -> io::Error {
     io::ErrorKind::ConnectionReset.into()
 }
 
-/// One stream, as whoever answers its request knows the client.
+/// One stream: the client as the stages know it that answer its request.
 pub struct StreamHandle<X> {
     pub shared: Arc<Shared<X>>,
     pub id: StreamId,

@@ -19,10 +19,10 @@ use crate::service::BodyLength;
 
 /// Taken from quinn at once.
 const READ_BYTES: usize = 64 * 1024;
-/// Read ahead of whoever wants the body: what comes with the head in usual packets.
+/// Read before a stage asks for the body: what comes with the head in usual packets.
 const AHEAD_BYTES: usize = 16 * 1024;
 
-/// All heads of a connection that are not whole yet may have so many bytes: far more than the
+/// All heads of a connection that are not whole yet have at most these bytes: far more than the
 /// requests of a page, and far less than as many heads as there may be streams.
 const UNFINISHED_HEADS_BYTES: usize = 1024 * 1024;
 
@@ -33,7 +33,7 @@ struct CountedHead {
 }
 
 impl CountedHead {
-    /// Notes that so many bytes of it have come. False: it is too much for all heads together.
+    /// Notes that `bytes` of it have come. False: it is too much for all heads together.
     fn may_have(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         self.bytes += more;
@@ -143,7 +143,7 @@ impl Incoming {
     /// is known now.
     pub fn begin_body(&mut self, content_length: Option<u64>) -> BodyLength {
         self.announced = content_length;
-        // Whoever reads the body is woken for it: here nobody waits.
+        // The reader of the body is woken for it: here no task waits.
         let mut cx = Context::from_waker(Waker::noop());
         while !self.is_whole && !self.is_malformed && self.body.len() < AHEAD_BYTES {
             if self.take_pieces().is_err() || self.is_whole {
@@ -205,7 +205,7 @@ impl Incoming {
         }
     }
 
-    /// Takes bytes of the body, if it may have so many: nobody is given more than the head said.
+    /// Takes bytes of the body, unless they are too many: a reader is given no more than the head said.
     fn take_body(&mut self, bytes: &[u8]) {
         let length = bytes.len() as u64;
         let left = self
@@ -248,7 +248,7 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         if !self.has_ended {
-            // Nobody wants the rest (RFC 9114 §4.1).
+            // The rest has no reader (RFC 9114 §4.1).
             self.stop(Code::NO_ERROR);
         }
     }

@@ -26,7 +26,7 @@ use crate::stream::Phase;
 const SHUTDOWN_PAUSE: Duration = Duration::from_secs(1);
 /// Read from a stream at once that carries no request.
 const READ_BYTES: usize = 4096;
-/// So many streams may hold a long piece of a body each (64 KB): as much again as is written in one turn.
+/// At most these streams may hold a long piece of a body each (64 KB): as much again as is written in one turn.
 /// The others read short ones.
 const LONG_PIECES: usize = 4;
 /// Of a request stream's number, these bits say who began it and how (RFC 9000 §2.1).
@@ -141,7 +141,7 @@ impl From<quinn::ConnectionError> for Lost {
 }
 
 impl<S: Service> Driver<S> {
-    /// Serves until the connection is to be closed.
+    /// Serves until the connection has to close.
     async fn run(&mut self, listener: ListenerLink<'_>) -> Result<(), Lost> {
         let ListenerLink { phase, end } = listener;
         let answering = self.answering.clone();
@@ -186,7 +186,7 @@ impl<S: Service> Driver<S> {
         }
     }
 
-    /// When the connection is to be ended at the latest.
+    /// When the connection ends at the latest.
     fn deadline(&self, open: usize) -> Option<Instant> {
         let idle = Duration::from_millis(self.answering.idle_ms.load(Ordering::Relaxed));
         let announced = match self.shutdown {

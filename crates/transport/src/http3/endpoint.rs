@@ -22,7 +22,7 @@ use crate::handshake::Asked;
 use crate::http3::host_key::HostKey;
 use crate::service::{Service, Terms};
 
-/// While so many handshakes are under way, any further client must show that its address is its
+/// While this many handshakes are under way, any further client must show that its address is its
 /// own, whatever `quic_retry` says: a flood of forged addresses costs no handshakes.
 const HANDSHAKES_BEFORE_RETRY: usize = 256;
 /// Connections that wait to be accepted, which they are at once; and what is kept of their
@@ -239,7 +239,7 @@ impl<S: Service> Opening<S> {
 
 /// Sends a Retry packet: the client has to show that its address is its own.
 fn validate_address(incoming: Incoming) {
-    // One that may not be sent a Retry comes with a token that is none of ours.
+    // One that may not be sent a Retry comes with a token that this server did not make.
     if let Err(refused) = incoming.retry() {
         refused.into_incoming().refuse();
     }

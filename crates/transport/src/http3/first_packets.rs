@@ -207,7 +207,7 @@ mod tests {
         let later = start + Duration::from_millis(10);
         assert!(allowance.take(PER_SECOND / 100.0, later));
         assert!(!allowance.take(1.0, later));
-        // No more than at the beginning, however long nobody came.
+        // No more than at the beginning, however long no client came.
         let much_later = start + Duration::from_secs(3600);
         assert!(allowance.take(BURST, much_later));
         assert!(!allowance.take(1.0, much_later));

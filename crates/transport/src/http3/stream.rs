@@ -15,7 +15,7 @@ use super::fields;
 use crate::client::{Client, Informing};
 use crate::outbound::SendError;
 
-/// Frames are handed to quinn in so many pieces at most: the head and a body of some pages.
+/// Frames are handed to quinn in at most this many pieces: the head and a body of some pages.
 const PENDING_PIECES: usize = 16;
 
 /// The sending side of a stream.
@@ -47,7 +47,7 @@ impl Outgoing {
         self.sent
     }
 
-    /// Notes what is to be sent next.
+    /// Notes the bytes that are sent next.
     pub fn push(&mut self, bytes: Bytes) {
         if !bytes.is_empty() {
             self.pending.push(bytes);
@@ -64,8 +64,8 @@ impl Outgoing {
         self.pending.iter().map(Bytes::len).sum()
     }
 
-    /// Hands everything to quinn, as fast as the client takes it. Whoever gives up waiting has
-    /// lost nothing.
+    /// Hands everything to quinn, as fast as the client takes it. A caller that gives up waiting
+    /// has lost nothing.
     ///
     /// # Errors
     /// The client has gone, or has taken nothing for too long.
@@ -124,7 +124,7 @@ fn gone_for(error: &WriteError) -> io::Error {
     }
 }
 
-/// A stream, as whoever answers its request knows the client.
+/// A stream: the client as the stages know it that answer its request.
 pub struct StreamClient {
     pub outgoing: Arc<tokio::sync::Mutex<Outgoing>>,
     /// Who may hold a long piece of a body, of all streams of the connection.
@@ -135,7 +135,7 @@ pub struct StreamClient {
 #[derive(Default)]
 struct Presence {
     has_gone: bool,
-    /// Whoever wants to know when that happens.
+    /// Tasks that want to know when that happens.
     watchers: Vec<Waker>,
 }
 
