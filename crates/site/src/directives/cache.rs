@@ -267,8 +267,14 @@ pub(super) const TABLE: &[Directive] = &[
             `fastcgi_cache_purge` and its like allow: with `seen`, once one has arrived, with `expected` from \
             the start. If an edit passes through here successfully and no purge follows within five seconds, \
             the limit holds again until one arrives, and all that the zone holds is removed. Edits are \
-            recognised by what MediaWiki answers: its form names the new revision in a cookie. Its API says \
-            that the database was changed; of its actions, those count that edit, delete, restore or move a page.")
+            recognised by what MediaWiki answers:\n\n\
+            - An edit by its form sets a cookie with the new revision in its name.\n\
+            - To forms and API requests that have changed the database, it says so by the cookie `UseCDNCache`. Of \
+            them, those count that edit, delete, restore, move, roll back or purge a page, and API requests that hide \
+            revisions.\n\
+            - An edit by the API that changes nothing (`nochange` in JSON or XML) does not count.\n\n\
+            MediaWiki purges nothing when a page is protected. Other changes, such as uploads, imports and merged \
+            histories, are not recognised: their purges are carried out, but not missed.")
         .example("cache_max_valid 1s;"),
     Directive::new("cache_not_found", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()

@@ -10,7 +10,6 @@ use super::UpstreamPlan;
 use super::direct::direct;
 use super::page_fetch;
 use super::response::of_cache;
-use crate::content::purging::edits;
 use crate::content::through_cache;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
@@ -30,20 +29,13 @@ pub async fn ask(
     }
     let miss = match plan {
         UpstreamPlan::ThroughCache(miss) => miss,
-        UpstreamPlan::Direct => return direct(request, pass, client).await,
+        UpstreamPlan::Direct => return direct(request, pass, client, None).await,
         UpstreamPlan::Invalidate(invalidation) => {
-            let began = Millis(clock::now());
-            let handled = direct(request, pass, client).await;
+            let handled = direct(request, pass, client, Some(invalidation.zone)).await;
             if let Handled::Reply(reply) = &handled
                 && (200..400).contains(&reply.head.status)
             {
                 invalidation.carry_out(Millis(clock::now()));
-                edits::await_purge(
-                    request,
-                    (&pass.cache, invalidation.zone),
-                    &reply.head,
-                    began,
-                );
             }
             return handled;
         }

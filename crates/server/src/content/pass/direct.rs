@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use http_cache::{Millis, Zone};
 use site::Pass;
 use transport::client::{ClientSide, unless_gone};
 use transport::request_body::RequestBody;
@@ -18,6 +19,7 @@ use crate::content::litespeed;
 use crate::content::own_visit;
 use crate::content::purging::by_response;
 use crate::content::purging::by_response::ByResponse;
+use crate::content::purging::edits;
 use crate::content::through_cache::with_cookies;
 use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
@@ -26,8 +28,14 @@ use crate::log::traces;
 use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchError, StreamedBody};
 
-/// Fetches for this client alone.
-pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut ClientSide) -> Handled {
+/// Fetches for this client alone. `changes`: the zone whose pages the request may change.
+pub async fn direct(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    client: &mut ClientSide,
+    changes: Option<&Arc<Zone>>,
+) -> Handled {
+    let began = Millis(clock::now());
     // The page is asked for once more, with the visitor's own request.
     if request.extras.page.is_some()
         && request.extras.page_turn.is_none()
@@ -89,6 +97,10 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
         && let Some(purge) = ByResponse::of(request, pass, spec.own_pool)
     {
         Box::pin(purge.carry_out(&fetched.fields)).await;
+    }
+    if let Some(zone) = changes {
+        let cache = (&pass.cache, zone);
+        Box::pin(edits::await_purge(request, cache, &mut fetched, began)).await;
     }
     if exchange.litespeed {
         with_cookies::note_of_direct(request, &fetched.fields);

@@ -2,47 +2,64 @@
 //! go elsewhere: what is stored goes, and nothing is kept for long until a purge arrives.
 //!
 //! What MediaWiki answers to an edit: its form sets a cookie that has the new revision in its name
-//! (`EditPage::setPostEditCookie`), unless nothing was changed. Its API sets `UseCDNCache=false` where the database
-//! was changed (`MediaWiki::preOutputCommit`), and `MediaWiki-API-Error` where it refuses.
+//! (`EditPage::setPostEditCookie`), unless nothing was changed. To any POST that changed the database it sets
+//! `UseCDNCache=false` (`MediaWiki::preOutputCommit`); what the request asked for then says whether that was a page.
+//! Its API sets `MediaWiki-API-Error` where it refuses, and says `nochange` of an edit that changes nothing.
+//!
+//! Protecting a page, and merging histories, are not among them: MediaWiki purges nothing when a page is protected.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use flate2::read::GzDecoder;
 use http_cache::{Millis, PurgeMode, PurgeTarget, Zone};
+use http_semantics::same_name;
 use site::{CacheRules, LiftedByPurges, LogLevel};
 use transport::request_body::RequestBody;
 
-use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::{Method, Request};
+use crate::upstreams::fetch::Fetched;
 
 /// How long the purge of an edit may take. MediaWiki sends it before it answers.
 const AWAITED: Duration = Duration::from_secs(5);
 
 /// A part of the name of the cookie that MediaWiki's form sets.
 const FORM_COOKIE: &[u8] = b"PostEditRevision";
-/// The cookie of its API.
-const API_COOKIE: &[u8] = b"UseCDNCache=false";
+/// The cookie of a POST that has changed the database.
+const CHANGE_COOKIE: &[u8] = b"UseCDNCache=false";
 /// Actions of its API that purge the page.
-const API_ACTIONS: [&[u8]; 7] = [
+const API_ACTIONS: [&[u8]; 9] = [
     b"edit",
     b"delete",
     b"undelete",
     b"move",
     b"rollback",
+    b"revisiondelete",
+    b"purge",
     b"visualeditoredit",
     b"discussiontoolsedit",
 ];
+/// Actions of its forms that do, beside edits.
+const FORM_ACTIONS: [&[u8]; 3] = [b"delete", b"rollback", b"purge"];
+/// What the forms that move and restore a page have alone. The names of their addresses differ by language.
+const FORM_FIELDS: [&[u8]; 2] = [b"wpOldTitle=", b"restore="];
+/// How the API says that an edit changed nothing, in JSON and in XML. Other texts in its answer are escaped.
+const NO_CHANGE: [&[u8]; 2] = [b"\"nochange\":", b" nochange=\""];
+/// More of a form in a file, or of an answer, is not read.
+const MAX_LOOKED_AT_BYTES: u64 = 16 << 10;
 
 /// An edit may have succeeded: then its purge has to arrive soon. The request came at `began`.
-pub fn await_purge(
+pub async fn await_purge(
     request: &Request,
     (rules, zone): (&Option<Arc<CacheRules>>, &Arc<Zone>),
-    head: &ReplyHead,
+    fetched: &mut Fetched,
     began: Millis,
 ) {
     let most = rules.as_ref().and_then(|rules| rules.max_valid);
     let is_lifted = most.is_some_and(|most| most.lifted != LiftedByPurges::Never);
-    if !is_lifted || !is_edit(request, head) {
+    if !is_lifted || !is_edit(request, fetched) || changes_nothing(request, fetched).await {
         return;
     }
     let Some(awaited) = zone.purge_arrivals().note_edit(began) else {
@@ -68,36 +85,86 @@ pub fn await_purge(
 }
 
 /// Has the application changed a page?
-fn is_edit(request: &Request, head: &ReplyHead) -> bool {
-    if request.method != Method::Post || !(200..400).contains(&head.status) {
+fn is_edit(request: &Request, fetched: &Fetched) -> bool {
+    if request.method != Method::Post || !(200..400).contains(&fetched.status) {
         return false;
     }
-    let cookies = || head.fields.get_all(b"set-cookie");
-    let is_by_form = cookies().any(|cookie| {
-        let name = cookie
-            .split(|&byte| byte == b'=')
-            .next()
-            .unwrap_or_default();
-        memchr::memmem::find(name, FORM_COOKIE).is_some()
+    let cookies = || values(&fetched.fields, b"set-cookie");
+    let names_revision = cookies().any(|cookie| {
+        let mut parts = cookie.split(|&byte| byte == b'=');
+        parts.next().is_some_and(|name| has(name, FORM_COOKIE))
     });
-    let is_by_api = || {
-        request.path.ends_with(b"/api.php")
-            && head.fields.get("mediawiki-api-error").is_none()
-            && cookies().any(|cookie| cookie.starts_with(API_COOKIE))
-            && api_action(request).is_some_and(|action| API_ACTIONS.contains(&action))
-    };
-    is_by_form || is_by_api()
+    names_revision
+        || cookies().any(|cookie| cookie.starts_with(CHANGE_COOKIE)) && {
+            let form = form(&request.body);
+            let action = in_form(&request.args)
+                .or_else(|| in_form(&form))
+                .or_else(|| in_parts(&form));
+            let is_of = |actions: &[&[u8]]| action.is_some_and(|action| actions.contains(&action));
+            let mut fields = form.split(|&byte| byte == b'&');
+            match is_api(request) {
+                true => !has_field(&fetched.fields, b"mediawiki-api-error") && is_of(&API_ACTIONS),
+                false => {
+                    let is_one = |field: &[u8]| FORM_FIELDS.iter().any(|it| field.starts_with(it));
+                    is_of(&FORM_ACTIONS) || fields.any(is_one)
+                }
+            }
+        }
 }
 
-/// What the API was asked to do, in its arguments or in a form that is in memory.
-fn api_action(request: &Request) -> Option<&[u8]> {
-    let form = match &request.body {
-        RequestBody::Memory(bytes) => &bytes[..],
-        _ => b"",
+/// Does the API say so in the first bytes of its answer?
+async fn changes_nothing(request: &Request, fetched: &mut Fetched) -> bool {
+    if !is_api(request) {
+        return false;
+    }
+    let is_gzip = values(&fetched.fields, b"content-encoding").any(|coding| coding == b"gzip");
+    let Some(bytes) = fetched.body.first_bytes().await else {
+        return false;
     };
-    in_form(&request.args)
-        .or_else(|| in_form(form))
-        .or_else(|| in_parts(form))
+    let mut said = Vec::new();
+    let _ = match is_gzip {
+        true => GzDecoder::new(&bytes[..])
+            .take(MAX_LOOKED_AT_BYTES)
+            .read_to_end(&mut said),
+        false => (&bytes[..])
+            .take(MAX_LOOKED_AT_BYTES)
+            .read_to_end(&mut said),
+    };
+    NO_CHANGE.iter().any(|mark| has(&said, mark))
+}
+
+fn is_api(request: &Request) -> bool {
+    request.path.ends_with(b"/api.php")
+}
+
+fn has(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
+}
+
+fn has_field(fields: &[(Bytes, Bytes)], name: &[u8]) -> bool {
+    values(fields, name).next().is_some()
+}
+
+fn values<'f>(fields: &'f [(Bytes, Bytes)], name: &[u8]) -> impl Iterator<Item = &'f [u8]> {
+    let fields = fields
+        .iter()
+        .filter(move |(known, _)| same_name(known, name));
+    fields.map(|(_, value)| &value[..])
+}
+
+/// The form that was sent, or how it begins.
+fn form(body: &RequestBody) -> Bytes {
+    match body {
+        RequestBody::Memory(bytes) => bytes.clone(),
+        RequestBody::Spooled(spooled) => {
+            let length = spooled.length().min(MAX_LOOKED_AT_BYTES);
+            let mut start = vec![0; usize::try_from(length).unwrap_or_default()];
+            let is_read = spooled.read_exact_at(&mut start, 0).is_ok();
+            start.truncate(if is_read { start.len() } else { 0 });
+            start.into()
+        }
+        _ => Bytes::new(),
+    }
 }
 
 /// `action=edit` of a form in the coding of URLs.

@@ -49,7 +49,7 @@ pub async fn serve(
     loop {
         step = match step {
             Step::Answer(handled) => return handled,
-            Step::Direct => return direct(request, pass, client).await,
+            Step::Direct => return direct(request, pass, client, None).await,
             Step::Lead(leader, stand_in) => {
                 lead_fetch(request, pass, &plan, client, leader, stand_in).await
             }

@@ -45,7 +45,7 @@ pub struct UpstreamBody {
     address: Arc<str>,
     received: u64,
     ended: bool,
-    /// All of the body, where it came together with the head.
+    /// All of the body, where it came together with the head, or its first bytes where they were looked at.
     at_hand: Option<Bytes>,
     trailers: Vec<(Bytes, Bytes)>,
     /// Bytes read in a second; 0: no limit.
@@ -99,7 +99,7 @@ impl UpstreamBody {
 
     /// The next bytes; `None` when the response is complete.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
-        if self.ended {
+        if self.at_hand.is_some() || self.ended {
             return Ok(self.at_hand.take());
         }
         if self.rate > 0 {
@@ -264,6 +264,14 @@ impl UpstreamBody {
             }
         }
         self.at_hand = at_hand;
+    }
+
+    /// The first bytes, once they are there; `next` gives them as well. None of a body that is empty or fails.
+    pub async fn first_bytes(&mut self) -> Option<&Bytes> {
+        if self.at_hand.is_none() {
+            self.at_hand = self.next().await.ok().flatten();
+        }
+        self.at_hand.as_ref()
     }
 
     /// All of a body of `length` bytes, where the upstream has nothing to do with it
