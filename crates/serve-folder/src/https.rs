@@ -3,6 +3,7 @@
 //! certificate of `--tls`.
 
 use super::conf_text::{CannotWrite, Conf, path, word};
+use super::mediawiki;
 use super::options::ServeOptions;
 
 /// For so long browsers come by HTTPS only: half a year.
@@ -88,8 +89,12 @@ pub(super) fn remembered(conf: &mut Conf, options: &ServeOptions) {
 }
 
 /// Visitors without TLS are sent to the same page with it. A name that this server does not have leads to
-/// the first.
-pub(super) fn redirects(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
+/// the first. `takes_purges`: an application tells there of pages that change.
+pub(super) fn redirects(
+    conf: &mut Conf,
+    options: &ServeOptions,
+    takes_purges: bool,
+) -> Result<(), CannotWrite> {
     let Some(https) = &options.https else {
         return Ok(());
     };
@@ -102,7 +107,11 @@ pub(super) fn redirects(conf: &mut Conf, options: &ServeOptions) -> Result<(), C
             conf.line(&format!("listen {}{default};", word(listen)?));
         }
         conf.line(&format!("server_name {domain};"));
-        conf.line(&format!("return 301 https://{domain}{port}$request_uri;"));
+        let redirect = format!("return 301 https://{domain}{port}$request_uri;");
+        match takes_purges {
+            true => mediawiki::purges_without_tls(conf, &https.listen_http, &redirect),
+            false => conf.line(&redirect),
+        }
         conf.close();
     }
     Ok(())

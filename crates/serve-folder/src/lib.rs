@@ -15,6 +15,7 @@ mod http_settings;
 mod https;
 mod kind;
 mod locations;
+mod mediawiki;
 mod mediawiki_purges;
 mod nested_applications;
 mod options;

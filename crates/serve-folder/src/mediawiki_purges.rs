@@ -39,7 +39,9 @@ impl PurgeSettings {
             Some(url) => url.starts_with("http://"),
             None => !is_tls,
         };
-        let is_ours = |server: &String| options.listen.iter().any(|at| is_at(server, at));
+        let plain = options.https.iter().flat_map(|https| &https.listen_http);
+        let listens: Vec<&String> = options.listen.iter().chain(plain).collect();
+        let is_ours = |server: &String| listens.iter().any(|at| is_at(server, at));
         is_plain && self.servers.iter().any(is_ours)
     }
 }
@@ -144,7 +146,10 @@ fn without_comments(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
+    use crate::Https;
 
     fn options(listen: &str, is_tls: bool) -> ServeOptions {
         ServeOptions {
@@ -214,6 +219,34 @@ mod tests {
         ] {
             let reached = PurgeSettings::of(settings).reach(&options(listen, false));
             assert_eq!(reached, reaches, "{settings} {listen}");
+        }
+    }
+
+    #[test]
+    fn with_a_domain_purges_reach_the_port_without_tls_as_well() {
+        let options = ServeOptions {
+            listen: vec!["443".to_owned()],
+            https: Some(Https {
+                listen_http: vec!["80".to_owned(), "[::]:80".to_owned()],
+                domains: vec!["a.test".to_owned()],
+                issuer: String::new(),
+                directory: String::new(),
+                email: None,
+                authorities: None,
+                state: PathBuf::new(),
+                is_trusted: false,
+            }),
+            ..ServeOptions::default()
+        };
+        for (port, reaches) in [(80, true), (443, true), (8080, false)] {
+            let settings = format!(
+                "$wgServer = 'https://a.test'; $wgInternalServer = 'http://a.test'; $wgCdnServers = ['127.0.0.1:{port}'];"
+            );
+            assert_eq!(
+                PurgeSettings::of(&settings).reach(&options),
+                reaches,
+                "{port}"
+            );
         }
     }
 

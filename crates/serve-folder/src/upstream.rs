@@ -142,7 +142,7 @@ pub fn write_upstream_config(
     conf.line("proxy_pass http://site;");
     conf.close();
     conf.close();
-    https::redirects(&mut conf, options)?;
+    https::redirects(&mut conf, options, false)?;
     dashboard(&mut conf, options)?;
     conf.close();
     Ok(conf.text)

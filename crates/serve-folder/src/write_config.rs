@@ -11,13 +11,14 @@ use std::path::Path;
 
 use super::applications::rules;
 use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid};
-use super::conf_text::{CannotWrite, Conf, path, time, word};
+use super::conf_text::{CannotWrite, Conf, path, word};
 use super::dashboard::dashboard;
 use super::detect::DetectedSite;
 use super::http_settings::{compression, log, trusted_proxies, types};
 use super::https;
 use super::kind::Kind;
 use super::locations::locations;
+use super::mediawiki;
 use super::nested_applications;
 use super::options::ServeOptions;
 use super::php_params::php_params;
@@ -66,14 +67,18 @@ pub fn write_config(
     }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
-        changes(&mut conf, found, options);
+        match found.kind {
+            Kind::MediaWiki => mediawiki::changes(&mut conf, found, options),
+            _ => max_valid(&mut conf, options),
+        }
         nested_applications::personal(&mut conf, &found.nested);
     }
     conf.gap();
     let vouched = caching.and(options.vouched_ttl);
     locations(&mut conf, found, rules.as_ref(), caching.is_some(), vouched);
     conf.close();
-    https::redirects(&mut conf, options)?;
+    let takes_purges = found.kind == Kind::MediaWiki && caching.is_some();
+    https::redirects(&mut conf, options, takes_purges)?;
     dashboard(&mut conf, options)?;
     conf.close();
     Ok(conf.text)
@@ -145,35 +150,6 @@ fn server(
     conf.line("add_header X-Content-Type-Options nosniff always;");
     https::remembered(conf, options);
     Ok(())
-}
-
-/// How long a page is kept that may have changed.
-fn changes(conf: &mut Conf, found: &DetectedSite, options: &ServeOptions) {
-    if found.kind != Kind::MediaWiki {
-        return max_valid(conf, options);
-    }
-    conf.note(
-        "MediaWiki tells of pages that change, where $wgCdnServers names this server. While it",
-    );
-    conf.note("does, they are kept for as long as it says.");
-    conf.line("fastcgi_cache_purge PURGE from local;");
-    let purges = match found.purge_settings.reach(options) {
-        true => "expected",
-        false => "seen",
-    };
-    let most = time(options.ttl);
-    conf.line(&format!("cache_max_valid {most} purges={purges};"));
-    if options.https.is_some() || options.local_certificate.is_some() {
-        conf.note("It tells so without TLS, on this port as well.");
-        conf.line("error_page 497 = @without_tls;");
-        conf.open("location @without_tls");
-        conf.line("allow 127.0.0.0/8;");
-        conf.line("allow ::1;");
-        conf.line("deny all;");
-        conf.line("if ($request_method != PURGE) { return 400; }");
-        conf.line("fastcgi_pass php:site;");
-        conf.close();
-    }
 }
 
 #[cfg(test)]
@@ -268,6 +244,7 @@ mod tests {
             plain("mediawiki", Kind::MediaWiki),
             ("mediawiki_purging", purging, ServeOptions::default()),
             ("mediawiki_local", found(Kind::MediaWiki), local.clone()),
+            ("mediawiki_domain", found(Kind::MediaWiki), domain.clone()),
             plain("dokuwiki", Kind::DokuWiki),
             plain("drupal", Kind::Drupal),
             plain("laravel", Kind::Laravel),

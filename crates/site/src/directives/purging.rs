@@ -97,4 +97,14 @@ pub(super) const TABLE: &[Directive] = &[
             All purges count, wherever they come from, but not the removal of a page by a write to its own \
             address. To find the hit pages among those in memory takes at most a tenth of one core's time.")
         .example("cache_refill on;"),
+    Directive::new("cache_repeat", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 2, "PATH TIME | off").inherited()
+        .default("off")
+        .short("names a path that the server asks itself for again and again")
+        .long("\
+            Each response of the application counts as if it said `X-Cache-Repeat` (see `cache_purge_fields`) with \
+            this path and time, which is at least a second. So the first turn comes one interval after \
+            the first response. It is for applications that work at the end of requests and are seldom asked while \
+            their pages are kept: MediaWiki runs its jobs then. Name an address whose answer is not stored.")
+        .example("cache_repeat '/index.php?title=Special:BlankPage' 10s;"),
 ];

@@ -12,6 +12,9 @@ use super::template::has_variables;
 use super::values::{bytes, lower_bytes, seconds, to_usize};
 use crate::model::*;
 
+/// A path that is asked for again and again is no longer, as in `X-Cache-Repeat`.
+const MAX_REPEATED_BYTES: usize = 1024;
+
 /// The prefix of a protocol's directives, and the response fields that it never sends on.
 pub(crate) struct DirectivePrefix {
     pub prefix: &'static str,
@@ -71,10 +74,34 @@ impl Lowering<'_> {
                 // Purges are a part of the protocol.
                 None => speaks_litespeed(level).then_some(true),
             },
+            repeat: self.repeat(level),
             litespeed: speaks_litespeed(level),
             ignored_fields: self.ignored_fields(level, protocol),
             file_copy: self.file_copy(level, protocol),
         }
+    }
+
+    /// `cache_repeat`
+    fn repeat(&mut self, level: &Level<'_>) -> Option<RepeatedRequest> {
+        let node = level.find("cache_repeat")?;
+        let [target, every] = node.args() else {
+            if node.arg(0).text != "off" {
+                self.invalid(node.arg(0), "value", "a path and a time, or off");
+            }
+            return None;
+        };
+        if !target.text.starts_with('/') || target.text.len() > MAX_REPEATED_BYTES {
+            self.invalid(
+                target,
+                "path",
+                "it begins with / and has at most 1024 bytes",
+            );
+            return None;
+        }
+        Some(RepeatedRequest {
+            target: target.text.clone(),
+            every: self.duration_of(every)?,
+        })
     }
 
     /// `*_bind`

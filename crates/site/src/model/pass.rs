@@ -254,6 +254,8 @@ pub struct Exchange {
     pub hidden_fields: FieldNames,
     /// `cache_purge_fields`: may a response purge? `None`: if it comes from an own PHP pool.
     pub purge_fields: Option<bool>,
+    /// `cache_repeat`
+    pub repeat: Option<RepeatedRequest>,
     /// `cache_litespeed`: the application is told of LiteSpeed's cache.
     pub litespeed: bool,
     /// `*_pass_header` names `Date` (or `Server`): the upstream's is sent instead of ours.
@@ -336,4 +338,12 @@ mod tests {
             assert_eq!(Bind::parse(text), wanted, "{text}");
         }
     }
+}
+
+/// `cache_repeat`: what the server asks itself for, again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepeatedRequest {
+    /// A path, and arguments.
+    pub target: String,
+    pub every: Duration,
 }

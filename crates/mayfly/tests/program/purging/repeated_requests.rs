@@ -86,6 +86,22 @@ async fn an_upstream_that_may_not_purge_has_nothing_repeated() {
 }
 
 #[tokio::test]
+async fn cache_repeat_names_a_path_for_an_upstream_that_may_name_none() {
+    let own = OwnRequests::default();
+    let php = php(&own).await;
+    let server = site(
+        &php,
+        "",
+        "cache_repeat /again/jobs?a=b 1s; cache_purge_fields off; fastcgi_param HTTP_HOST $host;",
+    )
+    .await;
+    assert_eq!(server.target().get("/page").await.status, 200);
+    let wanted = "/again/jobs?a=b site.test ";
+    testkit::wait::until("a third request", || times(&own, wanted) >= 3).await;
+    assert_eq!(times(&own, wanted), own.lock().unwrap().len());
+}
+
+#[tokio::test]
 async fn visitors_who_invent_ports_and_hosts_have_nothing_more_repeated() {
     let own = OwnRequests::default();
     let php = php(&own).await;

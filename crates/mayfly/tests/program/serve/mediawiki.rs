@@ -14,8 +14,17 @@ use crate::{has_php_fpm, program};
 /// With `$wgUseCdn`: it lets proxies keep its pages for five hours. An edit is answered as MediaWiki 1.39 does.
 const PAGE: &str = "<?php header('Content-Type: text/html');
     if ($_SERVER['REQUEST_METHOD'] == 'POST') {
-        if (isset($_GET['by_api'])) {
+        if (isset($_GET['changes'])) {
             header('Set-Cookie: UseCDNCache=false; path=/; httponly');
+            echo '{\"edit\":{\"title\":\"\\\"nochange\\\":\",\"newrevid\":5}}';
+        } elseif (isset($_GET['no_change'])) {
+            header('Set-Cookie: UseCDNCache=false; path=/; httponly');
+            $said = '{\"edit\":{\"result\":\"Success\",\"nochange\":true}}';
+            if (isset($_GET['gzip'])) {
+                header('Content-Encoding: gzip');
+                $said = gzencode($said);
+            }
+            echo $said;
         } elseif (isset($_GET['refused'])) {
             header('Set-Cookie: UseCDNCache=false; path=/; httponly');
             header('MediaWiki-API-Error: badtoken');
@@ -131,28 +140,41 @@ async fn an_edit_that_no_purge_follows_ends_what_is_kept() {
     if !has_php_fpm() {
         return;
     }
-    for (path, form) in [
-        ("/index.php?by_form=1", "wpTextbox1=a"),
-        ("/api.php?by_api=1", "action=edit&text=a"),
-    ] {
-        let server = wiki_with_purges().await;
-        let target = server.target();
-        assert!(is_kept(&target, "/wiki/Page").await);
-        let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
-        let edited: Reply = target.ask("POST", path, kind, form).await;
-        assert!(edited.status < 400, "{edited:?}");
-        ends(&target, "/wiki/Page").await;
-        assert!(
-            server
-                .error_log()
-                .contains("no purge came within 5 seconds of an edit")
-        );
-        assert!(!is_kept(&target, "/wiki/Other").await, "{path}");
-        // Until one arrives.
-        purge(&target, "http://site.test/wiki/Page").await;
-        ends(&target, "/wiki/Other").await;
-        assert!(is_kept(&target, "/wiki/Other").await, "{path}");
+    // In a file, beyond `client_body_buffer_size`.
+    let long = format!("action=edit&text={}", "a".repeat(100_000));
+    tokio::join!(
+        ends_what_is_kept("/index.php?by_form=1", "wpTextbox1=a"),
+        ends_what_is_kept("/api.php?changes=1", "action=edit&text=a"),
+        ends_what_is_kept("/api.php?changes=1", &long),
+        ends_what_is_kept("/api.php?changes=1", "action=revisiondelete"),
+        ends_what_is_kept("/index.php?changes=1&action=delete", "wpConfirmB=1"),
+        ends_what_is_kept("/wiki/Spezial:Verschieben?changes=1", "wpOldTitle=A"),
+        ends_what_is_kept("/index.php?changes=1&action=submit", "target=A&restore=1"),
+    );
+}
+
+async fn ends_what_is_kept(path: &str, form: &str) {
+    let server = wiki_with_purges().await;
+    let target = server.target();
+    assert!(is_kept(&target, "/wiki/Page").await);
+    let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let edited: Reply = target.ask("POST", path, kind, form).await;
+    assert!(edited.status < 400, "{edited:?}");
+    if path.contains("changes") {
+        assert!(edited.text().ends_with("\"newrevid\":5}}"), "{edited:?}");
     }
+    ends(&target, "/wiki/Page").await;
+    // It is written once the pages are gone.
+    until("the message", || {
+        let log = server.error_log();
+        log.contains("no purge came within 5 seconds of an edit")
+    })
+    .await;
+    assert!(!is_kept(&target, "/wiki/Other").await, "{path}");
+    // Until one arrives.
+    purge(&target, "http://site.test/wiki/Page").await;
+    ends(&target, "/wiki/Other").await;
+    assert!(is_kept(&target, "/wiki/Other").await, "{path}");
 }
 
 #[tokio::test]
@@ -163,16 +185,22 @@ async fn what_is_no_edit_and_what_a_purge_follows_ends_nothing() {
     let server = wiki_with_purges().await;
     let target = server.target();
     assert!(is_kept(&target, "/wiki/Page").await);
-    for (path, form) in [
-        ("/index.php?other=1", "search=a"),
-        ("/api.php?by_api=1", "action=options&change=a"),
-        ("/api.php?refused=1", "action=edit"),
-    ] {
-        target.ask("POST", path, "", form).await;
-    }
-    // An edit with its purge, and one without: the wait for it is the last that there is.
+    // An edit with its purge.
     target.ask("POST", "/index.php?by_form=1", "", "a=b").await;
     purge(&target, "http://site.test/wiki/Edited").await;
+    for (path, form) in [
+        ("/index.php?other=1", "search=a"),
+        ("/index.php?changes=1&action=protect", "restoration=a"),
+        ("/api.php?changes=1", "action=options&change=a"),
+        ("/api.php?refused=1", "action=edit"),
+        ("/api.php?no_change=1", "action=edit"),
+        ("/api.php?no_change=1&gzip=1", "action=edit"),
+    ] {
+        let reply: Reply = target.ask("POST", path, "", form).await;
+        if path.ends_with("no_change=1") {
+            assert!(reply.text().ends_with("\"nochange\":true}}"), "{reply:?}");
+        }
+    }
     let waited = Instant::now();
     while waited.elapsed() < Duration::from_secs(6) {
         assert_eq!(target.get("/wiki/Page").await.x_cache(), "HIT");
@@ -182,65 +210,118 @@ async fn what_is_no_edit_and_what_a_purge_follows_ends_nothing() {
     assert!(!log.contains("no purge came"), "{log}");
 }
 
+/// `serve` with these arguments, once it has said where it listens.
+async fn started(settings: &str, arguments: &[&str]) -> (tempfile::TempDir, KilledOnDrop) {
+    let folder = FolderServer::folder();
+    write_files(folder.path(), &as_text(&files(settings)));
+    let announced = folder.path().join("announced.txt");
+    let mut command = Command::new(program());
+    command.arg("serve").arg(folder.path()).args(arguments);
+    command
+        .args(["--ttl", "20ms"])
+        .env("STATE_DIRECTORY", folder.path().join("state"))
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&announced).unwrap());
+    let server = KilledOnDrop(command.spawn().unwrap());
+    until("the announcement", || {
+        let text = std::fs::read_to_string(&announced).unwrap();
+        text.contains("Ctrl-C")
+    })
+    .await;
+    (folder, server)
+}
+
+fn curl(arguments: &[&str]) -> String {
+    let mut curl = Command::new("curl");
+    curl.args(["--silent", "--include", "--insecure", "--max-time", "10"]);
+    let output = curl.args(arguments).output().expect("curl");
+    String::from_utf8_lossy(&output.stdout).to_lowercase()
+}
+
+/// As MediaWiki sends a purge: to this server, whatever the URL names.
+fn by_proxy(port: u16, more: &[&str], url: &str) -> String {
+    let proxy = format!("http://127.0.0.1:{port}");
+    let start = ["--proxy", &proxy, "--noproxy", ""];
+    curl(&[&start, more, &[url]].concat())
+}
+
 /// MediaWiki sends its purges in plain HTTP, also to the port that visitors come to over TLS.
 #[tokio::test]
 async fn with_tls_a_purge_in_plain_http_removes_what_visitors_get() {
     if !has_php_fpm() {
         return;
     }
-    let (site, state) = (FolderServer::folder(), tempfile::tempdir().unwrap());
     let port = free_port();
     let settings = format!(
         "$wgServer = 'https://localhost:{port}';\n$wgInternalServer = 'http://localhost:{port}';\n\
          $wgCdnServers = [ '127.0.0.1:{port}' ];"
     );
-    write_files(site.path(), &as_text(&files(&settings)));
-    let announced = state.path().join("announced");
-    let mut command = Command::new(program());
-    command
-        .arg("serve")
-        .arg(site.path())
-        .args(["--tls", "--ttl", "20ms", "--listen"]);
-    command
-        .arg(format!("127.0.0.1:{port}"))
-        .env("STATE_DIRECTORY", state.path());
-    command
-        .stdin(Stdio::null())
-        .stdout(std::fs::File::create(&announced).unwrap());
-    let _server = KilledOnDrop(command.spawn().unwrap());
-    until("the announcement", || {
-        std::fs::read_to_string(&announced)
-            .unwrap()
-            .contains("Ctrl-C")
-    })
-    .await;
-    let curl = |arguments: &[&str]| {
-        let mut curl = Command::new("curl");
-        curl.args(["--silent", "--include", "--insecure", "--max-time", "10"]);
-        let output = curl.args(arguments).output().expect("curl");
-        String::from_utf8_lossy(&output.stdout).to_lowercase()
-    };
+    let listen = format!("127.0.0.1:{port}");
+    let _server = started(&settings, &["--tls", "--listen", &listen]).await;
     let page = format!("https://localhost:{port}/wiki/Page");
-    let proxy = format!("http://127.0.0.1:{port}");
     let url = format!("http://localhost:{port}/wiki/Page");
     let get = || curl(&["--noproxy", "*", &page]);
     get();
     // Longer than --ttl.
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert!(get().contains("x-cache: hit"), "{}", get());
-    let purged = curl(&[
-        "--proxy",
-        &proxy,
-        "--noproxy",
-        "",
-        "--request",
-        "PURGE",
-        &url,
-    ]);
+    let purged = by_proxy(port, &["--request", "PURGE"], &url);
     assert!(purged.starts_with("http/1.1 200"), "{purged}");
     let made = get();
     assert!(made.contains("x-cache: miss"), "{made}");
     // Nothing else is served without TLS.
-    let plain = curl(&["--proxy", &proxy, "--noproxy", "", &url]);
+    let plain = by_proxy(port, &[], &url);
     assert!(plain.starts_with("http/1.1 400"), "{plain}");
+}
+
+#[tokio::test]
+async fn with_a_domain_a_purge_in_plain_http_is_not_redirected_but_carried_out() {
+    if !has_php_fpm() {
+        return;
+    }
+    let (tls, plain) = (free_port(), free_port());
+    let settings = format!(
+        "$wgServer = 'https://a.example';\n$wgInternalServer = 'http://a.example';\n\
+         $wgCdnServers = [ '127.0.0.1:{plain}' ];"
+    );
+    let (listen, listen_http) = (format!("127.0.0.1:{tls}"), format!("127.0.0.1:{plain}"));
+    let state = tempfile::tempdir().unwrap();
+    // The issuer is not there: until it is, the certificate is one that is not trusted.
+    let _server = started(
+        &settings,
+        &[
+            "--domain",
+            "a.example",
+            "--listen",
+            &listen,
+            "--listen-http",
+            &listen_http,
+            "--acme-directory",
+            "https://127.0.0.1:1/directory",
+            "--acme-state",
+            state.path().to_str().unwrap(),
+        ],
+    )
+    .await;
+    let resolve = format!("a.example:{tls}:127.0.0.1");
+    let page = format!("https://a.example:{tls}/wiki/Page");
+    let get = || curl(&["--noproxy", "*", "--resolve", &resolve, &page]);
+    get();
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    assert!(get().contains("x-cache: hit"), "{}", get());
+    let url = "http://a.example/wiki/Page";
+    let purge = |more: &[&str]| by_proxy(plain, &[&["--request", "PURGE"], more].concat(), url);
+    // For somebody else.
+    let refused = purge(&["--header", "X-Forwarded-For: 192.0.2.7"]);
+    assert!(!refused.starts_with("http/1.1 2"), "{refused}");
+    assert!(get().contains("x-cache: hit"), "{}", get());
+    let purged = purge(&[]);
+    assert!(purged.starts_with("http/1.1 200"), "{purged}");
+    let made = get();
+    assert!(made.contains("x-cache: miss"), "{made}");
+    // Visitors are led to HTTPS as before.
+    let visited = by_proxy(plain, &[], "http://a.example/wiki/Page?a=b");
+    assert!(visited.starts_with("http/1.1 301"), "{visited}");
+    let location = format!("location: https://a.example:{tls}/wiki/page?a=b");
+    assert!(visited.contains(&location), "{visited}");
 }

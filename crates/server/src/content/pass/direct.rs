@@ -93,7 +93,7 @@ pub async fn direct(
             return Handled::ClientGone;
         }
     };
-    if by_response::is_asked(&fetched.fields)
+    if by_response::is_asked(&fetched.fields, exchange)
         && let Some(purge) = ByResponse::of(request, pass, spec.own_pool)
     {
         Box::pin(purge.carry_out(&fetched.fields)).await;

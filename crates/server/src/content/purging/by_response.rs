@@ -9,21 +9,24 @@
 //! Cache-Group-Invalidation: "news"            groups of the same origin, after an unsafe method (RFC 9875 §3)
 //! X-Cache-Repeat: /cron.php 60                no purge: a path of the same origin is asked for each 60 seconds
 //! ```
+//!
+//! `cache_repeat` has each response of a location say the last of these.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use cache_decision::litespeed;
+use cache_decision::litespeed::VisitorId;
+use cache_decision::tags::{group_tag, groups};
 use control::TargetKind;
 use http_cache::Pattern;
-use site::{Pass, ServerId};
+use site::{Exchange, Pass, RepeatedRequest, ServerId};
 use transport::facts::LocalAddress;
 
-use super::address::AddressRules;
+use super::address_rules;
 use super::order::{Named, Order, Target};
 use super::{Asked, Scope, purge};
-use crate::content::litespeed;
-use crate::content::litespeed::VisitorId;
 use crate::content::through_cache::tags;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::origin::is_server_name;
@@ -57,12 +60,16 @@ pub struct ByResponse {
     is_unsafe: bool,
     /// Who private copies are those of.
     visitor: Vec<VisitorId>,
+    /// `cache_repeat`
+    repeat: Option<RepeatedRequest>,
+    /// What the fields say counts.
+    is_trusted: bool,
     who: String,
     is_own_visit: bool,
 }
 
-/// Does a response ask for a purge, or for requests?
-pub fn is_asked(fields: &[(Bytes, Bytes)]) -> bool {
+/// Does a response, or the location, ask for a purge or for requests?
+pub fn is_asked(fields: &[(Bytes, Bytes)], exchange: &Exchange) -> bool {
     let is_one = |(name, _): &(Bytes, Bytes)| {
         let is = |field: &str| http_semantics::same_name(name, field.as_bytes());
         match name.len() {
@@ -73,7 +80,7 @@ pub fn is_asked(fields: &[(Bytes, Bytes)]) -> bool {
             _ => false,
         }
     };
-    fields.iter().any(is_one)
+    exchange.repeat.is_some() || fields.iter().any(is_one)
 }
 
 impl ByResponse {
@@ -81,7 +88,10 @@ impl ByResponse {
     pub fn of(request: &Request, pass: &Pass, is_own_pool: bool) -> Option<ByResponse> {
         let is_trusted = pass.exchange.purge_fields.unwrap_or(is_own_pool);
         let has_zones = !request.configuration.site.http.cache_zones.is_empty();
-        (is_trusted && has_zones).then(|| ByResponse {
+        let repeat = pass.exchange.repeat.clone();
+        (has_zones && (is_trusted || repeat.is_some())).then(|| ByResponse {
+            repeat,
+            is_trusted,
             configuration: request.configuration.shared().clone(),
             host: request.host.to_vec(),
             origin: tags::origin(request),
@@ -90,7 +100,7 @@ impl ByResponse {
             port: listened_port(request),
             is_unsafe: request.method.is_write(),
             visitor: match pass.exchange.litespeed {
-                true => litespeed::visitor_ids(request),
+                true => litespeed::visitor_ids(request.head.view()),
                 false => Vec::new(),
             },
             is_own_visit: request.is_own_visit(),
@@ -103,6 +113,12 @@ impl ByResponse {
     /// Purges what the fields ask for. When it returns, no answer that is begun afterwards shows what
     /// was stored before.
     pub async fn carry_out(&self, fields: &[(Bytes, Bytes)]) {
+        if let Some(repeat) = &self.repeat {
+            self.name_repeat(&repeat.target, repeat.every);
+        }
+        if !self.is_trusted {
+            return;
+        }
         self.note_repeats(fields);
         for order in self.orders(fields) {
             let source = Source {
@@ -133,9 +149,13 @@ impl ByResponse {
             let Some((target, every)) = repeat(item) else {
                 continue;
             };
-            let repeats = &self.configuration.live.repeats;
-            repeats.name(&self.repeat_site(), target, every, Instant::now());
+            self.name_repeat(target, every);
         }
+    }
+
+    fn name_repeat(&self, target: &str, every: Duration) {
+        let repeats = &self.configuration.live.repeats;
+        repeats.name(&self.repeat_site(), target, every, Instant::now());
     }
 
     /// Where repeated requests lead.
@@ -162,8 +182,8 @@ impl ByResponse {
                 let named = value.split(separates).filter(|tag| !tag.is_empty());
                 hard.extend(named.map(Target::tag));
             } else if is(GROUPS) && self.is_unsafe {
-                let groups = tags::groups(value).into_iter().flatten();
-                let group = |group: Vec<u8>| Target::tag(&tags::group_tag(&self.origin, &group));
+                let groups = groups(value).into_iter().flatten();
+                let group = |group: Vec<u8>| Target::tag(&group_tag(&self.origin, &group));
                 hard.extend(groups.map(group));
             } else if is(LITESPEED) || is(LITESPEED_TOO) {
                 for part in value.split(|&byte| byte == b';') {
@@ -229,7 +249,7 @@ impl ByResponse {
                 named: Named::Walks(vec![Pattern::Host(self.host.clone().into())]),
             }),
             [b'/', ..] => {
-                let rules = AddressRules::of(&self.configuration);
+                let rules = address_rules::of(&self.configuration);
                 Some(Target {
                     kind: TargetKind::Url,
                     named: Named::Addresses(rules.of_target(&self.host, item)),

@@ -97,7 +97,7 @@ pub async fn fetch_and_store(
         }
     };
     leader.note_made_in(fetched.made_in);
-    if by_response::is_asked(&fetched.fields)
+    if by_response::is_asked(&fetched.fields, &store.pass.exchange)
         && let Some(purge) = &store.purges
     {
         Box::pin(purge.carry_out(&fetched.fields)).await;
