@@ -41,6 +41,7 @@ SCENARIOS = (
     "crawler_wordpress",
     "apache_behind_cache",
     "mediawiki_cdn",
+    "mediawiki_serve",
     "wordpress_behind_tls",
     "wordpress_visitors",
     "wordpress_hit_ratio",

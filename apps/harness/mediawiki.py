@@ -4,13 +4,17 @@ The wiki reads its settings where MW_CONFIG_FILE says, so nothing is added to
 /etc. The database (SQLite), caches and settings live in the scenario's folder.
 """
 
+import html
 import os
 import re
+import shutil
 import subprocess
 
 ROOT = "/var/lib/mediawiki"
 MAINTENANCE = "/usr/share/mediawiki/maintenance"
 INSTALL_SECONDS = 180
+# The scripts of its folder that visitors reach.
+ENTRY_POINTS = ("index.php", "api.php", "load.php", "rest.php")
 
 
 class Wiki:
@@ -44,6 +48,25 @@ $wgUploadPath = '/images';
 # No request has to do the jobs of others while it is being timed.
 $wgJobRunRate = 0;
 """
+
+    def document_root(self, name, more):
+        """A folder as Debian's, with settings of its own that `serve` and PHP read: the wiki's, then `more`.
+        `$wgCdnServers` is left to `more`."""
+        folder = self.workdir.mkdir(name)
+        for entry in os.listdir(ROOT):
+            if entry != "LocalSettings.php" and entry not in ENTRY_POINTS:
+                os.symlink(os.path.join(ROOT, entry), os.path.join(folder, entry))
+        for script in ENTRY_POINTS:
+            self.workdir.write(
+                f"{name}/{script}",
+                "<?php define( 'MW_CONFIG_FILE', __DIR__ . '/LocalSettings.php' );\n"
+                f"require '{os.path.join(ROOT, script)}';\n",
+            )
+        with open(self.settings, encoding="utf-8") as file:
+            lines = [line for line in file if not line.startswith("$wgCdnServers")]
+        self.workdir.write(f"{name}/LocalSettings.php", "".join(lines) + more)
+        shutil.chown(os.path.join(folder, "LocalSettings.php"), "www-data", "www-data")
+        return folder
 
     def run_jobs(self):
         """As cron does it for a wiki with visitors: purges of pages that depend on others are jobs."""
@@ -102,3 +125,17 @@ def act(client, action, **form):
     is_done = answer.status == 200 and f'"{action}"' in answer.text
     if not is_done or '"error"' in answer.text or '"Failure"' in answer.text:
         raise RuntimeError(f"{action} answers {answer.status}: {answer.text[:300]}")
+
+
+def edit_by_form(client, title, text):
+    """As a browser sends the form; the answer leads to the page."""
+    shown = client.get(f"/index.php?title={title}&action=edit").text
+    form = {}
+    for tag in re.findall(r"<input[^>]*>", shown):
+        words = {name: html.unescape(value) for name, value in re.findall(r"""([\w-]+)=['"]([^'"]*)""", tag)}
+        if words.get("type") == "hidden" and words.get("name", "").startswith(("wp", "mode", "format")):
+            form[words["name"]] = words.get("value", "")
+    form |= {"wpTextbox1": text, "wpSave": "Save"}
+    answer = client.post(f"/index.php?title={title}&action=submit", form=form)
+    if answer.status != 302:
+        raise RuntimeError(f"the form answers {answer.status}: {answer.text[:300]}")
