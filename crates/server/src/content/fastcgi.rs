@@ -2,9 +2,9 @@
 //! `$fastcgi_script_name` and `$fastcgi_path_info`.
 
 use ::fastcgi::{Error, Params, ParamsEncoder};
+use cache_decision::litespeed;
 use site::{Builtin as B, Content, Exchange, FastCgi};
 
-use crate::content::litespeed;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::exchange::extras::PathInfo;
 use crate::exchange::request::Request;
@@ -63,7 +63,7 @@ pub fn params(
         encoder.push(b"HTTP_SURROGATE_CAPABILITY", ESI_CAPABILITY);
     }
     if exchange.litespeed {
-        let announcement = litespeed::announcement(request);
+        let announcement = litespeed::announcement(request.settings().esi.is_on());
         // As it stands behind a server in front, and as LiteSpeed's own server has it.
         encoder.push(b"HTTP_X_LSCACHE", announcement);
         encoder.push(b"X-LSCACHE", announcement);

@@ -6,7 +6,6 @@ pub mod empty_gif;
 pub mod fastcgi;
 pub mod files;
 mod filling_body;
-pub mod litespeed;
 pub mod memcached;
 pub mod metrics;
 pub mod mirror;

@@ -46,7 +46,7 @@ pub fn note(request: &mut Request, why: NotAsked) {
 fn why_not(request: &Request, purpose: &Purpose, miss: &CacheMiss<'_>) -> Option<NotAsked> {
     let CacheMiss { plan, found } = miss;
     if let Purpose::Refill(wanted) = purpose
-        && !wanted.is_selected_by(&plan.key.as_ref(), &plan.fields(request))
+        && !wanted.is_selected_by(&plan.key.as_ref(), &plan.fields(&request.head))
     {
         return Some(NotAsked::OtherPage);
     }
@@ -82,7 +82,7 @@ pub fn stored(request: &mut Request) -> Stored {
         return Stored::No(why);
     };
     let (key, now) = (plan.key.as_ref(), Millis(clock::now()));
-    match plan.zone.find_again(&key, &plan.fields(request), now) {
+    match plan.zone.find_again(&key, &plan.fields(&request.head), now) {
         FoundResponse::Fresh(_) => Stored::Fresh,
         FoundResponse::NotFresh(found) => match found.kind {
             NotFreshKind::Stale(..) => Stored::Stale,

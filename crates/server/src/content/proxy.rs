@@ -8,12 +8,12 @@
 mod rewriting;
 
 use bytes::Bytes;
+use cache_decision::litespeed;
 use http_client::BodyFraming;
 use http_semantics::{Version, escape, same_name};
 use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 use transport::request_body::RequestBody;
 
-use crate::content::litespeed;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::content::pass::loop_detection;
 use crate::exchange::extras::ProxyUrl;
@@ -193,7 +193,11 @@ pub fn render(
         }
     }
     if exchange.litespeed {
-        put_field(b"X-LSCACHE", litespeed::announcement(request), &mut head);
+        put_field(
+            b"X-LSCACHE",
+            litespeed::announcement(request.settings().esi.is_on()),
+            &mut head,
+        );
         if let Some(value) = purpose.vary_value {
             put_field(b"X-LSCACHE-VARY-VALUE", value.as_bytes(), &mut head);
         }

@@ -14,7 +14,6 @@
 //! The fetch runs in a task of its own: it belongs to the cache and goes on
 //! when the client leaves (`storing`).
 
-pub mod address;
 pub mod cookies;
 mod following;
 mod for_browsers;
@@ -26,7 +25,6 @@ pub mod policy;
 pub mod purge;
 pub mod purge_keys;
 mod refreshing;
-mod request_fields;
 mod shared;
 mod site_variance;
 mod stale;
@@ -34,11 +32,11 @@ mod step;
 mod storability;
 mod store_plan;
 mod storing;
-mod storing_policy;
 pub mod tags;
 mod variables;
 pub mod with_cookies;
 
+use cache_decision::Plan;
 use http_cache::{FoundResponse, Millis, NotFresh, ServedFrom};
 
 pub use variables::VARIABLES;
@@ -47,7 +45,6 @@ use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 
 use from_memory::reply_from_memory;
-use policy::Plan;
 
 /// Looks for a fresh stored response; a request does so once. What there is instead travels to
 /// the fetch; `None` where the cache is bypassed.
@@ -57,7 +54,7 @@ pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Opt
         return Err(None);
     }
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
-    match plan.zone.find(&key, &plan.fields(request), now) {
+    match plan.zone.find(&key, &plan.fields(&request.head), now) {
         FoundResponse::Fresh(stored) => Ok(reply_from_memory(request, stored, ServedFrom::Fresh)),
         FoundResponse::NotFresh(found) => Err(Some(found)),
     }

@@ -16,7 +16,6 @@ pub mod forwarded_for;
 pub mod functions;
 pub mod handled;
 pub mod host_name;
-pub mod method;
 pub mod numbers;
 pub mod origin;
 pub mod own_visit;

@@ -31,7 +31,7 @@ use crate::exchange::slicing::Slicing;
 use crate::exchange::view::View;
 use crate::upstreams::fetch::Trace;
 
-pub use crate::exchange::method::Method;
+pub use http_semantics::Method;
 
 /// How often a request may be redirected internally (nginx: 10).
 const MAX_INTERNAL_REDIRECTS: u8 = 10;
@@ -135,9 +135,6 @@ pub struct Request {
     pub head_bytes_sent: u64,
     pub is_complete: bool,
 }
-
-/// Carries until when (unix milliseconds) its browser sees past the cache.
-pub const WRITER_COOKIE: &[u8] = b"mayfly_writer";
 
 /// What the cache did with a request, for variables and logs.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ use http_semantics::is_spelt;
 use transport::outbound::FieldSink;
 
 use crate::exchange::reply::ReplyHead;
-use crate::exchange::request::{Request, WRITER_COOKIE};
+use crate::exchange::request::Request;
 
 /// All fields of the response `head`, but for those of the transport.
 #[inline]
@@ -55,7 +55,7 @@ fn writer_cookie(lifetime: Duration) -> String {
     // From the end of what was written: the application may have taken long.
     let until = clock::now().saturating_add(milliseconds);
     let seconds = milliseconds.div_ceil(1000);
-    let name = String::from_utf8_lossy(WRITER_COOKIE);
+    let name = String::from_utf8_lossy(site::WRITER_COOKIE);
     format!("{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax")
 }
 

@@ -11,7 +11,7 @@ use transport::service::Refusal;
 
 use super::RequestTerms;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::method::Method;
+use crate::exchange::request::Method;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::route;

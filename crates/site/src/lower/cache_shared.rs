@@ -13,9 +13,6 @@ use super::cache::{name_set, names};
 use super::level::Level;
 use crate::model::*;
 
-/// The cookie of `cache_read_your_writes`. No page depends on it.
-const WRITER_COOKIE: &[u8] = b"mayfly_writer";
-
 /// The cookies by which an application tells LiteSpeed's cache groups of visitors apart.
 const LITESPEED_COOKIES: &[u8] = b"_lscache_vary*";
 

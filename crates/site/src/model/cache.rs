@@ -11,6 +11,10 @@ use super::field_names::FieldNames;
 use super::ids::{CacheZoneId, MapId, SlotId};
 use super::template::Template;
 
+/// The cookie of `cache_read_your_writes`: until when (unix milliseconds) its browser sees past the
+/// cache. No page depends on it.
+pub const WRITER_COOKIE: &[u8] = b"mayfly_writer";
+
 /// `*_cache_path PATH keys_zone=NAME:SIZE ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheZone {

@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use cache_decision::litespeed;
 use http_cache::{Millis, Zone};
 use site::Pass;
 use transport::client::{ClientSide, unless_gone};
@@ -15,7 +16,6 @@ use super::fetch_spec::{spec, take_body, wants_body};
 use super::file_copy;
 use super::page_fetch;
 use super::response::{failed, into_handled};
-use crate::content::litespeed;
 use crate::content::own_visit;
 use crate::content::purging::by_response;
 use crate::content::purging::by_response::ByResponse;

@@ -1,11 +1,11 @@
 //! How a fetch differs from the client's own request. Each protocol's request is put
 //! together accordingly.
 
+use cache_decision::litespeed;
 use clock::SharedDeadline;
 use http_cache::StoredResponse;
 use site::Exchange;
 
-use crate::content::litespeed;
 use crate::exchange::request::Request;
 use crate::exchange::tracing::TraceFields;
 

@@ -6,7 +6,7 @@ use control::{PurgeReport, Refusal, TargetKind};
 use http_cache::{Millis, Pattern, Zone};
 use site::Pass;
 
-use super::address::AddressRules;
+use super::address_rules;
 use super::api::refused;
 use super::order::{Named, Order, Target};
 use super::{Asked, Scope, doors, purge as purge_asked, purge_now};
@@ -100,7 +100,7 @@ fn page(request: &Request, pass: &Pass, keys: &[PurgedKeys]) -> Order {
     let mut targets: Vec<Target> = keys.iter().map(target).collect();
     let knows_address = keys.iter().any(|keys| !matches!(keys, PurgedKeys::One(_)));
     if !knows_address && !is_handler(pass) {
-        let rules = AddressRules::of(&request.configuration);
+        let rules = address_rules::of(&request.configuration);
         let target = request.received_target();
         targets.push(Target {
             kind: TargetKind::Url,

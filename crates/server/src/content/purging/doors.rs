@@ -4,12 +4,12 @@
 //! A request that names a page and nothing else (`PURGE /news/5`, with a whole URL from MediaWiki)
 //! is no row of `DOORS`: see `by_request`.
 
+use cache_decision::pattern;
 use control::{Refusal, TargetKind};
 use http_cache::Pattern;
 
-use super::address::AddressRules;
+use super::address_rules;
 use super::order::{Named, Order, Target};
-use super::pattern;
 use crate::exchange::request::{Method, Request};
 
 /// One kind of request.
@@ -160,7 +160,7 @@ fn folder_bytes(request: &Request) -> Option<usize> {
 
 /// The page of a target.
 fn page(request: &Request, target: &[u8]) -> Order {
-    let rules = AddressRules::of(&request.configuration);
+    let rules = address_rules::of(&request.configuration);
     Order {
         targets: vec![Target {
             kind: TargetKind::Url,

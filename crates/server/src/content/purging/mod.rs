@@ -10,7 +10,7 @@
 //! A purge that compares all addresses runs on a thread of its own: an event loop goes on meanwhile.
 //! So many of them may wait, and others are told to come back (429).
 
-pub mod address;
+pub mod address_rules;
 pub mod api;
 pub mod bearer;
 pub mod by_request;
@@ -19,7 +19,6 @@ pub mod carry_out;
 pub mod doors;
 pub mod edits;
 pub mod order;
-pub mod pattern;
 pub mod token;
 
 use std::sync::Arc;
@@ -33,7 +32,6 @@ use parking_lot::Mutex;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::log::purge_log::{self, Source};
 
-use address::AddressRules;
 use carry_out::Refill;
 use order::Order;
 
@@ -98,7 +96,7 @@ fn purge_now(
 ) -> Result<PurgeReport, Refusal> {
     let began = Instant::now();
     let order = match asked {
-        Asked::Program(request) => Order::of_request(&request, &AddressRules::of(configuration))?,
+        Asked::Program(request) => Order::of_request(&request, &address_rules::of(configuration))?,
         Asked::Order(order) => order,
     };
     let zones = zones(configuration, scope);

@@ -1,11 +1,10 @@
 //! What a purge is about, however it was asked for: each door makes an [`Order`], and `carry_out`
 //! does it.
 
+use cache_decision::address::{self, AddressRules};
+use cache_decision::pattern;
 use control::{PurgeRequest, Refusal, TargetKind};
 use http_cache::Pattern;
-
-use super::address::{self, AddressRules};
-use super::pattern;
 
 /// Prefixes, patterns and hosts that one request may name: each is a walk through all addresses.
 pub const MAX_WALKS: usize = 256;

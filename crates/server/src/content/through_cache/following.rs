@@ -1,11 +1,11 @@
 //! A request that waits for the fetch of another.
 
+use cache_decision::Plan;
+use cache_decision::StandIn;
 use http_cache::{Follower, FollowerOutcome, Millis, Reason, ServedFrom, StaleReason};
 use tokio::time::{Instant, timeout_at};
 
 use super::from_memory::{from_memory, hit, note_not_stored, reading};
-use super::policy::Plan;
-use super::stale::StandIn;
 use super::step::Step;
 use crate::content::pass::response::failed;
 use crate::exchange::handled::Handled;
@@ -28,7 +28,7 @@ pub async fn wait_for_leader(
     mut follower: Follower,
     began: Instant,
 ) -> Result<FollowerOutcome, WaitTimeout> {
-    let fields = plan.fields(request);
+    let fields = plan.fields(&request.head);
     let rules = plan.rules;
     loop {
         let progress = follower.last_progress();

@@ -3,10 +3,10 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
+use cache_decision::with_cookies::CONTROL_WITH_COOKIES;
 use http_cache::{ArrivingResponse, Tags};
 
 use super::store_plan::StorePlan;
-use super::with_cookies::CONTROL_WITH_COOKIES;
 use crate::upstreams::fetch::Fetched;
 
 /// The fields for browsers, while the response arrives.

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use cache_decision::Plan;
+use cache_decision::StandIn;
 use http_cache::{Leader, Millis, Reason, ServedFrom, StaleReason};
 use site::Pass;
 use tokio::sync::oneshot;
@@ -11,9 +13,8 @@ use transport::client::{ClientSide, unless_gone};
 use upstream::Class;
 
 use super::from_memory::{from_memory, note_not_stored, reading};
-use super::policy::Plan;
 use super::shared;
-use super::stale::{StandIn, stale_reason};
+use super::stale::stale_reason;
 use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{LeaderOutcome, fetch_and_store};
@@ -104,9 +105,9 @@ fn answer_leader(
         }
         LeaderOutcome::Private(fetched, why) => {
             note_not_stored(request, why);
-            let stands = |with| with_cookies::stands(plan.zone, with, why);
-            let is_right = plan.cookies.as_deref().is_some_and(stands);
-            if plan.shared.is_some()
+            let stands = |with: &Arc<_>| with_cookies::stands(plan.zone, with, why);
+            let is_right = plan.audience.cookies().is_some_and(stands);
+            if plan.audience.class().is_some()
                 && !is_right
                 && is_for_another_request(request, plan, &fetched, why)
             {

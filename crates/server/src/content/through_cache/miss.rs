@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use cache_decision::Plan;
+use cache_decision::StandIn;
+use cache_decision::address;
 use http_cache::{
     AloneReason, Forward, FoundResponse, Join, Millis, NotFresh, NotFreshKind, Outcome, Reason,
     ServedFrom, StaleReason,
@@ -12,14 +15,11 @@ use tokio::time::Instant;
 use transport::client::{ClientSide, unless_gone};
 
 use super::CacheMiss;
-use super::address;
 use super::following::{answer_follower, wait_for_leader};
 use super::from_memory::{from_memory, hit, note_not_stored};
 use super::leading::lead_fetch;
-use super::policy::Plan;
 use super::refreshing::serve_while_refreshing;
 use super::site_variance;
-use super::stale::StandIn;
 use super::step::Step;
 use crate::content::own_visit;
 use crate::content::pass::direct::direct;
@@ -115,7 +115,7 @@ fn first_step(
 fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     request.now = clock::now();
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
-    match plan.zone.find_again(&key, &plan.fields(request), now) {
+    match plan.zone.find_again(&key, &plan.fields(&request.head), now) {
         FoundResponse::Fresh(stored) => Step::Answer(hit(request, stored)),
         FoundResponse::NotFresh(found) => step_after(request, pass, plan, &found),
     }
@@ -131,7 +131,7 @@ fn step_after(
 ) -> Step {
     request.cache.reason = None;
     plan.varies_on = found.varies_on().cloned();
-    if plan.varies_on.is_none() && plan.shared.is_some() {
+    if plan.varies_on.is_none() && plan.audience.class().is_some() {
         plan.varies_on = site_variance::known(plan.zone, request);
     }
     if let NotFreshKind::NotShareable(why) = found.kind {
@@ -177,10 +177,10 @@ fn step_after(
 /// The request's part: to lead a fetch, to follow one, or to go alone.
 fn collapse(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Join {
     let (fields, address) = (
-        plan.fields(request),
-        address::of_request(request, plan.rules),
+        plan.fields(&request.head),
+        address::of_request(&request.host, request.received_target(), plan.rules),
     );
-    let join = plan.join_request(request, &fields, &address);
+    let join = plan.join_request(&fields, &address, Millis(request.now));
     plan.zone.collapse(&join, found)
 }
 

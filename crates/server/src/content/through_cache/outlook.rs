@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
+use cache_decision::Plan;
+use cache_decision::address;
 use http_cache::{
     FoundResponse, Millis, NotFreshKind, Reason, Refusal, StoredResponse, VarySpec, Zone,
 };
 use shared_request::Class;
 use site::{CacheRules, Pass};
 
-use super::address;
 use super::cookies::has_cookie_outside_key;
 use super::is_beyond_range_offset;
-use super::policy::{self, CachePlan, Plan};
+use super::policy::{self, CachePlan};
 use super::storability::no_store_condition;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;
@@ -95,14 +96,14 @@ pub fn outlook(request: &mut Request, configuration: &ActiveConfiguration, pass:
 
 fn of_plan(request: &mut Request, plan: &Plan<'_>) -> Outlook {
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
-    let (stored, mut varies_on, kind) = match plan.zone.find_again(&key, &plan.fields(request), now)
-    {
-        FoundResponse::Fresh(response) => (Some(response), None, None),
-        FoundResponse::NotFresh(found) => {
-            let stale = found.stale().map(|(response, _)| response.clone());
-            (stale, found.varies_on().cloned(), Some(found.kind))
-        }
-    };
+    let (stored, mut varies_on, kind) =
+        match plan.zone.find_again(&key, &plan.fields(&request.head), now) {
+            FoundResponse::Fresh(response) => (Some(response), None, None),
+            FoundResponse::NotFresh(found) => {
+                let stale = found.stale().map(|(response, _)| response.clone());
+                (stale, found.varies_on().cloned(), Some(found.kind))
+            }
+        };
     if let Some(vary) = stored.as_ref().and_then(|stored| stored.vary.as_ref()) {
         varies_on = Some(vary.spec().clone());
     }
@@ -130,8 +131,8 @@ fn of_plan(request: &mut Request, plan: &Plan<'_>) -> Outlook {
             zone: plan.zone.clone(),
             rules: plan.rules.clone(),
             key: key.bytes().to_vec(),
-            address: address::of_request(request, plan.rules),
-            class: plan.shared,
+            address: address::of_request(&request.host, request.received_target(), plan.rules),
+            class: plan.audience.class(),
             stored,
             varies_on,
         }),

@@ -2,25 +2,21 @@
 //! key under rules. Reads conditions and variables; touches no store.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use http_cache::{
-    CacheKey, Forward, JoinRequest, Millis, Outcome, Reason, Stamp, Urgency, VarySpec, Zone,
-};
+use cache_decision::cookies::{is_writer, session_of};
+use cache_decision::{Audience, Plan};
+use http_cache::{CacheKey, Forward, Outcome, Reason, Stamp, Urgency, Zone};
 use shared_request::{Bypass, Class};
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
 use transport::request_body::RequestBody;
 
-use super::cookies::session_of;
 use super::purge_keys::{Invalidation, PurgedKeys, invalidation, purged_keys};
-use super::request_fields::Fields;
 use super::shared;
 use super::with_cookies;
-use super::with_cookies::WithCookies;
 use crate::content::own_machine::{self, PurgeReach, Stranger};
 use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::request::{Method, Request, WRITER_COOKIE};
+use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::exchange::view::View;
 
@@ -42,65 +38,6 @@ pub enum CachePlan<'a> {
     Use(Plan<'a>),
     /// `*_cache` with variables came to the name of no zone.
     UnknownZone(String),
-}
-
-/// Look up, and store what comes.
-pub struct Plan<'a> {
-    pub zone: &'a Arc<Zone>,
-    pub rules: &'a Arc<CacheRules>,
-    pub key: CacheKey,
-    /// Go past what is stored, and why.
-    pub bypass: Option<Reason>,
-    /// Do not store, whatever the response says.
-    pub never_store: bool,
-    /// A copy for one session: the group it counts against.
-    pub session: Option<u64>,
-    /// How often the key was asked for; counted only where that matters.
-    pub uses: u32,
-    /// With `cache_shared`: the visitor's class. The request is written anew.
-    pub shared: Option<Class>,
-    /// With `cache_litespeed`, for a visitor with cookies: who may share the response.
-    pub cookies: Option<Arc<WithCookies>>,
-    /// What responses for the key vary on, as the lookup found it, or else those of the site.
-    pub varies_on: Option<Arc<VarySpec>>,
-    /// The purge clock after the request's lookup ([`super::CacheMiss::new`]). Older data than a
-    /// purge before that is not for it.
-    pub came_at: Stamp,
-}
-
-impl Plan<'_> {
-    /// The request as the table of fetches knows it, given its fields and its address.
-    pub fn join_request<'r>(
-        &'r self,
-        request: &Request,
-        fields: &'r Fields<'r>,
-        address: &'r [u8],
-    ) -> JoinRequest<'r> {
-        JoinRequest {
-            key: self.key.as_ref(),
-            fields,
-            now: Millis(request.now),
-            lock_age: Some(self.rules.lock_age),
-            group: self.session,
-            address,
-            came_at: self.came_at,
-            may_have_tags: self.rules.tags.is_some(),
-            urgency: match request.extras.class {
-                upstream::Class::Fragment => Urgency::Part,
-                _ => Urgency::Page,
-            },
-            expects: self.varies_on.as_ref(),
-        }
-    }
-
-    /// The fields of `request` by which the cache tells variants apart.
-    #[inline]
-    pub fn fields<'r>(&'r self, request: &'r Request) -> Fields<'r> {
-        match self.shared {
-            None => Fields::Counted(&request.head, &self.rules.ignored_cookies),
-            Some(_) => Fields::Shared(&request.head),
-        }
-    }
 }
 
 /// Decides what the cache may do. A purge condition needs no cacheable method.
@@ -204,30 +141,14 @@ fn plan_with<'a>(
     // Its memory is used again and again.
     let mut key = std::mem::take(&mut request.cache.key);
     key.clear();
-    let mut class = None;
     let mut personal = None;
-    let mut cookies = None;
-    match &rules.shared {
-        None => variable::append(request, &rules.key, &mut key),
-        Some(shared) => match put_shared_key(request, shared, &mut key) {
-            Ok(of) => class = Some(of),
-            Err(why) if shared.litespeed && why == Reason::Cookie => {
-                match with_cookies::put_key(request, shared, zone, &mut key) {
-                    Ok((of, with)) => (class, cookies) = (Some(of), Some(with)),
-                    Err(why) => personal = Some(of_shared(why)),
-                }
-            }
-            Err(why) => personal = Some(why),
-        },
-    }
-    let session = match &cookies {
-        // The key holds all cookies of a visitor who has copies.
-        Some(with) => with.group,
-        None => session_of(request, rules, &mut key),
-    };
+    let audience = audience(request, rules, zone, &mut key).unwrap_or_else(|why| {
+        personal = Some(why);
+        Audience::Everybody
+    });
     let writer = rules
         .read_your_writes
-        .is_some_and(|lifetime| is_writer(request, lifetime));
+        .is_some_and(|lifetime| is_writer(&request.head, lifetime, request.now));
     let alone = why_alone(request, pass, rules);
     let bypass = if alone.is_some() {
         alone
@@ -247,13 +168,45 @@ fn plan_with<'a>(
         bypass,
         // What is forwarded whole was made for one visitor.
         never_store: writer || alone.is_some() || rules.shared.is_some() && bypass.is_some(),
-        session,
+        audience,
         uses: 1,
-        shared: class,
-        cookies,
         varies_on: None,
         came_at: Stamp::default(),
+        urgency: match request.extras.class {
+            upstream::Class::Fragment => Urgency::Part,
+            _ => Urgency::Page,
+        },
     })
+}
+
+/// Makes the key of a request, and says who may share its response.
+///
+/// # Errors
+/// Why the response is for one visitor.
+fn audience(
+    request: &mut Request,
+    rules: &CacheRules,
+    zone: &Arc<Zone>,
+    key: &mut Vec<u8>,
+) -> Result<Audience, Reason> {
+    let Some(shared) = &rules.shared else {
+        variable::append(request, &rules.key, key);
+        let session = session_of(&request.head, rules, key);
+        return Ok(session.map_or(Audience::Everybody, Audience::Session));
+    };
+    match put_shared_key(request, shared, key) {
+        Ok(class) => Ok(Audience::Class(
+            class,
+            session_of(&request.head, rules, key),
+        )),
+        Err(Reason::Cookie) if shared.litespeed => {
+            // The key holds all cookies of a visitor who has copies.
+            let (class, with) =
+                with_cookies::put_key(request, shared, zone, key).map_err(of_shared)?;
+            Ok(Audience::WithCookies(class, with))
+        }
+        Err(why) => Err(why),
+    }
 }
 
 /// Notes that the cache has no part in what becomes of the request.
@@ -325,20 +278,4 @@ fn is_cacheable(method: Method, rules: &CacheRules) -> bool {
         Method::Post => rules.methods.post,
         _ => false,
     }
-}
-
-/// By how much the readings of two threads may differ.
-const BETWEEN_CLOCKS: Duration = Duration::from_secs(1);
-
-/// Is this the browser of a visitor who wrote something a moment ago?
-fn is_writer(request: &Request, lifetime: Duration) -> bool {
-    let Some(value) = http_semantics::cookie::find(&request.head, WRITER_COOKIE) else {
-        return false;
-    };
-    let until = std::str::from_utf8(value)
-        .ok()
-        .and_then(|text| text.parse::<u64>().ok());
-    let longest = u64::try_from((lifetime + BETWEEN_CLOCKS).as_millis()).unwrap_or(u64::MAX);
-    // A value further off than we ever write is not ours.
-    until.is_some_and(|until| request.now < until && until - request.now <= longest)
 }

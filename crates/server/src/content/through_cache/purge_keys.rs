@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cache_decision::address;
 use http_cache::Zone;
 use site::CacheRules;
 
-use super::address;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 
@@ -59,7 +59,7 @@ pub fn purged_keys(request: &mut Request, rules: &CacheRules) -> Vec<PurgedKeys>
 /// scheme, and the proxy in front of it may speak another. As elsewhere, `*` at the end of the address
 /// means all that begin so.
 fn address_of(request: &Request, rules: &CacheRules) -> PurgedKeys {
-    let mut address = address::of_request(request, rules);
+    let mut address = address::of_request(&request.host, request.received_target(), rules);
     match address.pop_if(|last| *last == b'*') {
         Some(_) => PurgedKeys::AddressPrefix(address),
         None => PurgedKeys::Address(address),
@@ -128,7 +128,11 @@ pub fn invalidation<'a>(
         .map_or(LONGEST_INVALIDATION_PAUSE, |rule| rule.lifetime);
     Invalidation {
         zone,
-        what: PurgedKeys::Address(address::of_request(request, rules)),
+        what: PurgedKeys::Address(address::of_request(
+            &request.host,
+            request.received_target(),
+            rules,
+        )),
         pause: Some(lifetime.min(LONGEST_INVALIDATION_PAUSE)),
         drops_not_found: shared.not_found.is_some(),
     }

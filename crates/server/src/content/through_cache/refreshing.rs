@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use cache_decision::Plan;
+use cache_decision::StandIn;
+use cache_decision::address;
 use http_cache::{Millis, NotFresh, ServedFrom, StaleReason};
 use site::Pass;
 
-use super::address;
 use super::from_memory::from_memory;
-use super::policy::Plan;
-use super::stale::StandIn;
 use super::store_plan::prepare;
 use super::storing::fetch_and_store;
 use crate::content::pass::fetch_log::count_left_out;
@@ -47,10 +47,10 @@ pub fn serve_while_refreshing(
         return Some(from_memory(request, stored, ServedFrom::StaleUpdating));
     }
     let (fields, address) = (
-        plan.fields(request),
-        address::of_request(request, plan.rules),
+        plan.fields(&request.head),
+        address::of_request(&request.host, request.received_target(), plan.rules),
     );
-    let join = plan.join_request(request, &fields, &address);
+    let join = plan.join_request(&fields, &address, Millis(request.now));
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {
             if let Ok((spec, mut store)) = prepare(request, pass, plan, &leader) {

@@ -1,11 +1,11 @@
 //! What a request that the cache had no fresh answer for does next. Functions that decide give
 //! a step; `miss::serve` takes one after the other.
 
-use http_cache::{Follower, JoinRequest, Leader};
+use cache_decision::Plan;
+use cache_decision::StandIn;
+use cache_decision::address;
+use http_cache::{Follower, JoinRequest, Leader, Millis};
 
-use super::address;
-use super::policy::Plan;
-use super::stale::StandIn;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
 
@@ -24,12 +24,12 @@ impl Step {
     /// Fetch without waiting for others; what may be shared is stored.
     pub fn alone(request: &Request, plan: &Plan<'_>) -> Step {
         let (fields, address) = (
-            plan.fields(request),
-            address::of_request(request, plan.rules),
+            plan.fields(&request.head),
+            address::of_request(&request.host, request.received_target(), plan.rules),
         );
         let leader = plan.zone.detached(&JoinRequest {
             lock_age: None,
-            ..plan.join_request(request, &fields, &address)
+            ..plan.join_request(&fields, &address, Millis(request.now))
         });
         Step::Lead(leader, StandIn::NONE)
     }
@@ -37,7 +37,7 @@ impl Step {
     /// Fetch what is known not to be shared. With `cache_shared` the visitor's own request is
     /// forwarded then, whole: what comes of it is stored for nobody.
     pub fn unshared(request: &Request, plan: &Plan<'_>) -> Step {
-        match plan.shared {
+        match plan.audience.class() {
             None => Step::alone(request, plan),
             Some(_) => Step::Direct,
         }

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cache_decision::fields::Fields;
+use cache_decision::with_cookies::as_standard;
 use http_cache::{Millis, Reason, RequestFacts, ResponseFacts, Storable};
 
 use site::CacheRules;
 
-use super::request_fields::Fields;
 use super::store_plan::StorePlan;
-use super::with_cookies;
 use crate::content::pass::response::accel_redirect;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
@@ -58,7 +58,7 @@ pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<S
         None => false,
     };
     let said = match store.rules.speaks_litespeed() {
-        true => with_cookies::as_standard(&store.expected, &fetched.fields)?,
+        true => as_standard(&store.expected, &fetched.fields)?,
         false => None,
     };
     let mut policy = Cow::Borrowed(&store.policy);

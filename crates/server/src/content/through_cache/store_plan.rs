@@ -6,21 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use cache_decision::Plan;
+use cache_decision::fields::Fields;
+use cache_decision::litespeed;
+use cache_decision::litespeed::VisitorId;
+use cache_decision::with_cookies::{Expected, learned_cookies};
+use cache_decision::{storing_policy, use_stale};
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
 use shared_request::{Class, SentCookies};
 use site::{CacheRules, Pass, Protocol};
 
 use super::cookies::has_cookie_outside_key;
-use super::policy::Plan;
-use super::request_fields::Fields;
 use super::shared;
 use super::site_variance;
-use super::storing_policy::{storing_policy, use_stale};
 use super::tags;
-use super::with_cookies;
-use super::with_cookies::Expected;
-use crate::content::litespeed;
-use crate::content::litespeed::VisitorId;
 use crate::content::pass::fetch_log::Visitor;
 use crate::content::pass::fetch_purpose::FetchPurpose;
 use crate::content::pass::fetch_spec::spec;
@@ -169,7 +168,7 @@ pub fn prepare(
     let tag_mark = tags
         .filter(|rules| rules.from_stderr)
         .map(|_| tags::new_mark());
-    let vary_value = match plan.shared {
+    let vary_value = match plan.audience.class() {
         Some(Class::Mobile) if pass.exchange.litespeed => Some(litespeed::MOBILE_VALUE),
         _ => None,
     };
@@ -182,7 +181,7 @@ pub fn prepare(
         vary_value,
         trace: None,
     };
-    let varied = plan.shared.map(|_| varied_fields(plan, leader));
+    let varied = plan.audience.class().map(|_| varied_fields(plan, leader));
     let visitor = Visitor::of(request);
     let traced = traces::begin_fetch(request, pass);
     let mut made = request_for_cache(request, pass, plan, varied.as_deref())?;
@@ -220,9 +219,9 @@ pub fn prepare(
         site: site_variance::site_key(request),
     });
     let minds_private = pass.exchange.ignored_fields.cache_control
-        && plan.shared.is_none()
+        && plan.audience.class().is_none()
         // A session's copies are told apart by its cookies.
-        && plan.session.is_none()
+        && plan.audience.group().is_none()
         && has_cookie_outside_key(request, plan.rules);
     let conditions = asks_later.then(|| {
         let mut copy = request.internal();
@@ -251,7 +250,7 @@ pub fn prepare(
             uses: plan.uses,
             pass: pass.clone(),
             allowed: use_stale(plan.rules),
-            is_private: plan.session.is_some(),
+            is_private: plan.audience.group().is_some(),
             removes_set_cookie: plan.rules.stores_set_cookie,
             is_validating: validating.is_some(),
             is_bypass: plan.bypass.is_some(),
@@ -269,7 +268,7 @@ pub fn prepare(
 
 /// What is to be known of the request for what the response says to LiteSpeed's cache.
 fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) -> Expected {
-    let Some(with) = &plan.cookies else {
+    let Some(with) = plan.audience.cookies() else {
         return Expected {
             vary_value,
             ..Expected::default()
@@ -278,7 +277,7 @@ fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) 
     let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
     Expected {
         cookies: Some(with.clone()),
-        learned: with_cookies::learned_cookies(spec.as_deref()),
+        learned: learned_cookies(spec.as_deref()),
         vary_value,
     }
 }
@@ -301,9 +300,9 @@ fn request_for_cache(
     plan: &Plan<'_>,
     varied: Option<&[String]>,
 ) -> Result<Option<Box<Request>>, u16> {
-    let made = match (&plan.rules.shared, plan.shared, varied) {
+    let made = match (&plan.rules.shared, plan.audience.class(), varied) {
         (Some(rules), Some(class), Some(varied)) => {
-            let sent = match plan.cookies {
+            let sent = match plan.audience.cookies() {
                 Some(_) => SentCookies::AllCookies,
                 None => SentCookies::KeyCookies,
             };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use cache_decision::litespeed;
 use http_cache::{
     ArrivingResponse, Leader, Millis, PurgeMode, PurgeTarget, PushResult, Reader, Reason, Refusal,
     ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Tags,
@@ -22,9 +23,7 @@ use super::site_variance;
 use super::stale::stale_reason;
 use super::storability::{decide, request_facts, slice_length};
 use super::store_plan::StorePlan;
-use super::tags;
 use super::with_cookies;
-use crate::content::litespeed;
 use crate::content::pass::fetch_spec::rate;
 use crate::content::pass::response::is_sent;
 use crate::content::purging::by_response;
@@ -324,7 +323,7 @@ async fn wait_for_slowest(filling: &ArrivingResponse, deadline: &mut Duration) {
 fn named_tags(store: &StorePlan, fields: &[(Bytes, Bytes)]) -> Tags {
     let mut tags = Tags::default();
     if let Some(rules) = &store.rules.tags {
-        tags::add(&mut tags, fields, rules, store.tag_scope());
+        cache_decision::tags::add(&mut tags, fields, rules, store.tag_scope());
     }
     let ids = store.tag_scope().1.iter();
     ids.for_each(|id| tags.add(&id.label(b"*")));
@@ -337,7 +336,7 @@ fn add_late_tags(filling: &mut ArrivingResponse, fetched: &Fetched, store: &Stor
         return;
     };
     let trailers = fetched.body.received_trailers();
-    tags::add(filling.tags(), trailers, rules, store.tag_scope());
+    cache_decision::tags::add(filling.tags(), trailers, rules, store.tag_scope());
     let named = fetched.body.tags_in_stderr();
     named
         .into_iter()

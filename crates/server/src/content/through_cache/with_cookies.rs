@@ -18,18 +18,14 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_cache::{
-    CacheKey, FoundResponse, KeyRef, Millis, ONE_COOKIE, Reason, Sharing, VarySpec, Zone,
-};
-use http_semantics::same_name;
+use cache_decision::fields::Fields;
+use cache_decision::litespeed::{VARY_COOKIES, VisitorId, visitor_ids};
+use cache_decision::with_cookies::{Expected, WithCookies, sharing_said};
+use http_cache::{CacheKey, FoundResponse, KeyRef, Millis, Reason, Sharing, Zone};
 use shared_request::{Bypass, Class, NameSet, cookies};
 use site::SharedRules;
 
-use super::request_fields::Fields;
 use super::shared;
-use crate::content::litespeed::{
-    CONTROL, MOBILE_VALUE, Said, VARY_COOKIES, VisitorId, drop_cookies_for_all, items, visitor_ids,
-};
 use crate::exchange::request::Request;
 use crate::exchange::sharing_note::SharingNote;
 use crate::exchange::variable;
@@ -40,32 +36,6 @@ type Field = (Bytes, Bytes);
 const NOTE_TIME: Duration = Duration::from_secs(24 * 3600);
 /// A visitor with more of them has no private copies: each is a label of each.
 const MOST_IDS: usize = 16;
-
-/// What browsers and caches behind are told of a page that was made with a visitor's cookies.
-pub const CONTROL_WITH_COOKIES: &str = "private, no-cache";
-
-/// A request that may be answered by what was made with a visitor's cookies.
-pub struct WithCookies {
-    /// As noted.
-    pub sharing: Sharing,
-    /// Under which it is noted.
-    pub note: CacheKey,
-    /// By which private copies are purged.
-    pub ids: Vec<VisitorId>,
-    /// For the bound of one visitor's copies.
-    pub group: Option<u64>,
-}
-
-/// What is known of a request when its response is there.
-#[derive(Clone, Default)]
-pub struct Expected {
-    /// It had cookies.
-    pub cookies: Option<Arc<WithCookies>>,
-    /// Cookies that other responses for the key have named.
-    pub learned: Vec<String>,
-    /// What the application was told of the visitor's class.
-    pub vary_value: Option<&'static str>,
-}
 
 /// Makes the key of a request with cookies, or says why it goes past the cache.
 pub fn put_key(
@@ -86,7 +56,7 @@ pub fn put_key(
         noted = Some(Sharing::Group);
     }
     let ids = match noted {
-        Some(Sharing::OneVisitor) => visitor_ids(request),
+        Some(Sharing::OneVisitor) => visitor_ids(request.head.view()),
         Some(Sharing::Group) | None => Vec::new(),
     };
     let with = match noted {
@@ -158,16 +128,6 @@ pub fn note_of_direct(request: &mut Request, fields: &[Field]) {
     }
 }
 
-/// Who may share a response. One that sets a cookie of the visitor's own is kept for nobody.
-fn sharing_said(fields: &[Field]) -> Option<Sharing> {
-    let mut others = fields.to_vec();
-    drop_cookies_for_all(&mut others);
-    let sets_own = others
-        .iter()
-        .any(|(name, _)| same_name(name, b"set-cookie"));
-    Said::of(fields).sharing().filter(|_| !sets_own)
-}
-
 fn put_note(zone: &Zone, key: &KeyRef<'_>, sharing: Option<Sharing>) {
     let until = Millis(clock::now()).plus(NOTE_TIME);
     zone.note_sharing(key, sharing, until);
@@ -186,77 +146,4 @@ pub fn note(zone: &Zone, expected: &Expected, fields: &[Field]) {
 pub fn stands(zone: &Zone, with: &WithCookies, why: Reason) -> bool {
     let now = Millis(clock::now());
     why == Reason::Private && zone.sharing(&with.note.as_ref(), now).is_some()
-}
-
-/// The fields of a response that speaks to LiteSpeed's cache, as the rules of HTTP would have them:
-/// to decide whether it may be stored. `None`: it does not speak to it.
-///
-/// # Errors
-/// It may not be stored.
-pub fn as_standard(was: &Expected, fields: &[Field]) -> Result<Option<Vec<Field>>, Reason> {
-    let said = Said::of(fields);
-    let Some(control) = said.control else {
-        return match was.cookies {
-            // Nobody says that it is like that for others.
-            Some(_) => Err(Reason::CookieOutsideKey),
-            None => Ok(None),
-        };
-    };
-    let expected = was.cookies.as_ref().map(|with| with.sharing);
-    let is_for_visitor = expected == Some(Sharing::OneVisitor);
-    if said.sharing().is_some() && said.is_private != is_for_visitor {
-        return Err(Reason::Private);
-    }
-    let is_mobile = was.vary_value == Some(MOBILE_VALUE);
-    let is_other = |value: &String| !(value.is_empty() || is_mobile && value == MOBILE_VALUE);
-    if said.vary_value.as_ref().is_some_and(is_other) {
-        // It is for requests that nobody can tell from others.
-        return Err(Reason::VaryStar);
-    }
-    let mut standard: Vec<Field> = fields
-        .iter()
-        .filter(|(name, _)| !is_overruled(name))
-        .cloned()
-        .collect();
-    if !control.no_cache && !control.no_store {
-        drop_cookies_for_all(&mut standard);
-    }
-    let words = fields.iter().filter(|(name, _)| same_name(name, CONTROL));
-    let words = words.flat_map(|(_, value)| items(value));
-    let words: Vec<&[u8]> = words
-        .filter(|word| !(is_for_visitor && word.eq_ignore_ascii_case(b"private")))
-        .collect();
-    let control = Bytes::from(words.join(&b","[..]));
-    standard.push((Bytes::from_static(b"Cache-Control"), control));
-    if expected == Some(Sharing::Group) && !said.is_vary_off {
-        let own = said.vary_cookies.iter().map(String::as_str);
-        let names = own
-            .chain([VARY_COOKIES])
-            .map(|name| [ONE_COOKIE, name].concat());
-        // What one response has named counts for those that say nothing of it.
-        let names: Vec<String> = names.chain(was.learned.iter().cloned()).collect();
-        standard.push((Bytes::from_static(b"Vary"), Bytes::from(names.join(","))));
-    }
-    Ok(Some(standard))
-}
-
-/// Fields that do not count beside `X-LiteSpeed-Cache-Control`.
-fn is_overruled(name: &[u8]) -> bool {
-    [
-        "cache-control",
-        "cdn-cache-control",
-        "expires",
-        "x-accel-expires",
-    ]
-    .iter()
-    .any(|field| same_name(name, field.as_bytes()))
-}
-
-/// The cookies that responses have been known to vary on.
-pub fn learned_cookies(spec: Option<&VarySpec>) -> Vec<String> {
-    let names = spec.into_iter().flat_map(VarySpec::names);
-    names
-        .filter(|name| name.starts_with(ONE_COOKIE))
-        .cloned()
-        .collect()
 }

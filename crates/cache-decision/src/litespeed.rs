@@ -1,18 +1,15 @@
 //! LiteSpeed's cache protocol (`cache_litespeed`): what the application is told, and what it says in fields of
 //! its response (<https://docs.litespeedtech.com/lscache/devguide/controls/>).
 //!
-//! Here are the words of the protocol. What they mean for what is stored is in `through_cache/with_cookies`,
-//! and for purges in `purging/by_response`.
+//! Here are the words of the protocol. What they mean for what is stored is in `with_cookies`.
 
 use std::borrow::Cow;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use bytes::Bytes;
 use http_cache::{CacheControl, Sharing};
-use http_semantics::same_name;
+use http_semantics::{RequestView, same_name};
 use shared_request::{NameSet, cookies};
-
-use crate::exchange::request::Request;
 
 type Field = (Bytes, Bytes);
 
@@ -132,9 +129,9 @@ pub fn put_stored_fields(fields: &mut Vec<Field>) {
 }
 
 /// By what the private copies of a request's visitor are known to purges.
-pub fn visitor_ids(request: &Request) -> Vec<VisitorId> {
+pub fn visitor_ids(head: RequestView<'_>) -> Vec<VisitorId> {
     let common = NameSet::new(COMMON_COOKIES);
-    let own = cookies::pairs(request.head.view())
+    let own = cookies::pairs(head)
         .filter(|(name, value)| value.len() >= LEAST_ID_BYTES && !cookies::is_named(name, &common));
     let mut ids: Vec<VisitorId> = own
         .filter_map(|(name, value)| {
@@ -160,8 +157,8 @@ impl VisitorId {
 }
 
 /// What the application is told with each request: [`http_cache`] speaks LiteSpeed's protocol.
-pub fn announcement(request: &Request) -> &'static [u8] {
-    match request.settings().esi.is_on() {
+pub fn announcement(runs_esi: bool) -> &'static [u8] {
+    match runs_esi {
         true => b"on,esi",
         false => b"on",
     }

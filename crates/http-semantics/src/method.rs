@@ -17,6 +17,8 @@ pub enum Method {
 }
 
 impl Method {
+    /// The method of this name.
+    #[must_use]
     pub fn parse(name: &[u8]) -> Method {
         match name {
             b"GET" => Method::Get,
@@ -34,6 +36,7 @@ impl Method {
     }
 
     /// May change something on the origin server (RFC 9110 §9.2.1).
+    #[must_use]
     pub fn is_write(self) -> bool {
         matches!(
             self,
@@ -42,11 +45,13 @@ impl Method {
     }
 
     /// Asks for what is there (RFC 9110 §9.2.1).
+    #[must_use]
     pub fn is_read(self) -> bool {
         matches!(self, Method::Get | Method::Head)
     }
 
     /// Sending it twice means what sending it once means (RFC 9110 §9.2.2).
+    #[must_use]
     pub fn is_idempotent(self) -> bool {
         !matches!(
             self,

@@ -5,15 +5,40 @@
 //! Which arguments count depends on the location, which a text alone does not tell: there is an
 //! address for each set of arguments that some location leaves out.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use http_semantics::parse_host;
+use http_semantics::{Target, parse_host};
 use shared_request::NameSet;
-use site::{Content, Site};
+use site::{CacheRules, Content, Site};
 
-use crate::content::through_cache::address::of_target;
-use crate::exchange::active_configuration::ActiveConfiguration;
+/// The address of a request: of what the client asked for, not of what rewriting made of it.
+/// Empty where the target has none.
+pub fn of_request(host: &[u8], target: &[u8], rules: &CacheRules) -> Vec<u8> {
+    of_target(host, target, removed_arguments(rules)).unwrap_or_default()
+}
+
+/// The arguments that are in no address.
+fn removed_arguments(rules: &CacheRules) -> &NameSet {
+    match &rules.shared {
+        Some(shared) => &shared.request.removed_arguments,
+        None => &rules.ignored_arguments,
+    }
+}
+
+/// The address of a host and a target (path and arguments as they stand in a request), less the
+/// arguments that `removed` names; none where it is no target.
+pub fn of_target(host: &[u8], target: &[u8], removed: &NameSet) -> Option<Vec<u8>> {
+    let target = Target::parse(target, true).ok()?;
+    let query = target.query.unwrap_or_default();
+    let mut address = Vec::with_capacity(host.len() + target.path.len() + 1 + query.len());
+    address.extend(host.iter().map(u8::to_ascii_lowercase));
+    address.extend_from_slice(&target.path);
+    let path_end = address.len();
+    address.push(b'?');
+    shared_request::arguments::put_counted(query, removed, &mut address);
+    if address.len() == path_end + 1 {
+        address.truncate(path_end);
+    }
+    Some(address)
+}
 
 /// What a configuration says about addresses: sets of arguments that some location leaves out. The
 /// empty one is the first.
@@ -48,25 +73,10 @@ impl NotAnAddress {
     }
 }
 
-thread_local! {
-    /// The rules of the configuration with this serial number.
-    static LAST: RefCell<Option<(u64, Rc<AddressRules>)>> = const { RefCell::new(None) };
-}
-
 impl AddressRules {
-    /// Those of a configuration; each thread makes them once.
-    pub fn of(configuration: &ActiveConfiguration) -> Rc<AddressRules> {
-        LAST.with_borrow_mut(|last| match last {
-            Some((serial, rules)) if *serial == configuration.serial => rules.clone(),
-            _ => {
-                let rules = Rc::new(AddressRules::of_site(&configuration.site));
-                *last = Some((configuration.serial, rules.clone()));
-                rules
-            }
-        })
-    }
-
-    fn of_site(site: &Site) -> AddressRules {
+    /// Those of a site.
+    #[must_use]
+    pub fn of_site(site: &Site) -> AddressRules {
         let mut rules = AddressRules::default();
         let locations = site.http.servers.iter().flat_map(|it| &it.locations);
         for location in locations {
@@ -74,10 +84,7 @@ impl AddressRules {
                 continue;
             };
             let Some(cache) = &pass.cache else { continue };
-            let removed = match &cache.shared {
-                Some(shared) => &shared.request.removed_arguments,
-                None => &cache.ignored_arguments,
-            };
+            let removed = removed_arguments(cache);
             if !rules.0.contains(removed) {
                 rules.0.push(removed.clone());
             }
@@ -213,6 +220,27 @@ mod tests {
             .into_iter()
             .map(|address| String::from_utf8(address).unwrap())
             .collect())
+    }
+
+    #[test]
+    fn an_address_is_the_same_however_it_was_written() {
+        let removed = NameSet::new([&b"utm_*"[..]]);
+        let address = |host: &str, target: &str| {
+            let address = of_target(host.as_bytes(), target.as_bytes(), &removed);
+            address.map(|address| String::from_utf8_lossy(&address).into_owned())
+        };
+        for (target, expected) in [
+            ("/news/5", "example.org/news/5"),
+            ("/news/%35", "example.org/news/5"),
+            ("/a/../news//5", "example.org/news/5"),
+            ("/news/5?", "example.org/news/5"),
+            ("/news/5?utm_source=x", "example.org/news/5"),
+            ("/news/5?utm_source=x&page=2", "example.org/news/5?page=2"),
+            ("http://ignored/news/5?page=2", "example.org/news/5?page=2"),
+        ] {
+            assert_eq!(address("Example.ORG", target).as_deref(), Some(expected));
+        }
+        assert_eq!(address("example.org", "/a/../.."), None);
     }
 
     #[test]

@@ -6,13 +6,13 @@ use http_cache::{IgnoreFields, Methods, Policy, StaleBounds, StatusSet, UseStale
 use shared_request::Class;
 use site::{CacheRules, LiftedByPurges};
 
-use super::policy::Plan;
+use crate::plan::Plan;
 
 /// The storing policy that a plan's rules and the upstream's settings add up to.
 pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
     let rules = plan.rules;
     let ignored = exchange.ignored_fields;
-    let at_least = match (&rules.shared, plan.shared) {
+    let at_least = match (&rules.shared, plan.audience.class()) {
         (Some(shared), Some(Class::Crawler)) => shared.crawler_lifetime.unwrap_or_default(),
         _ => Duration::ZERO,
     };
@@ -41,11 +41,12 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
             })
             .collect(),
         not_found: plan
-            .shared
+            .audience
+            .class()
             .and(rules.shared.as_ref())
             .and_then(|shared| shared.not_found)
             // Of such a page the application says who may share it.
-            .filter(|_| plan.cookies.is_none()),
+            .filter(|_| plan.audience.cookies().is_none()),
         max_fresh: max_valid(plan).map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         min_uses: rules.min_uses,

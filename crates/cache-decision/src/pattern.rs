@@ -8,7 +8,7 @@ use std::sync::Arc;
 use http_cache::Pattern;
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::address::{self, without_scheme};
+use crate::address::{self, without_scheme};
 
 /// Longest text of a pattern: more than fits into the field of a request.
 const MAX_PATTERN_BYTES: usize = 16 << 10;
