@@ -61,7 +61,8 @@ pub fn is_writer(head: &RequestHead, lifetime: Duration, now: u64) -> bool {
     let until = std::str::from_utf8(value)
         .ok()
         .and_then(|text| text.parse::<u64>().ok());
-    let longest = u64::try_from((lifetime + BETWEEN_CLOCKS).as_millis()).unwrap_or(u64::MAX);
+    let longest =
+        u64::try_from(lifetime.saturating_add(BETWEEN_CLOCKS).as_millis()).unwrap_or(u64::MAX);
     // A value further off than we ever write is not ours.
     until.is_some_and(|until| now < until && until - now <= longest)
 }

@@ -6,25 +6,41 @@
 //!
 //! ```text
 //! address, pattern    by what stored responses are purged, as people write it
+//! decide              the decisions, which decision.rs defines; the page to read first
+//! audience            who may be shown a response
+//! facts               what a decision asks of a request and of its upstream
+//! foresight           what would become of a request, for explain and warming
 //! cookies, fields     what of a request tells its response from others
 //! litespeed           the words of LiteSpeed's protocol; with_cookies: what they mean for storing
-//! plan                who may share the response, where it is stored
+//! plan                what is known of a request that may be looked up
 //! stand_in            when a stale response is the answer
 //! storing_policy      the directives in the terms of http-cache
 //! tags                what the application says that a response was made of
 //! ```
 
 pub mod address;
+mod audience;
 pub mod cookies;
+mod decide;
+mod decision;
+mod facts;
 pub mod fields;
+mod foresight;
 pub mod litespeed;
 pub mod pattern;
 mod plan;
 mod stand_in;
 mod storing_policy;
 pub mod tags;
+#[cfg(test)]
+mod testing;
 pub mod with_cookies;
 
-pub use plan::{Audience, Plan};
+pub use audience::Audience;
+pub use decide::{FlightPart, after_lookup, before_lookup, in_flight, unshared};
+pub use decision::{Action, Decision};
+pub use facts::{BodyPlace, PurgeReach, RequestFacts, UpstreamFacts};
+pub use foresight::{ForeseenReason, Foresight, StoringFacts, foresee, foresee_refusal};
+pub use plan::{Plan, UseCount};
 pub use stand_in::StandIn;
 pub use storing_policy::{storing_policy, use_stale};

@@ -3,60 +3,13 @@
 
 use std::sync::Arc;
 
-use http_cache::{CacheKey, JoinRequest, Millis, Reason, Stamp, Urgency, VarySpec, Zone};
+use http_cache::{CacheKey, JoinRequest, Millis, Stamp, Urgency, VarySpec, Zone};
 use http_semantics::RequestHead;
-use shared_request::Class;
 use site::CacheRules;
 
+use crate::audience::Audience;
+use crate::decision::Decision;
 use crate::fields::Fields;
-use crate::with_cookies::WithCookies;
-
-/// Who may be shown the response to a request.
-#[derive(Clone)]
-pub enum Audience {
-    /// All whose requests have the same key.
-    Everybody,
-    /// With `cache_private`: one session, and the group that its copies count against.
-    Session(u64),
-    /// With `cache_shared`: the visitors of a class, or those of one session with `cache_private`.
-    /// The request is written anew.
-    Class(Class, Option<u64>),
-    /// With `cache_litespeed`: visitors with cookies, as far as the application has said who share
-    /// the page. The request is written anew, with the cookies.
-    WithCookies(Class, Arc<WithCookies>),
-}
-
-impl Audience {
-    /// The class of visitors, where the request is written anew.
-    #[must_use]
-    #[inline]
-    pub fn class(&self) -> Option<Class> {
-        match self {
-            Audience::Everybody | Audience::Session(_) => None,
-            Audience::Class(class, _) | Audience::WithCookies(class, _) => Some(*class),
-        }
-    }
-
-    /// The group that a private copy counts against.
-    #[must_use]
-    pub fn group(&self) -> Option<u64> {
-        match self {
-            Audience::Everybody => None,
-            Audience::Session(group) => Some(*group),
-            Audience::Class(_, group) => *group,
-            Audience::WithCookies(_, with) => with.group,
-        }
-    }
-
-    /// What the application has said of visitors with cookies.
-    #[must_use]
-    pub fn cookies(&self) -> Option<&Arc<WithCookies>> {
-        match self {
-            Audience::WithCookies(_, with) => Some(with),
-            _ => None,
-        }
-    }
-}
 
 /// Look up, and store what comes.
 pub struct Plan<'a> {
@@ -64,11 +17,9 @@ pub struct Plan<'a> {
     pub rules: &'a Arc<CacheRules>,
     pub key: CacheKey,
     pub audience: Audience,
-    /// Go past what is stored, and why.
-    pub bypass: Option<Reason>,
-    /// Do not store, whatever the response says.
-    pub never_store: bool,
-    /// How often the key was asked for; counted only where that matters.
+    /// What is done where the request goes past what is stored.
+    pub past: Option<Decision>,
+    /// How often the key was asked for ([`Plan::count_use`]).
     pub uses: u32,
     /// What responses for the key vary on, as the lookup found it, or else those of the site.
     pub varies_on: Option<Arc<VarySpec>>,
@@ -79,7 +30,51 @@ pub struct Plan<'a> {
     pub urgency: Urgency,
 }
 
-impl Plan<'_> {
+/// How often a key counts as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UseCount {
+    /// Once more, which is noted.
+    Noted,
+    /// Once more, which is not noted: only what would be is asked.
+    Foreseen,
+    /// Often enough: the server itself asks, so that the response is stored.
+    Waived,
+}
+
+impl<'a> Plan<'a> {
+    /// A plan for a request that asks for its key the first time.
+    #[inline]
+    pub fn new(
+        (zone, rules): (&'a Arc<Zone>, &'a Arc<CacheRules>),
+        key: CacheKey,
+        audience: Audience,
+        past: Option<Decision>,
+    ) -> Plan<'a> {
+        Plan {
+            zone,
+            rules,
+            key,
+            audience,
+            past,
+            uses: 1,
+            varies_on: None,
+            came_at: Stamp::default(),
+            urgency: Urgency::Page,
+        }
+    }
+
+    /// Counts how often the key was asked for, where that matters (`*_cache_min_uses`).
+    pub fn count_use(&mut self, count: UseCount, now: Millis) {
+        let least = self.rules.min_uses;
+        let key = self.key.as_ref();
+        self.uses = match count {
+            UseCount::Waived => least,
+            _ if least <= 1 => 1,
+            UseCount::Noted => self.zone.count_use(&key, now),
+            UseCount::Foreseen => self.zone.uses(&key, now).saturating_add(1),
+        };
+    }
+
     /// The request as the table of fetches knows it, given its fields and its address.
     pub fn join_request<'r>(
         &'r self,

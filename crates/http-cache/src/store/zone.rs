@@ -274,7 +274,8 @@ impl Zone {
     }
 
     /// Why the key's responses cannot be shared, if that is remembered.
-    pub(crate) fn refused(&self, key: &KeyRef<'_>, now: Millis) -> Option<Reason> {
+    #[must_use]
+    pub fn refused(&self, key: &KeyRef<'_>, now: Millis) -> Option<Reason> {
         self.cell(key.hash()).notes.lock().refused(key.hash(), now)
     }
 

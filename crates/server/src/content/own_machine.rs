@@ -12,6 +12,7 @@
 //! Lines around the location open nothing: a list of bad addresses for a whole site says nothing of
 //! who should see its numbers.
 
+use cache_decision::PurgeReach;
 use control::Refusal;
 use http_semantics::Initiator;
 use http_semantics::initiator::is_navigation;
@@ -94,14 +95,7 @@ pub fn refuses(request: &Request, purpose: Purpose) -> Option<Stranger> {
 }
 
 /// What a purge may reach that `*_cache_purge` lets its client ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PurgeReach {
-    Zone,
-    /// What is stored for the host of the request: no `server_name` names it. An application behind
-    /// `server_name _` purges its own pages so.
-    OwnHost,
-}
-
+///
 /// # Errors
 /// Why it may not purge, whatever the directive says.
 pub fn purge_reach(request: &Request) -> Result<PurgeReach, Stranger> {

@@ -21,9 +21,13 @@ mod passed_body;
 pub mod response;
 mod tunnel;
 
-use http_cache::Reason;
+use std::sync::Arc;
+
+use cache_decision::{Action, PurgeReach};
+use http_cache::{Reason, Zone};
 use site::{LogLevel, Pass, Protocol};
 
+use crate::content::own_machine;
 use crate::content::own_visit;
 use crate::content::proxy;
 use crate::content::purging::api::refused;
@@ -31,8 +35,8 @@ use crate::content::purging::by_request::{self, LocationPurge};
 use crate::content::through_cache;
 use crate::content::through_cache::CacheMiss;
 use crate::content::through_cache::policy;
-use crate::content::through_cache::policy::CachePlan;
-use crate::content::through_cache::purge_keys::Invalidation;
+use crate::content::through_cache::policy::{CachePlan, Removal};
+use crate::content::through_cache::purge_keys::{Invalidation, PurgedKeys};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
@@ -82,36 +86,53 @@ pub fn decide<'a>(
                 PassDecision::Handled(of_cache(request, pass, reply))
             }
             Err(found) => {
-                let miss = CacheMiss::new(plan, found);
+                let miss = CacheMiss::new(request, pass, plan, found);
                 upstream_needed(request, UpstreamPlan::ThroughCache(miss))
             }
         },
-        CachePlan::Off => upstream_needed(request, UpstreamPlan::Direct),
-        CachePlan::Invalidate(invalidation) => {
+        CachePlan::NoLookup(_, Some(Removal::Purge { zone, keys, reach })) => {
+            purge(request, pass, zone, (keys, reach))
+        }
+        CachePlan::NoLookup(_, Some(Removal::Invalidation(invalidation))) => {
             upstream_needed(request, UpstreamPlan::Invalidate(invalidation))
         }
-        // Whoever wrote a sitemap is to purge nothing by it.
-        CachePlan::Purge { .. } if request.is_own_visit() => {
-            own_visit::note(request, NotAsked::NotKept(Reason::Purge));
-            PassDecision::Handled(own_visit::NOT_ASKED)
-        }
-        CachePlan::Purge { .. } if !request.is_clients_own() => {
-            PassDecision::Handled(Handled::Status(403))
-        }
-        CachePlan::Purge { zone, keys, reach } => {
-            match by_request::begin(request, pass, zone, (keys, reach)) {
-                Ok(handled) => PassDecision::Handled(handled),
-                Err(purge) => PassDecision::PurgeNeeded(purge),
-            }
-        }
-        CachePlan::RefusedPurge(stranger) => {
-            PassDecision::Handled(refused(&stranger.refusal(request)))
-        }
+        CachePlan::NoLookup(decision, None) => match decision.action {
+            Action::RefusePurge => PassDecision::Handled(refuse_purge(request)),
+            _ => upstream_needed(request, UpstreamPlan::Direct),
+        },
         CachePlan::UnknownZone(name) => {
             let message = format_args!("cache \"{name}\" not found");
             error_log::request(request, LogLevel::Error, message);
             PassDecision::Handled(Handled::Status(500))
         }
+    }
+}
+
+fn purge<'a>(
+    request: &mut Request,
+    pass: &Pass,
+    zone: &Arc<Zone>,
+    purged: (Vec<PurgedKeys>, PurgeReach),
+) -> PassDecision<'a> {
+    // A sitemap names pages that the server asks for; it purges nothing.
+    if request.is_own_visit() {
+        own_visit::note(request, NotAsked::NotKept(Reason::Purge));
+        return PassDecision::Handled(own_visit::NOT_ASKED);
+    }
+    if !request.is_clients_own() {
+        return PassDecision::Handled(Handled::Status(403));
+    }
+    match by_request::begin(request, pass, zone, purged) {
+        Ok(handled) => PassDecision::Handled(handled),
+        Err(purge) => PassDecision::PurgeNeeded(purge),
+    }
+}
+
+/// The answer to a purge of a client that may not purge.
+fn refuse_purge(request: &Request) -> Handled {
+    match own_machine::purge_reach(request) {
+        Err(stranger) => refused(&stranger.refusal(request)),
+        Ok(_) => Handled::Status(403),
     }
 }
 

@@ -36,8 +36,9 @@ pub mod tags;
 mod variables;
 pub mod with_cookies;
 
-use cache_decision::Plan;
+use cache_decision::{Decision, Plan, StandIn, UseCount};
 use http_cache::{FoundResponse, Millis, NotFresh, ServedFrom};
+use site::Pass;
 
 pub use variables::VARIABLES;
 
@@ -50,7 +51,7 @@ use from_memory::reply_from_memory;
 /// the fetch; `None` where the cache is bypassed.
 #[inline]
 pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Option<NotFresh>> {
-    if plan.bypass.is_some() || is_beyond_range_offset(request, plan) {
+    if plan.past.is_some() {
         return Err(None);
     }
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
@@ -60,33 +61,42 @@ pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Opt
     }
 }
 
-/// A request that the cache has no fresh answer for.
+/// A request that the cache has no fresh answer for, and what is done with it.
 pub struct CacheMiss<'a> {
     pub plan: Plan<'a>,
-    /// What [`look_up`] found.
-    pub found: Option<NotFresh>,
+    pub decision: Decision,
+    /// What [`look_up`] found, and what may stand in for a response.
+    found: Option<(NotFresh, StandIn)>,
 }
 
 impl<'a> CacheMiss<'a> {
     /// After the lookup of `plan`. No purge that has returned before is overlooked.
-    pub fn new(mut plan: Plan<'a>, found: Option<NotFresh>) -> CacheMiss<'a> {
+    pub fn new(
+        request: &mut Request,
+        pass: &Pass,
+        mut plan: Plan<'a>,
+        found: Option<NotFresh>,
+    ) -> CacheMiss<'a> {
         plan.came_at = plan.zone.stamp();
-        CacheMiss { plan, found }
+        let found = found.map(|found| {
+            let count = match request.is_to_be_stored() {
+                true => UseCount::Waived,
+                false => UseCount::Noted,
+            };
+            plan.count_use(count, Millis(request.now));
+            let (decision, stand_in) = miss::decide(request, pass, &mut plan, &found);
+            (decision, (found, stand_in))
+        });
+        let (decision, found) = found.unzip();
+        CacheMiss {
+            // A request that is not looked up goes past what is stored.
+            decision: decision
+                .or_else(|| plan.past.clone())
+                .unwrap_or(Decision::OFF),
+            plan,
+            found,
+        }
     }
-}
-
-pub fn is_beyond_range_offset(request: &Request, plan: &Plan<'_>) -> bool {
-    let Some(limit) = plan.rules.max_range_offset else {
-        return false;
-    };
-    let Some(range) = request.head.field("range") else {
-        return false;
-    };
-    let start = range.strip_prefix(b"bytes=").and_then(|spec| {
-        let digits = spec.split(|&byte| byte == b'-').next()?;
-        std::str::from_utf8(digits).ok()?.trim().parse::<u64>().ok()
-    });
-    start.is_none_or(|start| start >= limit)
 }
 
 #[cfg(test)]

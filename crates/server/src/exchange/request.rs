@@ -9,7 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{DecidedBy, Reason};
+use cache_decision::Decision;
+use http_cache::{DecidedBy, Outcome, Reason};
 use http_semantics::RequestHead;
 use parking_lot::Mutex;
 use site::{Location, LocationId, Server, ServerId, Settings};
@@ -154,6 +155,14 @@ pub struct CacheFacts {
 }
 
 impl CacheFacts {
+    /// Notes what was decided about the request.
+    pub fn note_decision(&mut self, decision: &Decision) {
+        if let Some(forward) = decision.forward {
+            self.outcome = Some(Outcome::forwarded(forward));
+        }
+        self.reason = decision.reason;
+    }
+
     /// The response is not kept. Where the request went past the cache, that is the reason: no
     /// response would have been looked up.
     pub fn note_not_stored(&mut self, why: Reason) {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use cache_decision::{Action, ForeseenReason};
 use control::explain::{CachePart, KnownBy, Limit, LimitSays, Outcome, ToldReason, Variants};
 use control::{ExplainRequest, Explanation, Refusal};
-use http_cache::{Millis, Reason, Refusal as LastRefusal, StoredId};
+use http_cache::{Forward, Millis, Reason, Refusal as LastRefusal, StoredId};
 use site::CacheRules;
 use transport::facts::LocalAddress;
 
@@ -14,7 +15,7 @@ use super::lifetime;
 use super::parts;
 use super::shown::{Shown, readable};
 use super::way::{Question, Way, walk};
-use crate::content::through_cache::outlook::{Known, Lookup, Outlook, Would};
+use crate::content::through_cache::outlook::{Lookup, Outlook};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::LimitSays as Says;
@@ -63,11 +64,7 @@ fn told(
         let is_private = entry.as_ref().is_some_and(|entry| entry.is_private);
         advice.extend(advice::of_litespeed(known.map(|(why, ..)| why), is_private));
     }
-    if let Some(Outlook {
-        would: Would::Fail(name),
-        ..
-    }) = outlook
-    {
+    if let Some(name) = outlook.and_then(|outlook| outlook.unknown_zone.as_ref()) {
         advice.push(format!(
             "No cache zone is called \"{name}\": requests are answered 500."
         ));
@@ -125,27 +122,29 @@ fn limits(request: &Request) -> Vec<Limit> {
 }
 
 fn outcome(outlook: &Outlook) -> Outcome {
-    match outlook.would {
-        Would::Nothing | Would::Fail(_) => Outcome::Off,
-        Would::NothingForMethod => Outcome::Method,
-        Would::Purge => Outcome::Purge,
-        Would::Bypass => Outcome::Bypass,
-        Would::Hit => Outcome::Hit,
-        Would::Stale => Outcome::Stale,
-        Would::VaryMiss => Outcome::VaryMiss,
-        Would::Miss => Outcome::Miss,
+    match (&outlook.decision.action, outlook.decision.forward) {
+        (Action::Purge(_), _) => Outcome::Purge,
+        (Action::Hit, _) => Outcome::Hit,
+        (Action::ShowStale(..) | Action::Refresh(_), _) => Outcome::Stale,
+        (_, None) => Outcome::Off,
+        (_, Some(Forward::Method)) => Outcome::Method,
+        (_, Some(Forward::Bypass)) => Outcome::Bypass,
+        (_, Some(Forward::Stale)) => Outcome::Stale,
+        (_, Some(Forward::VaryMiss)) => Outcome::VaryMiss,
+        (_, Some(_)) => Outcome::Miss,
     }
 }
 
 fn is_unknown(outlook: Option<&Outlook>) -> bool {
-    outlook.is_some_and(|outlook| matches!(outlook.would, Would::Miss | Would::VaryMiss))
+    let outcome = outlook.map(outcome);
+    matches!(outcome, Some(Outcome::Miss | Outcome::VaryMiss))
 }
 
-fn known(known: &Known) -> (Reason, KnownBy, Option<LastRefusal>) {
+fn known(known: &ForeseenReason) -> (Reason, KnownBy, Option<LastRefusal>) {
     match known {
-        Known::ByRequest(why) => (*why, KnownBy::Request, None),
-        Known::ByMoment(why) => (*why, KnownBy::Moment, None),
-        Known::ByLast(last) => (last.why, KnownBy::LastResponse, Some(*last)),
+        ForeseenReason::ByRequest(why) => (*why, KnownBy::Request, None),
+        ForeseenReason::ByMoment(why) => (*why, KnownBy::Moment, None),
+        ForeseenReason::ByLast(last) => (last.why, KnownBy::LastResponse, Some(*last)),
     }
 }
 

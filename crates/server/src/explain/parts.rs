@@ -1,11 +1,12 @@
 //! What the parts of a request do to its answer: each is left out once, or put in the place of what is
 //! not there, and the request goes through the stages again. What changes tells.
 
+use cache_decision::ForeseenReason;
 use control::explain::{Effect, Part};
 use shared_request::Class;
 
 use super::way::{Question, Way, walk};
-use crate::content::through_cache::outlook::{Known, Outlook};
+use crate::content::through_cache::outlook::Outlook;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 
 /// The most parts that are tried.
@@ -59,7 +60,7 @@ fn effect(way: &Way, other: &Way, field: Option<&str>) -> Option<Effect> {
         return Some(Effect::ChoosesWay);
     }
     let past = |way: &Way| match way.outlook.as_ref().and_then(|it| it.reason.as_ref()) {
-        Some(Known::ByRequest(why)) => Some(*why),
+        Some(ForeseenReason::ByRequest(why)) => Some(*why),
         _ => None,
     };
     if past(way) != past(other) {

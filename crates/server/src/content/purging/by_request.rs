@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cache_decision::PurgeReach;
 use control::{PurgeReport, Refusal, TargetKind};
 use http_cache::{Millis, Pattern, Zone};
 use site::Pass;
@@ -10,7 +11,7 @@ use super::address_rules;
 use super::api::refused;
 use super::order::{Named, Order, Target};
 use super::{Asked, Scope, doors, purge as purge_asked, purge_now};
-use crate::content::own_machine::{PurgeReach, Stranger};
+use crate::content::own_machine::Stranger;
 use crate::content::through_cache::purge_keys::PurgedKeys;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;

@@ -1,7 +1,6 @@
 //! A request that waits for the fetch of another.
 
-use cache_decision::Plan;
-use cache_decision::StandIn;
+use cache_decision::{Plan, StandIn};
 use http_cache::{Follower, FollowerOutcome, Millis, Reason, ServedFrom, StaleReason};
 use tokio::time::{Instant, timeout_at};
 

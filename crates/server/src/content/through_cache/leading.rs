@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use cache_decision::Plan;
-use cache_decision::StandIn;
+use cache_decision::{Plan, StandIn};
 use http_cache::{Leader, Millis, Reason, ServedFrom, StaleReason};
 use site::Pass;
 use tokio::sync::oneshot;

@@ -3,13 +3,10 @@
 
 use std::sync::Arc;
 
-use cache_decision::Plan;
-use cache_decision::StandIn;
-use cache_decision::address;
-use http_cache::{
-    AloneReason, Forward, FoundResponse, Join, Millis, NotFresh, NotFreshKind, Outcome, Reason,
-    ServedFrom, StaleReason,
+use cache_decision::{
+    Action, Decision, FlightPart, Plan, StandIn, address, after_lookup, in_flight,
 };
+use http_cache::{FoundResponse, Millis, NotFresh, ServedFrom};
 use site::Pass;
 use tokio::time::Instant;
 use transport::client::{ClientSide, unless_gone};
@@ -18,7 +15,7 @@ use super::CacheMiss;
 use super::following::{answer_follower, wait_for_leader};
 use super::from_memory::{from_memory, hit, note_not_stored};
 use super::leading::lead_fetch;
-use super::refreshing::serve_while_refreshing;
+use super::refreshing::{Upstream, count_left_out_refresh, refresh};
 use super::site_variance;
 use super::step::Step;
 use crate::content::own_visit;
@@ -39,10 +36,14 @@ pub async fn serve(
     miss: CacheMiss<'_>,
     client: &mut ClientSide,
 ) -> Handled {
-    let CacheMiss { mut plan, found } = miss;
+    let CacheMiss {
+        mut plan,
+        decision,
+        found,
+    } = miss;
     let mut step = match found {
-        None => bypass(request, &plan),
-        Some(found) => first_step(request, pass, &mut plan, &found),
+        None => past(request, &plan, &decision),
+        Some(found) => obey(request, pass, &plan, decision, found),
     };
     let began = Instant::now();
     let mut rounds = 1;
@@ -77,38 +78,26 @@ pub async fn serve(
 }
 
 /// Goes past what is stored; the response may be stored all the same.
-fn bypass(request: &mut Request, plan: &Plan<'_>) -> Step {
-    // Without another reason, what is asked for begins too far back (`look_up`).
-    request.cache.reason = Some(plan.bypass.unwrap_or(Reason::Range));
-    request.cache.outcome = Some(forwarded(Forward::Bypass));
-    match plan.never_store || plan.bypass.is_none() {
-        true => Step::Direct,
-        false => Step::alone(request, plan),
-    }
+fn past(request: &mut Request, plan: &Plan<'_>, decision: &Decision) -> Step {
+    request.cache.note_decision(decision);
+    Step::without_others(request, plan, &decision.action)
 }
 
-/// The step after the request's lookup.
-fn first_step(
-    request: &mut Request,
-    pass: &Arc<Pass>,
+/// What is decided about a request that found nothing fresh.
+pub fn decide(
+    request: &Request,
+    pass: &Pass,
     plan: &mut Plan<'_>,
     found: &NotFresh,
-) -> Step {
-    if request.is_to_be_stored() {
-        // It is asked for to be stored.
-        plan.uses = plan.rules.min_uses;
-    } else if plan.rules.min_uses > 1 {
-        let now = Millis(request.now);
-        plan.uses = plan.zone.count_use(&plan.key.as_ref(), now);
-        let is_unknown = matches!(found.kind, NotFreshKind::Miss | NotFreshKind::VaryMiss);
-        if plan.uses < plan.rules.min_uses && is_unknown {
-            // Not to be stored, so there is nothing for others in it.
-            request.cache.outcome = Some(forwarded(Forward::UriMiss));
-            note_not_stored(request, Reason::MinUses);
-            return Step::Direct;
-        }
+) -> (Decision, StandIn) {
+    plan.varies_on = found.varies_on().cloned();
+    if plan.varies_on.is_none() && plan.audience.class().is_some() {
+        plan.varies_on = site_variance::known(plan.zone, request);
     }
-    step_after(request, pass, plan, found)
+    let now = Millis(request.now);
+    let stand_in = StandIn::of(found, plan.rules, now);
+    let decision = after_lookup(plan, found, &stand_in, &Upstream { request, pass }, now);
+    (decision, stand_in)
 }
 
 /// Looks once more, uncounted: what the request has waited for was of no use to it.
@@ -117,76 +106,59 @@ fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> S
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
     match plan.zone.find_again(&key, &plan.fields(&request.head), now) {
         FoundResponse::Fresh(stored) => Step::Answer(hit(request, stored)),
-        FoundResponse::NotFresh(found) => step_after(request, pass, plan, &found),
+        FoundResponse::NotFresh(found) => {
+            let (decision, stand_in) = decide(request, pass, plan, &found);
+            obey(request, pass, plan, decision, (found, stand_in))
+        }
     }
 }
 
-/// The step after a lookup that `found` nothing fresh: a stale answer, a fetch, or waiting for
-/// another's.
-fn step_after(
+/// The step that was decided on: a stale answer, a fetch, or waiting for another's.
+fn obey(
     request: &mut Request,
     pass: &Arc<Pass>,
-    plan: &mut Plan<'_>,
-    found: &NotFresh,
+    plan: &Plan<'_>,
+    decision: Decision,
+    (found, stand_in): (NotFresh, StandIn),
 ) -> Step {
-    request.cache.reason = None;
-    plan.varies_on = found.varies_on().cloned();
-    if plan.varies_on.is_none() && plan.audience.class().is_some() {
-        plan.varies_on = site_variance::known(plan.zone, request);
-    }
-    if let NotFreshKind::NotShareable(why) = found.kind {
-        request.cache.outcome = Some(forwarded(found.forward()));
-        note_not_stored(request, why);
-        return Step::unshared(request, plan);
-    }
-    let now = Millis(request.now);
-    let stand_in = StandIn::of(found, plan.rules, now);
-    if let Some(handled) = serve_while_refreshing(request, pass, plan, found, &stand_in) {
-        return Step::Answer(handled);
-    }
-    request.cache.outcome = Some(forwarded(found.forward()));
-    if matches!(found.kind, NotFreshKind::VaryMiss)
-        && plan.zone.is_full_of_variants(&plan.key.as_ref())
-    {
-        // It is stored, and another has to leave for it: perhaps this one left for another.
-        note_not_stored(request, Reason::TooManyVariants);
-    }
-    if !plan.rules.lock && found.stale().is_none() {
-        return Step::alone(request, plan);
-    }
-    match collapse(request, plan, found) {
-        Join::Lead(leader) => Step::Lead(leader, stand_in),
-        Join::Follow(follower) => match stand_in.response(StaleReason::Updating, now) {
-            Some(stored) => Step::Answer(from_memory(request, stored, ServedFrom::StaleUpdating)),
-            // To wait would give the fetch a visitor's turn.
-            None if request.is_own_visit() => {
-                own_visit::note(request, NotAsked::Busy);
-                Step::Answer(own_visit::NOT_ASKED)
+    request.cache.note_decision(&decision);
+    match decision.action {
+        Action::ShowStale(stored, served) => {
+            if served == ServedFrom::StaleUpdating {
+                count_left_out_refresh(request, pass);
             }
-            None => Step::Follow(follower, stand_in),
-        },
-        Join::Fresh(stored) => Step::Answer(hit(request, stored)),
-        Join::Alone(AloneReason::NotShareable(why)) => {
-            note_not_stored(request, why);
-            Step::unshared(request, plan)
+            Step::Answer(from_memory(request, stored, served))
         }
-        Join::Alone(AloneReason::TooManyFlights) => Step::alone(request, plan),
+        Action::Refresh(stored) => Step::Answer(refresh(request, pass, plan, &found, stored)),
+        Action::Collapse => join(request, plan, &found, stand_in),
+        action => Step::without_others(request, plan, &action),
     }
 }
 
 /// The request's part: to lead a fetch, to follow one, or to go alone.
-fn collapse(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Join {
-    let (fields, address) = (
-        plan.fields(&request.head),
-        address::of_request(&request.host, request.received_target(), plan.rules),
-    );
-    let join = plan.join_request(&fields, &address, Millis(request.now));
-    plan.zone.collapse(&join, found)
-}
-
-fn forwarded(reason: Forward) -> Outcome {
-    Outcome {
-        fwd: Some(reason),
-        ..Outcome::default()
+fn join(request: &mut Request, plan: &Plan<'_>, found: &NotFresh, stand_in: StandIn) -> Step {
+    let fields = plan.fields(&request.head);
+    let address = address::of_request(&request.host, request.received_target(), plan.rules);
+    let now = Millis(request.now);
+    let join = plan
+        .zone
+        .collapse(&plan.join_request(&fields, &address, now), found);
+    match in_flight(join, &plan.audience, &stand_in, request.is_own_visit(), now) {
+        FlightPart::Lead(leader) => Step::Lead(leader, stand_in),
+        FlightPart::Follow(follower) => Step::Follow(follower, stand_in),
+        FlightPart::Hit(stored) => Step::Answer(hit(request, stored)),
+        FlightPart::ShowStale(stored) => {
+            Step::Answer(from_memory(request, stored, ServedFrom::StaleUpdating))
+        }
+        FlightPart::Without(action, why) => {
+            if let Some(why) = why {
+                note_not_stored(request, why);
+            }
+            Step::without_others(request, plan, &action)
+        }
+        FlightPart::Busy => {
+            own_visit::note(request, NotAsked::Busy);
+            Step::Answer(own_visit::NOT_ASKED)
+        }
     }
 }

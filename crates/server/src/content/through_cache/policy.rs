@@ -1,19 +1,21 @@
-//! What the cache may do for a request: nothing, a purge, or a look-up by a
-//! key under rules. Reads conditions and variables; touches no store.
+//! What is known of a request before the cache is looked into: the zone, the key, the facts by which
+//! `cache_decision` decides. Reads conditions and variables; touches no store.
 
 use std::sync::Arc;
 
 use cache_decision::cookies::{is_writer, session_of};
-use cache_decision::{Audience, Plan};
-use http_cache::{CacheKey, Forward, Outcome, Reason, Stamp, Urgency, Zone};
+use cache_decision::{
+    Action, Audience, BodyPlace, Decision, Plan, PurgeReach, RequestFacts, before_lookup,
+};
+use http_cache::{CacheKey, Reason, Urgency, Zone};
 use shared_request::{Bypass, Class};
-use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
+use site::{CacheRules, CacheZoneChoice, Pass, SharedRules, Template};
 use transport::request_body::RequestBody;
 
 use super::purge_keys::{Invalidation, PurgedKeys, invalidation, purged_keys};
 use super::shared;
 use super::with_cookies;
-use crate::content::own_machine::{self, PurgeReach, Stranger};
+use crate::content::own_machine;
 use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request};
@@ -22,26 +24,27 @@ use crate::exchange::view::View;
 
 /// How a request and the cache deal with each other.
 pub enum CachePlan<'a> {
-    /// The cache has no part in it.
-    Off,
-    /// Remove what is stored under these keys.
+    /// Look up, unless the plan says to go past what is stored.
+    Use(Plan<'a>),
+    /// Nothing is looked up. What goes with it, where something is removed.
+    NoLookup(Decision, Option<Removal<'a>>),
+    /// `*_cache` with variables came to the name of no zone.
+    UnknownZone(String),
+}
+
+/// What a request removes from a zone.
+pub enum Removal<'a> {
+    /// What is stored under these keys, now.
     Purge {
         zone: &'a Arc<Zone>,
         keys: Vec<PurgedKeys>,
         reach: PurgeReach,
     },
-    /// It may not purge, whatever `*_cache_purge` says of its client.
-    RefusedPurge(Stranger),
-    /// It changes something: what is stored for the same target goes once the
-    /// origin server agreed to it (RFC 9111 §4.4).
-    Invalidate(Invalidation<'a>),
-    Use(Plan<'a>),
-    /// `*_cache` with variables came to the name of no zone.
-    UnknownZone(String),
+    /// What is out of date, once the request has succeeded.
+    Invalidation(Invalidation<'a>),
 }
 
-/// Decides what the cache may do. A purge condition needs no cacheable method.
-/// What the plan names is the configuration's own: a hit takes no share of anything
+/// Puts together what is decided and known before the lookup. What the plan names is the configuration's own: a hit takes no share of anything
 /// that all threads have in common.
 #[inline]
 pub fn plan<'a>(
@@ -50,8 +53,7 @@ pub fn plan<'a>(
     pass: &'a Pass,
 ) -> CachePlan<'a> {
     let Some(rules) = &pass.cache else {
-        request.cache.reason = Some(Reason::Off);
-        return CachePlan::Off;
+        return no_lookup(request, Decision::OFF, None);
     };
     if request.method.is_write()
         && let Some(lifetime) = rules.read_your_writes
@@ -60,10 +62,7 @@ pub fn plan<'a>(
     }
     let zone = match zone(request, configuration, rules) {
         Ok(Some(zone)) => zone,
-        Ok(None) => {
-            request.cache.reason = Some(Reason::Off);
-            return CachePlan::Off;
-        }
+        Ok(None) => return no_lookup(request, Decision::OFF, None),
         Err(name) => return CachePlan::UnknownZone(name),
     };
     let overlooks_something = rules.overlooks_something();
@@ -82,28 +81,13 @@ pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
     request.method == Method::Post && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
 }
 
-/// Why a request is no page's, whatever is stored: its answer is for this client alone.
-/// A body that reaches the application may shape the answer and is not in the key (that of
-/// `cache_shared` has none, whether or not the body is sent); an upgrade makes a tunnel. Nor
-/// would others wait for a body that may never come.
-fn why_alone(request: &mut Request, pass: &Pass, rules: &CacheRules) -> Option<Reason> {
-    let is_read = matches!(request.method, Method::Get | Method::Head);
-    let is_body_outside_key = pass.exchange.pass_request_body || rules.shared.is_some();
-    if is_read && is_body_outside_key && request.body.length() != Some(0) {
-        return Some(Reason::Body);
-    }
-    match pass.proxy() {
-        Some(proxy) if proxy::passes_upgrade(request, proxy) => Some(Reason::Upgrade),
-        _ => None,
-    }
-}
-
-/// May a request be a purge that `from local` would let, but for the page behind it? It is answered
-/// here and not by the application.
-fn may_be_local_purge(request: &Request, rules: &CacheRules) -> bool {
-    matches!(request.method, Method::Purge | Method::Other)
-        && !rules.purge.is_empty()
-        && request.is_made_here()
+fn no_lookup<'a>(
+    request: &mut Request,
+    decision: Decision,
+    removal: Option<Removal<'a>>,
+) -> CachePlan<'a> {
+    request.cache.note_decision(&decision);
+    CachePlan::NoLookup(decision, removal)
 }
 
 fn plan_with<'a>(
@@ -112,71 +96,97 @@ fn plan_with<'a>(
     rules: &'a Arc<CacheRules>,
     zone: &'a Arc<Zone>,
 ) -> CachePlan<'a> {
-    let is_purge = variable::is_any_true(request, &rules.purge);
-    if is_purge || may_be_local_purge(request, rules) {
-        match own_machine::purge_reach(request) {
-            Err(stranger) => return CachePlan::RefusedPurge(stranger),
-            Ok(reach) if is_purge => {
-                let keys = purged_keys(request, rules);
-                request.cache.reason = Some(Reason::Purge);
-                return CachePlan::Purge { zone, keys, reach };
-            }
-            Ok(_) => {}
-        }
-    }
-    if !is_cacheable(request.method, rules) {
-        note_past_cache(request, Forward::Method, Reason::Method);
-        if request.method.is_write() {
-            return CachePlan::Invalidate(invalidation(request, rules, zone));
-        }
-        return CachePlan::Off;
-    }
-    if request.method == Method::Post
-        && !matches!(request.body, RequestBody::None | RequestBody::Memory(_))
-    {
-        // `$request_body` is empty, and the key of all such questions the same.
-        note_past_cache(request, Forward::Bypass, Reason::Body);
-        return CachePlan::Off;
-    }
     // Its memory is used again and again.
     let mut key = std::mem::take(&mut request.cache.key);
     key.clear();
-    let mut personal = None;
-    let audience = audience(request, rules, zone, &mut key).unwrap_or_else(|why| {
-        personal = Some(why);
-        Audience::Everybody
-    });
-    let writer = rules
-        .read_your_writes
-        .is_some_and(|lifetime| is_writer(&request.head, lifetime, request.now));
-    let alone = why_alone(request, pass, rules);
-    let bypass = if alone.is_some() {
-        alone
-    } else if personal.is_some() {
-        personal
-    } else if writer {
-        Some(Reason::OwnWrite)
-    } else if variable::is_any_true(request, &rules.bypass) {
-        Some(Reason::Bypass)
-    } else {
-        None
-    };
-    CachePlan::Use(Plan {
-        zone,
+    let mut facts = Facts {
+        request,
+        pass,
         rules,
-        key: CacheKey::new(key),
-        bypass,
-        // What is forwarded whole was made for one visitor.
-        never_store: writer || alone.is_some() || rules.shared.is_some() && bypass.is_some(),
-        audience,
-        uses: 1,
-        varies_on: None,
-        came_at: Stamp::default(),
-        urgency: match request.extras.class {
-            upstream::Class::Fragment => Urgency::Part,
-            _ => Urgency::Page,
-        },
-    })
+        zone,
+        key,
+    };
+    let decided = before_lookup(&mut facts, rules);
+    let Facts { request, key, .. } = facts;
+    let decision = match decided {
+        Ok((audience, past)) => {
+            let mut plan = Plan::new((zone, rules), CacheKey::new(key), audience, past);
+            if request.extras.class == upstream::Class::Fragment {
+                plan.urgency = Urgency::Part;
+            }
+            return CachePlan::Use(plan);
+        }
+        Err(decision) => decision,
+    };
+    request.cache.key = key;
+    let removal = match decision.action {
+        Action::Purge(reach) => Some(Removal::Purge {
+            zone,
+            keys: purged_keys(request, rules),
+            reach,
+        }),
+        Action::Invalidate => Some(Removal::Invalidation(invalidation(request, rules, zone))),
+        _ => None,
+    };
+    no_lookup(request, decision, removal)
+}
+
+/// A request as decisions ask for it, with the memory for its key.
+struct Facts<'r> {
+    request: &'r mut Request,
+    pass: &'r Pass,
+    rules: &'r CacheRules,
+    zone: &'r Arc<Zone>,
+    key: Vec<u8>,
+}
+
+impl RequestFacts for Facts<'_> {
+    fn method(&self) -> Method {
+        self.request.method
+    }
+
+    fn body(&self) -> BodyPlace {
+        match &self.request.body {
+            RequestBody::None => BodyPlace::None,
+            body if body.length() == Some(0) => BodyPlace::None,
+            RequestBody::Memory(_) => BodyPlace::Memory,
+            _ => BodyPlace::Elsewhere,
+        }
+    }
+
+    fn is_any_true(&mut self, conditions: &[Template]) -> bool {
+        variable::is_any_true(self.request, conditions)
+    }
+
+    fn is_made_here(&self) -> bool {
+        self.request.is_made_here()
+    }
+
+    fn purge_reach(&self) -> Option<PurgeReach> {
+        own_machine::purge_reach(self.request).ok()
+    }
+
+    fn passes_body(&self) -> bool {
+        self.pass.exchange.pass_request_body
+    }
+
+    fn passes_upgrade(&mut self) -> bool {
+        let proxy = self.pass.proxy();
+        proxy.is_some_and(|proxy| proxy::passes_upgrade(self.request, proxy))
+    }
+
+    fn audience(&mut self) -> Result<Audience, Reason> {
+        audience(self.request, self.rules, self.zone, &mut self.key)
+    }
+
+    fn is_writer(&self) -> bool {
+        let lifetime = self.rules.read_your_writes;
+        lifetime.is_some_and(|time| is_writer(&self.request.head, time, self.request.now))
+    }
+
+    fn range(&self) -> Option<&[u8]> {
+        self.request.head.field("range")
+    }
 }
 
 /// Makes the key of a request, and says who may share its response.
@@ -207,12 +217,6 @@ fn audience(
         }
         Err(why) => Err(why),
     }
-}
-
-/// Notes that the cache has no part in what becomes of the request.
-fn note_past_cache(request: &mut Request, forward: Forward, why: Reason) {
-    request.cache.outcome = Some(Outcome::forwarded(forward));
-    request.cache.reason = Some(why);
 }
 
 /// Why a request goes past the cache whose answer would be shared.
@@ -267,15 +271,5 @@ fn zone<'a>(
                 None => Err(String::from_utf8_lossy(&name).into_owned()),
             }
         }
-    }
-}
-
-fn is_cacheable(method: Method, rules: &CacheRules) -> bool {
-    match method {
-        Method::Get => true,
-        // Without conversion a HEAD's answer has no body to store.
-        Method::Head => rules.convert_head,
-        Method::Post => rules.methods.post,
-        _ => false,
     }
 }

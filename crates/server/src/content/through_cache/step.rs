@@ -1,9 +1,7 @@
 //! What a request that the cache had no fresh answer for does next. Functions that decide give
 //! a step; `miss::serve` takes one after the other.
 
-use cache_decision::Plan;
-use cache_decision::StandIn;
-use cache_decision::address;
+use cache_decision::{Action, Plan, StandIn, address, unshared};
 use http_cache::{Follower, JoinRequest, Leader, Millis};
 
 use crate::exchange::handled::Handled;
@@ -34,12 +32,16 @@ impl Step {
         Step::Lead(leader, StandIn::NONE)
     }
 
-    /// Fetch what is known not to be shared. With `cache_shared` the visitor's own request is
-    /// forwarded then, whole: what comes of it is stored for nobody.
-    pub fn unshared(request: &Request, plan: &Plan<'_>) -> Step {
-        match plan.audience.class() {
-            None => Step::alone(request, plan),
-            Some(_) => Step::Direct,
+    /// Fetch without others, as was decided.
+    pub fn without_others(request: &Request, plan: &Plan<'_>, action: &Action) -> Step {
+        match action {
+            Action::Alone => Step::alone(request, plan),
+            _ => Step::Direct,
         }
+    }
+
+    /// Fetch what is known not to be shared.
+    pub fn unshared(request: &Request, plan: &Plan<'_>) -> Step {
+        Step::without_others(request, plan, &unshared(&plan.audience))
     }
 }

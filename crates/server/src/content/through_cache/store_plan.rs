@@ -253,7 +253,7 @@ pub fn prepare(
             is_private: plan.audience.group().is_some(),
             removes_set_cookie: plan.rules.stores_set_cookie,
             is_validating: validating.is_some(),
-            is_bypass: plan.bypass.is_some(),
+            is_bypass: plan.past.is_some(),
             slice,
             origin: match plan.rules.tags {
                 Some(_) => tags::origin(request),

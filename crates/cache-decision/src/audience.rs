@@ -1,0 +1,54 @@
+//! Who may be shown a response.
+
+use std::sync::Arc;
+
+use shared_request::Class;
+
+use crate::with_cookies::WithCookies;
+
+/// Who may be shown the response to a request.
+#[derive(Clone)]
+pub enum Audience {
+    /// All whose requests have the same key.
+    Everybody,
+    /// With `cache_private`: one session, and the group that its copies count against.
+    Session(u64),
+    /// With `cache_shared`: the visitors of a class, or those of one session with `cache_private`.
+    /// The request is written anew.
+    Class(Class, Option<u64>),
+    /// With `cache_litespeed`: visitors with cookies, as far as the application has said who share
+    /// the page. The request is written anew, with the cookies.
+    WithCookies(Class, Arc<WithCookies>),
+}
+
+impl Audience {
+    /// The class of visitors, where the request is written anew.
+    #[must_use]
+    #[inline]
+    pub fn class(&self) -> Option<Class> {
+        match self {
+            Audience::Everybody | Audience::Session(_) => None,
+            Audience::Class(class, _) | Audience::WithCookies(class, _) => Some(*class),
+        }
+    }
+
+    /// The group that a private copy counts against.
+    #[must_use]
+    pub fn group(&self) -> Option<u64> {
+        match self {
+            Audience::Everybody => None,
+            Audience::Session(group) => Some(*group),
+            Audience::Class(_, group) => *group,
+            Audience::WithCookies(_, with) => with.group,
+        }
+    }
+
+    /// What the application has said of visitors with cookies.
+    #[must_use]
+    pub fn cookies(&self) -> Option<&Arc<WithCookies>> {
+        match self {
+            Audience::WithCookies(_, with) => Some(with),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What the cache does with a request. The pipeline obeys these three functions, `explain` prints what
+//! they say, and warming asks them; there is no fourth place.
+//!
+//! ```text
+//! before_lookup ── Off, Purge, RefusePurge, Invalidate          the cache is not looked into
+//!   │           └─ Bypass ─► Alone | Direct                     past what is stored
+//!   └ lookup ───── fresh ──► Hit
+//!       └ after_lookup ───── Direct | Alone                     may not be shared, or not yet
+//!           │           └─── ShowStale | Refresh                stale, and shown at once
+//!           └ Collapse ─► in_flight ─ Lead | Follow | Hit | ShowStale | Alone | Direct | Busy
+//! ```
+
+use std::sync::Arc;
+
+use http_cache::{
+    AloneReason, Follower, Forward, Join, Leader, Millis, NotFresh, NotFreshKind, Reason,
+    ServedFrom, StaleReason, StoredResponse,
+};
+use http_semantics::Method;
+use site::CacheRules;
+
+use crate::audience::Audience;
+use crate::decision::{Action, Decision};
+use crate::facts::{BodyPlace, RequestFacts, UpstreamFacts};
+use crate::plan::Plan;
+use crate::stand_in::StandIn;
+
+/// Decides about a request before anything is looked up. A purge condition needs no cacheable
+/// method.
+///
+/// # Errors
+/// The decision, where the request is not looked up at all.
+#[inline]
+pub fn before_lookup(
+    request: &mut impl RequestFacts,
+    rules: &CacheRules,
+) -> Result<(Audience, Option<Decision>), Decision> {
+    let method = request.method();
+    let is_purge = request.is_any_true(&rules.purge);
+    if is_purge || may_be_local_purge(request, rules) {
+        match request.purge_reach() {
+            None => return Err(Decision::unsaid(Action::RefusePurge, None)),
+            Some(reach) if is_purge => {
+                return Err(Decision::unsaid(Action::Purge(reach), Some(Reason::Purge)));
+            }
+            Some(_) => {}
+        }
+    }
+    if !is_cacheable(method, rules) {
+        let action = match method.is_write() {
+            true => Action::Invalidate,
+            false => Action::Off,
+        };
+        return Err(Decision::forwarded(
+            action,
+            Forward::Method,
+            Some(Reason::Method),
+        ));
+    }
+    if method == Method::Post && request.body() == BodyPlace::Elsewhere {
+        // `$request_body` is empty, and the key of all such questions the same.
+        return Err(Decision::forwarded(
+            Action::Off,
+            Forward::Bypass,
+            Some(Reason::Body),
+        ));
+    }
+    let (audience, personal) = match request.audience() {
+        Ok(audience) => (audience, None),
+        Err(why) => (Audience::Everybody, Some(why)),
+    };
+    let is_writer = request.is_writer();
+    let alone = why_alone(request, rules);
+    let is_for_one = is_writer || alone.is_some() || rules.shared.is_some();
+    let why = alone
+        .or(personal)
+        .or(is_writer.then_some(Reason::OwnWrite))
+        .or_else(|| request.is_any_true(&rules.bypass).then_some(Reason::Bypass));
+    let past = match why {
+        // What is forwarded whole was made for one visitor.
+        Some(_) if is_for_one => Some((Action::Direct, why)),
+        Some(_) => Some((Action::Alone, why)),
+        None if is_beyond_range_offset(request, rules) => {
+            Some((Action::Direct, Some(Reason::Range)))
+        }
+        None => None,
+    };
+    let past = past.map(|(action, why)| Decision::forwarded(action, Forward::Bypass, why));
+    Ok((audience, past))
+}
+
+/// May a request be a purge that `from local` would let, but for the page behind it? It is answered
+/// here and not by the application.
+fn may_be_local_purge(request: &impl RequestFacts, rules: &CacheRules) -> bool {
+    matches!(request.method(), Method::Purge | Method::Other)
+        && !rules.purge.is_empty()
+        && request.is_made_here()
+}
+
+fn is_cacheable(method: Method, rules: &CacheRules) -> bool {
+    match method {
+        Method::Get => true,
+        // Without conversion a HEAD's answer has no body to store.
+        Method::Head => rules.convert_head,
+        Method::Post => rules.methods.post,
+        _ => false,
+    }
+}
+
+/// Why a request is no page's, whatever is stored: its answer is for this client alone.
+/// A body that reaches the application may shape the answer and is not in the key (that of
+/// `cache_shared` has none, whether or not the body is sent); an upgrade makes a tunnel. Nor
+/// would others wait for a body that may never come.
+#[inline]
+fn why_alone(request: &mut impl RequestFacts, rules: &CacheRules) -> Option<Reason> {
+    let is_body_outside_key = request.passes_body() || rules.shared.is_some();
+    if request.method().is_read() && is_body_outside_key && request.body() != BodyPlace::None {
+        return Some(Reason::Body);
+    }
+    request.passes_upgrade().then_some(Reason::Upgrade)
+}
+
+/// Does the range begin further back than the cache looks (`*_cache_max_range_offset`)?
+fn is_beyond_range_offset(request: &impl RequestFacts, rules: &CacheRules) -> bool {
+    let Some(limit) = rules.max_range_offset else {
+        return false;
+    };
+    let Some(range) = request.range() else {
+        return false;
+    };
+    let start = range.strip_prefix(b"bytes=").and_then(|spec| {
+        let digits = spec.split(|&byte| byte == b'-').next()?;
+        std::str::from_utf8(digits).ok()?.trim().parse::<u64>().ok()
+    });
+    start.is_none_or(|start| start >= limit)
+}
+
+/// Decides about a request after a lookup that found nothing fresh.
+#[must_use]
+pub fn after_lookup(
+    plan: &Plan<'_>,
+    found: &NotFresh,
+    stand_in: &StandIn,
+    upstream: &impl UpstreamFacts,
+    now: Millis,
+) -> Decision {
+    let rules = plan.rules;
+    let forwarded = |action, why| Decision::forwarded(action, found.forward(), why);
+    let is_full = || plan.zone.is_full_of_variants(&plan.key.as_ref());
+    let mut reason = None;
+    match found.kind {
+        // Not to be stored, so that there is nothing for others in it.
+        NotFreshKind::Miss | NotFreshKind::VaryMiss if plan.uses < rules.min_uses => {
+            return forwarded(Action::Direct, Some(Reason::MinUses));
+        }
+        NotFreshKind::NotShareable(why) => return forwarded(unshared(&plan.audience), Some(why)),
+        // It is stored, and another has to leave for it: perhaps this one left for another.
+        NotFreshKind::VaryMiss if is_full() => reason = Some(Reason::TooManyVariants),
+        NotFreshKind::Stale(_, info) => {
+            let is_queue_long = |bound| upstream.queue_length() > bound;
+            if rules.queue_stale.is_some_and(is_queue_long)
+                && let Some(stale) = stand_in.response(StaleReason::QueueFull, now)
+            {
+                let action = Action::ShowStale(stale, ServedFrom::StaleError);
+                return Decision::unsaid(action, None);
+            }
+            // The response's own stale-while-revalidate always refreshes in the background, and so
+            // does a purge that only marks it stale.
+            let in_background = rules.background_update
+                || info.is_purged
+                || info.past_expiry < info.stale_while_revalidate;
+            if in_background && let Some(stale) = stand_in.response(StaleReason::Updating, now) {
+                let action = match upstream.leaves_out_refresh() {
+                    true => Action::ShowStale(stale, ServedFrom::StaleUpdating),
+                    false => Action::Refresh(stale),
+                };
+                return Decision::unsaid(action, None);
+            }
+            // The last refresh brought what cannot be shared.
+            return match plan.zone.refused(&plan.key.as_ref(), now) {
+                Some(why) => forwarded(unshared(&plan.audience), Some(why)),
+                None => forwarded(Action::Collapse, None),
+            };
+        }
+        NotFreshKind::Miss | NotFreshKind::VaryMiss => {}
+    }
+    match rules.lock {
+        true => forwarded(Action::Collapse, reason),
+        false => forwarded(Action::Alone, reason),
+    }
+}
+
+/// How a response is fetched that is known not to be shared. With `cache_shared` the visitor's own
+/// request is forwarded then, whole: what comes of it is not stored.
+#[must_use]
+pub fn unshared(audience: &Audience) -> Action {
+    match audience.class() {
+        None => Action::Alone,
+        Some(_) => Action::Direct,
+    }
+}
+
+/// The part that a request plays in the fetch for its key.
+#[derive(Debug)]
+pub enum FlightPart {
+    /// A fresh response was stored since the lookup.
+    Hit(Arc<StoredResponse>),
+    /// The stale response is the answer, while another request fetches.
+    ShowStale(Arc<StoredResponse>),
+    /// It fetches, and others wait.
+    Lead(Leader),
+    /// It waits for the one that fetches.
+    Follow(Follower),
+    /// It fetches without others ([`Action::Alone`], [`Action::Direct`]), and why, if that is known.
+    Without(Action, Option<Reason>),
+    /// It is a visit of the server's own, and another request fetches: to wait would give the fetch
+    /// a visitor's turn.
+    Busy,
+}
+
+/// Decides about a request that was to join the fetch for its key ([`Action::Collapse`]).
+#[must_use]
+pub fn in_flight(
+    join: Join,
+    audience: &Audience,
+    stand_in: &StandIn,
+    is_own_visit: bool,
+    now: Millis,
+) -> FlightPart {
+    match join {
+        Join::Lead(leader) => FlightPart::Lead(leader),
+        Join::Follow(follower) => match stand_in.response(StaleReason::Updating, now) {
+            Some(stored) => FlightPart::ShowStale(stored),
+            None if is_own_visit => FlightPart::Busy,
+            None => FlightPart::Follow(follower),
+        },
+        Join::Fresh(stored) => FlightPart::Hit(stored),
+        Join::Alone(AloneReason::NotShareable(why)) => {
+            FlightPart::Without(unshared(audience), Some(why))
+        }
+        Join::Alone(AloneReason::TooManyFlights) => FlightPart::Without(Action::Alone, None),
+    }
+}
+
+#[cfg(test)]
+mod tests;

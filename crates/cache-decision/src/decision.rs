@@ -1,0 +1,83 @@
+//! What is done with a request, as [`crate::decide`] says it.
+
+use std::sync::Arc;
+
+use http_cache::{Forward, Reason, ServedFrom, StoredResponse};
+
+use crate::facts::PurgeReach;
+
+/// What is done with a request, and why.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    pub action: Action,
+    /// `fwd` of Cache-Status (RFC 9211 §2.2); `None`: the cache says nothing, or answers.
+    pub forward: Option<Forward>,
+    /// Why the cache has no part in the response or will not keep it, as far as that is known
+    /// before the response is there.
+    pub reason: Option<Reason>,
+}
+
+/// What is done with a request.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// The cache has no part in it.
+    Off,
+    /// It removes what is stored.
+    Purge(PurgeReach),
+    /// It may not purge, whatever `*_cache_purge` says of its client.
+    RefusePurge,
+    /// It changes something: what is stored for the same target goes once the origin server agreed
+    /// to it (RFC 9111 §4.4).
+    Invalidate,
+    /// Fetch for this client. Nothing is stored.
+    Direct,
+    /// Fetch without waiting for others. What may be stored is stored.
+    Alone,
+    /// Fetch for all who ask, or wait for the fetch that is under way.
+    Collapse,
+    /// The stored response is fresh, and is the answer.
+    Hit,
+    /// This stale response is the answer. No fetch begins.
+    ShowStale(Arc<StoredResponse>, ServedFrom),
+    /// This stale response is the answer, and a fetch begins unless one is under way.
+    Refresh(Arc<StoredResponse>),
+}
+
+impl Decision {
+    /// A fresh response is stored.
+    pub const HIT: Decision = Decision::unsaid(Action::Hit, None);
+    /// No cache is configured.
+    pub const OFF: Decision = Decision::unsaid(Action::Off, Some(Reason::Off));
+
+    /// The name of the zone comes from variables, and there is none of this name.
+    pub const NO_ZONE: Decision = Decision::unsaid(Action::Off, None);
+
+    /// The cache says nothing of it in Cache-Status, or answers.
+    pub(crate) const fn unsaid(action: Action, reason: Option<Reason>) -> Decision {
+        Decision {
+            action,
+            forward: None,
+            reason,
+        }
+    }
+
+    /// The request is forwarded.
+    pub(crate) const fn forwarded(
+        action: Action,
+        forward: Forward,
+        reason: Option<Reason>,
+    ) -> Decision {
+        Decision {
+            action,
+            forward: Some(forward),
+            reason,
+        }
+    }
+
+    /// Why the next visitor would not be shown the response, as far as that is known beforehand. A
+    /// response that makes another variant leave is stored.
+    #[must_use]
+    pub fn why_not_kept(&self) -> Option<Reason> {
+        self.reason.filter(|why| *why != Reason::TooManyVariants)
+    }
+}

@@ -1,0 +1,74 @@
+//! What a decision asks of a request and of its upstream. A method is called only where its answer
+//! counts, so that no variable is evaluated in vain.
+
+use http_cache::Reason;
+use http_semantics::Method;
+use site::Template;
+
+use crate::audience::Audience;
+
+/// What is asked of a request before the lookup.
+pub trait RequestFacts {
+    /// Its method, which an internal redirect may have changed.
+    fn method(&self) -> Method;
+
+    /// What is known of its body.
+    fn body(&self) -> BodyPlace;
+
+    /// Is the value of one of the templates neither empty nor `0`?
+    fn is_any_true(&mut self, conditions: &[Template]) -> bool;
+
+    /// Was it made on this machine, for no other?
+    fn is_made_here(&self) -> bool;
+
+    /// What it may purge, if anything.
+    fn purge_reach(&self) -> Option<PurgeReach>;
+
+    /// Is the application sent its body (`*_pass_request_body`)?
+    fn passes_body(&self) -> bool;
+
+    /// Does it ask for another protocol, and is that sent on?
+    fn passes_upgrade(&mut self) -> bool;
+
+    /// Makes its key, and says who may be shown its response.
+    ///
+    /// # Errors
+    /// Why the response is for one visitor.
+    fn audience(&mut self) -> Result<Audience, Reason>;
+
+    /// Has its visitor written something a moment ago (`cache_read_your_writes`)?
+    fn is_writer(&self) -> bool;
+
+    /// The value of its field `Range`.
+    fn range(&self) -> Option<&[u8]>;
+}
+
+/// Where the body of a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyPlace {
+    /// It has none, or one of no bytes.
+    None,
+    /// It was read, and a key can be made of it.
+    Memory,
+    /// In a file, or on its way.
+    Elsewhere,
+}
+
+/// What a purge may reach that `*_cache_purge` lets its client ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeReach {
+    Zone,
+    /// What is stored for the host of the request: no `server_name` names it. An application behind
+    /// `server_name _` purges its own pages so.
+    OwnHost,
+}
+
+/// What is asked of the upstream after a lookup that found a stale response.
+pub trait UpstreamFacts {
+    /// How many requests wait for it.
+    fn queue_length(&self) -> usize;
+
+    /// Has it no room for another refresh? That is so in a crowd at a large store: the next
+    /// visitor's request may find room.
+    fn leaves_out_refresh(&self) -> bool;
+}
