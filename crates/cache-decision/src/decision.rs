@@ -49,7 +49,7 @@ impl Decision {
     /// No cache is configured.
     pub const OFF: Decision = Decision::unsaid(Action::Off, Some(Reason::Off));
 
-    /// The name of the zone comes from variables, and there is none of this name.
+    /// The name of the zone comes from variables, and there is no zone of this name.
     pub const NO_ZONE: Decision = Decision::unsaid(Action::Off, None);
 
     /// The cache says nothing of it in Cache-Status, or answers.

@@ -167,7 +167,7 @@ impl Random {
         (z ^ (z >> 31)) % bound
     }
 
-    /// True once in so many times.
+    /// True once in `times` calls.
     pub(crate) fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

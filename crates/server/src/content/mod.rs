@@ -38,8 +38,7 @@ pub enum ContentStep<'a> {
     Pending(PendingContent<'a>),
 }
 
-/// Makes the response of the location that the request is in, as far as nobody has to be
-/// waited for.
+/// Makes the response of the location that the request is in, as far as that needs no waiting.
 #[inline]
 pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) -> ContentStep<'a> {
     let location = configuration.locations.get(request.compiled_location_id());

@@ -36,7 +36,7 @@ pub enum Purpose {
 pub enum Stranger {
     /// A browser sent it for a page of another site, or may have.
     OtherSite,
-    /// It comes from elsewhere, or is made for somebody else.
+    /// It comes from elsewhere, or was sent on behalf of a client elsewhere.
     Elsewhere,
     /// Its `Host` is no name of this machine.
     Misnamed,
@@ -76,7 +76,7 @@ pub fn refuses_look(request: &Request) -> Option<Handled> {
     Some(Handled::Status(403))
 }
 
-/// Why whoever asks may not use this location without a token; `None`: they may.
+/// Why the client may not use this location without a token; `None`: it may.
 pub fn refuses(request: &Request, purpose: Purpose) -> Option<Stranger> {
     let initiator = request.initiator();
     if is_for_another_site(request, initiator, purpose) {

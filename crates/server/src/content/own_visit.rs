@@ -59,7 +59,7 @@ pub enum Stored {
     No(Reason),
 }
 
-/// Looks for what the request has had stored. Counts nowhere, and asks nobody.
+/// Looks for what the request has had stored. Counts nowhere, and asks no upstream.
 pub fn stored(request: &mut Request) -> Stored {
     let why = request.cache.reason.unwrap_or(Reason::Off);
     let configuration = request.configuration.clone();

@@ -52,7 +52,7 @@ pub use fetch_spec::take_body;
 pub enum PassDecision<'a> {
     Handled(Handled),
     UpstreamNeeded(UpstreamPlan<'a>),
-    /// Something is to be purged, which takes its time.
+    /// A purge that takes its time.
     PurgeNeeded(Box<LocationPurge>),
 }
 

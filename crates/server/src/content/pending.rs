@@ -1,5 +1,4 @@
-//! Content that somebody has to be waited for: a body that is to be taken, an upstream that is to be
-//! asked.
+//! Content that takes waiting: for a request's body, or for an upstream.
 
 use std::sync::Arc;
 
@@ -16,11 +15,11 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
 
-/// Content that somebody has to be waited for.
+/// Content that takes waiting.
 pub enum PendingContent<'a> {
-    /// The key may be made of the request's body, which is to be taken first.
+    /// The key may be made of the request's body, which has to be read first.
     Body(&'a Arc<Pass>),
-    /// Somebody has to be asked.
+    /// An upstream has to be asked.
     Upstream(&'a Arc<Pass>, Box<UpstreamPlan<'a>>),
     /// `cache_purge_api`
     PurgeApi(&'a PurgeApi),
@@ -31,7 +30,8 @@ pub enum PendingContent<'a> {
 }
 
 impl PendingContent<'_> {
-    /// The rest. To ask somebody is a large future, which only those who do pay for.
+    /// Makes the content. To ask an upstream takes a large future, which only requests that do so
+    /// pay for.
     pub async fn end(
         self,
         request: &mut Request,

@@ -230,8 +230,8 @@ pub fn render(
     }
 }
 
-/// Does the client ask for another protocol (RFC 9110 §7.8)? Without the connection
-/// option the field was meant for somebody before us, who has not taken it off.
+/// Does the client ask for another protocol (RFC 9110 §7.8)? Without the connection option the
+/// field was meant for a server before us, which has not taken it off.
 fn asks_upgrade(request: &Request) -> bool {
     !request.is_subrequest()
         && request.head.version() >= Version::Http11

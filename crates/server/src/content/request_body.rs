@@ -23,7 +23,7 @@ pub async fn read(request: &mut Request, client: &mut ClientSide) -> Result<(), 
                 500 => LogLevel::Crit,
                 _ => LogLevel::Info,
             };
-            // Nobody is given a part of it, an error page as little.
+            // No one reads a part of it, not even an error page.
             request.body = RequestBody::None;
             error_log::request(request, level, format_args!("{error}"));
             Err(status)

@@ -7,12 +7,11 @@
 //!                       └ first ┴── next ─┴── next ─┘
 //! ```
 //!
-//! `$slice_range` is the range of the slice being asked for; whoever names it
-//! in the request to the upstream gets 206, and what the client sees is made
-//! from one slice after the other. Each is an exchange of its own through the
-//! cache. A slice that does not fit the first (another ETag, another length,
-//! other bytes than requested) truncates the response: parts of two versions
-//! are never put together.
+//! `$slice_range` is the range of the slice being asked for; a configuration that names it in the
+//! request to the upstream gets 206, and what the client sees is made from one slice after the
+//! other. Each is an exchange of its own through the cache. A slice that does not fit the first
+//! (another ETag, another length, other bytes than requested) truncates the response: parts of two
+//! versions are never put together.
 
 pub mod range;
 
@@ -37,8 +36,8 @@ use range::ContentRange;
 /// Slices that are served from memory before others have their turn on this thread: some 50
 /// microseconds, where they are short.
 const MAX_SLICES_PER_TURN: u32 = 16;
-/// How many slices of a changed response are let go at once; those beyond are
-/// met, and let go, by later requests. So many keys take some milliseconds.
+/// How many slices of a changed response are let go at once; those beyond are met, and let go, by
+/// later requests. To remove this number of keys takes some milliseconds.
 const MAX_FORGOTTEN: usize = 4096;
 
 /// What content came to, whole where the location fetches it in slices.

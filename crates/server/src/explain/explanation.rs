@@ -21,7 +21,7 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::LimitSays as Says;
 use crate::exchange::request::Request;
 
-/// What would become of a request, or what became of it where it is to be asked.
+/// What would become of a request, or what became of it where the caller wants it made.
 ///
 /// # Errors
 /// There is no such request, or it may not be made.

@@ -43,7 +43,7 @@ pub async fn of(configuration: &ConfigurationHandle, question: &Question, way: &
                 is_example: other.is_example,
             });
         }
-        // Others are to be served between two tries.
+        // Lets the thread serve others between two tries.
         tokio::task::yield_now().await;
     }
     parts

@@ -27,7 +27,7 @@ pub enum VisitResult {
     Stored { status: u16 },
     /// It is not stored, and why. `None`: no upstream was asked.
     NotStored { status: Option<u16>, why: Reason },
-    /// Visitors come first, or somebody else is fetching it.
+    /// Visitors come first, or another request is fetching it.
     Busy,
     /// The answer would not be stored in the place of what a purge has hit.
     OtherPage,

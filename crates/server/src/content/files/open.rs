@@ -111,7 +111,7 @@ fn look_now(path: &[u8], wanted: OpenPurpose, no_symlinks: bool) -> Result<Found
     }
     let flags = match wanted {
         OpenPurpose::Facts => OFlags::PATH,
-        // Without NONBLOCK, opening a FIFO would wait for somebody to write to it.
+        // Without NONBLOCK, opening a FIFO would wait for a process that writes to it.
         OpenPurpose::Contents => OFlags::RDONLY | OFlags::NONBLOCK,
     };
     let (links, call) = match no_symlinks {

@@ -1,9 +1,9 @@
 //! `early_hints`: a 103 of an HTTP upstream (RFC 8297) goes on to the client that
 //! waits for the response.
 //!
-//! A fetch puts what the upstream says into a channel; whoever waits for the fetch
-//! in the client's own task writes it. So a fetch that belongs to the cache knows
-//! nothing of clients: the one that caused it gets its hints, its followers do not.
+//! A fetch puts what the upstream says into a channel; the client's own task, which waits for the
+//! fetch, writes it. So a fetch that belongs to the cache knows nothing of clients: the one that
+//! caused it gets its hints, its followers do not.
 
 use std::pin::pin;
 

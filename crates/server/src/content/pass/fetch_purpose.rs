@@ -18,7 +18,7 @@ pub struct FetchPurpose<'a> {
     pub as_get: bool,
     /// Validate this stored response.
     pub validating: Option<&'a StoredResponse>,
-    /// The timer of whoever waits; otherwise the fetch has its own.
+    /// The timer of the request that waits; otherwise the fetch has its own.
     pub deadline: Option<&'a SharedDeadline>,
     /// Messages of the error stream that begin with this name tags.
     pub tag_mark: Option<&'a str>,

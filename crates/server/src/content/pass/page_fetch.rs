@@ -1,5 +1,5 @@
-//! Fetches for the parts of a page: counted in its budget, and so many at a time that the servers have
-//! room for others.
+//! Fetches for the parts of a page: counted in its budget, and bounded at a time, so that the servers
+//! have room for others.
 
 use site::{Pass, PassTarget};
 
@@ -10,8 +10,8 @@ use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::log::error_log;
 
-/// Waits for the turn of a part to ask an upstream; at once where the request is none. Comes before the
-/// request leads a fetch that others wait for.
+/// Waits for the turn of a part to ask an upstream; not at all for a request that is no part. Comes
+/// before the request leads a fetch that others wait for.
 ///
 /// # Errors
 /// The page has asked as often as it may, or is itself made for a fragment of this server.

@@ -1,6 +1,6 @@
 //! Purges that a response asks for: the application says what it has just changed, in a field of the response
-//! to whoever changed it. They are done before that response goes on, so that an editor reads what they
-//! wrote. Only upstreams that `cache_purge_fields` trusts are listened to.
+//! to the client that changed it. They are done before that response goes on, so that an editor reads what
+//! they wrote. Only upstreams that `cache_purge_fields` trusts are listened to.
 //!
 //! ```text
 //! X-Cache-Purge-Tags: news:5 list             tags, between spaces or commas
@@ -48,7 +48,7 @@ const REPEAT: &str = "x-cache-repeat";
 const MAX_REPEATS_NAMED: usize = 8;
 const MAX_REPEAT_BYTES: usize = 1024;
 
-/// What is to be known of a request before its response may purge.
+/// What a purge by the response needs to know of the request.
 pub struct ByResponse {
     configuration: Arc<ActiveConfiguration>,
     host: Vec<u8>,
@@ -84,7 +84,7 @@ pub fn is_asked(fields: &[(Bytes, Bytes)], exchange: &Exchange) -> bool {
 }
 
 impl ByResponse {
-    /// For the response to `request`; none where nobody trusts the upstream with it.
+    /// For the response to `request`; `None` where the upstream is not trusted to purge.
     pub fn of(request: &Request, pass: &Pass, is_own_pool: bool) -> Option<ByResponse> {
         let is_trusted = pass.exchange.purge_fields.unwrap_or(is_own_pool);
         let has_zones = !request.configuration.site.http.cache_zones.is_empty();

@@ -1,4 +1,4 @@
-//! Purges on somebody's word: one function does them, whoever asks ([`purge`]).
+//! Purges by order: one function does them, wherever the order comes from ([`purge`]).
 //!
 //! ```text
 //! api      POST of cache_purge_api ─┐
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A purge that compares all addresses runs on a thread of its own: an event loop goes on meanwhile.
-//! So many of them may wait, and others are told to come back (429).
+//! A bounded number of them may wait, and others are told to come back (429).
 
 pub mod address_rules;
 pub mod api;
@@ -39,7 +39,7 @@ use order::Order;
 const MAX_PENDING: usize = 16;
 /// One with more targets is long.
 const MAX_SHORT_TARGETS: usize = 256;
-/// When somebody is told to come back, in seconds.
+/// After this time a refused client may come back, in seconds.
 const RETRY_AFTER: u32 = 1;
 
 /// What is asked for.

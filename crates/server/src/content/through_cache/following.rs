@@ -13,7 +13,7 @@ use crate::upstreams::fetch::FetchError;
 
 /// Why a follower waits no longer.
 pub enum WaitTimeout {
-    /// `*_cache_lock_age`: somebody else may lead; we look whether we may.
+    /// `*_cache_lock_age`: another request may lead; we look whether we may.
     LockAge,
     /// `*_cache_lock_timeout`
     LockTimeout,

@@ -91,7 +91,7 @@ fn answer_leader(
         LeaderOutcome::Reading(reader) => {
             request.cache.note_storing();
             if let Some(outcome) = &mut request.cache.outcome {
-                // Of a body that still arrives nobody knows yet.
+                // Of a body that still arrives, this is not known yet.
                 outcome.stored = reader.stored().is_some();
             }
             reading(request, reader)
@@ -139,10 +139,10 @@ fn answer_leader(
     })
 }
 
-/// With `cache_shared`: was this response, which nobody else will be shown, made without
-/// something that the visitor sent? The page is then made again from the visitor's own
-/// request, as it is for all who ask while it is known that it cannot be shared. Not where the
-/// reason says nothing of the page itself, nor where the upstream failed.
+/// With `cache_shared`: was this response, which no other visitor will be shown, made without
+/// something that the visitor sent? The page is then made again from the visitor's own request, as
+/// it is for all who ask while it is known that it cannot be shared. Not where the reason says
+/// nothing of the page itself, nor where the upstream failed.
 fn is_for_another_request(
     request: &Request,
     plan: &Plan<'_>,

@@ -77,7 +77,7 @@ impl Site {
         [hits, stale_hits, misses]
     }
 
-    /// A request for `target` that comes so many milliseconds from now.
+    /// A request for `target` that comes `later` milliseconds from now.
     fn request(&self, target: &str, later: u64) -> Box<Request> {
         let line = format!("GET {target}");
         let now = clock::now() + later;

@@ -24,7 +24,7 @@ pub struct Outlook {
     pub reason: Option<ForeseenReason>,
     /// Where it would look; `None` where it would not.
     pub lookup: Option<Lookup>,
-    /// The name of the zone comes from variables, and there is none of this name.
+    /// The name of the zone comes from variables, and there is no zone of this name.
     pub unknown_zone: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Under which keys something is to be removed from a zone: what a request to purge names, and what
-//! a write makes out of date (RFC 9111 §4.4). `purge` removes it.
+//! The keys to remove from a zone: what a request to purge names, and what a write makes out of
+//! date (RFC 9111 §4.4). `purge` removes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +102,7 @@ pub struct Invalidation<'a> {
     pub drops_not_found: bool,
 }
 
-/// Nobody's writes remove a page more often than this, even if it is fresh for longer.
+/// Writes remove a page no more often than this, even if it is fresh for longer.
 const LONGEST_INVALIDATION_PAUSE: Duration = Duration::from_secs(10);
 
 /// What a write removes: what GET has stored for its target. Where anybody may write and

@@ -1,4 +1,4 @@
-//! Stale responses that are shown while somebody refreshes them.
+//! Stale responses that are shown while a request refreshes them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a fetch for the cache asks the upstream, and what is to be known when its response is
+//! What a fetch for the cache asks the upstream, and what one needs to know when its response is
 //! there. Both are put together while the visitor's request is at hand.
 
 use std::borrow::Cow;
@@ -44,7 +44,7 @@ pub struct StorePlan {
     pub head: http_semantics::RequestHead,
     /// With `cache_shared`.
     pub sent: Option<SentPreferences>,
-    /// `private` and `no-store` count although `Cache-Control` is to be ignored.
+    /// `private` and `no-store` count although `Cache-Control` is ignored.
     pub minds_private: bool,
     /// With `cache_litespeed`.
     pub expected: Expected,
@@ -127,11 +127,10 @@ impl StorePlan {
         stands_in
     }
 
-    /// Does a response that may not be stored say that the stale copy is no longer
-    /// what this page is? A page that is gone, moved or private now must not be
-    /// shown for as long as somebody asks for it. Server errors say nothing of the
-    /// page, nor does what concerns one request; a cookie is often set for first
-    /// visits only.
+    /// Does a response that may not be stored say that the stale copy is no longer what this page
+    /// is? A page that is gone, moved or private now must not be shown for as long as requests for
+    /// it come. Server errors say nothing of the page, nor does what concerns one request; a cookie
+    /// is often set for first visits only.
     pub fn outdates(&self, status: u16, why: Reason) -> bool {
         status < 500 && !self.is_bypass && why.is_of_page()
     }
@@ -150,8 +149,7 @@ impl StorePlan {
     }
 }
 
-/// Puts together what a fetch for the cache asks, and what is to be done with its
-/// response.
+/// Puts together what a fetch for the cache asks, and what to do with its response.
 pub fn prepare(
     request: &mut Request,
     pass: &Arc<Pass>,
@@ -266,7 +264,7 @@ pub fn prepare(
     ))
 }
 
-/// What is to be known of the request for what the response says to LiteSpeed's cache.
+/// What the request says that matters for the response's fields for LiteSpeed's cache.
 fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) -> Expected {
     let Some(with) = plan.audience.cookies() else {
         return Expected {
@@ -282,8 +280,8 @@ fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) 
     }
 }
 
-/// The fields that responses for the plan's key have named in `Vary`, as far as they may be
-/// sent: by those that are stored, or by one that is arriving; if there are none, other pages of the site.
+/// The fields that responses for the plan's key have named in `Vary`, as far as they may be sent: by those
+/// that are stored, or by one that is arriving; without any, other pages of the site.
 fn varied_fields(plan: &Plan<'_>, leader: &Leader) -> Vec<String> {
     let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
     let names = spec.iter().flat_map(|spec| spec.names());

@@ -87,7 +87,7 @@ pub async fn fetch_and_store(
         Err(error) => {
             store.stands_in(&leader, stale_reason(error), Millis(clock::now()));
             if in_background {
-                // Until the flight ends nobody else begins a refresh.
+                // Until the flight ends no other request begins a refresh.
                 tokio::time::sleep(REFRESH_PAUSE).await;
             }
             note_refusal(&store, Reason::Failed, error.status());
@@ -354,7 +354,7 @@ fn log_too_many_tags(spec: &FetchSpec) {
     );
 }
 
-/// Notes why a response was not stored, for whoever asks. What is the answer to a request that went
+/// Notes why a response was not stored, for explanations. What is the answer to a request that went
 /// past the cache says nothing of others, and a count of uses is no property of the response.
 fn note_refusal(store: &StorePlan, why: Reason, status: u16) {
     if store.is_bypass || why == Reason::MinUses {
