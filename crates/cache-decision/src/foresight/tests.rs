@@ -322,7 +322,7 @@ fn what_explain_says_is_what_happens() {
         *kinds += 1;
         if let FateKind::Hit(_) | FateKind::Stale(..) | FateKind::Refreshed(_) = happened.what {
             *seen
-                .entry(format!("{}", kind_word(&happened.what)))
+                .entry(kind_word(&happened.what).to_owned())
                 .or_insert(0) += 1;
         }
     }
