@@ -12,11 +12,8 @@ import subprocess
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 IDIOM = re.compile(r"\b(?:somebody|nobody|whoever|so many|(?:is|are) (?:to be|none))\b", re.IGNORECASE)
-# Of 1,000 comment lines in all crates that are not named below.
+# Of 1,000 comment lines.
 MOST_IDIOMS = 5
-# Crates that are not rewritten yet, and what was measured on 2026-11-23. These bounds only fall; a
-# crate that has at most MOST_IDIOMS leaves the list.
-MOST_IDIOMS_IN = {}
 
 # Beside all words that end in -ed.
 BARE_NAMES = set("""
@@ -29,15 +26,6 @@ BARE_NAMES = set("""
 GOOD_NAMES = {
     "Memcached": "the name of a program",
     "Split": "a noun: the two parts of a hit ratio",
-}
-# Types that are not renamed yet, and how many have the name: `server`, `mayfly`, `http2`, `http3`,
-# `load-test`, and three of `testkit` that the tests of `mayfly` use. These numbers only fall.
-BARE_TYPES = {
-    "Answer": 3, "Answering": 2, "Asked": 3, "Awaited": 1, "Choose": 1, "Door": 2, "Expected": 1, "Fetched": 1,
-    "Gathered": 1, "Given": 1, "Handled": 1, "Held": 1, "Informing": 1, "Located": 1, "Lost": 1,
-    "Moved": 1, "Named": 1, "Noting": 1, "Offered": 1, "Parsed": 1, "Received": 1, "Said": 1, "Shared": 2,
-    "Shown": 1, "Spooled": 1, "Stored": 1, "Tracked": 1, "Truncated": 1, "Unregistered": 1, "Upgraded": 1,
-    "Wanted": 1, "Written": 1,
 }
 
 # Names of tests that say nothing of a feature.
@@ -53,34 +41,28 @@ def checks(_binary):
 
 
 def comments_have_few_idioms():
-    lines, idioms = {}, {}
+    lines, found = 0, []
     for path, text in sources():
-        crate = path.split("/")[1] if path.startswith("crates/") else path.split("/")[0]
-        group = crate if crate in MOST_IDIOMS_IN else "all other crates"
         for number, line in enumerate(text.splitlines(), 1):
             if line.lstrip().startswith("//"):
-                lines[group] = lines.get(group, 0) + 1
+                lines += 1
                 if IDIOM.search(line):
-                    idioms.setdefault(group, []).append(f"{path}:{number}")
-    found = [
-        f"{group}: {1000 * len(places) / lines[group]:.1f} of 1,000 comment lines, at most "
-        f"{MOST_IDIOMS_IN.get(group, MOST_IDIOMS)}, among them {', '.join(places[-5:])}"
-        for group, places in idioms.items()
-        if 1000 * len(places) > MOST_IDIOMS_IN.get(group, MOST_IDIOMS) * lines[group]
-    ]
-    assert not found, "somebody, nobody, whoever, so many, is to be, is none: " + "; ".join(found)
+                    found.append(f"{path}:{number}")
+    rate = 1000 * len(found) / lines
+    assert rate <= MOST_IDIOMS, (
+        f"somebody, nobody, whoever, so many, is to be, is none: {rate:.1f} of 1,000 comment lines, "
+        f"at most {MOST_IDIOMS}: {', '.join(found)}"
+    )
 
 
 def types_are_named_by_nouns():
-    places = {}
-    for path, text in sources():
-        for name in re.findall(r"^\s*(?:pub(?:\([a-z: ]+\))? +)?(?:struct|enum|trait|type) +([A-Z]\w*)", text, re.MULTILINE):
-            if (name in BARE_NAMES or re.fullmatch("[A-Z][a-z]+ed", name)) and name not in GOOD_NAMES:
-                places.setdefault(name, []).append(path)
-    found = [f"{name}: {', '.join(paths)}" for name, paths in places.items() if len(paths) > BARE_TYPES.get(name, 0)]
+    found = [
+        f"{name}: {path}"
+        for path, text in sources()
+        for name in re.findall(r"^\s*(?:pub(?:\([a-z: ]+\))? +)?(?:struct|enum|trait|type) +([A-Z]\w*)", text, re.MULTILINE)
+        if (name in BARE_NAMES or re.fullmatch("[A-Z][a-z]+ed", name)) and name not in GOOD_NAMES
+    ]
     assert not found, "a type is a noun with its domain: " + "; ".join(found)
-    gone = [name for name in BARE_TYPES if name not in places]
-    assert not gone, f"renamed, so take them out of BARE_TYPES: {', '.join(gone)}"
 
 
 def tests_are_named_for_features():

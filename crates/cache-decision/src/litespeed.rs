@@ -27,7 +27,7 @@ const LEAST_ID_BYTES: usize = 16;
 const COMMON_COOKIES: [&[u8]; 2] = [b"_lscache_vary*", b"wordpress_test_cookie"];
 /// What a response says to LiteSpeed's cache.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct LitespeedFields {
     /// `None`: nothing of storing.
     pub control: Option<CacheControl>,
     pub is_private: bool,
@@ -44,9 +44,9 @@ pub struct Said {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VisitorId([u8; 16]);
 
-impl Said {
-    pub fn of(fields: &[Field]) -> Said {
-        let mut said = Said::default();
+impl LitespeedFields {
+    pub fn of(fields: &[Field]) -> LitespeedFields {
+        let mut said = LitespeedFields::default();
         let values = |name: &'static [u8]| {
             let fields = fields.iter().filter(|(field, _)| same_name(field, name));
             fields.map(|(_, value)| &value[..])
@@ -229,7 +229,7 @@ mod tests {
             ("esi=on", None, true, false),
             ("", None, false, false),
         ] {
-            let said = Said::of(&fields(&[("X-LiteSpeed-Cache-Control", control)]));
+            let said = LitespeedFields::of(&fields(&[("X-LiteSpeed-Cache-Control", control)]));
             assert_eq!(said.sharing(), sharing, "{control}");
             assert_eq!(
                 (said.runs_esi, said.is_vary_off),
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn cookies_that_tell_copies_apart_are_named() {
-        let said = Said::of(&fields(&[
+        let said = LitespeedFields::of(&fields(&[
             ("X-LiteSpeed-Vary", "cookie=Currency, cookie=lang"),
             ("x-litespeed-vary", "region,value=ismobile"),
         ]));

@@ -8,7 +8,7 @@ use http_cache::{CacheKey, ONE_COOKIE, Reason, Sharing, VarySpec};
 use http_semantics::same_name;
 
 use crate::litespeed::{
-    CONTROL, MOBILE_VALUE, Said, VARY_COOKIES, VisitorId, drop_cookies_for_all, items,
+    CONTROL, LitespeedFields, MOBILE_VALUE, VARY_COOKIES, VisitorId, drop_cookies_for_all, items,
 };
 
 type Field = (Bytes, Bytes);
@@ -30,7 +30,7 @@ pub struct WithCookies {
 
 /// What is known of a request when its response is there.
 #[derive(Clone, Default)]
-pub struct Expected {
+pub struct RequestMemory {
     /// It had cookies.
     pub cookies: Option<Arc<WithCookies>>,
     /// Cookies that other responses for the key have named.
@@ -46,7 +46,7 @@ pub fn sharing_said(fields: &[Field]) -> Option<Sharing> {
     let sets_own = others
         .iter()
         .any(|(name, _)| same_name(name, b"set-cookie"));
-    Said::of(fields).sharing().filter(|_| !sets_own)
+    LitespeedFields::of(fields).sharing().filter(|_| !sets_own)
 }
 
 /// The fields of a response that speaks to LiteSpeed's cache, as the rules of HTTP would have them:
@@ -54,8 +54,8 @@ pub fn sharing_said(fields: &[Field]) -> Option<Sharing> {
 ///
 /// # Errors
 /// It may not be stored.
-pub fn as_standard(was: &Expected, fields: &[Field]) -> Result<Option<Vec<Field>>, Reason> {
-    let said = Said::of(fields);
+pub fn as_standard(was: &RequestMemory, fields: &[Field]) -> Result<Option<Vec<Field>>, Reason> {
+    let said = LitespeedFields::of(fields);
     let Some(control) = said.control else {
         return match was.cookies {
             // The application does not say that it is like that for others.

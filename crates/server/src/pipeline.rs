@@ -16,13 +16,13 @@ use std::time::Duration;
 use site::{Content, LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
 use transport::client::{ClientSide, unless_gone};
 use transport::ready_or_pending::ReadyOrPending;
-use transport::service::Answer;
+use transport::service::ResponseOutcome;
 
 use crate::access::limits::LimitDecision;
 use crate::access::{body_length, control, limits, real_ip};
 use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit};
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
@@ -30,7 +30,7 @@ use crate::log::{error_log, traces};
 use crate::respond::error_pages::{self, Next};
 use crate::respond::{self, Completion};
 use crate::route::rewrite::Rewritten;
-use crate::route::{self, Located, pattern, rewrite};
+use crate::route::{self, FoundLocation, pattern, rewrite};
 
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
@@ -58,7 +58,7 @@ type Step<'a> = Result<Stage, End<'a>>;
 /// How a round ends.
 enum End<'a> {
     /// With a reply, an error or another path.
-    Handled(Handled),
+    Handled(StageEnd),
     /// With a stage that has to wait.
     Wait(Wait<'a>),
 }
@@ -78,8 +78,8 @@ enum Outcome<'a> {
     Pending(Wait<'a>),
 }
 
-impl From<Handled> for End<'_> {
-    fn from(handled: Handled) -> Self {
+impl From<StageEnd> for End<'_> {
+    fn from(handled: StageEnd) -> Self {
         End::Handled(handled)
     }
 }
@@ -92,29 +92,29 @@ pub fn serve<'a>(
     client: &'a mut ClientSide,
     configuration: &'a ActiveConfiguration,
     refused: Option<u16>,
-) -> ReadyOrPending<'a, Answer> {
+) -> ReadyOrPending<'a, ResponseOutcome> {
     let first = match refused {
         None => Ok(Stage::ServerRewrite),
-        Some(status) => Err(Handled::Status(status).into()),
+        Some(status) => Err(StageEnd::Status(status).into()),
     };
     let mut way = Way::<false>::new(configuration);
     match way.advance(request, client, first) {
-        Outcome::Nothing => ReadyOrPending::Ready(Answer::Nothing),
+        Outcome::Nothing => ReadyOrPending::Ready(ResponseOutcome::Nothing),
         Outcome::Reply(reply) => match respond::complete(request, reply) {
-            Completion::Ready => ReadyOrPending::Ready(Answer::Response),
+            Completion::Ready => ReadyOrPending::Ready(ResponseOutcome::Response),
             Completion::Pending(form) => ReadyOrPending::pending(async move {
                 form.end(request).await;
-                Answer::Response
+                ResponseOutcome::Response
             }),
         },
         Outcome::Pending(wait) => ReadyOrPending::pending(async move {
             let Some(reply) = way.end(request, client, wait).await else {
-                return Answer::Nothing;
+                return ResponseOutcome::Nothing;
             };
             if let Completion::Pending(form) = respond::complete(request, reply) {
                 form.end(request).await;
             }
-            Answer::Response
+            ResponseOutcome::Response
         }),
     }
 }
@@ -243,7 +243,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
             Wait::Delay(pause) => {
                 let pause = tokio::time::sleep(pause);
                 if unless_gone(client.gone(true), pause).await.is_none() {
-                    return Err(Handled::ClientGone.into());
+                    return Err(StageEnd::ClientGone.into());
                 }
                 request.now = clock::now();
                 Ok(Stage::Access)
@@ -253,7 +253,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
                 None => Ok(Stage::TryFiles),
             },
             Wait::Mirror(mirror) => match Box::pin(mirror::begin(request, mirror, client)).await {
-                Err(status) => Err(Handled::Status(status).into()),
+                Err(status) => Err(StageEnd::Status(status).into()),
                 Ok(()) => before_content(request),
             },
             Wait::Content(wait) => {
@@ -284,14 +284,14 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     #[inline]
     fn locate(&self, request: &mut Request) -> Step<'a> {
         match route::locate(request, self.server(request)) {
-            Located::Location(location) => {
+            FoundLocation::Location(location) => {
                 request.path_changed = false;
                 Ok(Stage::Rewrite {
                     location,
                     is_named: false,
                 })
             }
-            Located::AddSlash => Err(respond::add_slash(request).into()),
+            FoundLocation::AddSlash => Err(respond::add_slash(request).into()),
         }
     }
 
@@ -312,10 +312,10 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         request.enter(location);
         let found = server.location(location);
         if found.internal && !request.is_internal() {
-            return Err(Handled::Status(404).into());
+            return Err(StageEnd::Status(404).into());
         }
         if body_length::is_refused(request, is_named, client) {
-            return Err(Handled::Status(413).into());
+            return Err(StageEnd::Status(413).into());
         }
         if location == Server::ROOT || found.rewrite.is_empty() {
             return before_limits(request);
@@ -344,7 +344,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         } else {
             return Ok(Stage::Locate);
         }
-        Err(Handled::Status(500).into())
+        Err(StageEnd::Status(500).into())
     }
 
     fn mirror(&self, request: &Request) -> Step<'a> {
@@ -372,7 +372,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
 
 /// Runs a rewrite program; what ends the way is the error.
 #[inline]
-fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, Handled> {
+fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, StageEnd> {
     if program.is_empty() {
         return Ok(Rewritten::Continue);
     }
@@ -395,7 +395,7 @@ fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, 
 #[inline]
 fn before_limits<'a>(request: &Request) -> Step<'a> {
     if pattern::has_failed(request) {
-        return Err(Handled::Status(500).into());
+        return Err(StageEnd::Status(500).into());
     }
     match request.compiled_location().is_open {
         true => Ok(Stage::Content),
@@ -418,7 +418,7 @@ fn limit<'a>(request: &mut Request) -> Step<'a> {
     }
     match limits::check(request) {
         LimitDecision::Pass => Ok(Stage::Access),
-        LimitDecision::Reject(status) => Err(Handled::Status(status).into()),
+        LimitDecision::Reject(status) => Err(StageEnd::Status(status).into()),
         LimitDecision::Delay(pause) => Err(End::Wait(Wait::Delay(pause))),
     }
 }
@@ -441,7 +441,7 @@ fn try_files<'a>(request: &mut Request) -> Step<'a> {
 
 fn before_content<'a>(request: &Request) -> Step<'a> {
     match pattern::has_failed(request) {
-        true => Err(Handled::Status(500).into()),
+        true => Err(StageEnd::Status(500).into()),
         false => Ok(Stage::Content),
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::Sleep;
 use upstream_exchange::BodySource;
 
 use crate::private_file;
-use crate::request_body::{BodyError, ClientFault, RequestBody, Spooled};
+use crate::request_body::{BodyError, ClientFault, RequestBody, SpooledBody};
 
 /// The body of a request, as the protocol that it came by gives it.
 pub trait IncomingBody: Send + Sync {
@@ -186,7 +186,7 @@ impl ClientInput {
 }
 
 /// A body that is being written to a file.
-struct Spool(Spooled);
+struct Spool(SpooledBody);
 
 /// Ends the name of a file that goes with its request, as those of `clean` do.
 const PASSING: &str = ".passing";
@@ -263,7 +263,7 @@ impl Spool {
                 Ok,
             )
         })?;
-        Ok(Spool(Spooled::unnamed(file)))
+        Ok(Spool(SpooledBody::unnamed(file)))
     }
 
     /// With a name that cannot be guessed: all accounts may write to the folder.
@@ -272,7 +272,7 @@ impl Spool {
             .prefix("mayfly-body-")
             .tempfile_in(SPARE_FOLDER)?;
         let (file, path) = made.keep().map_err(|refused| refused.error)?;
-        Ok(Spool(Spooled::named(file, path, false)))
+        Ok(Spool(SpooledBody::named(file, path, false)))
     }
 
     fn create_named(settings: &BodySettings) -> Result<Spool, BodyError> {
@@ -294,7 +294,7 @@ impl Spool {
                 Ok(file) => {
                     // See `sweep`. Without a lock a leftover stays, and that is all.
                     let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
-                    return Ok(Spool(Spooled::named(file, path, keep)));
+                    return Ok(Spool(SpooledBody::named(file, path, keep)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {

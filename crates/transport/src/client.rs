@@ -23,11 +23,11 @@ pub trait Client: Send + Sync {
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<bool>;
 
     /// Sends an informational response (1xx); gives its length in bytes.
-    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> Informing<'a>;
+    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> InformationalFuture<'a>;
 }
 
 /// The sending of an informational response.
-pub type Informing<'a> = Pin<Box<dyn Future<Output = io::Result<u64>> + Send + 'a>>;
+pub type InformationalFuture<'a> = Pin<Box<dyn Future<Output = io::Result<u64>> + Send + 'a>>;
 
 /// The client of a request; subrequests have none.
 pub struct ClientSide {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::stream::Phase;
 
 /// A connection, as others see it.
-pub trait Tracked: Send + Sync {
+pub trait TrackedConnection: Send + Sync {
     fn phase(&self) -> Phase;
 
     /// Ends it where it waits for a next request.
@@ -22,7 +22,7 @@ pub struct Connections(Mutex<Registry>);
 
 #[derive(Default)]
 struct Registry {
-    streams: HashMap<usize, Weak<dyn Tracked>>,
+    streams: HashMap<usize, Weak<dyn TrackedConnection>>,
     next: usize,
 }
 
@@ -40,7 +40,7 @@ pub struct Census {
 
 impl Connections {
     /// Takes a connection in; its end must pass the number that it gives to [`Connections::remove`].
-    pub fn add(&self, stream: Weak<dyn Tracked>) -> usize {
+    pub fn add(&self, stream: Weak<dyn TrackedConnection>) -> usize {
         let mut registry = self.0.lock();
         let key = registry.next;
         registry.next = registry.next.wrapping_add(1);
@@ -52,7 +52,7 @@ impl Connections {
         self.0.lock().streams.remove(&key);
     }
 
-    pub fn for_each(&self, mut act: impl FnMut(&dyn Tracked)) {
+    pub fn for_each(&self, mut act: impl FnMut(&dyn TrackedConnection)) {
         for stream in self.0.lock().streams.values() {
             if let Some(stream) = stream.upgrade() {
                 act(&*stream);

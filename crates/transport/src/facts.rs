@@ -38,7 +38,7 @@ pub struct TlsFacts {
     pub group: Option<NamedGroup>,
     /// The name that the client asked for (RFC 6066 §3).
     pub server_name: Option<String>,
-    pub offered: Offered,
+    pub offered: ClientOffer,
     /// What the session is called, see [`SessionId`].
     pub session_id: SessionId,
     /// The protocol that was agreed on (RFC 7301).
@@ -52,17 +52,17 @@ pub struct TlsFacts {
 
 /// What a client offers in its handshake: numbers of IANA, in the client's order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Offered {
+pub struct ClientOffer {
     pub cipher_suites: Box<[u16]>,
     /// For the key exchange.
     pub groups: Box<[u16]>,
 }
 
-impl Offered {
-    pub fn of(hello: &ClientHello<'_>) -> Offered {
+impl ClientOffer {
+    pub fn of(hello: &ClientHello<'_>) -> ClientOffer {
         let suites = hello.cipher_suites().iter();
         let groups = hello.named_groups().unwrap_or_default().iter();
-        Offered {
+        ClientOffer {
             cipher_suites: suites.map(|suite| u16::from(*suite)).collect(),
             groups: groups.map(|group| u16::from(*group)).collect(),
         }

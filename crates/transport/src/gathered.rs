@@ -16,14 +16,14 @@ const GATHERED_RESPONSES: usize = 64;
 
 /// Whole responses, in the order of their requests.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct GatheredResponses {
     bytes: Vec<u8>,
     /// Of these, already written.
     written: usize,
     responses: usize,
 }
 
-impl Gathered {
+impl GatheredResponses {
     /// Takes a response in; false where it is too large, or there is no room.
     pub fn take(&mut self, head: &[u8], chunks: &[Bytes]) -> bool {
         let length = head.len() + chunks.iter().map(Bytes::len).sum::<usize>();
@@ -50,7 +50,7 @@ impl Gathered {
         self.left().is_empty()
     }
 
-    /// Notes that `written` bytes from [`Gathered::left`] on were written; gives how
+    /// Notes that `written` bytes from [`GatheredResponses::left`] on were written; gives how
     /// many of them were not its own. Once all are out, no memory is held.
     pub fn advance(&mut self, written: usize) -> usize {
         let left = self.left().len();
@@ -58,7 +58,7 @@ impl Gathered {
             self.written += written;
             return 0;
         }
-        *self = Gathered::default();
+        *self = GatheredResponses::default();
         written - left
     }
 }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn bytes_and_responses_are_bounded() {
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredResponses::default();
         let body = [Bytes::from(vec![b'x'; RESPONSE_BYTES - 4])];
         assert!(!gathered.take(b"head.", &body), "too large");
         assert!(gathered.is_empty());
@@ -78,7 +78,7 @@ mod tests {
         assert!(!gathered.take(b"h", &[]), "no room");
         assert_eq!(gathered.left().len(), GATHERED_BYTES);
 
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredResponses::default();
         for _ in 0..GATHERED_RESPONSES {
             assert!(gathered.take(b"head", &[]));
         }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn what_was_written_in_part_goes_on_where_it_stopped() {
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredResponses::default();
         assert!(gathered.take(b"one", &[Bytes::from_static(b"two")]));
         assert_eq!(gathered.advance(4), 0);
         assert_eq!(gathered.left(), b"wo");

@@ -15,7 +15,7 @@ use rustls::server::{Accepted, Acceptor};
 use rustls::{CommonState, HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection};
 use tls_server::ClientVerdict;
 
-use crate::facts::{Offered, SessionId, TlsFacts};
+use crate::facts::{ClientOffer, SessionId, TlsFacts};
 use crate::stream::ClientStream;
 use crate::tls::{self, Session};
 
@@ -35,7 +35,7 @@ pub const SESSION_ID_LABEL: &[u8] = b"EXPORTER-mayfly-session-id";
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct HandshakeRequest<'a> {
     pub name: Option<&'a str>,
     /// An issuer of certificates wants to see that the name is served here (RFC 8737).
     pub for_validation: bool,
@@ -50,13 +50,13 @@ pub struct Asked<'a> {
 pub async fn accept(
     stream: &ClientStream,
     ahead: &mut BytesMut,
-    choose: impl FnOnce(Asked<'_>) -> Option<Arc<ServerConfig>>,
+    choose: impl FnOnce(HandshakeRequest<'_>) -> Option<Arc<ServerConfig>>,
 ) -> Result<TlsFacts, String> {
     let accepted = client_hello(stream).await?;
     let hello = accepted.client_hello();
     let name = hello.server_name().map(str::to_owned);
-    let offered = Offered::of(&hello);
-    let asked = Asked {
+    let offered = ClientOffer::of(&hello);
+    let asked = HandshakeRequest {
         name: name.as_deref(),
         for_validation: hello
             .alpn()
@@ -146,7 +146,7 @@ fn poll_handshake(
         }
         while connection.wants_write() {
             let written = stream.write_socket(|socket| {
-                connection.write_tls(&mut Noting {
+                connection.write_tls(&mut RecordingSocket {
                     socket,
                     noted: &mut *sent,
                 })
@@ -203,12 +203,12 @@ impl ServerHello {
 }
 
 /// A socket that is written to, and where the first bytes are noted.
-struct Noting<'a, 'b> {
+struct RecordingSocket<'a, 'b> {
     socket: &'a mut tls::Socket<'b>,
     noted: &'a mut ServerHello,
 }
 
-impl Write for Noting<'_, '_> {
+impl Write for RecordingSocket<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.socket.write(bytes)?;
         self.noted.note(bytes.get(..written).unwrap_or_default());
@@ -232,7 +232,11 @@ impl Write for Noting<'_, '_> {
 }
 
 /// What a handshake came to. The client's certificate is not judged yet.
-pub fn facts(connection: &CommonState, server_name: Option<String>, offered: Offered) -> TlsFacts {
+pub fn facts(
+    connection: &CommonState,
+    server_name: Option<String>,
+    offered: ClientOffer,
+) -> TlsFacts {
     TlsFacts {
         protocol: connection.protocol_version(),
         cipher: connection.negotiated_cipher_suite(),

@@ -11,12 +11,12 @@ use crate::open_file::OpenFile;
 /// Device and inode: they name the same file for as long as it is open.
 type FileId = (u64, u64);
 
-struct Shared {
+struct OpenFileUse {
     file: Arc<OpenFile>,
     holders: usize,
 }
 
-static FILES: LazyLock<Mutex<HashMap<FileId, Shared>>> = LazyLock::new(Mutex::default);
+static FILES: LazyLock<Mutex<HashMap<FileId, OpenFileUse>>> = LazyLock::new(Mutex::default);
 
 /// A file that a body is read from.
 pub struct HeldFile {
@@ -33,7 +33,7 @@ impl HeldFile {
         };
         let id = (stat.st_dev, stat.st_ino);
         let mut files = FILES.lock();
-        let shared = files.entry(id).or_insert(Shared { file, holders: 0 });
+        let shared = files.entry(id).or_insert(OpenFileUse { file, holders: 0 });
         shared.holders += 1;
         let file = shared.file.clone();
         HeldFile { file, id: Some(id) }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::open_file::OpenFile;
 use crate::pieces::Pieces;
 use crate::spool::{Spool, SpoolLimits};
-use crate::tunnel::Upgraded;
+use crate::tunnel::UpgradedConnection;
 
 /// Read ahead of the client, where a body does not say how much.
 const AHEAD_BYTES: u64 = 64 * 1024;
@@ -222,7 +222,7 @@ pub enum Body<X> {
     /// It is pulled piece by piece.
     Arriving(Box<dyn ArrivingBody<X>>),
     /// What follows a 101: bytes both ways, until one side ends.
-    Tunnel(Box<dyn Upgraded>),
+    Tunnel(Box<dyn UpgradedConnection>),
 }
 
 /// A piece of a body.

@@ -16,7 +16,7 @@ use crate::outbound::{ArrivingBody, Body, Flow, Leaves, NextBytes, Pace, SendErr
 use crate::pieces::Pieces;
 use crate::service::Exchange;
 use crate::spool::Spool;
-use crate::waiting_streams::{self, Held, WaitedTime};
+use crate::waiting_streams::{self, StreamHoldings, WaitedTime};
 
 /// What an outlet can take.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +102,7 @@ impl ClientWait {
     /// Those of `ready`; or the client has taken too little for too long.
     pub async fn until<T>(
         &mut self,
-        held: Held,
+        held: StreamHoldings,
         turns: impl Fn() -> Option<Instant>,
         ready: impl Future<Output = Result<T, SendError>>,
     ) -> Result<T, SendError> {
@@ -303,7 +303,7 @@ impl<O> Outflow<'_, O> {
     where
         O: Outlet<X>,
     {
-        let held = Held {
+        let held = StreamHoldings {
             bytes: body_bytes + self.outlet.held_bytes(),
             has_temporary_file: self.ahead.has_file(),
             has_file: self.holds_file,

@@ -22,7 +22,7 @@ const MAX_BINARY_BYTES: usize = 4096;
 
 /// What the first bytes are.
 #[derive(Debug, PartialEq, Eq)]
-enum Parsed {
+enum HeaderProgress {
     Partial,
     Done {
         consumed: usize,
@@ -44,14 +44,14 @@ pub async fn read(
     let reading = async {
         loop {
             match parse(buffer)? {
-                Parsed::Done {
+                HeaderProgress::Done {
                     consumed,
                     addresses,
                 } => {
                     let _ = buffer.split_to(consumed);
                     return Ok(addresses);
                 }
-                Parsed::Partial => {
+                HeaderProgress::Partial => {
                     let read = match nothing_more {
                         true => read_some(stream, buffer).await,
                         false => {
@@ -98,7 +98,7 @@ fn missing(bytes: &[u8]) -> usize {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Parsed, String> {
+fn parse(bytes: &[u8]) -> Result<HeaderProgress, String> {
     let common = bytes.len().min(SIGNATURE.len());
     if !bytes.is_empty() && bytes[..common] == SIGNATURE[..common] {
         return parse_binary(bytes);
@@ -106,7 +106,7 @@ fn parse(bytes: &[u8]) -> Result<Parsed, String> {
     parse_line(bytes)
 }
 
-fn parse_line(bytes: &[u8]) -> Result<Parsed, String> {
+fn parse_line(bytes: &[u8]) -> Result<HeaderProgress, String> {
     let broken = || {
         format!(
             "broken header: \"{}\"",
@@ -124,7 +124,7 @@ fn parse_line(bytes: &[u8]) -> Result<Parsed, String> {
         .position(|&byte| byte == b'\n')
     else {
         return if bytes.len() < MAX_LINE_BYTES {
-            Ok(Parsed::Partial)
+            Ok(HeaderProgress::Partial)
         } else {
             Err(broken())
         };
@@ -158,15 +158,15 @@ fn parse_line(bytes: &[u8]) -> Result<Parsed, String> {
         }
         _ => return Err(broken()),
     };
-    Ok(Parsed::Done {
+    Ok(HeaderProgress::Done {
         consumed,
         addresses,
     })
 }
 
-fn parse_binary(bytes: &[u8]) -> Result<Parsed, String> {
+fn parse_binary(bytes: &[u8]) -> Result<HeaderProgress, String> {
     let Some(head) = bytes.get(..16) else {
-        return Ok(Parsed::Partial);
+        return Ok(HeaderProgress::Partial);
     };
     let length = usize::from(u16::from_be_bytes([head[14], head[15]]));
     if head[12] >> 4 != 2 {
@@ -177,7 +177,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Parsed, String> {
     }
     let consumed = 16 + length;
     let Some(rest) = bytes.get(16..consumed) else {
-        return Ok(Parsed::Partial);
+        return Ok(HeaderProgress::Partial);
     };
     let port = |at: usize| {
         rest.get(at..at + 2)
@@ -187,7 +187,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Parsed, String> {
     let extras = |from: usize| Bytes::copy_from_slice(rest.get(from..).unwrap_or_default());
     // LOCAL, or a transport other than TCP over IP.
     if head[12] & 15 == 0 {
-        return Ok(Parsed::Done {
+        return Ok(HeaderProgress::Done {
             consumed,
             addresses: None,
         });
@@ -223,7 +223,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Parsed, String> {
         }
         _ => None,
     };
-    Ok(Parsed::Done {
+    Ok(HeaderProgress::Done {
         consumed,
         addresses,
     })
@@ -330,7 +330,7 @@ mod tests {
         let wanted = addresses("192.0.2.1:1234", "192.0.2.2:5678");
         assert_eq!(
             parse(line).unwrap(),
-            Parsed::Done {
+            HeaderProgress::Done {
                 consumed: 42,
                 addresses: wanted.clone()
             }
@@ -341,13 +341,17 @@ mod tests {
         ]);
         assert_eq!(
             parse(&binary).unwrap(),
-            Parsed::Done {
+            HeaderProgress::Done {
                 consumed: 28,
                 addresses: wanted
             }
         );
         for cut in 0..28 {
-            assert_eq!(parse(&binary[..cut]).unwrap(), Parsed::Partial, "{cut}");
+            assert_eq!(
+                parse(&binary[..cut]).unwrap(),
+                HeaderProgress::Partial,
+                "{cut}"
+            );
         }
     }
 

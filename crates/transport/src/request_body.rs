@@ -15,24 +15,24 @@ pub enum RequestBody {
     /// Not read yet: it is still on the connection.
     Unread,
     Memory(Bytes),
-    Spooled(Arc<Spooled>),
+    Spooled(Arc<SpooledBody>),
     /// Handed on to the upstream while it arrives; with its length where that is known.
     Streamed(Option<u64>),
 }
 
 /// A body in a temporary file, which goes when the last user does: the system sees to that
 /// where the file has no name, however this process ends.
-pub struct Spooled {
+pub struct SpooledBody {
     file: File,
     /// Where `client_body_in_file_only` gives it one.
     name: Option<FileName>,
     length: u64,
 }
 
-impl Spooled {
+impl SpooledBody {
     /// An empty one in `file`, which no name leads to.
-    pub fn unnamed(file: File) -> Spooled {
-        Spooled {
+    pub fn unnamed(file: File) -> SpooledBody {
+        SpooledBody {
             file,
             name: None,
             length: 0,
@@ -40,8 +40,8 @@ impl Spooled {
     }
 
     /// An empty one in the file at `path`. `keep`: the file stays when the last user is gone.
-    pub fn named(file: File, path: PathBuf, keep: bool) -> Spooled {
-        Spooled {
+    pub fn named(file: File, path: PathBuf, keep: bool) -> SpooledBody {
+        SpooledBody {
             file,
             name: Some(FileName { path, keep }),
             length: 0,

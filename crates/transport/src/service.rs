@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use crate::client::ClientSide;
 use crate::connection_opening::ConnectionOpening;
 use crate::facts::{ConnectionFacts, TlsFacts};
-use crate::handshake::Asked;
+use crate::handshake::HandshakeRequest;
 use crate::http3::Settings as Http3Settings;
 use crate::outbound::{Body, FieldSink, Opening, Pace, SendError, SentHead};
 use crate::ready_or_pending::ReadyOrPending;
@@ -44,7 +44,11 @@ pub trait Service: Send + Sync + 'static {
     -> Option<Self::Terms>;
 
     /// The rules for a client that asks for this; `None` where its handshake is refused.
-    fn tls(&self, terms: &Self::Terms, asked: Asked<'_>) -> Option<Arc<rustls::ServerConfig>>;
+    fn tls(
+        &self,
+        terms: &Self::Terms,
+        asked: HandshakeRequest<'_>,
+    ) -> Option<Arc<rustls::ServerConfig>>;
 
     /// The handshake is over: is the client's certificate worth anything?
     fn judge_client(&self, terms: &Self::Terms, facts: &mut TlsFacts);
@@ -80,15 +84,16 @@ pub trait Service: Send + Sync + 'static {
         &self,
         terms: Self::Terms,
         memory: &mut Self::Memory,
-        received: Received,
+        received: ReceivedHead,
         body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
     ) -> (Box<Self::Exchange>, Result<BodyLength, Box<Refusal>>);
 
     /// Takes what was to be a request and could not be read.
-    fn receive_unreadable(&self, terms: Self::Terms, received: Received) -> Box<Self::Exchange>;
+    fn receive_unreadable(&self, terms: Self::Terms, received: ReceivedHead)
+    -> Box<Self::Exchange>;
 
     /// A request ended before it was there, for a reason that stands for this status.
-    fn abandoned(&self, terms: Self::Terms, received: Received, reason: &str, status: u16);
+    fn abandoned(&self, terms: Self::Terms, received: ReceivedHead, reason: &str, status: u16);
 
     fn configuration(&self, exchange: &Self::Exchange) -> Self::Configuration;
 
@@ -99,7 +104,7 @@ pub trait Service: Send + Sync + 'static {
         configuration: &'a Self::Configuration,
         client: &'a mut ClientSide,
         refused: Option<&Refusal>,
-    ) -> ReadyOrPending<'a, Answer>;
+    ) -> ReadyOrPending<'a, ResponseOutcome>;
 
     /// Resolves when what goes on without an end, as a tunnel does, has to end all the same.
     fn outlived(&self, exchange: &Self::Exchange) -> impl Future<Output = ()> + Send;
@@ -129,7 +134,7 @@ pub trait Terms: Send + Sync {
 }
 
 /// A request as it was received.
-pub struct Received {
+pub struct ReceivedHead {
     pub head: RequestHead,
     pub connection: Arc<ConnectionFacts>,
     /// Unix milliseconds of the first byte.
@@ -182,7 +187,7 @@ impl From<TargetError> for Box<Refusal> {
 
 /// What making a response came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ResponseOutcome {
     /// The exchange has a response.
     Response,
     /// No response is sent: the connection closes.

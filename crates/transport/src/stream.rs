@@ -19,8 +19,8 @@ use rustix::net::{self, RecvFlags, SendFlags};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::connections::Tracked;
-use crate::gathered::Gathered;
+use crate::connections::TrackedConnection;
+use crate::gathered::GatheredResponses;
 use crate::tls::{self, Session};
 
 /// What [`ClientStream::poll_receive`] takes at once: any usual head.
@@ -44,18 +44,18 @@ enum Socket {
 
 /// A client's socket between two threads: no configuration knows of it.
 #[derive(Debug)]
-pub enum Unregistered {
+pub enum UnregisteredSocket {
     Tcp(std::net::TcpStream),
     Unix(std::os::unix::net::UnixStream),
 }
 
-impl TryFrom<Unregistered> for ClientStream {
+impl TryFrom<UnregisteredSocket> for ClientStream {
     type Error = io::Error;
 
-    fn try_from(socket: Unregistered) -> io::Result<ClientStream> {
+    fn try_from(socket: UnregisteredSocket) -> io::Result<ClientStream> {
         Ok(match socket {
-            Unregistered::Tcp(stream) => TcpStream::from_std(stream)?.into(),
-            Unregistered::Unix(stream) => UnixStream::from_std(stream)?.into(),
+            UnregisteredSocket::Tcp(stream) => TcpStream::from_std(stream)?.into(),
+            UnregisteredSocket::Unix(stream) => UnixStream::from_std(stream)?.into(),
         })
     }
 }
@@ -86,7 +86,7 @@ impl Phase {
     }
 }
 
-impl Tracked for ClientStream {
+impl TrackedConnection for ClientStream {
     fn phase(&self) -> Phase {
         Phase::of(self.phase.load(Ordering::Relaxed))
     }
@@ -105,7 +105,7 @@ pub struct ClientStream {
     socket: Socket,
     phase: AtomicU8,
     /// Goes ahead of whatever is written next.
-    gathered: Mutex<Gathered>,
+    gathered: Mutex<GatheredResponses>,
     has_gathered: AtomicBool,
     /// On a connection that is encrypted.
     tls: OnceLock<Mutex<Session>>,
@@ -166,10 +166,10 @@ impl ClientStream {
     }
 
     /// Takes leave of this thread's tokio runtime.
-    pub fn unregister(self) -> io::Result<Unregistered> {
+    pub fn unregister(self) -> io::Result<UnregisteredSocket> {
         Ok(match self.socket {
-            Socket::Tcp(stream) => Unregistered::Tcp(stream.into_std()?),
-            Socket::Unix(stream) => Unregistered::Unix(stream.into_std()?),
+            Socket::Tcp(stream) => UnregisteredSocket::Tcp(stream.into_std()?),
+            Socket::Unix(stream) => UnregisteredSocket::Unix(stream.into_std()?),
         })
     }
 

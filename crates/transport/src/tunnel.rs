@@ -20,7 +20,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 
 /// What moved, in bytes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Moved {
+pub struct MovedBytes {
     pub to_client: u64,
     pub to_upstream: u64,
 }
@@ -31,7 +31,7 @@ pub trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 
 /// The upstream that has agreed to switch protocols. Dropped unopened, it is given up.
-pub trait Upgraded: Send + Sync {
+pub trait UpgradedConnection: Send + Sync {
     /// The connection as it is behind the 101; `None` where it has broken meanwhile.
     fn open(self: Box<Self>) -> Option<FarSide>;
 }
@@ -44,7 +44,7 @@ pub struct FarSide {
     /// The tunnel ends when nothing has moved for so long.
     pub idle: Duration,
     /// Is told when the tunnel has ended.
-    pub end: Box<dyn FnOnce(Moved) + Send>,
+    pub end: Box<dyn FnOnce(MovedBytes) + Send>,
 }
 
 /// Runs the tunnel to its end. `ahead`: what the client sent before it knew.
@@ -52,11 +52,11 @@ pub struct FarSide {
 pub async fn run(
     client: &ClientStream,
     ahead: BytesMut,
-    upgraded: Box<dyn Upgraded>,
+    upgraded: Box<dyn UpgradedConnection>,
     until: impl Future<Output = ()>,
-) -> Moved {
+) -> MovedBytes {
     let Some(far) = upgraded.open() else {
-        return Moved::default();
+        return MovedBytes::default();
     };
     let mut tunnel = Tunnel {
         client,
@@ -68,7 +68,7 @@ pub async fn run(
         () = tunnel.pump(far.idle) => {}
         () = until => {}
     }
-    let moved = Moved {
+    let moved = MovedBytes {
         to_client: tunnel.downward.moved,
         to_upstream: tunnel.upward.moved,
     };

@@ -48,7 +48,7 @@ impl Bounds {
 
 /// What one stream holds while it waits.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Held {
+pub struct StreamHoldings {
     /// Bytes of its body that are there for it alone.
     pub bytes: usize,
     /// A temporary file of its own.
@@ -76,7 +76,7 @@ struct State {
 type WaitPosition = (Instant, u64);
 
 struct WaitingStream {
-    held: Held,
+    held: StreamHoldings,
     gives_way: Arc<Notify>,
 }
 
@@ -103,7 +103,7 @@ impl WaitingStreams {
     }
 
     /// A stream waits, and has since `since`. Others give way if that is too much.
-    pub fn enter(&self, since: Instant, held: Held) -> Wait<'_> {
+    pub fn enter(&self, since: Instant, held: StreamHoldings) -> Wait<'_> {
         let gives_way = Arc::new(Notify::new());
         let mut state = self.state.lock();
         let place = (since, state.next);
@@ -132,14 +132,14 @@ impl WaitingStreams {
     }
 }
 
-impl Held {
+impl StreamHoldings {
     fn holds_file(&self) -> bool {
         self.has_file || self.has_temporary_file
     }
 }
 
 impl State {
-    fn add(&mut self, place: WaitPosition, held: Held, gives_way: Arc<Notify>) {
+    fn add(&mut self, place: WaitPosition, held: StreamHoldings, gives_way: Arc<Notify>) {
         self.bytes += held.bytes + STREAM_BYTES;
         self.temporary_files += usize::from(held.has_temporary_file);
         self.streams
@@ -247,9 +247,9 @@ mod tests {
             files: 0,
         };
         let (list, start) = (WaitingStreams::new(bounds), Instant::now());
-        let held = Held {
+        let held = StreamHoldings {
             bytes: 1000,
-            ..Held::default()
+            ..StreamHoldings::default()
         };
         let mut waits: Vec<_> = [5, 2, 9, 7, 8]
             .map(|seconds| list.enter(at(start, seconds), held))
@@ -268,14 +268,14 @@ mod tests {
             files: 1,
         };
         let (list, start) = (WaitingStreams::new(bounds), Instant::now());
-        let file = Held {
+        let file = StreamHoldings {
             has_temporary_file: true,
-            ..Held::default()
+            ..StreamHoldings::default()
         };
         let waits = [
-            list.enter(start, Held::default()),
+            list.enter(start, StreamHoldings::default()),
             list.enter(at(start, 1), file),
-            list.enter(at(start, 2), Held::default()),
+            list.enter(at(start, 2), StreamHoldings::default()),
         ];
         assert_eq!(giving_way(&waits), [0; 0]);
         let later = list.enter(at(start, 3), file);

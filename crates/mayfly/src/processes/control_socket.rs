@@ -13,10 +13,10 @@ use control::{
     Caller, Command, CommandReport, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries,
     Handler, PurgeReport, PurgeRequest, Refusal, SearchRequest, Version, WarmReport, WarmRequest,
 };
-use server::content::purging::{self, Asked, Scope};
+use server::content::purging::{self, PurgeCall, Scope};
 use server::exchange::numbers;
 use server::explain;
-use server::log::purge_log::{Door, Source};
+use server::log::purge_log::{PurgeInterface, Source};
 use server::warming;
 use server::worker::WorkersState;
 use site::Process;
@@ -203,11 +203,11 @@ impl Handler for ControlHandler {
             None => format!("uid={}", caller.uid),
         };
         let source = Source {
-            door: Door::Socket,
+            door: PurgeInterface::Socket,
             who,
             is_own_visit: false,
         };
-        let asked = Asked::Program(request);
+        let asked = PurgeCall::Program(request);
         purging::purge(shared.configuration(), asked, Scope::All, source).await
     }
 

@@ -11,7 +11,7 @@ use site::{AuthRequest, LogLevel, Satisfy};
 use transport::client::{ClientSide, unless_gone};
 
 use crate::access::{allow_deny, auth_basic};
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 use crate::exchange::variable;
@@ -25,11 +25,11 @@ enum Verdict {
     /// 401 or 403, and the fields that go along.
     Refused(u16, Fields),
     /// The check itself failed: that ends the request whatever others say.
-    Failed(Handled),
+    Failed(StageEnd),
 }
 
 /// Asks the checks; `None`: the client may come in.
-pub async fn check(request: &mut Request, client: &ClientSide) -> Option<Handled> {
+pub async fn check(request: &mut Request, client: &ClientSide) -> Option<StageEnd> {
     let settings = request.settings_held();
     let is_any = settings.satisfy == Satisfy::Any;
     let mut refusal: Option<(u16, Fields)> = None;
@@ -72,7 +72,7 @@ pub async fn check(request: &mut Request, client: &ClientSide) -> Option<Handled
         }
         _ => {}
     }
-    Some(Handled::StatusWith(status, fields))
+    Some(StageEnd::StatusWith(status, fields))
 }
 
 fn by_address(request: &Request) -> Verdict {
@@ -98,7 +98,7 @@ fn by_password(request: &mut Request) -> Verdict {
             Verdict::Refused(401, fields)
         }
         auth_basic::Verdict::Forbidden => Verdict::Refused(403, Fields::new()),
-        auth_basic::Verdict::Failed(status) => Verdict::Failed(Handled::Status(status)),
+        auth_basic::Verdict::Failed(status) => Verdict::Failed(StageEnd::Status(status)),
     }
 }
 
@@ -109,7 +109,7 @@ async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &Clien
     subrequest::make_get(&mut asked);
     let answer = subrequest::run(&mut asked);
     if unless_gone(client.gone(true), answer).await.is_none() {
-        return Verdict::Failed(Handled::ClientGone);
+        return Verdict::Failed(StageEnd::ClientGone);
     }
     // nginx's subrequests share their variables with the request, so that what
     // the asked location `set` can be used here.
@@ -141,7 +141,7 @@ async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &Clien
                 LogLevel::Error,
                 format_args!("auth request unexpected status: {status}"),
             );
-            Verdict::Failed(Handled::Status(500))
+            Verdict::Failed(StageEnd::Status(500))
         }
     }
 }

@@ -16,7 +16,7 @@ use rustix::io::Errno as Number;
 use site::{Autoindex, AutoindexFormat, LogLevel};
 
 use crate::base::site_path::{self, Links};
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields;
@@ -47,13 +47,13 @@ enum EntryKind {
 }
 
 /// The listing of `directory`, in the location's format.
-pub fn listing(request: &mut Request, directory: &Path) -> Handled {
+pub fn listing(request: &mut Request, directory: &Path) -> StageEnd {
     let settings = request.settings_held();
     let options = &settings.files.autoindex;
     let callback = match options.format {
         AutoindexFormat::Jsonp => match callback(request) {
             Ok(callback) => callback,
-            Err(status) => return Handled::Status(status),
+            Err(status) => return StageEnd::Status(status),
         },
         _ => None,
     };
@@ -82,10 +82,10 @@ pub fn listing(request: &mut Request, directory: &Path) -> Handled {
             b"text/xml; charset=utf-8"
         }
     };
-    Handled::Reply(Box::new(Reply::new(200, media_type, out)))
+    StageEnd::Reply(Box::new(Reply::new(200, media_type, out)))
 }
 
-fn failed(request: &Request, directory: &Path, error: &io::Error) -> Handled {
+fn failed(request: &Request, directory: &Path, error: &io::Error) -> StageEnd {
     let (level, status) = match Number::from_io_error(error) {
         Some(Number::NOENT | Number::NOTDIR | Number::NAMETOOLONG) => (LogLevel::Error, 404),
         Some(Number::ACCESS) => (LogLevel::Error, 403),
@@ -99,7 +99,7 @@ fn failed(request: &Request, directory: &Path, error: &io::Error) -> Handled {
         level,
         format_args!("opendir() \"{name}\" failed ({})", SystemError(error)),
     );
-    Handled::Status(status)
+    StageEnd::Status(status)
 }
 
 /// The `callback` argument; 400 where it could be more than a name of JavaScript.

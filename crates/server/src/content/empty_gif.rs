@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 
@@ -14,9 +14,9 @@ const EMPTY_GIF: &[u8; 43] = b"GIF89a\x01\x00\x01\x00\x80\x01\x00\x00\x00\x00\xf
 const EMPTY_GIF_MODIFIED: i64 = 23_349_600;
 
 /// The picture.
-pub fn handle(request: &mut Request) -> Handled {
+pub fn handle(request: &mut Request) -> StageEnd {
     if !request.method.is_read() {
-        return Handled::Status(405);
+        return StageEnd::Status(405);
     }
     let mut reply = Reply::new(200, b"image/gif", Bytes::from_static(EMPTY_GIF));
     reply.head.last_modified = Some(EMPTY_GIF_MODIFIED);
@@ -25,5 +25,5 @@ pub fn handle(request: &mut Request) -> Handled {
         .head
         .fields
         .append("Last-Modified", Bytes::copy_from_slice(&date));
-    Handled::Reply(Box::new(reply))
+    StageEnd::Reply(Box::new(reply))
 }

@@ -21,7 +21,7 @@ use http_semantics::escape::escape_uri;
 use site::{Builtin as B, Coding, LogLevel, PrecompressedFiles, Root};
 
 use crate::content::autoindex;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::value::put;
@@ -115,9 +115,9 @@ fn extension(path: &[u8]) -> Option<&[u8]> {
 }
 
 /// Answers with what is at the request's path.
-pub fn serve(request: &mut Request) -> Handled {
+pub fn serve(request: &mut Request) -> StageEnd {
     if !is_mapped(request) {
-        return Handled::Status(500);
+        return StageEnd::Status(500);
     }
     if request.path.last() == Some(&b'/') {
         directory(request)
@@ -127,18 +127,18 @@ pub fn serve(request: &mut Request) -> Handled {
 }
 
 /// A path with a slash at its end: an index file, a listing, or nothing.
-fn directory(request: &mut Request) -> Handled {
+fn directory(request: &mut Request) -> StageEnd {
     let is_read = matches!(request.method, Method::Get | Method::Head);
     // `PURGE /` and `BAN /` purge the page that the index makes; nginx says 405.
     let may_purge = matches!(request.method, Method::Purge | Method::Other);
     if !is_read && !may_purge && request.method != Method::Post {
-        return Handled::Status(405);
+        return StageEnd::Status(405);
     }
     if let Some(handled) = index(request) {
         return handled;
     }
     if may_purge {
-        return Handled::Status(405);
+        return StageEnd::Status(405);
     }
     let directory = request_path(request);
     if is_read && request.settings().files.autoindex.enabled {
@@ -149,18 +149,18 @@ fn directory(request: &mut Request) -> Handled {
         LogLevel::Error,
         format_args!("directory index of \"{}\" is forbidden", text(&directory)),
     );
-    Handled::Status(403)
+    StageEnd::Status(403)
 }
 
 /// The first of the `index` files that exists, by an internal redirect.
-fn index(request: &mut Request) -> Option<Handled> {
+fn index(request: &mut Request) -> Option<StageEnd> {
     let settings = request.settings_held();
     let directory = request_path(request);
     let mut is_directory_tested = false;
     for template in &settings.files.index {
         let name = variable::evaluate(request, template);
         if name.first() == Some(&b'/') {
-            return Some(Handled::Redirect {
+            return Some(StageEnd::Redirect {
                 path: name,
                 args: request.args.clone(),
             });
@@ -169,7 +169,7 @@ fn index(request: &mut Request) -> Option<Handled> {
         let failure = match open::look(&path, OpenPurpose::Facts, &settings.files) {
             Ok(_) => {
                 let path = [request.path.as_slice(), &name].concat();
-                return Some(Handled::Redirect {
+                return Some(StageEnd::Redirect {
                     path,
                     args: request.args.clone(),
                 });
@@ -178,7 +178,7 @@ fn index(request: &mut Request) -> Option<Handled> {
         };
         match failure.errno {
             rustix::io::Errno::LOOP | rustix::io::Errno::MLINK => {
-                return Some(Handled::Status(403));
+                return Some(StageEnd::Status(403));
             }
             rustix::io::Errno::NOTDIR
             | rustix::io::Errno::NAMETOOLONG
@@ -195,14 +195,14 @@ fn index(request: &mut Request) -> Option<Handled> {
         }
         if failure.errno != rustix::io::Errno::NOENT {
             log_failure(request, LogLevel::Crit, &path, failure);
-            return Some(Handled::Status(500));
+            return Some(StageEnd::Status(500));
         }
     }
     None
 }
 
 /// Is there a directory to look for index files in? If not, gives the answer.
-fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Option<Handled> {
+fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Option<StageEnd> {
     let settings = request.settings_held();
     let name = match directory.strip_suffix(b"/") {
         Some(name) if !name.is_empty() => name,
@@ -216,37 +216,37 @@ fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Opti
                 LogLevel::Alert,
                 format_args!("\"{}\" is not a directory", text(name)),
             );
-            Some(Handled::Status(500))
+            Some(StageEnd::Status(500))
         }
         Err(failure) => match failure.errno {
-            rustix::io::Errno::LOOP | rustix::io::Errno::MLINK => Some(Handled::Status(403)),
+            rustix::io::Errno::LOOP | rustix::io::Errno::MLINK => Some(StageEnd::Status(403)),
             rustix::io::Errno::NOENT => Some(index_error(request, index, failure)),
             // Its parent may be searched, since the index file's error was another.
             rustix::io::Errno::ACCESS => None,
             _ => {
                 log_failure(request, LogLevel::Crit, name, failure);
-                Some(Handled::Status(500))
+                Some(StageEnd::Status(500))
             }
         },
     }
 }
 
-fn index_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
+fn index_error(request: &Request, path: &[u8], failure: Failure) -> StageEnd {
     let error = failure.error();
     if failure.is_forbidden() {
         let message = format_args!("\"{}\" is forbidden ({})", text(path), SystemError(&error));
         error_log::request(request, LogLevel::Error, message);
-        return Handled::Status(403);
+        return StageEnd::Status(403);
     }
     if request.settings().log_not_found {
         let message = format_args!("\"{}\" is not found ({})", text(path), SystemError(&error));
         error_log::request(request, LogLevel::Error, message);
     }
-    Handled::Status(404)
+    StageEnd::Status(404)
 }
 
 /// A path without a slash at its end: a file, precompressed where there is one.
-fn file(request: &mut Request) -> Handled {
+fn file(request: &mut Request) -> StageEnd {
     let settings = request.settings_held();
     let path = request_path(request);
     let mut varies = false;
@@ -256,7 +256,7 @@ fn file(request: &mut Request) -> Handled {
         return handled;
     }
     if !matches!(request.method, Method::Get | Method::Head | Method::Post) {
-        return Handled::Status(405);
+        return StageEnd::Status(405);
     }
     let found = match open::look(&path, OpenPurpose::Contents, &settings.files) {
         Ok(found) => found,
@@ -264,19 +264,19 @@ fn file(request: &mut Request) -> Handled {
     };
     match (found.kind, &found.file) {
         (Kind::Directory, _) => add_slash(request),
-        (Kind::File, Some(_)) if request.method == Method::Post => Handled::Status(405),
+        (Kind::File, Some(_)) if request.method == Method::Post => StageEnd::Status(405),
         (Kind::File, Some(_)) => {
             let mut reply = file_reply(request, &found);
             if varies {
                 reply.head.fields.append("Vary", "Accept-Encoding");
             }
-            Handled::Reply(Box::new(reply))
+            StageEnd::Reply(Box::new(reply))
         }
         _ => not_regular(request, &path),
     }
 }
 
-fn add_slash(request: &mut Request) -> Handled {
+fn add_slash(request: &mut Request) -> StageEnd {
     let mut target = escape_uri(&request.path).into_owned();
     target.push(b'/');
     if !request.args.is_empty() {
@@ -289,7 +289,7 @@ fn add_slash(request: &mut Request) -> Handled {
 /// `gzip_static` and its kin: the file with `.gz` (or `.br`, `.zst`) behind its
 /// name, in the coding that the client likes best of those that are there.
 /// `varies` is set where other clients get, or would get, another answer.
-fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Option<Handled> {
+fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Option<StageEnd> {
     let settings = request.settings_held();
     let kept = |coding: &Coding| settings.compression.coding(*coding).precompressed;
     if Coding::ALL
@@ -324,7 +324,7 @@ fn precompressed_in(
     coding: Coding,
     is_taken: bool,
     varies: Option<&mut bool>,
-) -> Option<Handled> {
+) -> Option<StageEnd> {
     let settings = request.settings_held();
     let says_vary = varies.is_some() && settings.compression.gzip_vary;
     if !is_taken && !says_vary {
@@ -360,16 +360,16 @@ fn precompressed_in(
     if says_vary {
         reply.head.fields.append("Vary", "Accept-Encoding");
     }
-    Some(Handled::Reply(Box::new(reply)))
+    Some(StageEnd::Reply(Box::new(reply)))
 }
 
-fn not_regular(request: &Request, path: &[u8]) -> Handled {
+fn not_regular(request: &Request, path: &[u8]) -> StageEnd {
     let message = format_args!("\"{}\" is not a regular file", text(path));
     error_log::request(request, LogLevel::Crit, message);
-    Handled::Status(404)
+    StageEnd::Status(404)
 }
 
-fn file_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
+fn file_error(request: &Request, path: &[u8], failure: Failure) -> StageEnd {
     let (level, status) = if failure.is_missing() {
         (LogLevel::Error, 404)
     } else if failure.is_forbidden() {
@@ -380,7 +380,7 @@ fn file_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
     if status != 404 || request.settings().log_not_found {
         log_failure(request, level, path, failure);
     }
-    Handled::Status(status)
+    StageEnd::Status(status)
 }
 
 fn log_failure(request: &Request, level: LogLevel, path: &[u8], failure: Failure) {

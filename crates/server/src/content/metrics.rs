@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use crate::content::own_machine;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::numbers::snapshot;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
@@ -13,9 +13,9 @@ const OPEN_METRICS: &[u8] = b"application/openmetrics-text; version=1.0.0; chars
 const TEXT: &[u8] = b"text/plain; version=0.0.4; charset=utf-8";
 
 /// All numbers.
-pub fn handle(request: &mut Request) -> Handled {
+pub fn handle(request: &mut Request) -> StageEnd {
     if !request.method.is_read() {
-        return Handled::Status(405);
+        return StageEnd::Status(405);
     }
     if let Some(refused) = own_machine::refuses_look(request) {
         return refused;
@@ -27,13 +27,13 @@ pub fn handle(request: &mut Request) -> Handled {
         false => (TEXT, numbers::prometheus_text(snapshot)),
     };
     let Ok(text) = written else {
-        return Handled::Status(500);
+        return StageEnd::Status(500);
     };
     let mut reply = Reply::new(200, media_type, text);
     for (name, value) in FIELDS {
         reply.head.fields.append(*name, Bytes::from_static(value));
     }
-    Handled::Reply(Box::new(reply))
+    StageEnd::Reply(Box::new(reply))
 }
 
 /// What goes with it: it is kept nowhere, and no page of another site gets hold of it.

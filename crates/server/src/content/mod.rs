@@ -27,14 +27,14 @@ use transport::client::ClientSide;
 use crate::content::pass::PassDecision;
 use crate::content::through_cache::policy;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 
 pub use pending::PendingContent;
 
 /// How far the content has been made.
 pub enum ContentStep<'a> {
-    Handled(Handled),
+    Handled(StageEnd),
     Pending(PendingContent<'a>),
 }
 
@@ -62,7 +62,7 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
         | Content::Handler("metrics" | "stub_status")
             if !request.is_clients_own() =>
         {
-            Handled::Status(403)
+            StageEnd::Status(403)
         }
         Content::PurgeApi(api) => {
             return ContentStep::Pending(PendingContent::PurgeApi(api));
@@ -72,14 +72,14 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
         }
         Content::Handler(_) => match location.content_handler {
             Some(handle) => handle(request),
-            None => Handled::Status(500),
+            None => StageEnd::Status(500),
         },
     };
     ContentStep::Handled(slice::in_slices(request, handled))
 }
 
 /// The same, for as long as it takes.
-pub async fn make(request: &mut Request, client: &mut ClientSide) -> Handled {
+pub async fn make(request: &mut Request, client: &mut ClientSide) -> StageEnd {
     let configuration = request.configuration.clone();
     match begin(request, &configuration) {
         ContentStep::Handled(handled) => handled,

@@ -18,7 +18,7 @@ use http_semantics::Initiator;
 use http_semantics::initiator::is_navigation;
 use site::{AccessRule, LogLevel, OwnCredentials};
 
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
@@ -69,11 +69,11 @@ impl Stranger {
 }
 
 /// The answer to who may not look; `None`: they may.
-pub fn refuses_look(request: &Request) -> Option<Handled> {
+pub fn refuses_look(request: &Request) -> Option<StageEnd> {
     let stranger = refuses(request, Purpose::Look)?;
     // Said in the log alone: an `error_page` may show something else.
     stranger.refusal(request);
-    Some(Handled::Status(403))
+    Some(StageEnd::Status(403))
 }
 
 /// Why the client may not use this location without a token; `None`: it may.

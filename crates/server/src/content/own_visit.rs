@@ -7,12 +7,12 @@ use site::Content;
 
 use super::through_cache::CacheMiss;
 use super::through_cache::outlook::outlook;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
 
 /// What becomes of a request that no upstream is asked for: nothing. No error page is made of it.
-pub const NOT_ASKED: Handled = Handled::ClientGone;
+pub const NOT_ASKED: StageEnd = StageEnd::ClientGone;
 
 /// Is no upstream to be asked? Then it is noted why. `miss` is `None` where nothing is looked up.
 pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
@@ -52,7 +52,7 @@ pub fn note(request: &mut Request, why: NotAsked) {
 }
 
 /// What the next visitor finds who asks as `request` did.
-pub enum Stored {
+pub enum StoredState {
     Fresh,
     Stale,
     /// Nothing, and why.
@@ -60,22 +60,22 @@ pub enum Stored {
 }
 
 /// Looks for what the request has had stored. Counts nowhere, and asks no upstream.
-pub fn stored(request: &mut Request) -> Stored {
+pub fn stored(request: &mut Request) -> StoredState {
     let why = request.cache.reason.unwrap_or(Reason::Off);
     let configuration = request.configuration.clone();
     let settings = request.settings_held();
     let Content::Pass(pass) = &settings.content else {
-        return Stored::No(why);
+        return StoredState::No(why);
     };
     request.now = clock::now();
     let outlook = outlook(request, &configuration, pass);
     match (&outlook.decision.action, outlook.decision.forward) {
-        (Action::Hit, _) => Stored::Fresh,
+        (Action::Hit, _) => StoredState::Fresh,
         (Action::ShowStale(..) | Action::Refresh(_), _) | (_, Some(Forward::Stale)) => {
-            Stored::Stale
+            StoredState::Stale
         }
         // Of what is not looked up, and of what is known to be another visitor's, the reason counts.
-        (_, Some(Forward::Miss)) => Stored::No(outlook.decision.reason.unwrap_or(why)),
-        _ => Stored::No(why),
+        (_, Some(Forward::Miss)) => StoredState::No(outlook.decision.reason.unwrap_or(why)),
+        _ => StoredState::No(why),
     }
 }

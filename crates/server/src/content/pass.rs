@@ -38,7 +38,7 @@ use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::{CachePlan, Removal};
 use crate::content::through_cache::purge_keys::{Invalidation, PurgedKeys};
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::{Method, Request};
 use crate::log::error_log;
@@ -50,7 +50,7 @@ pub use fetch_spec::take_body;
 
 /// What can be said of a request without waiting.
 pub enum PassDecision<'a> {
-    Handled(Handled),
+    Handled(StageEnd),
     UpstreamNeeded(UpstreamPlan<'a>),
     /// A purge that takes its time.
     PurgeNeeded(Box<LocationPurge>),
@@ -77,7 +77,7 @@ pub fn decide<'a>(
     }
     let plan = policy::plan(request, configuration, pass);
     if pattern::has_failed(request) {
-        return PassDecision::Handled(Handled::Status(500));
+        return PassDecision::Handled(StageEnd::Status(500));
     }
     match plan {
         CachePlan::Use(plan) => match through_cache::look_up(request, &plan) {
@@ -103,7 +103,7 @@ pub fn decide<'a>(
         CachePlan::UnknownZone(name) => {
             let message = format_args!("cache \"{name}\" not found");
             error_log::request(request, LogLevel::Error, message);
-            PassDecision::Handled(Handled::Status(500))
+            PassDecision::Handled(StageEnd::Status(500))
         }
     }
 }
@@ -120,7 +120,7 @@ fn purge<'a>(
         return PassDecision::Handled(own_visit::NOT_ASKED);
     }
     if !request.is_clients_own() {
-        return PassDecision::Handled(Handled::Status(403));
+        return PassDecision::Handled(StageEnd::Status(403));
     }
     match by_request::begin(request, pass, zone, purged) {
         Ok(handled) => PassDecision::Handled(handled),
@@ -129,20 +129,20 @@ fn purge<'a>(
 }
 
 /// The answer to a purge of a client that may not purge.
-fn refuse_purge(request: &Request) -> Handled {
+fn refuse_purge(request: &Request) -> StageEnd {
     match own_machine::purge_reach(request) {
         Err(stranger) => refused(&stranger.refusal(request)),
-        Ok(_) => Handled::Status(403),
+        Ok(_) => StageEnd::Status(403),
     }
 }
 
 /// Finds out where the request would go, or why it goes nowhere.
 #[inline]
-pub fn aim(request: &mut Request, pass: &Pass) -> Option<Handled> {
+pub fn aim(request: &mut Request, pass: &Pass) -> Option<StageEnd> {
     match &pass.protocol {
         Protocol::Http(proxy) => proxy::evaluate_url(request, &pass.target, proxy),
         Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
-            return Some(Handled::Status(405));
+            return Some(StageEnd::Status(405));
         }
         Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
     }

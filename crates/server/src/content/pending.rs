@@ -12,7 +12,7 @@ use crate::content::purging::api;
 use crate::content::purging::by_request::LocationPurge;
 use crate::content::slice;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 
 /// Content that takes waiting.
@@ -37,14 +37,14 @@ impl PendingContent<'_> {
         request: &mut Request,
         client: &mut ClientSide,
         configuration: &ActiveConfiguration,
-    ) -> Handled {
+    ) -> StageEnd {
         let handled = match self {
             PendingContent::PurgeApi(api) => Box::pin(api::answer(request, client, api)).await,
             PendingContent::Dashboard(of) => Box::pin(dashboard::answer(request, of)).await,
             PendingContent::Purge(purge) => Box::pin(purge.carry_out(request)).await,
             PendingContent::Body(pass) => {
                 if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
-                    return Handled::Status(status);
+                    return StageEnd::Status(status);
                 }
                 match pass::decide(request, configuration, pass) {
                     PassDecision::Handled(handled) => handled,

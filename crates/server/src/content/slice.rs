@@ -24,12 +24,12 @@ use transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, Sen
 use crate::content;
 use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::CachePlan;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::log::{error_log, traces};
-use crate::upstreams::fetch::Truncated;
+use crate::upstreams::fetch::TruncatedBody;
 
 use range::ContentRange;
 
@@ -42,7 +42,7 @@ const MAX_FORGOTTEN: usize = 4096;
 
 /// What content came to, whole where the location fetches it in slices.
 #[inline]
-pub fn in_slices(request: &mut Request, handled: Handled) -> Handled {
+pub fn in_slices(request: &mut Request, handled: StageEnd) -> StageEnd {
     match request.settings().slice_bytes {
         0 => handled,
         _ => gather(request, handled),
@@ -50,15 +50,15 @@ pub fn in_slices(request: &mut Request, handled: Handled) -> Handled {
 }
 
 /// Makes a whole response of one whose first slice is here.
-fn gather(request: &mut Request, handled: Handled) -> Handled {
+fn gather(request: &mut Request, handled: StageEnd) -> StageEnd {
     let Slicing::First(start) = request.slicing else {
         return handled;
     };
-    let Handled::Reply(mut reply) = handled else {
+    let StageEnd::Reply(mut reply) = handled else {
         return handled;
     };
     if reply.head.status != 206 {
-        return Handled::Reply(reply);
+        return StageEnd::Reply(reply);
     }
     let size = request.settings().slice_bytes;
     reply.head.unpack();
@@ -67,7 +67,7 @@ fn gather(request: &mut Request, handled: Handled) -> Handled {
         Err(why) => {
             error_log::request(request, LogLevel::Error, format_args!("{why}"));
             // As nginx does: no status would be true of a response in parts.
-            return Handled::Close;
+            return StageEnd::Close;
         }
     };
     let head = &mut reply.head;
@@ -97,7 +97,7 @@ fn gather(request: &mut Request, handled: Handled) -> Handled {
         current: Some(body.into_arriving()),
         slices_of_turn: 0,
     });
-    Handled::Reply(reply)
+    StageEnd::Reply(reply)
 }
 
 /// A response made of slices, the first of which has been asked for.
@@ -120,7 +120,7 @@ pub struct Slices {
 
 impl Slices {
     /// The next bytes; `None` at the end of what the client asked for.
-    async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
+    async fn next(&mut self) -> Result<Option<Bytes>, TruncatedBody> {
         let (start, end) = self.window;
         loop {
             if self.at >= end {
@@ -134,17 +134,17 @@ impl Slices {
                 continue;
             }
             let Some(current) = &mut self.current else {
-                return Err(Truncated);
+                return Err(TruncatedBody);
             };
             let next = current.next(&mut self.asked).await;
-            let Some(bytes) = next.map_err(|_| Truncated)? else {
+            let Some(bytes) = next.map_err(|_| TruncatedBody)? else {
                 self.report("the slice is shorter than its Content-Range says");
-                return Err(Truncated);
+                return Err(TruncatedBody);
             };
             let (from, to) = (self.at, self.at.saturating_add(bytes.len() as u64));
             if to > self.slice_end {
                 self.report("the slice is longer than its Content-Range says");
-                return Err(Truncated);
+                return Err(TruncatedBody);
             }
             self.at = to;
             let cut = |place: u64| usize::try_from(place - from).unwrap_or(usize::MAX);
@@ -155,7 +155,7 @@ impl Slices {
         }
     }
 
-    async fn fetch(&mut self, start: u64) -> Result<(), Truncated> {
+    async fn fetch(&mut self, start: u64) -> Result<(), TruncatedBody> {
         self.current = None;
         self.slices_of_turn += 1;
         if self.slices_of_turn > MAX_SLICES_PER_TURN {
@@ -170,17 +170,17 @@ impl Slices {
         let handled = Box::pin(handled).await;
         traces::end_part(&part);
         let mut reply: Box<Reply> = match handled {
-            Handled::Reply(reply) if reply.head.status == 206 => reply,
+            StageEnd::Reply(reply) if reply.head.status == 206 => reply,
             other => {
                 let status = match &other {
-                    Handled::Reply(reply) => reply.head.status,
-                    Handled::Status(status) | Handled::StatusWith(status, _) => *status,
+                    StageEnd::Reply(reply) => reply.head.status,
+                    StageEnd::Status(status) | StageEnd::StatusWith(status, _) => *status,
                     _ => 0,
                 };
                 self.report(format_args!(
                     "unexpected status code {status} in slice response"
                 ));
-                return Err(Truncated);
+                return Err(TruncatedBody);
             }
         };
         reply.head.unpack();
@@ -188,13 +188,13 @@ impl Slices {
             Ok(found) => found,
             Err(why) => {
                 self.report(why);
-                return Err(Truncated);
+                return Err(TruncatedBody);
             }
         };
         if validator(&reply.head) != self.validator {
             self.report("etag mismatch in slice response");
             self.forget(found.complete);
-            return Err(Truncated);
+            return Err(TruncatedBody);
         }
         if found.complete != self.complete {
             self.report(format_args!(
@@ -202,7 +202,7 @@ impl Slices {
                 found.complete, self.complete
             ));
             self.forget(found.complete);
-            return Err(Truncated);
+            return Err(TruncatedBody);
         }
         self.at = start;
         self.slice_end = found.end;

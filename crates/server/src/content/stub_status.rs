@@ -4,14 +4,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::content::own_machine;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 
 /// A page of counters.
-pub fn handle(request: &mut Request) -> Handled {
+pub fn handle(request: &mut Request) -> StageEnd {
     if !request.method.is_read() {
-        return Handled::Status(405);
+        return StageEnd::Status(405);
     }
     if let Some(refused) = own_machine::refuses_look(request) {
         return refused;
@@ -29,5 +29,5 @@ pub fn handle(request: &mut Request) -> Handled {
         census.writing,
         census.waiting,
     );
-    Handled::Reply(Box::new(Reply::new(200, b"text/plain", page)))
+    StageEnd::Reply(Box::new(Reply::new(200, b"text/plain", page)))
 }

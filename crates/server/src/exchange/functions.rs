@@ -8,7 +8,7 @@ use control::{Entry, EntryRequest, FoundEntries, Refusal, SearchRequest};
 use http_cache::{MostWanted, Zone};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::variable_table::VariableTable;
@@ -55,7 +55,7 @@ pub type SearchFuture<'a> =
     Pin<Box<dyn Future<Output = Result<FoundEntries, Refusal>> + Send + 'a>>;
 
 /// Makes the response of a location, at once.
-pub type ContentHandler = fn(&mut Request) -> Handled;
+pub type ContentHandler = fn(&mut Request) -> StageEnd;
 
 /// Makes a response, for as long as it takes; `None`: nothing is sent.
 pub type Serve =

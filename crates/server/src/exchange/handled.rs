@@ -5,7 +5,7 @@ use http_semantics::Fields;
 use crate::exchange::reply::Reply;
 
 /// What a stage came to.
-pub enum Handled {
+pub enum StageEnd {
     Reply(Box<Reply>),
     /// No content, only a status: an error page or the built-in one.
     Status(u16),

@@ -71,7 +71,7 @@ pub fn of_litespeed(why: Option<Reason>, is_private: bool) -> Option<String> {
              of 16 bytes or more, and at most 16 of these. --ask makes the request."
         }
         Some(Reason::NoCache | Reason::NoStoreDirective | Reason::ZeroLifetime) => {
-            "cache_litespeed: X-LiteSpeed-Cache-Control counts in the place of Cache-Control and X-Accel-Expires. The \
+            "cache_litespeed: X-LiteSpeed-Cache-Control counts instead of Cache-Control and X-Accel-Expires. The \
              plug-in sends no-cache for what its settings exclude, and for visitors whom they give no copies."
         }
         Some(Reason::Private) => {
@@ -130,7 +130,7 @@ fn text(why: Reason) -> &'static str {
              many visitors in cache_key_cookies."
         }
         Reason::Credentials => {
-            "Whoever sends credentials gets a page of their own. Without the field the page is shared."
+            "A visitor who sends credentials gets a page of their own. Without the field the page is shared."
         }
         Reason::Override => {
             "The request is served without the field that names a method or a path."
@@ -148,7 +148,7 @@ fn text(why: Reason) -> &'static str {
             "It is stored when it was asked for often enough: fastcgi_cache_min_uses says how often."
         }
         Reason::LockTimeout => {
-            "The application takes longer than fastcgi_cache_lock_timeout; whoever waits that long asks for itself."
+            "The application takes longer than fastcgi_cache_lock_timeout; a request that waits longer asks for itself."
         }
         Reason::TooManyVariants => {
             "The response varies on fields with too many values. Have the application name fewer fields \
@@ -189,7 +189,7 @@ fn text(why: Reason) -> &'static str {
              session.cache_limiter is empty. X-Accel-Expires of the same response takes precedence."
         }
         Reason::VaryStar => {
-            "Have the application name the fields that shape the page in the place of \"*\"."
+            "Have the application name the fields that shape the page instead of \"*\"."
         }
         Reason::VaryTooLong => "Have the application name fewer fields in Vary.",
         Reason::ZeroLifetime => {

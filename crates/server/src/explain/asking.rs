@@ -14,7 +14,7 @@ use crate::exchange::subrequest;
 const MAX_BODY_BYTES: u64 = 256 << 20;
 
 /// What was answered.
-pub struct Answer {
+pub struct ApplicationAnswer {
     pub told: AskedResponse,
     pub reason: Option<Reason>,
 }
@@ -26,7 +26,7 @@ pub struct Answer {
 pub async fn ask(
     configuration: &ConfigurationHandle,
     question: &Question,
-) -> Result<Answer, Refusal> {
+) -> Result<ApplicationAnswer, Refusal> {
     if !matches!(question.method.as_str(), "GET" | "HEAD") {
         return Err(Refusal::field(
             "ask",
@@ -47,7 +47,7 @@ pub async fn ask(
         });
     }
     let Some(reply) = reply else {
-        return Ok(Answer {
+        return Ok(ApplicationAnswer {
             told: AskedResponse {
                 status: request.status,
                 cache_status: String::new(),
@@ -75,7 +75,7 @@ pub async fn ask(
     }
     let outcome = request.cache.outcome.as_ref();
     let cache_status = outcome.and_then(|outcome| outcome.upstream_cache_status());
-    Ok(Answer {
+    Ok(ApplicationAnswer {
         told: AskedResponse {
             status,
             cache_status: cache_status.map_or("", |it| it.as_str()).to_owned(),

@@ -10,10 +10,10 @@ use site::CacheRules;
 use transport::facts::LocalAddress;
 
 use super::advice;
-use super::asking::{self, Answer};
+use super::asking::{self, ApplicationAnswer};
 use super::lifetime;
 use super::parts;
-use super::shown::{Shown, readable};
+use super::shown::{ShownZone, readable};
 use super::way::{Question, Way, walk};
 use crate::content::through_cache::outlook::{Lookup, Outlook};
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -46,7 +46,7 @@ fn told(
     question: &Question,
     way: &Way,
     parts: Vec<control::explain::Part>,
-    answer: Option<Answer>,
+    answer: Option<ApplicationAnswer>,
 ) -> Explanation {
     let request = &way.request;
     let outlook = way.outlook.as_ref();
@@ -190,7 +190,7 @@ fn entry_of(way: &Way, lookup: &Lookup) -> Option<control::Entry> {
     let mut variants = lookup.zone.variants(&key.as_ref(), now).into_iter();
     // The same response, or what has come in its place meanwhile.
     let found = variants.find(|found| found.response.vary == stored.vary)?;
-    let shown = Shown::new(&way.request.configuration, &lookup.zone);
+    let shown = ShownZone::new(&way.request.configuration, &lookup.zone);
     let mut entry = shown.whole(&found, now);
     entry.lifetime_by = lifetime::given_by(&found.response, lookup);
     Some(entry)

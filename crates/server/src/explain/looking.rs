@@ -10,7 +10,7 @@ use control::{Entry, EntryRequest, FoundEntries, Refusal, SearchRequest};
 use http_cache::{InspectedResponse, Millis, StoredId, StoredResponse, Walk, Zone};
 
 use super::lifetime;
-use super::shown::Shown;
+use super::shown::ShownZone;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions::StoredIdentity;
 
@@ -33,7 +33,9 @@ pub async fn search(
     }
     let zones = zones(&configuration, request.zone.as_deref())?;
     let zones = zones.into_iter();
-    let zones: Vec<Shown<'_>> = zones.map(|zone| Shown::new(&configuration, zone)).collect();
+    let zones: Vec<ShownZone<'_>> = zones
+        .map(|zone| ShownZone::new(&configuration, zone))
+        .collect();
     let limit = request.limit.unwrap_or(USUAL_FOUND).clamp(1, MAX_FOUND);
     let mut cursor = match &request.after {
         None => Cursor::default(),
@@ -62,7 +64,7 @@ pub async fn search(
 
 /// Looks at one piece of a zone; says whether there is more of it.
 fn step(
-    shown: &Shown<'_>,
+    shown: &ShownZone<'_>,
     walk: &mut Walk,
     request: &SearchRequest,
     (limit, found): (usize, &mut FoundEntries),
@@ -98,7 +100,7 @@ pub fn entry(
 ) -> Result<Entry, Refusal> {
     let now = Millis(clock::now());
     let (zone, found) = inspect(configuration, request, now)?;
-    let mut entry = Shown::new(configuration, zone).whole(&found, now);
+    let mut entry = ShownZone::new(configuration, zone).whole(&found, now);
     entry.lifetime_by = lifetime::probably_given_by(&found.response, configuration, zone);
     Ok(entry)
 }
@@ -115,7 +117,7 @@ pub fn stored(
     let address = found.response.address().map(<[u8]>::to_vec);
     Ok(StoredIdentity {
         zone: zone.config().name.clone(),
-        shown: Shown::new(configuration, zone).address(&found.response),
+        shown: ShownZone::new(configuration, zone).address(&found.response),
         key: found.key,
         address,
     })

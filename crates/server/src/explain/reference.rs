@@ -19,7 +19,7 @@ $ mayfly explain https://example.org/cart -H 'Cookie: session=1'
 The command asks the running server, which it finds as `mayfly purge` does. The answer says which server, location and
 upstream the request comes to, the cache key, whether a response is stored, its age and lifetime with the line of the
 configuration or the field that gave it, its variants and tags, which parts of a request are in the key, and what
-would help. Nobody is asked for it and nothing is counted, unless `--ask` lets the request be made. `--from ADDRESS`
+would help. No upstream is asked and nothing is counted, unless `--ask` lets the request be made. `--from ADDRESS`
 says as which client: `allow`, `geo`, limits and the rights to purge depend on it. Without it, the client is this
 machine. `--json` is for scripts.
 

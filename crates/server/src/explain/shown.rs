@@ -20,16 +20,16 @@ const MASK: &str = "*";
 const MAX_TAGS: usize = 200;
 
 /// How what is stored in a zone is shown.
-pub struct Shown<'a> {
+pub struct ShownZone<'a> {
     zone: &'a Zone,
     shown_arguments: &'a NameSet,
     /// Nothing of a visitor's cookies or fields is in the zone's keys.
     are_keys_plain: bool,
 }
 
-impl<'a> Shown<'a> {
-    pub fn new(configuration: &'a ActiveConfiguration, zone: &'a Zone) -> Shown<'a> {
-        Shown {
+impl<'a> ShownZone<'a> {
+    pub fn new(configuration: &'a ActiveConfiguration, zone: &'a Zone) -> ShownZone<'a> {
+        ShownZone {
             zone,
             shown_arguments: &configuration.site.http.shown_arguments,
             are_keys_plain: are_keys_plain(configuration, zone),

@@ -9,7 +9,7 @@ use site::{Builtin, Content, Part, PassTarget, Protocol, Template, Variable};
 use crate::content::pass;
 use crate::content::through_cache::outlook::{Outlook, outlook};
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
@@ -146,7 +146,7 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
     };
     if let Some(handled) = pass::aim(&mut request, pass) {
         let status = match handled {
-            Handled::Status(status) => Some(status),
+            StageEnd::Status(status) => Some(status),
             _ => None,
         };
         return Way {

@@ -19,7 +19,7 @@ const MAX_TEXT_BYTES: usize = 1024;
 
 /// By which way a purge came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
+pub enum PurgeInterface {
     /// `cache_purge_api`
     Api,
     /// `dashboard`
@@ -32,14 +32,14 @@ pub enum Door {
     Response,
 }
 
-impl Door {
+impl PurgeInterface {
     fn word(self) -> &'static str {
         match self {
-            Door::Api => "api",
-            Door::Dashboard => "dashboard",
-            Door::Socket => "socket",
-            Door::Request => "request",
-            Door::Response => "response",
+            PurgeInterface::Api => "api",
+            PurgeInterface::Dashboard => "dashboard",
+            PurgeInterface::Socket => "socket",
+            PurgeInterface::Request => "request",
+            PurgeInterface::Response => "response",
         }
     }
 }
@@ -47,7 +47,7 @@ impl Door {
 /// Who asked for a purge, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    pub door: Door,
+    pub door: PurgeInterface,
     /// An address, or the number of an account.
     pub who: String,
     /// A page says so that the server has asked itself for. What it names is left to visitors: pages that
@@ -175,7 +175,7 @@ mod tests {
 
     fn source() -> Source {
         Source {
-            door: Door::Api,
+            door: PurgeInterface::Api,
             who: "127.0.0.1".to_owned(),
             is_own_visit: false,
         }

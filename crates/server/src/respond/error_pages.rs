@@ -8,7 +8,7 @@ use site::{ErrorAnswer, LocationId, LogLevel, Server};
 use super::status_page;
 use crate::exchange::captures::Failures;
 use crate::exchange::error_page::ErrorPage;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
@@ -29,31 +29,31 @@ pub enum Next {
 
 /// What follows `handled`.
 #[inline]
-pub fn after(request: &mut Request, handled: Handled) -> Next {
+pub fn after(request: &mut Request, handled: StageEnd) -> Next {
     if pattern::has_failed(request) {
         return refuse_for_pattern(request);
     }
     match handled {
-        Handled::Reply(reply) => Next::Reply(reply),
+        StageEnd::Reply(reply) => Next::Reply(reply),
         handled => after_other(request, handled),
     }
 }
 
-fn after_other(request: &mut Request, handled: Handled) -> Next {
+fn after_other(request: &mut Request, handled: StageEnd) -> Next {
     match handled {
-        Handled::Reply(reply) => Next::Reply(reply),
-        Handled::ClientGone => {
+        StageEnd::Reply(reply) => Next::Reply(reply),
+        StageEnd::ClientGone => {
             request.status = 499;
             Next::Nothing
         }
-        Handled::Close => {
+        StageEnd::Close => {
             request.status = 444;
             Next::Nothing
         }
-        Handled::Redirect { path, args } => redirected(request, path, args),
-        Handled::Named(name) => named(request, &name),
-        Handled::Status(status) => error(request, status, Fields::new()),
-        Handled::StatusWith(status, fields) => error(request, status, fields),
+        StageEnd::Redirect { path, args } => redirected(request, path, args),
+        StageEnd::Named(name) => named(request, &name),
+        StageEnd::Status(status) => error(request, status, Fields::new()),
+        StageEnd::StatusWith(status, fields) => error(request, status, fields),
     }
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_semantics::status;
 use transport::facts::LocalAddress;
 
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 
@@ -42,13 +42,13 @@ fn title(code: u16) -> Option<String> {
 }
 
 /// A redirect to `location`, made absolute as the directives say.
-pub fn redirect(request: &mut Request, code: u16, location: Vec<u8>) -> Handled {
+pub fn redirect(request: &mut Request, code: u16, location: Vec<u8>) -> StageEnd {
     let location = absolute(request, location);
     let mut fields = http_semantics::Fields::new();
     if !location.is_empty() {
         fields.append("Location", Bytes::from(location));
     }
-    Handled::StatusWith(code, fields)
+    StageEnd::StatusWith(code, fields)
 }
 
 /// A path of this site with the origin before it, where the directives say so.
@@ -62,12 +62,12 @@ pub fn absolute(request: &Request, location: Vec<u8>) -> Vec<u8> {
 }
 
 /// A redirect within this site; `target` is an escaped path with arguments.
-pub fn local_redirect(request: &mut Request, target: Vec<u8>, code: u16) -> Handled {
+pub fn local_redirect(request: &mut Request, target: Vec<u8>, code: u16) -> StageEnd {
     redirect(request, code, target)
 }
 
 /// To the same path with a slash.
-pub fn add_slash(request: &mut Request) -> Handled {
+pub fn add_slash(request: &mut Request) -> StageEnd {
     let mut target = http_semantics::escape::escape_uri(&request.path).into_owned();
     target.push(b'/');
     if !request.args.is_empty() {

@@ -64,7 +64,7 @@ pub fn capture_server_name(request: &mut Request, listener: &Listener) {
 
 /// Outcome of looking for a location.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Located {
+pub enum FoundLocation {
     Location(LocationId),
     /// The path lacks the slash that a location with a handler has:
     /// redirect to the path with the slash.
@@ -73,16 +73,16 @@ pub enum Located {
 
 /// The location for the request's path: exact, else the longest prefix, else
 /// (unless the prefix forbids) the first pattern, then likewise one level down.
-pub fn locate(request: &mut Request, server: &Server) -> Located {
+pub fn locate(request: &mut Request, server: &Server) -> FoundLocation {
     let path = std::mem::take(&mut request.path);
     let located = locate_in(request, server, &server.top, &path);
     request.path = path;
     match located {
-        LocationMatch::None => Located::Location(Server::ROOT),
+        LocationMatch::None => FoundLocation::Location(Server::ROOT),
         LocationMatch::Final(location) | LocationMatch::Prefix(location) => {
-            Located::Location(location)
+            FoundLocation::Location(location)
         }
-        LocationMatch::AddSlash => Located::AddSlash,
+        LocationMatch::AddSlash => FoundLocation::AddSlash,
     }
 }
 

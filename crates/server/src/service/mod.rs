@@ -20,11 +20,13 @@ use tokio::task::JoinHandle;
 use transport::ConnectionOpening;
 use transport::client::ClientSide;
 use transport::facts::{ConnectionFacts, TlsFacts};
-use transport::handshake::Asked;
+use transport::handshake::HandshakeRequest;
 use transport::http3;
 use transport::outbound::SendError;
 use transport::ready_or_pending::ReadyOrPending;
-use transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
+use transport::service::{
+    BodyLength, Ending, ReceivedHead, Refusal, ResponseOutcome, Service, Terms,
+};
 
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
@@ -130,7 +132,11 @@ impl Service for WorkersState {
         })
     }
 
-    fn tls(&self, terms: &RequestTerms, asked: Asked<'_>) -> Option<Arc<rustls::ServerConfig>> {
+    fn tls(
+        &self,
+        terms: &RequestTerms,
+        asked: HandshakeRequest<'_>,
+    ) -> Option<Arc<rustls::ServerConfig>> {
         tls::choose(terms, asked)
     }
 
@@ -191,17 +197,17 @@ impl Service for WorkersState {
         &self,
         terms: RequestTerms,
         memory: &mut Memory,
-        received: Received,
+        received: ReceivedHead,
         body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
     ) -> (Box<Request>, Result<BodyLength, Box<Refusal>>) {
         receive::receive(terms, memory, received, body_of)
     }
 
-    fn receive_unreadable(&self, terms: RequestTerms, received: Received) -> Box<Request> {
+    fn receive_unreadable(&self, terms: RequestTerms, received: ReceivedHead) -> Box<Request> {
         receive::receive_unreadable(terms, received)
     }
 
-    fn abandoned(&self, terms: RequestTerms, received: Received, reason: &str, status: u16) {
+    fn abandoned(&self, terms: RequestTerms, received: ReceivedHead, reason: &str, status: u16) {
         receive::abandoned(terms, received, reason, status);
     }
 
@@ -217,7 +223,7 @@ impl Service for WorkersState {
         configuration: &'a ConfigurationHandle,
         client: &'a mut ClientSide,
         refused: Option<&Refusal>,
-    ) -> ReadyOrPending<'a, Answer> {
+    ) -> ReadyOrPending<'a, ResponseOutcome> {
         if let Some(refusal) = refused {
             let reason = format_args!("{}", refusal.reason);
             error_log::request(request, LogLevel::Info, reason);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http1::{HeadLimits, parse_head};
 use site::{ListenAddress, Listener, ListenerId};
 use tls_server::ClientVerdict;
-use transport::facts::{ConnectionFacts, LocalAddress, Offered, SessionId, TlsFacts};
+use transport::facts::{ClientOffer, ConnectionFacts, LocalAddress, SessionId, TlsFacts};
 use transport::request_body::RequestBody;
 use transport::service::BodyLength;
 
@@ -28,7 +28,7 @@ const MAX_TARGET_BYTES: usize = 8 << 10;
 
 /// A page that the server is to ask itself for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct OwnPageRequest {
     pub listener: ListenerId,
     /// `http` or `https`, as the URL has it.
     pub scheme: &'static str,
@@ -109,7 +109,7 @@ pub fn port_of(listener: &Listener) -> Option<u16> {
 /// [`Unaskable`]
 pub fn request(
     configuration: &ConfigurationHandle,
-    asked: &Asked,
+    asked: &OwnPageRequest,
     purpose: Purpose,
 ) -> Result<Box<Request>, Unaskable> {
     let head = parse_head(head(asked)?, &HeadLimits::default());
@@ -185,7 +185,7 @@ pub fn of_url(
         let name = String::from_utf8_lossy(&name);
         return Err(format!("this server has no site {name}"));
     };
-    let asked = Asked {
+    let asked = OwnPageRequest {
         listener,
         scheme,
         host: named,
@@ -200,7 +200,7 @@ pub fn of_url(
     })
 }
 
-fn head(asked: &Asked) -> Result<Vec<u8>, Unaskable> {
+fn head(asked: &OwnPageRequest) -> Result<Vec<u8>, Unaskable> {
     let is_visible = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
     let is_value = |value: &[u8]| value.iter().all(|byte| matches!(byte, b' '..=b'~'));
     let is_name = |name: &str| {
@@ -256,7 +256,7 @@ fn connection(
             cipher: None,
             group: None,
             server_name: name,
-            offered: Offered::default(),
+            offered: ClientOffer::default(),
             session_id: SessionId::default(),
             alpn: None,
             is_resumed: false,

@@ -3,7 +3,7 @@
 use http_semantics::RequestView;
 use site::LogLevel;
 use transport::request_body::RequestBody;
-use transport::service::{BodyLength, Received, Refusal};
+use transport::service::{BodyLength, ReceivedHead, Refusal};
 
 use super::{Memory, RequestTerms, counting, validate};
 use crate::base::sampling;
@@ -17,7 +17,7 @@ const EARLY_DATA: &[u8] = b"Early-Data";
 pub fn receive(
     terms: RequestTerms,
     memory: &mut Memory,
-    received: Received,
+    received: ReceivedHead,
     body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
 ) -> (Box<Request>, Result<BodyLength, Box<Refusal>>) {
     terms.configuration.live.stats.requests.add_one();
@@ -36,7 +36,7 @@ pub fn receive(
 }
 
 /// What stands for a request whose head could not be parsed: it is answered with an error.
-pub fn receive_unreadable(terms: RequestTerms, received: Received) -> Box<Request> {
+pub fn receive_unreadable(terms: RequestTerms, received: ReceivedHead) -> Box<Request> {
     terms.configuration.live.stats.requests.add_one();
     let mut request = begin_unreadable(terms, received);
     if request.path.is_empty() {
@@ -46,7 +46,7 @@ pub fn receive_unreadable(terms: RequestTerms, received: Received) -> Box<Reques
 }
 
 /// Logs a request whose head never came whole: no client is there to answer.
-pub fn abandoned(terms: RequestTerms, received: Received, reason: &str, status: u16) {
+pub fn abandoned(terms: RequestTerms, received: ReceivedHead, reason: &str, status: u16) {
     let mut request = begin_unreadable(terms, received);
     request.status = status;
     error_log::request(
@@ -62,9 +62,9 @@ pub fn abandoned(terms: RequestTerms, received: Received, reason: &str, status: 
 
 /// The request that was received, with the connection's part of it.
 #[inline]
-fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
+fn begin(terms: RequestTerms, received: ReceivedHead) -> Box<Request> {
     let now = clock::recent();
-    let Received {
+    let ReceivedHead {
         mut head,
         connection,
         ..
@@ -83,7 +83,7 @@ fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
 }
 
 /// What stands for a request with an unreadable head.
-fn begin_unreadable(terms: RequestTerms, received: Received) -> Box<Request> {
+fn begin_unreadable(terms: RequestTerms, received: ReceivedHead) -> Box<Request> {
     let mut request = begin(terms, received);
     if let Ok(target) = http_semantics::Target::parse(request.head.target(), true) {
         request.path.extend_from_slice(&target.path);

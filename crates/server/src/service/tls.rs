@@ -6,7 +6,7 @@ use rustls::ServerConfig;
 use site::{ListenerId, ServerId, ServerTlsId};
 use tls_server::Refusal as ClientRefusal;
 use transport::facts::TlsFacts;
-use transport::handshake::Asked;
+use transport::handshake::HandshakeRequest;
 use transport::service::Refusal;
 
 use super::RequestTerms;
@@ -17,7 +17,7 @@ use crate::log::error_log;
 use crate::route;
 
 /// The rules for a client that asks for this; `None` where its handshake is refused.
-pub fn choose(terms: &RequestTerms, asked: Asked<'_>) -> Option<Arc<ServerConfig>> {
+pub fn choose(terms: &RequestTerms, asked: HandshakeRequest<'_>) -> Option<Arc<ServerConfig>> {
     let configuration = &terms.configuration;
     if asked.for_validation
         && let Some(answer) = asked

@@ -46,11 +46,11 @@ pub use hint_sender::{HintFields, HintSender};
 pub use outgoing_body::{OutgoingBody, StreamedBody};
 pub use spec::FetchSpec;
 pub use trace::{Trace, Try};
-pub use upstream_body::{Fetched, Truncated, UpstreamBody};
+pub use upstream_body::{FetchedResponse, TruncatedBody, UpstreamBody};
 pub use upstream_request::{HttpRequest, MemcachedRequest, UpstreamRequest};
 
 /// Asks until there is a response to pass on or no server is left to ask.
-pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
+pub async fn fetch(spec: &mut FetchSpec) -> Result<FetchedResponse, FetchError> {
     if let Some(lookup) = spec.lookup.take() {
         Box::pin(look_up(spec, lookup)).await?;
     }

@@ -8,7 +8,7 @@ use shared_request::Class;
 
 use super::visit;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::service::own_visit::{Asked, listeners, port_of};
+use crate::service::own_visit::{OwnPageRequest, listeners, port_of};
 
 /// Requests that are tried for one response.
 const MAX_TRIED: usize = 12;
@@ -18,7 +18,10 @@ const CLASSES: [Class; 2] = [Class::Desktop, Class::Mobile];
 
 /// The requests to try, the most likely one first. The list is empty where the response depends on
 /// more than the URL and what browsers negotiate.
-pub fn requests(configuration: &ConfigurationHandle, wanted: &WantedResponse) -> Vec<Asked> {
+pub fn requests(
+    configuration: &ConfigurationHandle,
+    wanted: &WantedResponse,
+) -> Vec<OwnPageRequest> {
     let Some(negotiated) = negotiated(wanted) else {
         return Vec::new();
     };
@@ -34,7 +37,7 @@ pub fn requests(configuration: &ConfigurationHandle, wanted: &WantedResponse) ->
                     false => hosts(name, scheme, port_of(own)),
                 };
                 for host in hosts {
-                    all.push(Asked {
+                    all.push(OwnPageRequest {
                         listener,
                         scheme,
                         host,
@@ -54,7 +57,7 @@ pub fn requests(configuration: &ConfigurationHandle, wanted: &WantedResponse) ->
     };
     let of_classes = classes.into_iter().flat_map(|class| {
         let fields = with_negotiated(visit::fields(class), &negotiated);
-        all.iter().map(move |asked| Asked {
+        all.iter().map(move |asked| OwnPageRequest {
             fields: fields.clone(),
             ..asked.clone()
         })

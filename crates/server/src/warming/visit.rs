@@ -5,7 +5,7 @@ use http_cache::{Reason, ServedFrom};
 use shared_request::Class;
 use transport::outbound::ArrivingBody;
 
-use crate::content::own_visit::{self, Stored};
+use crate::content::own_visit::{self, StoredState};
 use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
@@ -75,14 +75,14 @@ pub async fn visit(request: &mut Request) -> VisitResult {
         let _ = refresh.await;
     }
     match own_visit::stored(request) {
-        Stored::Fresh => VisitResult::Stored { status },
+        StoredState::Fresh => VisitResult::Stored { status },
         // The stale copy was shown. Where no upstream was asked, others are at it, or come first.
-        Stored::Stale if !was_asked(request) => VisitResult::Busy,
-        Stored::Stale => VisitResult::NotStored {
+        StoredState::Stale if !was_asked(request) => VisitResult::Busy,
+        StoredState::Stale => VisitResult::NotStored {
             status: Some(status),
             why: Reason::Failed,
         },
-        Stored::No(why) => VisitResult::NotStored {
+        StoredState::No(why) => VisitResult::NotStored {
             status: Some(status),
             why: match is_whole {
                 true => why,

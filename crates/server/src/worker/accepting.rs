@@ -12,7 +12,7 @@ use std::time::Duration;
 use site::ListenAddress;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
-use transport::connections::Tracked;
+use transport::connections::TrackedConnection;
 use transport::facts::{ConnectionFacts, LocalAddress};
 use transport::http3;
 use transport::stream::ClientStream;
@@ -126,7 +126,7 @@ async fn accept(context: WorkerContext, listening: Listening, address: ListenAdd
                 configuration.quic_keys.of(&configuration.site, &address)
             };
             let service = context.shared.clone();
-            let admit = |connection: &Arc<dyn Tracked>| context.admit(connection);
+            let admit = |connection: &Arc<dyn TrackedConnection>| context.admit(connection);
             if let Err(error) = http3::listen(service, socket, address.clone(), key, admit).await {
                 failed(error);
             }
@@ -147,7 +147,7 @@ pub async fn receive(shared: Arc<WorkersState>, mut inbox: mpsc::Receiver<Accept
 
 impl WorkerContext {
     /// Counts a connection of QUIC, which is served here.
-    fn admit(&self, connection: &Arc<dyn Tracked>) -> Registration {
+    fn admit(&self, connection: &Arc<dyn TrackedConnection>) -> Registration {
         count(&self.shared);
         let slot = self.loads.own_slot(self.index);
         self.shared.register(Arc::downgrade(connection), slot)
@@ -209,7 +209,8 @@ fn begin(
         (None, ListenAddress::Unix(path)) => LocalAddress::Unix(path.clone()),
     };
     let stream = Arc::new(stream);
-    let registration = shared.register(Arc::downgrade(&stream) as Weak<dyn Tracked>, slot);
+    let registration =
+        shared.register(Arc::downgrade(&stream) as Weak<dyn TrackedConnection>, slot);
     let facts = ConnectionFacts::new(peer, local, clock::now());
     let shared = shared.clone();
     transport::spawn(shared, stream, facts, address, registration);

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use site::ListenAddress;
 use tokio::sync::mpsc;
-use transport::stream::Unregistered;
+use transport::stream::UnregisteredSocket;
 
 /// A worker keeps what it accepted while it has at most this part more than the one
 /// with the fewest: handing over wakes another thread, and a few more do not matter
@@ -27,7 +27,7 @@ const INBOX: usize = 256;
 
 /// An accepted connection, on its way to the worker that serves it.
 pub struct AcceptedConnection {
-    pub socket: Unregistered,
+    pub socket: UnregisteredSocket,
     pub peer: Option<SocketAddr>,
     /// Where it came in.
     pub address: ListenAddress,
@@ -134,7 +134,7 @@ mod tests {
     /// What worker `own` has of a connection that it accepted.
     fn accept(loads: &Arc<WorkerLoads>, own: usize) -> Option<AcceptedConnection> {
         let accepted = AcceptedConnection {
-            socket: Unregistered::Unix(UnixStream::pair().unwrap().0),
+            socket: UnregisteredSocket::Unix(UnixStream::pair().unwrap().0),
             peer: None,
             address: ListenAddress::Unix("/socket".into()),
             slot: loads.slot(own),

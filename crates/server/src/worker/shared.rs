@@ -12,7 +12,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use site::ListenAddress;
 use tokio::sync::{Notify, watch};
-use transport::connections::{Connections, Tracked};
+use transport::connections::{Connections, TrackedConnection};
 
 use super::loads::ConnectionSlot;
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -224,7 +224,7 @@ impl WorkersState {
 
     pub(super) fn register(
         &self,
-        connection: Weak<dyn Tracked>,
+        connection: Weak<dyn TrackedConnection>,
         slot: ConnectionSlot,
     ) -> Registration {
         let connections = self.glance().connections.clone();

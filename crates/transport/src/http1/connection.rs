@@ -21,14 +21,16 @@ use tokio::time::Instant;
 use super::informational::Http1Client;
 use super::input::Input;
 use super::keep_alive::{self, Usage};
-use super::reading::{self, Awaited, HeadRead};
+use super::reading::{self, HeadRead, WaitOutcome};
 use super::respond;
 use crate::body::{ClientInput, IncomingBody};
 use crate::client::ClientSide;
 use crate::facts::ConnectionFacts;
 use crate::outbound::{Body, SendError};
 use crate::ready_or_pending::ReadyOrPending;
-use crate::service::{Answer, BodyLength, Ending, Exchange, Received, Refusal, Service, Terms};
+use crate::service::{
+    BodyLength, Ending, Exchange, ReceivedHead, Refusal, ResponseOutcome, Service, Terms,
+};
 use crate::stream::ClientStream;
 use crate::tunnel;
 
@@ -128,9 +130,9 @@ impl<S: Service> Connection<S> {
         let is_pipelined = !is_first && !input.buffer.is_empty();
         let awaited = match reading::is_between_requests(&input.buffer) {
             true => self.await_request().await,
-            false => Awaited::Bytes,
+            false => WaitOutcome::Bytes,
         };
-        if matches!(awaited, Awaited::Closed) {
+        if matches!(awaited, WaitOutcome::Closed) {
             return Next::Close;
         }
         let started_at = clock::recent();
@@ -139,7 +141,7 @@ impl<S: Service> Connection<S> {
             return Next::Close;
         };
         let read = match awaited {
-            Awaited::Bytes => {
+            WaitOutcome::Bytes => {
                 let settings = terms.head();
                 let limits = reading::limits(settings);
                 self.read_head(&limits, settings.timeout).await
@@ -212,8 +214,8 @@ impl<S: Service> Connection<S> {
         bytes: u64,
         started_at: u64,
         is_pipelined: bool,
-    ) -> Received {
-        Received {
+    ) -> ReceivedHead {
+        ReceivedHead {
             head,
             connection: self.facts.clone(),
             started_at,
@@ -225,7 +227,7 @@ impl<S: Service> Connection<S> {
     }
 
     /// What stands for a request whose head cannot be read.
-    fn received_unreadable(&mut self, started_at: u64) -> Received {
+    fn received_unreadable(&mut self, started_at: u64) -> ReceivedHead {
         let buffer = match self.input() {
             Some(input) => &input.buffer[..],
             None => &[],
@@ -256,22 +258,22 @@ impl<S: Service> Connection<S> {
         let may_keep_alive =
             refused.is_none() && self.may_keep_alive(&exchange) && !self.client.expects_continue;
         let ending = match answer {
-            Answer::Response if matches!(exchange.body(), Body::Tunnel(_)) => {
+            ResponseOutcome::Response if matches!(exchange.body(), Body::Tunnel(_)) => {
                 Box::pin(self.tunnel(&mut exchange, may_keep_alive)).await
             }
-            Answer::Response => {
+            ResponseOutcome::Response => {
                 let is_followed = self.is_followed();
                 match respond::send(&mut *exchange, &self.stream, may_keep_alive, is_followed) {
                     ReadyOrPending::Ready(ending) => ending,
                     ReadyOrPending::Pending(rest) => rest.await,
                 }
             }
-            Answer::Nothing if self.stream.has_gathered() => {
+            ResponseOutcome::Nothing if self.stream.has_gathered() => {
                 let timeout = exchange.settings().connection.send_timeout;
                 let flushed = Box::pin(respond::flush(&self.stream, timeout)).await;
                 flushed.map(|()| Ending::Close)
             }
-            Answer::Nothing => Ok(Ending::Close),
+            ResponseOutcome::Nothing => Ok(Ending::Close),
         };
         let awaited = self.service.end(&mut exchange, &mut self.memory, &ending);
         if let Some(awaited) = awaited {
@@ -285,7 +287,7 @@ impl<S: Service> Connection<S> {
                 true => Next::Request,
                 false => Next::Linger(exchange.settings_held()),
             },
-            Ok(Ending::Close) if answer == Answer::Nothing => Next::Close,
+            Ok(Ending::Close) if answer == ResponseOutcome::Nothing => Next::Close,
             Ok(Ending::Close) => self.lingering_close(&*exchange),
             Err(SendError::TimedOut) => {
                 if settings.connection.reset_timedout {

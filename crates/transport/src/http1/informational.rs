@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http1::HeadWriter;
 
-use crate::client::{Client, Informing};
+use crate::client::{Client, InformationalFuture};
 use crate::stream::ClientStream;
 
 /// The client at the other end of a connection that speaks HTTP/1.
@@ -17,7 +17,7 @@ impl Client for Http1Client {
         self.0.poll_closed(cx)
     }
 
-    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> Informing<'a> {
+    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> InformationalFuture<'a> {
         Box::pin(async move {
             let head = write(status, fields);
             self.0.write_all(&head).await?;

@@ -17,7 +17,7 @@ use crate::spare_fields;
 use crate::stream::Phase;
 
 /// What waiting for a request came to.
-pub enum Awaited {
+pub enum WaitOutcome {
     /// Its first bytes, in the buffer.
     Bytes,
     /// The client closed, or a graceful stop did.
@@ -36,25 +36,25 @@ pub enum HeadRead {
 impl<S: Service> Connection<S> {
     /// Waits for the first bytes of a request. Nothing of the configuration is
     /// held meanwhile, and no buffer.
-    pub(super) async fn await_request(&mut self) -> Awaited {
+    pub(super) async fn await_request(&mut self) -> WaitOutcome {
         // For all that comes before a request: line ends do not prolong it.
         let until = clock::recent_instant() + self.idle;
         loop {
             self.stream.set_phase(Phase::Idle);
             if self.service.is_stopping() && self.requests > 0 {
-                return Awaited::Closed;
+                return WaitOutcome::Closed;
             }
             let read = self.fill(until).await;
             self.stream.set_phase(Phase::Busy);
             match read {
-                Ok(Some(0)) | Err(_) => return Awaited::Closed,
-                Ok(None) => return Awaited::TimedOut,
+                Ok(Some(0)) | Err(_) => return WaitOutcome::Closed,
+                Ok(None) => return WaitOutcome::TimedOut,
                 Ok(Some(_)) => {}
             }
             match self.input() {
                 Some(input) if is_between_requests(&input.buffer) => input.buffer.clear(),
-                Some(_) => return Awaited::Bytes,
-                None => return Awaited::Closed,
+                Some(_) => return WaitOutcome::Bytes,
+                None => return WaitOutcome::Closed,
             }
         }
     }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::framing::{self, BodyFraming};
 use super::head::{self, HeadBuffer};
-use super::send::{self, Sender, Written};
+use super::send::{self, Sender, WrittenBytes};
 use crate::outbound::{Body, SendError};
 use crate::ready_or_pending::ReadyOrPending;
 use crate::service::{Ending, Exchange};
@@ -86,10 +86,10 @@ pub fn send<'a, X: Exchange>(
 
 /// How much of a response left in one system call.
 enum AtOnce {
-    All(Written),
+    All(WrittenBytes),
     /// What is left of it needs its head. `None`: it was not tried, since bytes of the body have
     /// to be waited for.
-    Part(Vec<u8>, Option<Written>),
+    Part(Vec<u8>, Option<WrittenBytes>),
 }
 
 /// Sends a response, if its body is at hand.
@@ -125,7 +125,7 @@ async fn send_rest<X: Exchange>(
     exchange: &mut X,
     stream: &ClientStream,
     head: Vec<u8>,
-    begun: Option<Written>,
+    begun: Option<WrittenBytes>,
     framing: BodyFraming,
 ) -> Result<(), SendError> {
     let pace = exchange.pace();

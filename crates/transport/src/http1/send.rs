@@ -46,7 +46,7 @@ pub struct Sender<'a> {
 }
 
 /// What one system call took of a response.
-pub struct Written {
+pub struct WrittenBytes {
     /// Bytes of head and body.
     written: usize,
     /// Bytes of head, and of body.
@@ -56,7 +56,7 @@ pub struct Written {
     joined: usize,
 }
 
-impl Written {
+impl WrittenBytes {
     /// Has all gone out?
     pub fn is_all(&self) -> bool {
         self.written == self.head + self.body
@@ -82,7 +82,7 @@ pub fn write_at_once(
     mut chunks: &[Bytes],
     file: Option<&MemoryFile>,
     is_followed: bool,
-) -> Result<Written, SendError> {
+) -> Result<WrittenBytes, SendError> {
     if is_followed && let Some(begun) = gather(stream, head, chunks) {
         return Ok(begun);
     }
@@ -103,7 +103,7 @@ pub fn write_at_once(
         [] => stream.try_write(head),
         chunks => write_pieces(stream, head, chunks),
     };
-    Ok(Written {
+    Ok(WrittenBytes {
         written: taken(written)?,
         head: head_len,
         body: joined + length_of(chunks),
@@ -129,13 +129,13 @@ fn write_with_file(
     head: &[u8],
     chunks: &[Bytes],
     file: &MemoryFile,
-) -> Result<Written, SendError> {
+) -> Result<WrittenBytes, SendError> {
     let body = length_of(chunks);
     let mut written = taken(stream.try_write_head_of_file(head))?;
     if written == head.len() {
         written += taken(stream.try_sendfile(file, 0, body))?;
     }
-    Ok(Written {
+    Ok(WrittenBytes {
         written,
         head: head.len(),
         body,
@@ -154,9 +154,9 @@ fn taken(written: io::Result<usize>) -> io::Result<usize> {
 /// Leaves a response to go with the next; `None` where it has to go now. Apart
 /// from the way of those who wait for their answer.
 #[cold]
-fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Written> {
+fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<WrittenBytes> {
     let body = length_of(chunks);
-    stream.gather(head, chunks).then_some(Written {
+    stream.gather(head, chunks).then_some(WrittenBytes {
         written: head.len() + body,
         head: head.len(),
         body,
@@ -216,7 +216,7 @@ impl<'a> Sender<'a> {
     /// The rest of a response that `write_at_once` began.
     pub async fn send_unwritten(
         &mut self,
-        begun: Written,
+        begun: WrittenBytes,
         chunks: &[Bytes],
     ) -> Result<(), SendError> {
         self.joined = begun.joined;

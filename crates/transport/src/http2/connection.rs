@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use site::{ConnectionSettings, LingeringClose};
 use tokio::time::Instant;
 
-use super::request::{Answering, ReceivedRequest};
-use super::shared::{Shared, Stream, StreamEnd};
+use super::request::{ReceivedRequest, RequestContext};
+use super::shared::{SharedCodec, Stream, StreamEnd};
 use crate::facts::ConnectionFacts;
-use crate::service::{BodyLength, Exchange, Received, Refusal, Service, Terms};
+use crate::service::{BodyLength, Exchange, ReceivedHead, Refusal, Service, Terms};
 use crate::stream::{ClientStream, Phase};
 
 /// Slices of one write: the frames of a turn.
@@ -61,10 +61,10 @@ pub async fn serve<S: Service>(
         resets_timed_out: false,
         max_streams: terms.http2().max_concurrent_streams as usize,
         stopping: Some(Box::pin(service.stopping())),
-        answering: Answering {
+        answering: RequestContext {
             service,
             memory: Arc::new(Mutex::new(memory)),
-            shared: Arc::new(Shared::new(codec)),
+            shared: Arc::new(SharedCodec::new(codec)),
         },
         stream,
         facts: Arc::new(facts),
@@ -149,7 +149,7 @@ struct WaitingRequest {
 }
 
 struct Connection<S: Service> {
-    answering: Answering<S>,
+    answering: RequestContext<S>,
     stream: Arc<ClientStream>,
     facts: Arc<ConnectionFacts>,
     /// What was read and is no whole frame yet.
@@ -513,7 +513,7 @@ impl<S: Service> Connection<S> {
         self.answer(Stream::new(None, true), request);
     }
 
-    fn received(&mut self, id: StreamId, head: RequestHead) -> Option<(S::Terms, Received)> {
+    fn received(&mut self, id: StreamId, head: RequestHead) -> Option<(S::Terms, ReceivedHead)> {
         self.requests += 1;
         self.quiet_since = clock::recent_instant();
         let terms = {
@@ -527,7 +527,7 @@ impl<S: Service> Connection<S> {
             self.shut_down();
             return None;
         };
-        let received = Received {
+        let received = ReceivedHead {
             head,
             connection: self.facts.clone(),
             started_at: clock::recent(),

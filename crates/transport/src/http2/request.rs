@@ -6,23 +6,23 @@ use http2::{ErrorCode, StreamId};
 use parking_lot::Mutex;
 
 use super::respond;
-use super::shared::{Given, Shared, StreamBody, StreamEnd, StreamHandle};
+use super::shared::{FinishingExchange, SharedCodec, StreamBody, StreamEnd, StreamHandle};
 use crate::body::IncomingBody;
 use crate::client::ClientSide;
 use crate::outbound::SendError;
 use crate::ready_or_pending::ReadyOrPending;
-use crate::service::{Answer, BodyLength, Ending, Exchange, Refusal, Service};
+use crate::service::{BodyLength, Ending, Exchange, Refusal, ResponseOutcome, Service};
 
 /// What the requests of a connection need to be answered.
-pub struct Answering<S: Service> {
+pub struct RequestContext<S: Service> {
     pub service: Arc<S>,
     pub memory: Arc<Mutex<S::Memory>>,
-    pub shared: Arc<Shared<S::Exchange>>,
+    pub shared: Arc<SharedCodec<S::Exchange>>,
 }
 
-impl<S: Service> Clone for Answering<S> {
+impl<S: Service> Clone for RequestContext<S> {
     fn clone(&self) -> Self {
-        Answering {
+        RequestContext {
             service: self.service.clone(),
             memory: self.memory.clone(),
             shared: self.shared.clone(),
@@ -38,7 +38,7 @@ pub struct ReceivedRequest<S: Service> {
     pub refused: Option<Box<Refusal>>,
 }
 
-impl<S: Service> Answering<S> {
+impl<S: Service> RequestContext<S> {
     /// Makes the response and gives it to the codec. The request ends when that has left.
     pub async fn answer(self, received: ReceivedRequest<S>) {
         let ReceivedRequest {
@@ -66,8 +66,8 @@ impl<S: Service> Answering<S> {
         };
         drop(configuration);
         let given = match answer {
-            Answer::Response => respond::send(&mut *exchange, &self.shared, id).await,
-            Answer::Nothing => {
+            ResponseOutcome::Response => respond::send(&mut *exchange, &self.shared, id).await,
+            ResponseOutcome::Nothing => {
                 self.shared.reset(id, ErrorCode::INTERNAL_ERROR);
                 return self.end(id, exchange, Ok(Ending::Close));
             }
@@ -75,7 +75,7 @@ impl<S: Service> Answering<S> {
         match given {
             Ok(body_bytes) => self.given(
                 id,
-                Given {
+                FinishingExchange {
                     exchange,
                     body_bytes,
                 },
@@ -85,7 +85,7 @@ impl<S: Service> Answering<S> {
     }
 
     /// All of the response was given: the request ends when it has left.
-    fn given(&self, id: StreamId, given: Given<S::Exchange>) {
+    fn given(&self, id: StreamId, given: FinishingExchange<S::Exchange>) {
         let mut state = self.shared.lock();
         match state.streams.get_mut(&id) {
             Some(stream) => match stream.end {
@@ -104,8 +104,8 @@ impl<S: Service> Answering<S> {
     }
 
     /// The last byte of a response has left, or will never.
-    pub fn over(&self, given: Given<S::Exchange>, bytes: u64, is_whole: bool) {
-        let Given {
+    pub fn over(&self, given: FinishingExchange<S::Exchange>, bytes: u64, is_whole: bool) {
+        let FinishingExchange {
             mut exchange,
             body_bytes,
         } = given;

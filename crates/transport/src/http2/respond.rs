@@ -9,7 +9,7 @@ use http2::{ErrorCode, FieldBlock, StreamId};
 use tokio::time::Instant;
 
 use super::fields;
-use super::shared::{Shared, gone};
+use super::shared::{SharedCodec, gone};
 use crate::outbound::{Body, Leaves, SendError, SentHead};
 use crate::outflow::{self, Outlet, Room};
 use crate::service::Exchange;
@@ -20,7 +20,7 @@ use crate::service::Exchange;
 /// It could not be given whole. The stream is reset then.
 pub async fn send<X: Exchange>(
     exchange: &mut X,
-    shared: &Arc<Shared<X>>,
+    shared: &Arc<SharedCodec<X>>,
     id: StreamId,
 ) -> Result<u64, SendError> {
     let sent = send_whole(exchange, shared, id).await;
@@ -34,7 +34,7 @@ pub async fn send<X: Exchange>(
 
 async fn send_whole<X: Exchange>(
     exchange: &mut X,
-    shared: &Arc<Shared<X>>,
+    shared: &Arc<SharedCodec<X>>,
     id: StreamId,
 ) -> Result<u64, SendError> {
     let status = exchange.opening().status;
@@ -71,7 +71,7 @@ async fn send_whole<X: Exchange>(
 /// Gives a response whose body is there and has room; `None` where it has to be pulled.
 fn send_at_hand<X: Exchange>(
     exchange: &mut X,
-    shared: &Shared<X>,
+    shared: &SharedCodec<X>,
     id: StreamId,
     length: Option<u64>,
 ) -> Result<Option<u64>, SendError> {
@@ -133,7 +133,7 @@ fn sent_head(length: Option<u64>) -> SentHead {
 
 /// A stream of HTTP/2, for bodies that are pulled.
 struct StreamOutlet<'a, X> {
-    shared: &'a Arc<Shared<X>>,
+    shared: &'a Arc<SharedCodec<X>>,
     id: StreamId,
 }
 
@@ -197,7 +197,7 @@ impl<'a, X: Exchange> Outlet<X> for StreamOutlet<'a, X> {
 }
 
 /// The end of a body, with the fields that follow it.
-fn end<X>(shared: &Shared<X>, id: StreamId, trailers: &Fields) -> Result<(), SendError> {
+fn end<X>(shared: &SharedCodec<X>, id: StreamId, trailers: &Fields) -> Result<(), SendError> {
     let mut block = FieldBlock::new();
     for (name, value) in trailers.as_slice() {
         let _ = block.put(name, value);

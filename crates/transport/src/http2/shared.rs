@@ -12,12 +12,12 @@ use http2::{ErrorCode, FieldBlock, StreamId};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::body::IncomingBody;
-use crate::client::{Client, Informing};
+use crate::client::{Client, InformationalFuture};
 use crate::outbound::SendError;
 use crate::request_body::BodyError;
 
 /// The codec and the streams of a connection. `X` is the exchange of a request.
-pub struct Shared<X>(Mutex<State<X>>);
+pub struct SharedCodec<X>(Mutex<State<X>>);
 
 pub struct State<X> {
     pub codec: http2::Connection,
@@ -61,11 +61,11 @@ pub enum StreamEnd<X> {
         is_whole: bool,
     },
     /// All of the response was given to the codec.
-    Given(Given<X>),
+    Given(FinishingExchange<X>),
 }
 
 /// An exchange that waits for its last byte to leave.
-pub struct Given<X> {
+pub struct FinishingExchange<X> {
     pub exchange: Box<X>,
     /// Bytes of its body.
     pub body_bytes: u64,
@@ -107,7 +107,7 @@ impl<X> Stream<X> {
     }
 
     /// Nothing more can be sent. The exchange, where it waited for that.
-    pub fn close(&mut self, bytes: u64, is_whole: bool) -> Option<Given<X>> {
+    pub fn close(&mut self, bytes: u64, is_whole: bool) -> Option<FinishingExchange<X>> {
         let closed = StreamEnd::Closed { bytes, is_whole };
         let end = std::mem::replace(&mut self.end, closed);
         wake(&mut self.reader);
@@ -168,9 +168,9 @@ impl<X> State<X> {
     }
 }
 
-impl<X> Shared<X> {
-    pub fn new(codec: http2::Connection) -> Shared<X> {
-        Shared(Mutex::new(State {
+impl<X> SharedCodec<X> {
+    pub fn new(codec: http2::Connection) -> SharedCodec<X> {
+        SharedCodec(Mutex::new(State {
             codec,
             streams: HashMap::new(),
             writer: None,
@@ -238,7 +238,7 @@ pub fn gone() -> io::Error {
 
 /// One stream: the client as the stages know it that answer its request.
 pub struct StreamHandle<X> {
-    pub shared: Arc<Shared<X>>,
+    pub shared: Arc<SharedCodec<X>>,
     pub id: StreamId,
 }
 
@@ -247,7 +247,7 @@ impl<X: Send + 'static> Client for StreamHandle<X> {
         self.shared.poll_gone(self.id, cx)
     }
 
-    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> Informing<'a> {
+    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> InformationalFuture<'a> {
         let mut block = FieldBlock::new();
         for (name, value) in fields {
             // One that HTTP/2 does not have is left out.

@@ -13,10 +13,10 @@ use quinn::{RecvStream, SendStream};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
-use super::request::{self, Answering, OpenStream};
+use super::request::{self, OpenStream, RequestContext};
 use super::settings::Settings;
 use super::stream::varint;
-use crate::connections::Tracked;
+use crate::connections::TrackedConnection;
 use crate::facts::ConnectionFacts;
 use crate::service::Service;
 use crate::stream::Phase;
@@ -45,7 +45,7 @@ impl QuicPhase {
     }
 }
 
-impl Tracked for QuicPhase {
+impl TrackedConnection for QuicPhase {
     fn phase(&self) -> Phase {
         Phase::of(self.0.load(Ordering::Relaxed))
     }
@@ -71,7 +71,7 @@ pub async fn serve<S: Service>(
     listener: ListenerLink<'_>,
 ) {
     let idle_ms = u64::try_from(settings.first_request_timeout.as_millis()).unwrap_or(u64::MAX);
-    let answering = Arc::new(Answering {
+    let answering = Arc::new(RequestContext {
         service,
         memory: Mutex::new(memory),
         facts: Arc::new(facts),
@@ -119,7 +119,7 @@ enum Shutdown {
 }
 
 struct Driver<S: Service> {
-    answering: Arc<Answering<S>>,
+    answering: Arc<RequestContext<S>>,
     control: SendStream,
     max_streams: usize,
     /// Requests from this stream on were not begun.
@@ -132,17 +132,17 @@ struct Driver<S: Service> {
 }
 
 /// The connection is over already.
-struct Lost;
+struct LostConnection;
 
-impl From<quinn::ConnectionError> for Lost {
-    fn from(_: quinn::ConnectionError) -> Lost {
-        Lost
+impl From<quinn::ConnectionError> for LostConnection {
+    fn from(_: quinn::ConnectionError) -> LostConnection {
+        LostConnection
     }
 }
 
 impl<S: Service> Driver<S> {
     /// Serves until the connection has to close.
-    async fn run(&mut self, listener: ListenerLink<'_>) -> Result<(), Lost> {
+    async fn run(&mut self, listener: ListenerLink<'_>) -> Result<(), LostConnection> {
         let ListenerLink { phase, end } = listener;
         let answering = self.answering.clone();
         let connection = &answering.connection;

@@ -13,12 +13,12 @@ use tokio::sync::watch;
 
 use super::connection::{self, ListenerLink, QuicPhase};
 use super::first_packets::FirstPackets;
-use super::handshake::{Choose, HandshakeConfig, InitialCrypto};
+use super::handshake::{ConfigChooser, HandshakeConfig, InitialCrypto};
 use super::settings::Settings;
 use super::unproven::UnprovenAddresses;
-use crate::connections::Tracked;
+use crate::connections::TrackedConnection;
 use crate::facts::{ConnectionFacts, LocalAddress, TlsFacts};
-use crate::handshake::Asked;
+use crate::handshake::HandshakeRequest;
 use crate::http3::host_key::HostKey;
 use crate::service::{Service, Terms};
 
@@ -61,11 +61,11 @@ pub async fn listen<S: Service, G: Send + 'static>(
     socket: UdpSocket,
     address: ListenAddress,
     key: HostKey,
-    admit: impl Fn(&Arc<dyn Tracked>) -> G,
+    admit: impl Fn(&Arc<dyn TrackedConnection>) -> G,
 ) -> io::Result<()> {
     let local = socket.local_addr()?;
     let initial = InitialCrypto::new().map_err(io::Error::other)?;
-    let nobody: Choose = Arc::new(|_| None);
+    let nobody: ConfigChooser = Arc::new(|_| None);
     let config = HandshakeConfig {
         initial: initial.clone(),
         choose: nobody,
@@ -104,7 +104,7 @@ pub async fn listen<S: Service, G: Send + 'static>(
             continue;
         };
         let phase = Arc::new(QuicPhase::new());
-        let tracked: Arc<dyn Tracked> = phase.clone();
+        let tracked: Arc<dyn TrackedConnection> = phase.clone();
         let guard = admit(&tracked);
         let config = opening.config(&initial, &key);
         let end = end.clone();
@@ -193,7 +193,7 @@ impl<S: Service> Opening<S> {
                 let for_validation = false;
                 service.tls(
                     &terms,
-                    Asked {
+                    HandshakeRequest {
                         name,
                         for_validation,
                     },

@@ -18,11 +18,11 @@ use rustls::quic::{Connection, KeyChange, Secrets, ServerConnection, Suite, Vers
 use rustls::server::{Acceptor, ResolvesServerCertUsingSni};
 use rustls::{CommonState, ServerConfig};
 
-use crate::facts::{Offered, SessionId, TlsFacts};
+use crate::facts::{ClientOffer, SessionId, TlsFacts};
 use crate::handshake;
 
 /// Gives the rules for the name that a client asks for; `None` where it is not served.
-pub type Choose = Arc<dyn Fn(Option<&str>) -> Option<Arc<ServerConfig>> + Send + Sync>;
+pub type ConfigChooser = Arc<dyn Fn(Option<&str>) -> Option<Arc<ServerConfig>> + Send + Sync>;
 
 /// The alerts that we send by ourselves (RFC 8446 §6.2).
 const DECODE_ERROR: u8 = 50;
@@ -69,7 +69,7 @@ impl InitialCrypto {
 /// How the handshake of one connection is made.
 pub struct HandshakeConfig {
     pub initial: InitialCrypto,
-    pub choose: Choose,
+    pub choose: ConfigChooser,
 }
 
 impl crypto::ServerConfig for HandshakeConfig {
@@ -139,7 +139,7 @@ enum State {
 #[derive(Clone)]
 struct Hello {
     server_name: Option<String>,
-    offered: Offered,
+    offered: ClientOffer,
 }
 
 fn alert(code: u8, reason: impl Into<String>) -> TransportError {
@@ -165,7 +165,7 @@ fn read_hello(hello: &[u8]) -> Result<Hello, TransportError> {
             let hello = accepted.client_hello();
             Ok(Hello {
                 server_name: hello.server_name().map(str::to_owned),
-                offered: Offered::of(&hello),
+                offered: ClientOffer::of(&hello),
             })
         }
         Ok(None) => Err(alert(DECODE_ERROR, "no ClientHello")),

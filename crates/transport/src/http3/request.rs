@@ -21,10 +21,12 @@ use crate::client::ClientSide;
 use crate::facts::ConnectionFacts;
 use crate::outbound::SendError;
 use crate::ready_or_pending::ReadyOrPending;
-use crate::service::{Answer, BodyLength, Ending, Exchange, Received, Refusal, Service, Terms};
+use crate::service::{
+    BodyLength, Ending, Exchange, ReceivedHead, Refusal, ResponseOutcome, Service, Terms,
+};
 
 /// What the requests of a connection have in common.
-pub struct Answering<S: Service> {
+pub struct RequestContext<S: Service> {
     pub service: Arc<S>,
     pub memory: Mutex<S::Memory>,
     pub facts: Arc<ConnectionFacts>,
@@ -46,10 +48,10 @@ pub struct Answering<S: Service> {
 }
 
 /// Counts a stream while it lives.
-pub struct OpenStream<S: Service>(Arc<Answering<S>>);
+pub struct OpenStream<S: Service>(Arc<RequestContext<S>>);
 
 impl<S: Service> OpenStream<S> {
-    pub fn new(answering: &Arc<Answering<S>>) -> OpenStream<S> {
+    pub fn new(answering: &Arc<RequestContext<S>>) -> OpenStream<S> {
         answering.open.fetch_add(1, Ordering::Relaxed);
         OpenStream(answering.clone())
     }
@@ -130,7 +132,7 @@ pub async fn serve<S: Service>(stream: OpenStream<S>, send: SendStream, receive:
     }
 }
 
-impl<S: Service> Answering<S> {
+impl<S: Service> RequestContext<S> {
     pub fn terms(&self) -> Option<S::Terms> {
         self.service.terms(&self.facts, &mut self.memory.lock())
     }
@@ -220,8 +222,8 @@ impl<S: Service> Answering<S> {
         }
     }
 
-    fn received(&self, head: RequestHead, bytes: u64, started_at: u64) -> Received {
-        Received {
+    fn received(&self, head: RequestHead, bytes: u64, started_at: u64) -> ReceivedHead {
+        ReceivedHead {
             head,
             connection: self.facts.clone(),
             started_at,
@@ -278,8 +280,8 @@ impl<S: Service> Answering<S> {
         };
         drop(configuration);
         let sent = match answer {
-            Answer::Response => respond::send(&mut *exchange, stream).await,
-            Answer::Nothing => Err(SendError::Truncated),
+            ResponseOutcome::Response => respond::send(&mut *exchange, stream).await,
+            ResponseOutcome::Nothing => Err(SendError::Truncated),
         };
         let mut outgoing = stream.outgoing.lock().await;
         let bytes = outgoing.sent();
@@ -296,8 +298,8 @@ impl<S: Service> Answering<S> {
                 });
                 exchange.add_sent(bytes, 0);
                 match answer {
-                    Answer::Response => Err(error),
-                    Answer::Nothing => Ok(Ending::Close),
+                    ResponseOutcome::Response => Err(error),
+                    ResponseOutcome::Nothing => Ok(Ending::Close),
                 }
             }
         };

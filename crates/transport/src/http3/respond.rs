@@ -15,7 +15,7 @@ use crate::outbound::{Body, Leaves, SendError, SentHead};
 use crate::outflow::{self, ClientWait, Outlet, Room};
 use crate::pieces::READ_BYTES;
 use crate::service::Exchange;
-use crate::waiting_streams::Held;
+use crate::waiting_streams::StreamHoldings;
 
 /// Read of a body at once where other streams of the connection hold long pieces: what a few packets
 /// carry.
@@ -97,9 +97,9 @@ async fn send_at_hand<X: Exchange>(
     for chunk in chunks {
         outgoing.push(chunk);
     }
-    let held = Held {
+    let held = StreamHoldings {
         bytes: if is_stored { 0 } else { bytes },
-        ..Held::default()
+        ..StreamHoldings::default()
     };
     let timeout = exchange.settings().connection.send_timeout;
     let mut waiting = ClientWait::new(timeout);

@@ -12,7 +12,7 @@ use quinn::{SendStream, VarInt, WriteError};
 use tokio::sync::Semaphore;
 
 use super::fields;
-use crate::client::{Client, Informing};
+use crate::client::{Client, InformationalFuture};
 use crate::outbound::SendError;
 
 /// Frames are handed to quinn in at most this many pieces: the head and a body of some pages.
@@ -178,7 +178,7 @@ impl Client for StreamClient {
         Poll::Pending
     }
 
-    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> Informing<'a> {
+    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> InformationalFuture<'a> {
         let frame = fields::informational(status, fields);
         let length = frame.len() as u64;
         Box::pin(async move {

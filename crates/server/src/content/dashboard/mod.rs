@@ -31,18 +31,18 @@ use site::Dashboard;
 
 use crate::content::metrics::FIELDS;
 use crate::content::own_machine::{self, Purpose};
-use crate::content::purging::order::{Named, Order, Target};
+use crate::content::purging::order::{Order, Target, TargetNames};
 use crate::content::purging::{self, Scope, bearer, doors};
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::numbers as current;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{Method, Request};
-use crate::log::purge_log::{Door, Source};
+use crate::log::purge_log::{PurgeInterface, Source};
 
 use asked::DashboardRequest;
 
 /// The page, or what it asks for.
-pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> Handled {
+pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> StageEnd {
     let tokens = tokens(request, dashboard);
     let asked = match DashboardRequest::read(&request.args) {
         Ok(asked) => asked,
@@ -53,7 +53,7 @@ pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> Handled {
         _ => request.method.is_read(),
     };
     if !is_right_method {
-        return Handled::Status(405);
+        return StageEnd::Status(405);
     }
     if matches!(asked, DashboardRequest::Page) {
         let refused = match tokens {
@@ -145,10 +145,14 @@ async fn purge(
     let configuration = request.configuration.shared().clone();
     let stored = (configuration.functions.looking.stored)(&configuration, &id)?;
     let (kind, named, scope) = match stored.address {
-        Some(address) => (TargetKind::Url, Named::Addresses(vec![address]), Scope::All),
+        Some(address) => (
+            TargetKind::Url,
+            TargetNames::Addresses(vec![address]),
+            Scope::All,
+        ),
         None => (
             TargetKind::Key,
-            Named::Key(stored.key.into()),
+            TargetNames::Key(stored.key.into()),
             Scope::Zone(stored.zone),
         ),
     };
@@ -163,20 +167,26 @@ async fn purge(
         dry_run: false,
     };
     let source = Source {
-        door: Door::Dashboard,
+        door: PurgeInterface::Dashboard,
         who: format!("{} {holder}", doors::client_name(request)),
         is_own_visit: false,
     };
-    purging::purge(configuration, purging::Asked::Order(order), scope, source).await
+    purging::purge(
+        configuration,
+        purging::PurgeCall::Order(order),
+        scope,
+        source,
+    )
+    .await
 }
 
 fn json(value: &impl Serialize) -> Result<Vec<u8>, Refusal> {
     serde_json::to_vec(value).map_err(|_| Refusal::new(500, "this cannot be shown"))
 }
 
-fn refused(refusal: &Refusal) -> Handled {
+fn refused(refusal: &Refusal) -> StageEnd {
     let mut handled = reply(refusal.status, refusal.to_json().into_bytes());
-    if let Handled::Reply(reply) = &mut handled
+    if let StageEnd::Reply(reply) = &mut handled
         && refusal.status == 401
     {
         // For a token browsers do not ask.
@@ -186,9 +196,9 @@ fn refused(refusal: &Refusal) -> Handled {
     handled
 }
 
-fn reply(status: u16, json: Vec<u8>) -> Handled {
+fn reply(status: u16, json: Vec<u8>) -> StageEnd {
     let reply = Reply::new(status, b"application/json", json);
-    Handled::Reply(Box::new(with_fields(reply)))
+    StageEnd::Reply(Box::new(with_fields(reply)))
 }
 
 fn with_fields(mut reply: Reply) -> Reply {

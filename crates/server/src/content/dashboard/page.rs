@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 
 use super::with_fields;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 
 const FRAME: &str = include_str!("page.html");
@@ -27,7 +27,7 @@ struct Page {
 }
 
 /// The page as it is sent.
-pub fn reply() -> Handled {
+pub fn reply() -> StageEnd {
     static PAGE: OnceLock<Page> = OnceLock::new();
     let page = PAGE.get_or_init(Page::make);
     let reply = Reply::new(200, b"text/html; charset=utf-8", page.text.clone());
@@ -36,7 +36,7 @@ pub fn reply() -> Handled {
     fields.append("Content-Security-Policy", page.policy.clone());
     fields.append("X-Frame-Options", Bytes::from_static(b"DENY"));
     fields.append("Referrer-Policy", Bytes::from_static(b"no-referrer"));
-    Handled::Reply(Box::new(reply))
+    StageEnd::Reply(Box::new(reply))
 }
 
 impl Page {

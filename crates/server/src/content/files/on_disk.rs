@@ -10,7 +10,7 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::test_request;
 use crate::live::Resources;
 use crate::route;
-use crate::route::Located;
+use crate::route::FoundLocation;
 
 /// A configuration over a tree of files.
 struct Tree {
@@ -64,7 +64,7 @@ impl Tree {
         let fields = "Accept-Encoding: gzip\r\n";
         let mut request = test_request::received(&self.configuration, (line, fields), 0);
         let server = &self.configuration.site.http.servers[request.server_id().0];
-        if let Located::Location(location) = route::locate(&mut request, server) {
+        if let FoundLocation::Location(location) = route::locate(&mut request, server) {
             request.enter(location);
         }
         request
@@ -80,7 +80,7 @@ impl Tree {
             return "fallback".into();
         }
         match serve(&mut request) {
-            Handled::Reply(reply) => {
+            StageEnd::Reply(reply) => {
                 let path = request_path(&mut request);
                 let file = path
                     .strip_prefix(self.directory.path().as_os_str().as_bytes())
@@ -95,12 +95,12 @@ impl Tree {
                     shown(coding)
                 )
             }
-            Handled::Status(status) => status.to_string(),
-            Handled::StatusWith(status, fields) => {
+            StageEnd::Status(status) => status.to_string(),
+            StageEnd::StatusWith(status, fields) => {
                 let location = fields.get("location").unwrap_or_default();
                 format!("{status} {}", String::from_utf8_lossy(location))
             }
-            Handled::Redirect { path, args } => {
+            StageEnd::Redirect { path, args } => {
                 format!(
                     "-> {} {}",
                     String::from_utf8_lossy(&path),

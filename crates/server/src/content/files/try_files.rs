@@ -5,13 +5,13 @@ use site::{LogLevel, Part, Root, TryFallback, TryFile, TryFiles};
 
 use super::open::{self, Kind, OpenPurpose};
 use super::{document_root, log_failure};
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 
 /// Looks for the candidates in turn; `None` where one exists, whose path is that of the request
 /// now. Else the last argument counts.
-pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<Handled> {
+pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd> {
     let settings = request.settings_held();
     let root = document_root(request);
     for candidate in &try_files.candidates {
@@ -30,15 +30,15 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<Handled>
         }
     }
     Some(match &try_files.fallback {
-        TryFallback::Status(status) => Handled::Status(*status),
+        TryFallback::Status(status) => StageEnd::Status(*status),
         TryFallback::Uri(target) => {
             let target = variable::evaluate(request, target);
             match target.first() {
-                Some(b'@') => Handled::Named(target),
+                Some(b'@') => StageEnd::Named(target),
                 _ => {
                     let (path, args) = http_semantics::split_query(&target);
                     let args = args.map_or_else(|| request.args.clone(), <[u8]>::to_vec);
-                    Handled::Redirect {
+                    StageEnd::Redirect {
                         path: path.to_vec(),
                         args,
                     }

@@ -11,7 +11,7 @@ use super::direct::direct;
 use super::page_fetch;
 use super::response::of_cache;
 use crate::content::through_cache;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
@@ -21,7 +21,7 @@ pub async fn ask(
     pass: &Arc<Pass>,
     plan: UpstreamPlan<'_>,
     client: &mut ClientSide,
-) -> Handled {
+) -> StageEnd {
     if request.extras.page.is_some()
         && let Err(refused) = page_fetch::take_turn(request, pass).await
     {
@@ -32,7 +32,7 @@ pub async fn ask(
         UpstreamPlan::Direct => return direct(request, pass, client, None).await,
         UpstreamPlan::Invalidate(invalidation) => {
             let handled = direct(request, pass, client, Some(invalidation.zone)).await;
-            if let Handled::Reply(reply) = &handled
+            if let StageEnd::Reply(reply) = &handled
                 && (200..400).contains(&reply.head.status)
             {
                 invalidation.carry_out(Millis(clock::now()));
@@ -50,7 +50,7 @@ pub async fn ask(
         error_log::not_stored(request, reason.word(), took);
     }
     match handled {
-        Handled::Reply(reply) => of_cache(request, pass, reply),
+        StageEnd::Reply(reply) => of_cache(request, pass, reply),
         handled => handled,
     }
 }

@@ -21,7 +21,7 @@ use crate::content::purging::by_response;
 use crate::content::purging::by_response::ByResponse;
 use crate::content::purging::edits;
 use crate::content::through_cache::with_cookies;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::log::traces;
@@ -34,7 +34,7 @@ pub async fn direct(
     pass: &Arc<Pass>,
     client: &mut ClientSide,
     changes: Option<&Arc<Zone>>,
-) -> Handled {
+) -> StageEnd {
     let began = Millis(clock::now());
     // The page is asked for once more, with the visitor's own request.
     if request.extras.page.is_some()
@@ -46,7 +46,7 @@ pub async fn direct(
     if wants_body(request, pass)
         && let Err(status) = Box::pin(take_body(request, pass, client)).await
     {
-        return Handled::Status(status);
+        return StageEnd::Status(status);
     }
     let trace = traces::begin_direct(request, pass);
     let purpose = FetchPurpose {
@@ -59,7 +59,7 @@ pub async fn direct(
     let _trace = trace.begun(request, spec.is_ok());
     let mut spec = match spec {
         Ok(spec) => spec,
-        Err(status) => return Handled::Status(status),
+        Err(status) => return StageEnd::Status(status),
     };
     if matches!(request.body, RequestBody::Streamed(_)) {
         spec.streaming = client
@@ -90,7 +90,7 @@ pub async fn direct(
         Some(Err(error)) => return failed(error),
         None => {
             spec.context.trace.lock().end_try(Some(499));
-            return Handled::ClientGone;
+            return StageEnd::ClientGone;
         }
     };
     if by_response::is_asked(&fetched.fields, exchange)

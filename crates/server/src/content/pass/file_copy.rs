@@ -12,10 +12,10 @@ use crate::content::files;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::upstreams::fetch::{Fetched, FileCopy};
+use crate::upstreams::fetch::{FetchedResponse, FileCopy};
 
 /// The copy of a response whose directives want it kept: 200, whole, with a path to be at.
-pub fn plan(request: &mut Request, pass: &Pass, fetched: &Fetched) -> Option<FileCopy> {
+pub fn plan(request: &mut Request, pass: &Pass, fetched: &FetchedResponse) -> Option<FileCopy> {
     let rules = pass.exchange.file_copy.as_ref()?;
     if fetched.status != 200 {
         return None;

@@ -4,7 +4,7 @@
 use site::{Pass, PassTarget};
 
 use super::loop_detection;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::page_budget::Bound;
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
@@ -15,17 +15,17 @@ use crate::log::error_log;
 ///
 /// # Errors
 /// The page has asked as often as it may, or is itself made for a fragment of this server.
-pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), Handled> {
+pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEnd> {
     let Some(page) = request.extras.page.clone() else {
         return Ok(());
     };
     if loop_detection::is_from_own_fragment(request) {
         error_log::beyond_budget(request, Bound::Loop);
-        return Err(Handled::Status(508));
+        return Err(StageEnd::Status(508));
     }
     if !page.has_fetch_left() {
         error_log::beyond_budget(request, Bound::Fetches);
-        return Err(Handled::Status(503));
+        return Err(StageEnd::Status(503));
     }
     // The next slice of a part has the turn of its first one: to wait for another while that is held
     // could be to wait for itself.

@@ -10,17 +10,17 @@ use super::fetch_spec::rate;
 use super::passed_body::PassedBody;
 use super::tunnel::UpgradedUpstream;
 use crate::content::proxy;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::Request;
-use crate::upstreams::fetch::{FetchError, Fetched, FileCopy};
+use crate::upstreams::fetch::{FetchError, FetchedResponse, FileCopy};
 
 /// What the cache gave, with the fields that are written anew for each client.
 #[inline]
-pub fn of_cache(request: &mut Request, pass: &Pass, mut reply: Box<Reply>) -> Handled {
+pub fn of_cache(request: &mut Request, pass: &Pass, mut reply: Box<Reply>) -> StageEnd {
     let head = &mut reply.head;
     if head.stored.is_none() {
-        return Handled::Reply(reply);
+        return StageEnd::Reply(reply);
     }
     if intercepts(request, pass, head.status) {
         head.unpack();
@@ -31,7 +31,7 @@ pub fn of_cache(request: &mut Request, pass: &Pass, mut reply: Box<Reply>) -> Ha
         head.passes_server = stored.fields.has(KnownField::Server);
     }
     rewrite_fields(request, pass, head);
-    Handled::Reply(reply)
+    StageEnd::Reply(reply)
 }
 
 /// `*_intercept_errors`: does an error page take the response's place?
@@ -39,25 +39,25 @@ fn intercepts(request: &Request, pass: &Pass, status: u16) -> bool {
     pass.exchange.intercept_errors && status >= 300 && request.may_intercept(status)
 }
 
-fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> Handled {
+fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> StageEnd {
     let is_challenge = |name: &Bytes| name.eq_ignore_ascii_case(b"www-authenticate");
     let kept = fields
         .iter()
         .filter(|(name, _)| status == 401 && is_challenge(name))
         .cloned()
         .collect();
-    Handled::StatusWith(status, kept)
+    StageEnd::StatusWith(status, kept)
 }
 
 /// No response: what the client is told.
-pub fn failed(error: FetchError) -> Handled {
+pub fn failed(error: FetchError) -> StageEnd {
     match error {
         FetchError::Overloaded => {
             let mut fields = Fields::new();
             fields.append("Retry-After", "1");
-            Handled::StatusWith(503, fields)
+            StageEnd::StatusWith(503, fields)
         }
-        error => Handled::Status(error.status()),
+        error => StageEnd::Status(error.status()),
     }
 }
 
@@ -66,9 +66,9 @@ pub fn failed(error: FetchError) -> Handled {
 pub fn into_handled(
     request: &mut Request,
     pass: &Pass,
-    mut fetched: Fetched,
+    mut fetched: FetchedResponse,
     file_copy: Option<FileCopy>,
-) -> Handled {
+) -> StageEnd {
     let exchange = &pass.exchange;
     if let Some(target) = accel_redirect(&fetched.fields, exchange) {
         let target = target.to_vec();
@@ -80,7 +80,7 @@ pub fn into_handled(
         return intercepted(fetched.status, &fetched.fields);
     }
     if fetched.status == 404 && matches!(pass.protocol, Protocol::Memcached(_)) {
-        return Handled::Status(404);
+        return StageEnd::Status(404);
     }
     fetched.body.set_rate(rate(request, pass));
     let mut head = ReplyHead::new(fetched.status);
@@ -104,7 +104,7 @@ pub fn into_handled(
     if let Some(file_copy) = file_copy.filter(|_| is_buffered && !fetched.is_upgrade) {
         body.copy_to(file_copy);
     }
-    Handled::Reply(Box::new(Reply {
+    StageEnd::Reply(Box::new(Reply {
         head,
         body: match fetched.is_upgrade {
             true => Body::Tunnel(Box::new(UpgradedUpstream(body))),
@@ -145,7 +145,7 @@ const KEPT_ON_REDIRECT: [&str; 6] = [
     "expires",
 ];
 
-fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -> Handled {
+fn redirect_internally(request: &mut Request, fetched: FetchedResponse, target: &[u8]) -> StageEnd {
     let mut kept = Fields::new();
     for (name, value) in &fetched.fields {
         if KEPT_ON_REDIRECT
@@ -160,7 +160,7 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
     request.become_diverted();
     fetched.body.give_up(upstream::Outcome::Success);
     if target.first() == Some(&b'@') {
-        return Handled::Named(target.to_vec());
+        return StageEnd::Named(target.to_vec());
     }
     let (path, args) = http_semantics::split_query(target);
     // An application does not mean to leave a folder that way: refused, as in nginx.
@@ -169,9 +169,9 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
         .any(|segment| segment == b"..");
     let path = match http_semantics::Target::parse(path, true) {
         Ok(target) if !leaves_folder => target.path.into_owned(),
-        _ => return Handled::Status(404),
+        _ => return StageEnd::Status(404),
     };
-    Handled::Redirect {
+    StageEnd::Redirect {
         path,
         args: args.unwrap_or_default().to_vec(),
     }

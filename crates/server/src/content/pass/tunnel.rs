@@ -1,13 +1,13 @@
 //! The upstream's side of a tunnel (`Upgrade`).
 
-use transport::tunnel::{FarSide, Upgraded};
+use transport::tunnel::{FarSide, UpgradedConnection};
 
 use crate::upstreams::fetch::UpstreamBody;
 
 /// An upstream that has agreed to switch protocols.
 pub struct UpgradedUpstream(pub Box<UpstreamBody>);
 
-impl Upgraded for UpgradedUpstream {
+impl UpgradedConnection for UpgradedUpstream {
     fn open(self: Box<Self>) -> Option<FarSide> {
         let idle = self.0.settings().read_timeout;
         let (stream, received, end) = self.0.into_tunnel()?;

@@ -5,23 +5,23 @@ use control::{PurgeReport, PurgeRequest, Refusal};
 use site::{BodySettings, InFileOnly, LogLevel, PurgeApi};
 use transport::client::ClientSide;
 
-use super::{Asked, Scope, bearer, doors, purge};
+use super::{PurgeCall, Scope, bearer, doors, purge};
 use crate::content::own_machine::{self, Purpose};
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{Method, Request};
 use crate::log::error_log;
-use crate::log::purge_log::{Door, Source};
+use crate::log::purge_log::{PurgeInterface, Source};
 
 /// The largest body, where `client_max_body_size` allows more.
 const MAX_BODY_BYTES: u64 = 8 << 20;
 
 /// The answer of the location.
-pub async fn answer(request: &mut Request, client: &mut ClientSide, api: &PurgeApi) -> Handled {
+pub async fn answer(request: &mut Request, client: &mut ClientSide, api: &PurgeApi) -> StageEnd {
     match try_answer(request, client, api).await {
         Ok(report) => reply(200, report.to_json()),
         Err(Failure::Refused(refusal)) => refused(&refusal),
-        Err(Failure::ClientGone) => Handled::ClientGone,
+        Err(Failure::ClientGone) => StageEnd::ClientGone,
     }
 }
 
@@ -43,8 +43,11 @@ async fn try_answer(
 ) -> Result<PurgeReport, Failure> {
     let who = authorize(request, api)?;
     let (asked, door) = match doors::in_api_location(request) {
-        Some(order) => (Asked::Order(order?), Door::Request),
-        None => (Asked::Program(read(request, client).await?), Door::Api),
+        Some(order) => (PurgeCall::Order(order?), PurgeInterface::Request),
+        None => (
+            PurgeCall::Program(read(request, client).await?),
+            PurgeInterface::Api,
+        ),
     };
     let configuration = request.configuration.shared().clone();
     let source = Source {
@@ -125,9 +128,9 @@ async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeReq
 }
 
 /// The answer that says why not.
-pub fn refused(refusal: &Refusal) -> Handled {
+pub fn refused(refusal: &Refusal) -> StageEnd {
     let mut handled = reply(refusal.status, refusal.to_json());
-    let Handled::Reply(reply) = &mut handled else {
+    let StageEnd::Reply(reply) = &mut handled else {
         return handled;
     };
     let fields = &mut reply.head.fields;
@@ -145,9 +148,9 @@ pub fn refused(refusal: &Refusal) -> Handled {
     handled
 }
 
-fn reply(status: u16, json: String) -> Handled {
+fn reply(status: u16, json: String) -> StageEnd {
     let mut reply = Reply::new(status, b"application/json", json);
     let no_store = Bytes::from_static(b"no-store");
     reply.head.fields.append("Cache-Control", no_store);
-    Handled::Reply(Box::new(reply))
+    StageEnd::Reply(Box::new(reply))
 }

@@ -9,24 +9,24 @@ use site::Pass;
 
 use super::address_rules;
 use super::api::refused;
-use super::order::{Named, Order, Target};
-use super::{Asked, Scope, doors, purge as purge_asked, purge_now};
+use super::order::{Order, Target, TargetNames};
+use super::{PurgeCall, Scope, doors, purge as purge_asked, purge_now};
 use crate::content::own_machine::Stranger;
 use crate::content::through_cache::purge_keys::PurgedKeys;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
-use crate::log::purge_log::{Door, Source};
+use crate::log::purge_log::{PurgeInterface, Source};
 
 /// A purge in the zone of a location.
 pub struct LocationPurge {
     order: Order,
     zone: String,
-    answer: Answer,
+    answer: PurgeAnswer,
 }
 
 /// How a purge is answered.
-enum Answer {
+enum PurgeAnswer {
     /// As the module ngx_cache_purge does: a page that shows this key, or 404 where nothing was
     /// stored.
     Page(Vec<u8>),
@@ -43,17 +43,17 @@ pub fn begin(
     pass: &Pass,
     zone: &Arc<Zone>,
     (keys, reach): (Vec<PurgedKeys>, PurgeReach),
-) -> Result<Handled, Box<LocationPurge>> {
+) -> Result<StageEnd, Box<LocationPurge>> {
     let purges_everything = keys.contains(&PurgedKeys::Everything);
     let asked = match doors::of_request(request) {
         asked if reach == PurgeReach::OwnHost && (asked.is_some() || purges_everything) => {
             Err(Stranger::Misnamed.refusal(request))
         }
-        Some(asked) if !purges_everything => asked.map(|order| (order, Answer::Count)),
+        Some(asked) if !purges_everything => asked.map(|order| (order, PurgeAnswer::Count)),
         _ => {
             let shown = keys.first().map(PurgedKeys::shown).unwrap_or_default();
             let keys = within(keys, reach, request);
-            Ok((page(request, pass, &keys), Answer::Page(shown)))
+            Ok((page(request, pass, &keys), PurgeAnswer::Page(shown)))
         }
     };
     let purge = match asked {
@@ -74,7 +74,7 @@ pub fn begin(
         answer,
     } = purge;
     let scope = Scope::Zone(zone);
-    let asked = Asked::Order(order);
+    let asked = PurgeCall::Order(order);
     let purged = purge_now(
         request.configuration.shared(),
         asked,
@@ -86,9 +86,9 @@ pub fn begin(
 
 impl LocationPurge {
     /// Purges, for as long as it takes.
-    pub async fn carry_out(self, request: &Request) -> Handled {
+    pub async fn carry_out(self, request: &Request) -> StageEnd {
         let configuration = request.configuration.shared().clone();
-        let asked = Asked::Order(self.order);
+        let asked = PurgeCall::Order(self.order);
         let scope = Scope::Zone(self.zone);
         let purged = purge_asked(configuration, asked, scope, source(request)).await;
         self.answer.handled(purged)
@@ -106,7 +106,7 @@ fn page(request: &Request, pass: &Pass, keys: &[PurgedKeys]) -> Order {
         targets.push(Target {
             kind: TargetKind::Url,
             text: String::from_utf8_lossy(&[&request.host, target].concat()).into_owned(),
-            named: Named::Addresses(rules.of_target(&request.host, target)),
+            named: TargetNames::Addresses(rules.of_target(&request.host, target)),
         });
     }
     Order {
@@ -127,12 +127,15 @@ fn within(mut keys: Vec<PurgedKeys>, reach: PurgeReach, request: &Request) -> Ve
 
 fn target(keys: &PurgedKeys) -> Target {
     let (kind, named) = match keys {
-        PurgedKeys::One(key) => (TargetKind::Key, Named::Key(key.clone())),
-        PurgedKeys::Prefix(start) => (TargetKind::Key, Named::Keys(start.clone())),
-        PurgedKeys::Address(address) => (TargetKind::Url, Named::Addresses(vec![address.clone()])),
+        PurgedKeys::One(key) => (TargetKind::Key, TargetNames::Key(key.clone())),
+        PurgedKeys::Prefix(start) => (TargetKind::Key, TargetNames::Keys(start.clone())),
+        PurgedKeys::Address(address) => (
+            TargetKind::Url,
+            TargetNames::Addresses(vec![address.clone()]),
+        ),
         PurgedKeys::AddressPrefix(start) => {
             let walk = Pattern::Prefix(start.clone().into());
-            (TargetKind::Prefix, Named::Walks(vec![walk]))
+            (TargetKind::Prefix, TargetNames::Walks(vec![walk]))
         }
         PurgedKeys::Everything => return Target::everything(),
     };
@@ -151,31 +154,31 @@ fn is_handler(pass: &Pass) -> bool {
     }
 }
 
-impl Answer {
-    fn handled(self, purged: Result<PurgeReport, Refusal>) -> Handled {
+impl PurgeAnswer {
+    fn handled(self, purged: Result<PurgeReport, Refusal>) -> StageEnd {
         let report = match purged {
             Ok(report) => report,
             Err(refusal) => return refused(&refusal),
         };
         let is_everything = |kind: TargetKind| kind == TargetKind::Everything;
         match self {
-            Answer::Count => {
+            PurgeAnswer::Count => {
                 let text = format!("Purged {} stored responses.\n", report.responses());
-                Handled::Reply(Box::new(Reply::new(200, b"text/plain", text)))
+                StageEnd::Reply(Box::new(Reply::new(200, b"text/plain", text)))
             }
-            Answer::Page(_)
+            PurgeAnswer::Page(_)
                 if report.responses() == 0
                     && !report.targets.iter().any(|it| is_everything(it.kind)) =>
             {
-                Handled::Status(404)
+                StageEnd::Status(404)
             }
-            Answer::Page(key) => {
+            PurgeAnswer::Page(key) => {
                 let body = format!(
                     "<html>\r\n<head><title>Successful purge</title></head>\r\n<body bgcolor=\"white\">\r\n\
                      <center><h1>Successful purge</h1><p>Key : {}</p></center>\r\n</body>\r\n</html>\r\n",
                     String::from_utf8_lossy(&http_semantics::escape::escape_html(&key))
                 );
-                Handled::Reply(Box::new(Reply::new(200, b"text/html", body)))
+                StageEnd::Reply(Box::new(Reply::new(200, b"text/html", body)))
             }
         }
     }
@@ -183,7 +186,7 @@ impl Answer {
 
 fn source(request: &Request) -> Source {
     Source {
-        door: Door::Request,
+        door: PurgeInterface::Request,
         who: doors::client_name(request),
         is_own_visit: false,
     }

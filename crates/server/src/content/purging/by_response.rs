@@ -25,14 +25,14 @@ use site::{Exchange, Pass, RepeatedRequest, ServerId};
 use transport::facts::LocalAddress;
 
 use super::address_rules;
-use super::order::{Named, Order, Target};
-use super::{Asked, Scope, purge};
+use super::order::{Order, Target, TargetNames};
+use super::{PurgeCall, Scope, purge};
 use crate::content::through_cache::tags;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::origin::is_server_name;
 use crate::exchange::request::Request;
 use crate::live::repeats::RepeatSite;
-use crate::log::purge_log::{Door, Source};
+use crate::log::purge_log::{PurgeInterface, Source};
 
 /// When a purge that had to stand back is tried again.
 const RETRY: Duration = Duration::from_millis(10);
@@ -122,12 +122,12 @@ impl ByResponse {
         self.note_repeats(fields);
         for order in self.orders(fields) {
             let source = Source {
-                door: Door::Response,
+                door: PurgeInterface::Response,
                 who: self.who.clone(),
                 is_own_visit: self.is_own_visit,
             };
             loop {
-                let asked = Asked::Order(order.clone());
+                let asked = PurgeCall::Order(order.clone());
                 let configuration = self.configuration.clone();
                 match purge(configuration, asked, Scope::All, source.clone()).await {
                     // Too many others are walking through the addresses: it waits for its turn.
@@ -233,7 +233,7 @@ impl ByResponse {
         let target = |id: &VisitorId| Target {
             kind: TargetKind::Tag,
             text: text.clone(),
-            named: Named::Tag(id.label(tag)),
+            named: TargetNames::Tag(id.label(tag)),
         };
         self.visitor.iter().map(target).collect()
     }
@@ -246,13 +246,13 @@ impl ByResponse {
             b"*" | b"tag=*" => Some(Target {
                 kind: TargetKind::Host,
                 text: String::from_utf8_lossy(&self.host).into_owned(),
-                named: Named::Walks(vec![Pattern::Host(self.host.clone().into())]),
+                named: TargetNames::Walks(vec![Pattern::Host(self.host.clone().into())]),
             }),
             [b'/', ..] => {
                 let rules = address_rules::of(&self.configuration);
                 Some(Target {
                     kind: TargetKind::Url,
-                    named: Named::Addresses(rules.of_target(&self.host, item)),
+                    named: TargetNames::Addresses(rules.of_target(&self.host, item)),
                     text,
                 })
             }

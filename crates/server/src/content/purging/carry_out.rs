@@ -5,7 +5,7 @@ use std::sync::Arc;
 use control::{PurgeReport, TargetReport, ZoneReport};
 use http_cache::{KeyRef, Millis, MostWanted, PurgeMode, PurgeTarget, Zone};
 
-use super::order::{Named, Order};
+use super::order::{Order, TargetNames};
 
 /// Pages that are fetched again after a purge. Their keys and addresses are kept for as long: some
 /// 200 bytes each.
@@ -64,19 +64,19 @@ pub fn carry_out(
         kind: target.kind,
         text: target.text.clone(),
         responses: match &target.named {
-            Named::Addresses(addresses) => addresses
+            TargetNames::Addresses(addresses) => addresses
                 .iter()
                 .map(|address| purge(PurgeTarget::Address(address)))
                 .sum(),
-            Named::Walks(patterns) => patterns
+            TargetNames::Walks(patterns) => patterns
                 .iter()
                 .map(|pattern| purge(PurgeTarget::Addresses(pattern)))
                 .sum(),
-            Named::Key(key) => purge(PurgeTarget::Key(KeyRef::new(key))),
-            Named::Keys(start) => purge(PurgeTarget::Prefix(start)),
-            Named::Tag(tag) => purge(PurgeTarget::Tag(tag)),
-            Named::Tags(pattern) => purge(PurgeTarget::Tags(pattern)),
-            Named::Everything => purge(PurgeTarget::Everything),
+            TargetNames::Key(key) => purge(PurgeTarget::Key(KeyRef::new(key))),
+            TargetNames::Keys(start) => purge(PurgeTarget::Prefix(start)),
+            TargetNames::Tag(tag) => purge(PurgeTarget::Tag(tag)),
+            TargetNames::Tags(pattern) => purge(PurgeTarget::Tags(pattern)),
+            TargetNames::Everything => purge(PurgeTarget::Everything),
         },
     });
     let targets = targets.collect();

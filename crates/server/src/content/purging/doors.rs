@@ -9,11 +9,11 @@ use control::{Refusal, TargetKind};
 use http_cache::Pattern;
 
 use super::address_rules;
-use super::order::{Named, Order, Target};
+use super::order::{Order, Target, TargetNames};
 use crate::exchange::request::{Method, Request};
 
 /// One kind of request.
-struct Door {
+struct PurgeDialect {
     /// Who sends it, and where that is written.
     #[allow(dead_code, reason = "for readers of the table, and for a test")]
     sent_by: &'static str,
@@ -28,48 +28,48 @@ struct Door {
 
 /// The first that fits counts.
 #[rustfmt::skip]
-const DOORS: &[Door] = &[
-    Door {
+const DOORS: &[PurgeDialect] = &[
+    PurgeDialect {
         sent_by: "Magento 2: CacheInvalidate/Model/PurgeCache.php, Observer/InvalidateVarnishObserver.php",
         methods: &["PURGE"], field: "x-magento-tags-pattern", value: "", soft: false, read: tag_pattern,
     },
-    Door {
+    PurgeDialect {
         sent_by: "FOSHttpCache with tag_mode=ban: src/ProxyClient/Varnish.php, invalidateByBan()",
         methods: &["BAN"], field: "x-cache-tags", value: "", soft: false, read: tag_pattern_alone,
     },
-    Door {
+    PurgeDialect {
         sent_by: "FOSHttpCache: src/ProxyClient/Varnish.php, ban() and banPath()",
         methods: &["BAN"], field: "x-url", value: "", soft: false, read: host_and_path,
     },
-    Door {
+    PurgeDialect {
         sent_by: "FOSHttpCache for Symfony: src/ProxyClient/Symfony.php, invalidateTags()",
         methods: &["PURGETAGS"], field: "x-cache-tags", value: "", soft: false, read: tags,
     },
-    Door {
+    PurgeDialect {
         sent_by: "FOSHttpCache with tag_mode=purgekeys, Ibexa: src/ProxyClient/Varnish.php, invalidateByPurgekeys()",
         methods: &["PURGEKEYS", "PURGE", "BAN"], field: "xkey-softpurge", value: "", soft: true, read: tags,
     },
-    Door {
+    PurgeDialect {
         sent_by: "vmod xkey's own example, Drupal's purgers for it, Ibexa",
         methods: &["PURGEKEYS", "PURGE", "BAN"], field: "xkey-purge", value: "", soft: false, read: tags,
     },
-    Door {
+    PurgeDialect {
         sent_by: "Drupal: modules purge_purger_http and varnish_purge, with their example VCL",
         methods: &["BAN"], field: "cache-tags", value: "", soft: false, read: tags,
     },
-    Door {
+    PurgeDialect {
         sent_by: "FOSHttpCache for Symfony: src/ProxyClient/Symfony.php, clear()",
         methods: &["PURGE"], field: "clear-cache", value: "true", soft: false, read: everything,
     },
-    Door {
+    PurgeDialect {
         sent_by: "WordPress, Proxy Cache Purge: varnish-http-purge.php, purge_url()",
         methods: &["PURGE"], field: "x-purge-method", value: "regex", soft: false, read: path_pattern,
     },
-    Door {
+    PurgeDialect {
         sent_by: "WordPress, Proxy Cache Purge from 5.4 on, with tags: varnish-http-purge.php, purge_tags()",
         methods: &["PURGE"], field: "x-cache-tags-pattern", value: "", soft: false, read: tag_pattern,
     },
-    Door {
+    PurgeDialect {
         sent_by: "WordPress, W3 Total Cache: Varnish_Flush.php, do_flush(): PURGE /.*",
         methods: &["PURGE"], field: "host", value: "", soft: false, read: path_with_any_end,
     },
@@ -165,7 +165,7 @@ fn page(request: &Request, target: &[u8]) -> Order {
         targets: vec![Target {
             kind: TargetKind::Url,
             text: String::from_utf8_lossy(&[&request.host, target].concat()).into_owned(),
-            named: Named::Addresses(rules.of_target(&request.host, target)),
+            named: TargetNames::Addresses(rules.of_target(&request.host, target)),
         }],
         soft: false,
         dry_run: false,
@@ -206,7 +206,7 @@ fn tag_pattern(_: &RequestAndPath<'_>, value: &[u8]) -> Result<Vec<Target>, Refu
     Ok(vec![Target {
         kind: TargetKind::Tag,
         text: format!("~{}", String::from_utf8_lossy(value)),
-        named: Named::Tags(pattern::matching(expression(value)?)),
+        named: TargetNames::Tags(pattern::matching(expression(value)?)),
     }])
 }
 
@@ -280,7 +280,7 @@ fn path_with_any_end(asked: &RequestAndPath<'_>, _: &[u8]) -> Result<Vec<Target>
     Ok(vec![Target {
         kind: TargetKind::Prefix,
         text,
-        named: Named::Walks(vec![Pattern::Prefix(prefix.into())]),
+        named: TargetNames::Walks(vec![Pattern::Prefix(prefix.into())]),
     }])
 }
 
@@ -288,7 +288,7 @@ fn walk(text: String, pattern: Pattern) -> Target {
     Target {
         kind: TargetKind::Pattern,
         text,
-        named: Named::Walks(vec![pattern]),
+        named: TargetNames::Walks(vec![pattern]),
     }
 }
 

@@ -20,7 +20,7 @@ use site::{CacheRules, LiftedByPurges, LogLevel};
 use transport::request_body::RequestBody;
 
 use crate::exchange::request::{Method, Request};
-use crate::upstreams::fetch::Fetched;
+use crate::upstreams::fetch::FetchedResponse;
 
 /// How long the purge of an edit may take. MediaWiki sends it before it answers.
 const AWAITED: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ const MAX_LOOKED_AT_BYTES: u64 = 16 << 10;
 pub async fn await_purge(
     request: &Request,
     (rules, zone): (&Option<Arc<CacheRules>>, &Arc<Zone>),
-    fetched: &mut Fetched,
+    fetched: &mut FetchedResponse,
     began: Millis,
 ) {
     let most = rules.as_ref().and_then(|rules| rules.max_valid);
@@ -85,7 +85,7 @@ pub async fn await_purge(
 }
 
 /// Has the application changed a page?
-fn is_edit(request: &Request, fetched: &Fetched) -> bool {
+fn is_edit(request: &Request, fetched: &FetchedResponse) -> bool {
     if request.method != Method::Post || !(200..400).contains(&fetched.status) {
         return false;
     }
@@ -113,7 +113,7 @@ fn is_edit(request: &Request, fetched: &Fetched) -> bool {
 }
 
 /// Does the API say so in the first bytes of its answer?
-async fn changes_nothing(request: &Request, fetched: &mut Fetched) -> bool {
+async fn changes_nothing(request: &Request, fetched: &mut FetchedResponse) -> bool {
     if !is_api(request) {
         return false;
     }

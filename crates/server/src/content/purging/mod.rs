@@ -43,7 +43,7 @@ const MAX_SHORT_TARGETS: usize = 256;
 const RETRY_AFTER: u32 = 1;
 
 /// What is asked for.
-pub enum Asked {
+pub enum PurgeCall {
     /// By a program, in the terms of the interface.
     Program(PurgeRequest),
     /// By a request of other software.
@@ -66,7 +66,7 @@ pub enum Scope {
 /// Why nothing was purged.
 pub async fn purge(
     configuration: Arc<ActiveConfiguration>,
-    asked: Asked,
+    asked: PurgeCall,
     scope: Scope,
     source: Source,
 ) -> Result<PurgeReport, Refusal> {
@@ -90,14 +90,16 @@ pub async fn purge(
 
 fn purge_now(
     configuration: &Arc<ActiveConfiguration>,
-    asked: Asked,
+    asked: PurgeCall,
     scope: &Scope,
     source: &Source,
 ) -> Result<PurgeReport, Refusal> {
     let began = Instant::now();
     let order = match asked {
-        Asked::Program(request) => Order::of_request(&request, &address_rules::of(configuration))?,
-        Asked::Order(order) => order,
+        PurgeCall::Program(request) => {
+            Order::of_request(&request, &address_rules::of(configuration))?
+        }
+        PurgeCall::Order(order) => order,
     };
     let zones = zones(configuration, scope);
     let mut refills: Vec<Refill<'_>> = zones.iter().map(Refill::of).collect();
@@ -129,15 +131,15 @@ impl Order {
     }
 }
 
-impl Asked {
+impl PurgeCall {
     /// As [`Order::is_long`].
     fn is_long(&self) -> bool {
         match self {
-            Asked::Program(request) => {
+            PurgeCall::Program(request) => {
                 let walks = [&request.prefixes, &request.patterns, &request.hosts];
                 walks.iter().any(|list| !list.is_empty()) || request.targets() > MAX_SHORT_TARGETS
             }
-            Asked::Order(order) => order.is_long(),
+            PurgeCall::Order(order) => order.is_long(),
         }
     }
 }
@@ -189,7 +191,8 @@ mod tests {
 
     #[test]
     fn only_walks_and_long_lists_leave_the_event_loop() {
-        let asked = |json: &str| Asked::Program(PurgeRequest::from_json(json.as_bytes()).unwrap());
+        let asked =
+            |json: &str| PurgeCall::Program(PurgeRequest::from_json(json.as_bytes()).unwrap());
         for (json, expected) in [
             (r#"{"urls":["https://a/"],"tags":["t"]}"#, false),
             (r#"{"everything":true}"#, false),

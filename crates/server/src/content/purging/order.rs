@@ -25,12 +25,12 @@ pub struct Target {
     pub kind: TargetKind,
     /// As it was asked for.
     pub text: String,
-    pub named: Named,
+    pub named: TargetNames,
 }
 
 /// What a target names in a zone.
 #[derive(Clone)]
-pub enum Named {
+pub enum TargetNames {
     /// All that is stored for these addresses.
     Addresses(Vec<Vec<u8>>),
     /// All that is stored for the addresses of these patterns.
@@ -52,7 +52,7 @@ impl Target {
         Target {
             kind: TargetKind::Tag,
             text: String::from_utf8_lossy(tag).into_owned(),
-            named: Named::Tag(tag.to_vec()),
+            named: TargetNames::Tag(tag.to_vec()),
         }
     }
 
@@ -61,15 +61,18 @@ impl Target {
         Target {
             kind: TargetKind::Everything,
             text: String::new(),
-            named: Named::Everything,
+            named: TargetNames::Everything,
         }
     }
 }
 
-impl Named {
+impl TargetNames {
     /// Is a whole table looked through?
     pub fn is_walk(&self) -> bool {
-        matches!(self, Named::Walks(_) | Named::Keys(_) | Named::Tags(_))
+        matches!(
+            self,
+            TargetNames::Walks(_) | TargetNames::Keys(_) | TargetNames::Tags(_)
+        )
     }
 }
 
@@ -103,13 +106,13 @@ impl Order {
             let found = rules.of_url(text.as_bytes(), &hosts);
             let found =
                 found.map_err(|why| Refusal::field(format!("urls[{at}]"), why.message()))?;
-            targets.push(target(TargetKind::Url, text, Named::Addresses(found)));
+            targets.push(target(TargetKind::Url, text, TargetNames::Addresses(found)));
         }
         for text in &request.tags {
             targets.push(target(
                 TargetKind::Tag,
                 text,
-                Named::Tag(text.clone().into()),
+                TargetNames::Tag(text.clone().into()),
             ));
         }
         for (at, text) in request.prefixes.iter().enumerate() {
@@ -120,19 +123,27 @@ impl Order {
             targets.push(target(
                 TargetKind::Prefix,
                 text,
-                Named::Walks(walks.collect()),
+                TargetNames::Walks(walks.collect()),
             ));
         }
         for (at, text) in request.patterns.iter().enumerate() {
             let found = pattern::of_addresses(text, &hosts);
             let found = found.map_err(|why| Refusal::field(format!("patterns[{at}]"), why))?;
-            targets.push(target(TargetKind::Pattern, text, Named::Walks(vec![found])));
+            targets.push(target(
+                TargetKind::Pattern,
+                text,
+                TargetNames::Walks(vec![found]),
+            ));
         }
         // Where a URL has no host, these are the hosts it is looked for under.
         if !has_path_alone(request) {
             for (text, host) in request.hosts.iter().zip(hosts) {
                 let walk = Pattern::Host(host.into());
-                targets.push(target(TargetKind::Host, text, Named::Walks(vec![walk])));
+                targets.push(target(
+                    TargetKind::Host,
+                    text,
+                    TargetNames::Walks(vec![walk]),
+                ));
             }
         }
         if request.everything {
@@ -156,7 +167,7 @@ fn has_path_alone(request: &PurgeRequest) -> bool {
     texts.any(|text| text.starts_with('/') && !text.starts_with("//"))
 }
 
-fn target(kind: TargetKind, text: &str, named: Named) -> Target {
+fn target(kind: TargetKind, text: &str, named: TargetNames) -> Target {
     Target {
         kind,
         text: text.to_owned(),

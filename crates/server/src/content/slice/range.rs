@@ -35,16 +35,16 @@ fn range(request: &mut Request) -> Option<String> {
 
 /// The slice that a fetch is for.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct WantedSlice {
     start: u64,
     size: u64,
 }
 
-impl Wanted {
+impl WantedSlice {
     /// What `request` asks for, once it asked for `$slice_range`.
-    pub fn by(request: &Request) -> Option<Wanted> {
+    pub fn by(request: &Request) -> Option<WantedSlice> {
         match request.slicing {
-            Slicing::First(start) | Slicing::Next(start) => Some(Wanted {
+            Slicing::First(start) | Slicing::Next(start) => Some(WantedSlice {
                 start,
                 size: request.settings().slice_bytes,
             }),

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use super::from_memory::{from_memory, hit, note_not_stored, reading};
 use super::step::Step;
 use crate::content::pass::response::failed;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::upstreams::fetch::FetchError;
 
@@ -83,7 +83,7 @@ pub fn answer_follower(
                 note_not_stored(request, Reason::Failed);
                 match status {
                     503 => failed(FetchError::Overloaded),
-                    status => Handled::Status(status),
+                    status => StageEnd::Status(status),
                 }
             }
         },

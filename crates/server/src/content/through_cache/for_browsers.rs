@@ -7,7 +7,7 @@ use cache_decision::with_cookies::CONTROL_WITH_COOKIES;
 use http_cache::{ArrivingResponse, Tags};
 
 use super::store_plan::StorePlan;
-use crate::upstreams::fetch::Fetched;
+use crate::upstreams::fetch::FetchedResponse;
 
 /// The fields for browsers, while the response arrives.
 pub struct ForBrowsers {
@@ -23,7 +23,7 @@ const ETAG_BYTES: usize = 16;
 
 impl ForBrowsers {
     /// `named`: the tags in the head; others may follow.
-    pub fn of(store: &StorePlan, fetched: &Fetched, named: &Tags) -> ForBrowsers {
+    pub fn of(store: &StorePlan, fetched: &FetchedResponse, named: &Tags) -> ForBrowsers {
         let rules = store.rules.tags.as_ref();
         let control = match &store.expected.cookies {
             Some(_) => Some(CONTROL_WITH_COOKIES),

@@ -8,12 +8,12 @@ use http_cache::{
 };
 
 use crate::content::filling_body::FillingBody;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::exchange::request::Request;
 
 /// A fresh response.
-pub fn hit(request: &mut Request, stored: Arc<StoredResponse>) -> Handled {
+pub fn hit(request: &mut Request, stored: Arc<StoredResponse>) -> StageEnd {
     from_memory(request, stored, ServedFrom::Fresh)
 }
 
@@ -22,8 +22,8 @@ pub fn from_memory(
     request: &mut Request,
     stored: Arc<StoredResponse>,
     served: ServedFrom,
-) -> Handled {
-    Handled::Reply(reply_from_memory(request, stored, served))
+) -> StageEnd {
+    StageEnd::Reply(reply_from_memory(request, stored, served))
 }
 
 /// A stored response as a reply.
@@ -62,10 +62,10 @@ fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
 }
 
 /// A response that is arriving, read by this client like by all others.
-pub fn reading(request: &mut Request, reader: Reader) -> Handled {
+pub fn reading(request: &mut Request, reader: Reader) -> StageEnd {
     let stored = reader.head().clone();
     request.cache.age = Some(0);
-    Handled::Reply(Box::new(Reply {
+    StageEnd::Reply(Box::new(Reply {
         head: ReplyHead {
             content_length: stored.declared_length,
             ..ReplyHead::of_stored(StoredFrom::Arriving(stored))

@@ -21,10 +21,10 @@ use super::with_cookies;
 use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
-use crate::upstreams::fetch::{FetchError, Fetched};
+use crate::upstreams::fetch::{FetchError, FetchedResponse};
 
 /// Leads the fetch and answers with what becomes of it.
 pub async fn lead_fetch(
@@ -39,7 +39,7 @@ pub async fn lead_fetch(
     // one that was read before the key was made (`policy::why_alone`, `policy::asks_by_body`).
     let (mut spec, store) = match prepare(request, pass, plan, &leader) {
         Ok(prepared) => prepared,
-        Err(status) => return Step::Answer(Handled::Status(status)),
+        Err(status) => return Step::Answer(StageEnd::Status(status)),
     };
     if stand_in.is_there() && spec.class == Class::Visitor {
         spec.class = Class::StaleVisitor;
@@ -73,8 +73,8 @@ pub async fn lead_fetch(
     match outcome {
         Some(Ok(outcome)) => answer_leader(request, pass, plan, outcome, &stand_in),
         // The task was dropped: the server is stopping.
-        Some(Err(_)) => Step::Answer(Handled::Status(502)),
-        None => Step::Answer(Handled::ClientGone),
+        Some(Err(_)) => Step::Answer(StageEnd::Status(502)),
+        None => Step::Answer(StageEnd::ClientGone),
     }
 }
 
@@ -146,7 +146,7 @@ fn answer_leader(
 fn is_for_another_request(
     request: &Request,
     plan: &Plan<'_>,
-    fetched: &Fetched,
+    fetched: &FetchedResponse,
     why: Reason,
 ) -> bool {
     let is_for_one = why.is_of_page()

@@ -13,13 +13,13 @@ use crate::compose;
 use crate::content::pass::ask::ask;
 use crate::content::pass::{PassDecision, decide};
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::exchange::test_request;
 use crate::live::Resources;
 use crate::live::log_sinks::LogSinks;
 use crate::route;
-use crate::route::Located;
+use crate::route::FoundLocation;
 
 /// A server whose one location is passed on to an upstream of the test's own.
 struct Site {
@@ -83,7 +83,7 @@ impl Site {
         let now = clock::now() + later;
         let mut request = test_request::received(&self.configuration, (&line, ""), now);
         let server = &self.configuration.site.http.servers[0];
-        if let Located::Location(location) = route::locate(&mut request, server) {
+        if let FoundLocation::Location(location) = route::locate(&mut request, server) {
             request.enter(location);
         }
         request
@@ -116,7 +116,7 @@ async fn serve_whole(
         }
         PassDecision::PurgeNeeded(_) => panic!("nothing is to be purged"),
     };
-    let Handled::Reply(reply) = handled else {
+    let StageEnd::Reply(reply) = handled else {
         panic!("no reply");
     };
     assert_eq!(reply.head.status, 200);

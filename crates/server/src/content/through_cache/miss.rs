@@ -20,7 +20,7 @@ use super::site_variance;
 use super::step::Step;
 use crate::content::own_visit;
 use crate::content::pass::direct::direct;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::log::traces;
@@ -35,7 +35,7 @@ pub async fn serve(
     pass: &Arc<Pass>,
     miss: CacheMiss<'_>,
     client: &mut ClientSide,
-) -> Handled {
+) -> StageEnd {
     let CacheMiss {
         mut plan,
         decision,
@@ -62,7 +62,7 @@ pub async fn serve(
                 traces::end_wait(request, wait);
                 match followed {
                     Some(followed) => answer_follower(request, &plan, followed, &stand_in),
-                    None => Step::Answer(Handled::ClientGone),
+                    None => Step::Answer(StageEnd::ClientGone),
                 }
             }
             Step::LookAgain if rounds == MAX_ROUNDS => {

@@ -11,7 +11,7 @@ use super::from_memory::from_memory;
 use super::store_plan::prepare;
 use super::storing::fetch_and_store;
 use crate::content::pass::fetch_log::count_left_out;
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::log::traces;
 
@@ -22,7 +22,7 @@ pub fn refresh(
     plan: &Plan<'_>,
     found: &NotFresh,
     stored: Arc<StoredResponse>,
-) -> Handled {
+) -> StageEnd {
     let fields = plan.fields(&request.head);
     let address = address::of_request(&request.host, request.received_target(), plan.rules);
     let join = plan.join_request(&fields, &address, Millis(request.now));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::store_plan::StorePlan;
 use crate::exchange::request::Request;
-use crate::upstreams::fetch::Fetched;
+use crate::upstreams::fetch::FetchedResponse;
 
 /// Stands for the site of a request: its host on one of the servers.
 pub fn site_key(request: &Request) -> CacheKey {
@@ -25,7 +25,7 @@ pub fn known(zone: &Zone, request: &Request) -> Option<Arc<http_cache::VarySpec>
 }
 
 /// Learns of a response that is about to be stored.
-pub fn learn(store: &StorePlan, fetched: &Fetched) {
+pub fn learn(store: &StorePlan, fetched: &FetchedResponse) {
     let Some(sent) = &store.sent else {
         return;
     };

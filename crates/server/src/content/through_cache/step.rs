@@ -4,11 +4,11 @@
 use cache_decision::{Action, Plan, StandIn, address, unshared};
 use http_cache::{Follower, JoinRequest, Leader, Millis};
 
-use crate::exchange::handled::Handled;
+use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 
 pub enum Step {
-    Answer(Handled),
+    Answer(StageEnd),
     /// Fetch for this client alone.
     Direct,
     /// Fetch, and store what may be stored.

@@ -16,7 +16,7 @@ use crate::content::pass::response::accel_redirect;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::exchange::view::View;
-use crate::upstreams::fetch::Fetched;
+use crate::upstreams::fetch::FetchedResponse;
 
 /// What the request says of storing.
 pub fn request_facts<'a>(
@@ -34,7 +34,7 @@ pub fn request_facts<'a>(
 
 /// The length of a body: for a slice what its range says, whether or not there
 /// is a Content-Length.
-pub fn slice_length(store: &StorePlan, fetched: &Fetched) -> Result<Option<u64>, Reason> {
+pub fn slice_length(store: &StorePlan, fetched: &FetchedResponse) -> Result<Option<u64>, Reason> {
     let declared = fetched.content_length;
     let Some(slice) = store.slice.filter(|_| fetched.status == 206) else {
         return Ok(declared);
@@ -46,7 +46,11 @@ pub fn slice_length(store: &StorePlan, fetched: &Fetched) -> Result<Option<u64>,
 }
 
 /// Decides about a response whose head is there.
-pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Storable, Reason> {
+pub fn decide(
+    store: &mut StorePlan,
+    fetched: &FetchedResponse,
+    now: Millis,
+) -> Result<Storable, Reason> {
     if accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
         return Err(Reason::AccelRedirect);
     }

@@ -10,7 +10,7 @@ use cache_decision::Plan;
 use cache_decision::fields::Fields;
 use cache_decision::litespeed;
 use cache_decision::litespeed::VisitorId;
-use cache_decision::with_cookies::{Expected, learned_cookies};
+use cache_decision::with_cookies::{RequestMemory, learned_cookies};
 use cache_decision::{storing_policy, use_stale};
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
 use shared_request::{Class, SentCookies};
@@ -25,7 +25,7 @@ use crate::content::pass::fetch_purpose::FetchPurpose;
 use crate::content::pass::fetch_spec::spec;
 use crate::content::proxy;
 use crate::content::purging::by_response::ByResponse;
-use crate::content::slice::range::Wanted;
+use crate::content::slice::range::WantedSlice;
 use crate::exchange::request::{Method, Request};
 use crate::log::traces::{self, FetchKey, FetchTrace};
 use crate::upstreams::fetch::FetchSpec;
@@ -47,7 +47,7 @@ pub struct StorePlan {
     /// `private` and `no-store` count although `Cache-Control` is ignored.
     pub minds_private: bool,
     /// With `cache_litespeed`.
-    pub expected: Expected,
+    pub expected: RequestMemory,
     pub method: &'static [u8],
     pub uses: u32,
     pub pass: Arc<Pass>,
@@ -58,7 +58,7 @@ pub struct StorePlan {
     /// The request went past the cache: its response says nothing about others.
     pub is_bypass: bool,
     /// The slice that a 206 must be to be stored.
-    pub slice: Option<Wanted>,
+    pub slice: Option<WantedSlice>,
     /// Scheme, host and port of the request, where responses may have tags.
     pub origin: Vec<u8>,
     /// What the response may purge, where the upstream is trusted with it.
@@ -211,7 +211,7 @@ pub fn prepare(
     // What is asked once the response is there.
     let asks_later = !plan.rules.no_cache.is_empty()
         || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
-    let slice = Wanted::by(request);
+    let slice = WantedSlice::by(request);
     let sent_preferences = varied.map(|names| SentPreferences {
         names,
         site: site_variance::site_key(request),
@@ -265,15 +265,15 @@ pub fn prepare(
 }
 
 /// What the request says that matters for the response's fields for LiteSpeed's cache.
-fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) -> Expected {
+fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) -> RequestMemory {
     let Some(with) = plan.audience.cookies() else {
-        return Expected {
+        return RequestMemory {
             vary_value,
-            ..Expected::default()
+            ..RequestMemory::default()
         };
     };
     let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
-    Expected {
+    RequestMemory {
         cookies: Some(with.clone()),
         learned: learned_cookies(spec.as_deref()),
         vary_value,

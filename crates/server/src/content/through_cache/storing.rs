@@ -28,7 +28,7 @@ use crate::content::pass::fetch_spec::rate;
 use crate::content::pass::response::is_sent;
 use crate::content::purging::by_response;
 use crate::upstreams::fetch;
-use crate::upstreams::fetch::{FetchError, FetchSpec, Fetched};
+use crate::upstreams::fetch::{FetchError, FetchSpec, FetchedResponse};
 
 /// How long after a failed refresh the next is tried; stale copies are shown
 /// meanwhile. Short, since it is how late we notice that PHP is back.
@@ -45,9 +45,9 @@ pub enum LeaderOutcome {
     /// The upstream stands by the stale response; why it is not fresh again for others, if so.
     Freshened(Arc<StoredResponse>, Option<Reason>),
     /// For this client alone.
-    Private(Box<Fetched>, Reason),
+    Private(Box<FetchedResponse>, Reason),
     /// The upstream answered with a status that stale copies stand in for.
-    BadStatus(Box<Fetched>),
+    BadStatus(Box<FetchedResponse>),
     Failed(FetchError),
 }
 
@@ -151,7 +151,7 @@ pub async fn fetch_and_store(
 /// Gives the head to those who wait, and begins to store the response.
 fn publish(
     leader: Leader,
-    fetched: &mut Fetched,
+    fetched: &mut FetchedResponse,
     store: &StorePlan,
     storable: &Storable,
     now: Millis,
@@ -201,7 +201,7 @@ fn is_kept(name: &[u8], store: &StorePlan) -> bool {
 /// The upstream answered 304: the stale response is fresh again.
 fn freshen(
     leader: Leader,
-    fetched: Fetched,
+    fetched: FetchedResponse,
     spec: &FetchSpec,
     store: &StorePlan,
     now: Millis,
@@ -265,7 +265,7 @@ fn freshen(
 /// Stores the body while it arrives.
 async fn fill(
     mut filling: ArrivingResponse,
-    mut fetched: Fetched,
+    mut fetched: FetchedResponse,
     spec: &FetchSpec,
     store: &StorePlan,
     mut for_browsers: ForBrowsers,
@@ -285,7 +285,7 @@ async fn fill(
                 }
             }
             Ok(None) => break,
-            Err(fetch::Truncated) => {
+            Err(fetch::TruncatedBody) => {
                 note_refusal(store, Reason::Truncated, filling.head().status);
                 return filling.fail();
             }
@@ -331,7 +331,7 @@ fn named_tags(store: &StorePlan, fields: &[(Bytes, Bytes)]) -> Tags {
 }
 
 /// The tags that came with the body or behind it.
-fn add_late_tags(filling: &mut ArrivingResponse, fetched: &Fetched, store: &StorePlan) {
+fn add_late_tags(filling: &mut ArrivingResponse, fetched: &FetchedResponse, store: &StorePlan) {
     let Some(rules) = &store.rules.tags else {
         return;
     };

@@ -20,7 +20,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use cache_decision::fields::Fields;
 use cache_decision::litespeed::{VARY_COOKIES, VisitorId, visitor_ids};
-use cache_decision::with_cookies::{Expected, WithCookies, sharing_said};
+use cache_decision::with_cookies::{RequestMemory, WithCookies, sharing_said};
 use http_cache::{CacheKey, FoundResponse, KeyRef, Millis, Reason, Sharing, Zone};
 use shared_request::{Bypass, Class, NameSet, cookies};
 use site::SharedRules;
@@ -134,7 +134,7 @@ fn put_note(zone: &Zone, key: &KeyRef<'_>, sharing: Option<Sharing>) {
 }
 
 /// Notes what a response says that was fetched for the cache.
-pub fn note(zone: &Zone, expected: &Expected, fields: &[Field]) {
+pub fn note(zone: &Zone, expected: &RequestMemory, fields: &[Field]) {
     if let Some(with) = &expected.cookies {
         put_note(zone, &with.note.as_ref(), sharing_said(fields));
     }

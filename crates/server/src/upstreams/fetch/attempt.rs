@@ -16,7 +16,7 @@ use super::hint_sender::HintSender;
 use super::outgoing_body::OutgoingBody;
 use super::resend::Resend;
 use super::spec::FetchSpec;
-use super::upstream_body::{Fetched, UpstreamBody};
+use super::upstream_body::{FetchedResponse, UpstreamBody};
 use super::upstream_request::UpstreamRequest;
 
 /// Sends the request to the server of `lease` and reads the response head.
@@ -25,7 +25,7 @@ pub(super) async fn attempt(
     mut lease: Lease,
     queued: u64,
     resend: &mut Resend,
-) -> Result<Fetched, Failure> {
+) -> Result<FetchedResponse, Failure> {
     let began = Instant::now();
     let mut kept = take_kept(spec, &mut lease, resend);
     spec.context
@@ -71,7 +71,7 @@ pub(super) async fn attempt(
                     // Its end is here as well: the connection may serve again.
                     let _ = Box::pin(upstream.next()).await;
                 }
-                return Ok(Fetched {
+                return Ok(FetchedResponse {
                     status: head.status,
                     reason: head.reason,
                     fields: head.fields,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use transport::request_body::{RequestBody, Spooled};
+use transport::request_body::{RequestBody, SpooledBody};
 use upstream_exchange::BodySource;
 
 /// How much of a body in a file is handed on at once.
@@ -18,7 +18,10 @@ pub type StreamedBody = Box<dyn BodySource + Send + Sync>;
 /// A body on its way to an upstream.
 pub enum OutgoingBody {
     Memory(Bytes),
-    Spooled { spooled: Arc<Spooled>, offset: u64 },
+    Spooled {
+        spooled: Arc<SpooledBody>,
+        offset: u64,
+    },
     Streamed(StreamedBody),
 }
 

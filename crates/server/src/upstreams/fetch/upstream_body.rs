@@ -21,7 +21,7 @@ use super::spec::FetchSpec;
 use super::tag_lines::TagLines;
 
 /// A response head and the body behind it.
-pub struct Fetched {
+pub struct FetchedResponse {
     pub status: u16,
     pub reason: Bytes,
     pub fields: Vec<(Bytes, Bytes)>,
@@ -63,7 +63,7 @@ pub struct UpstreamBody {
 
 /// The body ended before it was complete.
 #[derive(Debug)]
-pub struct Truncated;
+pub struct TruncatedBody;
 
 impl UpstreamBody {
     /// `requests` and `born` are the connection's, for when it is kept.
@@ -98,7 +98,7 @@ impl UpstreamBody {
     }
 
     /// The next bytes; `None` when the response is complete.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
+    pub async fn next(&mut self) -> Result<Option<Bytes>, TruncatedBody> {
         if self.at_hand.is_some() || self.ended {
             return Ok(self.at_hand.take());
         }
@@ -107,7 +107,7 @@ impl UpstreamBody {
         }
         loop {
             let Some(exchange) = &mut self.exchange else {
-                return Err(Truncated);
+                return Err(TruncatedBody);
             };
             let limit = self.context.pass.exchange.read_timeout;
             let awaited = exchange.next_within(&self.deadline, |_| limit).await;
@@ -121,7 +121,7 @@ impl UpstreamBody {
     fn give(
         &mut self,
         awaited: Option<Result<Option<Event>, Error>>,
-    ) -> Option<Result<Option<Bytes>, Truncated>> {
+    ) -> Option<Result<Option<Bytes>, TruncatedBody>> {
         match awaited {
             Some(Ok(Some(Event::Data(bytes)))) => {
                 self.received += bytes.len() as u64;
@@ -159,7 +159,7 @@ impl UpstreamBody {
             ),
         }
         self.abandon(Outcome::Failure, None);
-        Some(Err(Truncated))
+        Some(Err(TruncatedBody))
     }
 
     /// Keeps the response as a file as well. Nothing of its body was handed
