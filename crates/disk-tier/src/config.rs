@@ -1,0 +1,48 @@
+//! What a tier is told when it is opened, and the bounds that are not for its user to choose.
+
+use std::time::Duration;
+
+/// The size of a segment where `max_bytes` allows it.
+pub const SEGMENT_BYTES: u64 = 64 << 20;
+/// The smallest segment: a tier of less than sixteen of these is not worth its files.
+pub const SEGMENT_BYTES_MIN: u64 = 256 << 10;
+/// As many segments a full tier has at least, so that dropping the oldest costs a sixteenth of it.
+const SEGMENTS_MIN: u64 = 16;
+
+/// The terms of a tier.
+#[derive(Clone, Debug)]
+pub struct TierConfig {
+    /// What all segments may take together. Journals come on top, see [`crate::JOURNAL_BYTES_MAX`].
+    pub max_bytes: u64,
+    /// What is left free on the file system: below it the oldest segments go.
+    pub min_free_bytes: u64,
+    /// A record that was not used for this long goes with its segment, at the latest after twice as long.
+    pub inactive: Duration,
+    /// Which zone the records belong to; segments of another one are skipped and overwritten in turn.
+    pub zone: u64,
+    /// What the records mean: a hash of all rules that make keys and variants. Segments with another one are skipped
+    /// and overwritten in turn.
+    pub fingerprint: u64,
+    /// The size of a segment; a power of two between [`SEGMENT_BYTES_MIN`] and [`SEGMENT_BYTES`].
+    pub segment_bytes: u64,
+    /// Threads that read what is not in the page cache, 1 to 4.
+    pub reading_threads: usize,
+}
+
+impl TierConfig {
+    /// The usual terms for a tier of this size.
+    #[must_use]
+    pub fn new(max_bytes: u64) -> TierConfig {
+        let share = (max_bytes / SEGMENTS_MIN).max(1);
+        let power = 1 << share.ilog2();
+        TierConfig {
+            max_bytes,
+            min_free_bytes: 0,
+            inactive: Duration::from_secs(24 * 60 * 60),
+            zone: 0,
+            fingerprint: 0,
+            segment_bytes: power.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES),
+            reading_threads: 2,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Purges as callers see them: written down with a stamp, and confirmed when the disk has them.
+
+use bytes::Bytes;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::sync::oneshot;
+
+/// The longest target of a purge.
+pub const TARGET_BYTES_MAX: usize = 16 << 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeMode {
+    Soft,
+    Hard,
+}
+
+/// A purge as the journal has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenPurge {
+    /// Records with an earlier stamp are purged, as far as the target names them.
+    pub stamp: u64,
+    pub mode: PurgeMode,
+    /// When it was said, to be shown; no decision depends on it.
+    pub wall_millis: u64,
+    /// What is purged, in the caller's form; at most [`TARGET_BYTES_MAX`].
+    pub target: Bytes,
+}
+
+/// A purge that is said while no server has the folder. Its stamp is made by the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoppedPurge {
+    pub mode: PurgeMode,
+    pub target: Bytes,
+}
+
+/// Why a purge is not on the disk. It holds in memory, but not through a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PurgeNotWritten {
+    /// The target is longer than [`TARGET_BYTES_MAX`].
+    TooLong,
+    /// More purges wait for the disk than the journal takes.
+    QueueFull,
+    /// The disk refused. The journal raises its floor as soon as the disk takes writes again.
+    Failed(String),
+    /// The tier was closed.
+    Closed,
+}
+
+impl fmt::Display for PurgeNotWritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PurgeNotWritten::TooLong => {
+                f.write_str("the purge's target is too long for the journal")
+            }
+            PurgeNotWritten::QueueFull => f.write_str("too many purges wait for the disk"),
+            PurgeNotWritten::Failed(reason) => write!(f, "the journal cannot be written: {reason}"),
+            PurgeNotWritten::Closed => f.write_str("the tier on disk is closed"),
+        }
+    }
+}
+
+impl std::error::Error for PurgeNotWritten {}
+
+pub type PurgeOutcome = Result<(), PurgeNotWritten>;
+
+/// Resolves when the purge is synced to disk. Dropping it changes nothing: the purge is written all the same.
+#[derive(Debug)]
+pub struct PurgeTicket(pub(crate) TicketState);
+
+#[derive(Debug)]
+pub(crate) enum TicketState {
+    Ready(PurgeOutcome),
+    Waiting(oneshot::Receiver<PurgeOutcome>),
+}
+
+impl PurgeTicket {
+    pub(crate) fn ready(outcome: PurgeOutcome) -> PurgeTicket {
+        PurgeTicket(TicketState::Ready(outcome))
+    }
+
+    /// Waits for the disk; for threads that may.
+    ///
+    /// # Errors
+    /// Why the purge is not on the disk.
+    pub fn wait(self) -> PurgeOutcome {
+        match self.0 {
+            TicketState::Ready(outcome) => outcome,
+            TicketState::Waiting(receiver) => receiver
+                .blocking_recv()
+                .unwrap_or(Err(PurgeNotWritten::Closed)),
+        }
+    }
+}
+
+impl Future for PurgeTicket {
+    type Output = PurgeOutcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<PurgeOutcome> {
+        match &mut self.0 {
+            TicketState::Ready(outcome) => Poll::Ready(outcome.clone()),
+            TicketState::Waiting(receiver) => Pin::new(receiver)
+                .poll(context)
+                .map(|outcome| outcome.unwrap_or(Err(PurgeNotWritten::Closed))),
+        }
+    }
+}
