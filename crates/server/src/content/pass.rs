@@ -32,11 +32,12 @@ use crate::content::own_visit;
 use crate::content::proxy;
 use crate::content::purging::api::refused;
 use crate::content::purging::by_request::{self, LocationPurge};
+use crate::content::purging::order::Target;
 use crate::content::through_cache;
 use crate::content::through_cache::CacheMiss;
 use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::{CachePlan, Removal};
-use crate::content::through_cache::purge_keys::{Invalidation, PurgedKeys};
+use crate::content::through_cache::purge_keys::Invalidation;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
@@ -90,9 +91,14 @@ pub fn decide<'a>(
                 upstream_needed(request, UpstreamPlan::ThroughCache(miss))
             }
         },
-        CachePlan::NoLookup(_, Some(Removal::Purge { zone, keys, reach })) => {
-            purge(request, pass, zone, (keys, reach))
-        }
+        CachePlan::NoLookup(
+            _,
+            Some(Removal::Purge {
+                zone,
+                targets,
+                reach,
+            }),
+        ) => purge(request, pass, zone, (targets, reach)),
         CachePlan::NoLookup(_, Some(Removal::Invalidation(invalidation))) => {
             upstream_needed(request, UpstreamPlan::Invalidate(invalidation))
         }
@@ -112,7 +118,7 @@ fn purge<'a>(
     request: &mut Request,
     pass: &Pass,
     zone: &Arc<Zone>,
-    purged: (Vec<PurgedKeys>, PurgeReach),
+    purged: (Vec<Target>, PurgeReach),
 ) -> PassDecision<'a> {
     // A sitemap names pages that the server asks for; it purges nothing.
     if request.is_own_visit() {

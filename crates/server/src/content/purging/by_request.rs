@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cache_decision::PurgeReach;
 use control::{PurgeReport, Refusal, TargetKind};
-use http_cache::{Millis, Pattern, Zone};
+use http_cache::{Millis, Zone};
 use site::Pass;
 
 use super::address_rules;
@@ -12,7 +12,6 @@ use super::api::refused;
 use super::order::{Order, Target, TargetNames};
 use super::{PurgeCall, Scope, doors, purge as purge_asked, purge_now};
 use crate::content::own_machine::Stranger;
-use crate::content::through_cache::purge_keys::PurgedKeys;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
@@ -29,7 +28,7 @@ pub struct LocationPurge {
 enum PurgeAnswer {
     /// As the module ngx_cache_purge does: a page that shows this key, or 404 where nothing was
     /// stored.
-    Page(Vec<u8>),
+    Page(String),
     /// 200 and how many.
     Count,
 }
@@ -42,18 +41,18 @@ pub fn begin(
     request: &Request,
     pass: &Pass,
     zone: &Arc<Zone>,
-    (keys, reach): (Vec<PurgedKeys>, PurgeReach),
+    (targets, reach): (Vec<Target>, PurgeReach),
 ) -> Result<StageEnd, Box<LocationPurge>> {
-    let purges_everything = keys.contains(&PurgedKeys::Everything);
+    let purges_everything = targets.iter().any(Target::is_everything);
     let asked = match doors::of_request(request) {
         asked if reach == PurgeReach::OwnHost && (asked.is_some() || purges_everything) => {
             Err(Stranger::Misnamed.refusal(request))
         }
         Some(asked) if !purges_everything => asked.map(|order| (order, PurgeAnswer::Count)),
         _ => {
-            let shown = keys.first().map(PurgedKeys::shown).unwrap_or_default();
-            let keys = within(keys, reach, request);
-            Ok((page(request, pass, &keys), PurgeAnswer::Page(shown)))
+            let shown = targets.first().map(shown).unwrap_or_default();
+            let targets = within(targets, reach, request);
+            Ok((page(request, pass, targets), PurgeAnswer::Page(shown)))
         }
     };
     let purge = match asked {
@@ -97,9 +96,9 @@ impl LocationPurge {
 
 /// The page that a request names: what is stored under its key, and what is stored for its address
 /// under other keys, for other classes, cookies and schemes.
-fn page(request: &Request, pass: &Pass, keys: &[PurgedKeys]) -> Order {
-    let mut targets: Vec<Target> = keys.iter().map(target).collect();
-    let knows_address = keys.iter().any(|keys| !matches!(keys, PurgedKeys::One(_)));
+fn page(request: &Request, pass: &Pass, mut targets: Vec<Target>) -> Order {
+    let is_key = |target: &Target| matches!(target.named, TargetNames::Key(_));
+    let knows_address = !targets.iter().all(is_key);
     if !knows_address && !is_handler(pass) {
         let rules = address_rules::of(&request.configuration);
         let target = request.received_target();
@@ -116,33 +115,19 @@ fn page(request: &Request, pass: &Pass, keys: &[PurgedKeys]) -> Order {
     }
 }
 
-/// The keys that a purge reaches. Those without the host in them may be of pages of other hosts.
-fn within(mut keys: Vec<PurgedKeys>, reach: PurgeReach, request: &Request) -> Vec<PurgedKeys> {
+/// The targets that a purge reaches. Keys without the host in them may be of pages of other hosts.
+fn within(mut targets: Vec<Target>, reach: PurgeReach, request: &Request) -> Vec<Target> {
     if reach == PurgeReach::OwnHost {
         let host = &*request.host;
-        keys.retain(|keys| memchr::memmem::find(&keys.shown(), host).is_some());
+        targets.retain(|target| memchr::memmem::find(target.text.as_bytes(), host).is_some());
     }
-    keys
+    targets
 }
 
-fn target(keys: &PurgedKeys) -> Target {
-    let (kind, named) = match keys {
-        PurgedKeys::One(key) => (TargetKind::Key, TargetNames::Key(key.clone())),
-        PurgedKeys::Prefix(start) => (TargetKind::Key, TargetNames::Keys(start.clone())),
-        PurgedKeys::Address(address) => (
-            TargetKind::Url,
-            TargetNames::Addresses(vec![address.clone()]),
-        ),
-        PurgedKeys::AddressPrefix(start) => {
-            let walk = Pattern::Prefix(start.clone().into());
-            (TargetKind::Prefix, TargetNames::Walks(vec![walk]))
-        }
-        PurgedKeys::Everything => return Target::everything(),
-    };
-    Target {
-        kind,
-        text: String::from_utf8_lossy(&keys.shown()).into_owned(),
-        named,
+fn shown(target: &Target) -> String {
+    match target.is_everything() {
+        true => "*".to_owned(),
+        false => target.text.clone(),
     }
 }
 
@@ -176,7 +161,7 @@ impl PurgeAnswer {
                 let body = format!(
                     "<html>\r\n<head><title>Successful purge</title></head>\r\n<body bgcolor=\"white\">\r\n\
                      <center><h1>Successful purge</h1><p>Key : {}</p></center>\r\n</body>\r\n</html>\r\n",
-                    String::from_utf8_lossy(&http_semantics::escape::escape_html(&key))
+                    String::from_utf8_lossy(&http_semantics::escape::escape_html(key.as_bytes()))
                 );
                 StageEnd::Reply(Box::new(Reply::new(200, b"text/html", body)))
             }

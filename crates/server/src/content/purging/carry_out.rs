@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use control::{PurgeReport, TargetReport, ZoneReport};
-use http_cache::{KeyRef, Millis, MostWanted, PurgeMode, PurgeTarget, Zone};
+use http_cache::{Millis, MostWanted, PurgeMode, PurgeTarget, Zone};
 
-use super::order::{Order, TargetNames};
+use super::order::Order;
 
 /// Pages that are fetched again after a purge. Their keys and addresses are kept for as long: some
 /// 200 bytes each.
@@ -42,7 +42,7 @@ pub fn carry_out(
         true => PurgeMode::Soft,
         false => PurgeMode::Hard,
     };
-    let mut purge = |target: PurgeTarget<'_>| -> u64 {
+    let mut purge = |target: PurgeTarget<'_>| -> usize {
         let one = |(at, zone): (usize, &Arc<Zone>)| {
             if order.dry_run {
                 return zone.count(target);
@@ -57,27 +57,12 @@ pub fn carry_out(
             }
             count
         };
-        let counts = zones.iter().enumerate().map(one);
-        counts.map(|count| count as u64).sum()
+        zones.iter().enumerate().map(one).sum()
     };
     let targets = order.targets.iter().map(|target| TargetReport {
         kind: target.kind,
         text: target.text.clone(),
-        responses: match &target.named {
-            TargetNames::Addresses(addresses) => addresses
-                .iter()
-                .map(|address| purge(PurgeTarget::Address(address)))
-                .sum(),
-            TargetNames::Walks(patterns) => patterns
-                .iter()
-                .map(|pattern| purge(PurgeTarget::Addresses(pattern)))
-                .sum(),
-            TargetNames::Key(key) => purge(PurgeTarget::Key(KeyRef::new(key))),
-            TargetNames::Keys(start) => purge(PurgeTarget::Prefix(start)),
-            TargetNames::Tag(tag) => purge(PurgeTarget::Tag(tag)),
-            TargetNames::Tags(pattern) => purge(PurgeTarget::Tags(pattern)),
-            TargetNames::Everything => purge(PurgeTarget::Everything),
-        },
+        responses: target.named.sum(&mut purge) as u64,
     });
     let targets = targets.collect();
     let zones = zones.iter().map(|zone| ZoneReport {

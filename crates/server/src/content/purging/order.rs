@@ -4,7 +4,7 @@
 use cache_decision::address::{self, AddressRules};
 use cache_decision::pattern;
 use control::{PurgeRequest, Refusal, TargetKind};
-use http_cache::Pattern;
+use http_cache::{KeyRef, Pattern, PurgeTarget};
 
 /// Prefixes, patterns and hosts that one request may name: each is a walk through all addresses.
 pub const MAX_WALKS: usize = 256;
@@ -49,24 +49,64 @@ pub enum TargetNames {
 impl Target {
     /// A tag by itself.
     pub fn tag(tag: &[u8]) -> Target {
-        Target {
-            kind: TargetKind::Tag,
-            text: String::from_utf8_lossy(tag).into_owned(),
-            named: TargetNames::Tag(tag.to_vec()),
-        }
+        let text = String::from_utf8_lossy(tag);
+        target(TargetKind::Tag, &text, TargetNames::Tag(tag.to_vec()))
+    }
+
+    /// What is stored under a key. One that ends in `*` means all that begin with what stands
+    /// before.
+    pub fn key(mut key: Vec<u8>) -> Target {
+        let text = String::from_utf8_lossy(&key).into_owned();
+        let named = match key.pop_if(|last| *last == b'*') {
+            Some(_) => TargetNames::Keys(key),
+            None => TargetNames::Key(key),
+        };
+        target(TargetKind::Key, &text, named)
+    }
+
+    /// What is stored for an address by whatever keys; `*` likewise.
+    pub fn address(mut address: Vec<u8>) -> Target {
+        let text = String::from_utf8_lossy(&address).into_owned();
+        let (kind, named) = match address.pop_if(|last| *last == b'*') {
+            Some(_) => {
+                let walk = Pattern::Prefix(address.into());
+                (TargetKind::Prefix, TargetNames::Walks(vec![walk]))
+            }
+            None => (TargetKind::Url, TargetNames::Addresses(vec![address])),
+        };
+        target(kind, &text, named)
+    }
+
+    pub fn is_everything(&self) -> bool {
+        matches!(self.named, TargetNames::Everything)
     }
 
     /// All that is stored.
     pub fn everything() -> Target {
-        Target {
-            kind: TargetKind::Everything,
-            text: String::new(),
-            named: TargetNames::Everything,
-        }
+        target(TargetKind::Everything, "", TargetNames::Everything)
     }
 }
 
 impl TargetNames {
+    /// Purges or counts them one by one; the sum of what `purge` gives.
+    pub fn sum<'a>(&'a self, mut purge: impl FnMut(PurgeTarget<'a>) -> usize) -> usize {
+        match self {
+            TargetNames::Addresses(addresses) => {
+                let addresses = addresses.iter();
+                addresses.map(|it| purge(PurgeTarget::Address(it))).sum()
+            }
+            TargetNames::Walks(patterns) => {
+                let patterns = patterns.iter();
+                patterns.map(|it| purge(PurgeTarget::Addresses(it))).sum()
+            }
+            TargetNames::Key(key) => purge(PurgeTarget::Key(KeyRef::new(key))),
+            TargetNames::Keys(start) => purge(PurgeTarget::Prefix(start)),
+            TargetNames::Tag(tag) => purge(PurgeTarget::Tag(tag)),
+            TargetNames::Tags(pattern) => purge(PurgeTarget::Tags(pattern)),
+            TargetNames::Everything => purge(PurgeTarget::Everything),
+        }
+    }
+
     /// Is a whole table looked through?
     pub fn is_walk(&self) -> bool {
         matches!(

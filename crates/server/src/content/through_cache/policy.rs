@@ -12,11 +12,12 @@ use shared_request::{Bypass, Class};
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules, Template};
 use transport::request_body::RequestBody;
 
-use super::purge_keys::{Invalidation, PurgedKeys, invalidation, purged_keys};
+use super::purge_keys::{Invalidation, invalidation, purge_targets};
 use super::shared;
 use super::with_cookies;
 use crate::content::own_machine;
 use crate::content::proxy;
+use crate::content::purging::order::Target;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
@@ -34,10 +35,10 @@ pub enum CachePlan<'a> {
 
 /// What a request removes from a zone.
 pub enum Removal<'a> {
-    /// What is stored under these keys, now.
+    /// These, now.
     Purge {
         zone: &'a Arc<Zone>,
-        keys: Vec<PurgedKeys>,
+        targets: Vec<Target>,
         reach: PurgeReach,
     },
     /// What is out of date, once the request has succeeded.
@@ -122,7 +123,7 @@ fn plan_with<'a>(
     let removal = match decision.action {
         Action::Purge(reach) => Some(Removal::Purge {
             zone,
-            keys: purged_keys(request, rules),
+            targets: purge_targets(request, rules),
             reach,
         }),
         Action::Invalidate => Some(Removal::Invalidation(invalidation(request, rules, zone))),

@@ -1,41 +1,31 @@
 //! Removing from a zone what a write has made out of date, once `purge_keys` has said what. (Purges
 //! by order are in `content/purging`.)
 
-use http_cache::{KeyRef, Millis, Pattern, PurgeMode, PurgeTarget, Zone};
+use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
 
-use super::purge_keys::{Invalidation, PurgedKeys};
-
-impl PurgedKeys {
-    /// Removes what is stored under them; how many responses.
-    pub fn purge(&self, zone: &Zone, now: Millis) -> usize {
-        let purge = |target| zone.purge(target, PurgeMode::Hard, now).responses;
-        match self {
-            PurgedKeys::One(key) => purge(PurgeTarget::Key(KeyRef::new(key))),
-            PurgedKeys::Prefix(start) => purge(PurgeTarget::Prefix(start)),
-            PurgedKeys::Address(address) => purge(PurgeTarget::Address(address)),
-            PurgedKeys::AddressPrefix(start) => {
-                let pattern = Pattern::Prefix(start.clone().into());
-                purge(PurgeTarget::Addresses(&pattern))
-            }
-            PurgedKeys::Everything => purge(PurgeTarget::Everything),
-        }
-    }
-}
+use super::purge_keys::{InvalidatedPage, Invalidation};
 
 impl Invalidation<'_> {
     /// Removes it.
     pub fn carry_out(&self, now: Millis) {
-        if self.drops_not_found {
-            let target = PurgeTarget::NotFound;
-            self.zone.purge(target, PurgeMode::Hard, now);
-        }
-        let name = self.what.shown();
-        let name = KeyRef::new(&name);
-        let may = self
-            .pause
-            .is_none_or(|pause| self.zone.may_invalidate(&name, now, pause));
-        if may {
-            self.what.purge(self.zone, now);
+        let purge = |target| self.zone.purge(target, PurgeMode::Hard, now);
+        match &self.what {
+            InvalidatedPage::Key(key) => {
+                purge(PurgeTarget::Key(KeyRef::new(key)));
+            }
+            InvalidatedPage::Shared {
+                address,
+                pause,
+                drops_not_found,
+            } => {
+                if *drops_not_found {
+                    purge(PurgeTarget::NotFound);
+                }
+                let name = KeyRef::new(address);
+                if self.zone.may_invalidate(&name, now, *pause) {
+                    purge(PurgeTarget::Address(address));
+                }
+            }
         }
     }
 }

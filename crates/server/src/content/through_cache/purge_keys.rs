@@ -8,72 +8,27 @@ use cache_decision::address;
 use http_cache::Zone;
 use site::CacheRules;
 
+use crate::content::purging::order::Target;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 
-/// What a request to purge is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PurgedKeys {
-    One(Vec<u8>),
-    /// All that begin so.
-    Prefix(Vec<u8>),
-    /// All that is stored for an address, by whatever keys.
-    Address(Vec<u8>),
-    /// The same for all addresses that begin so.
-    AddressPrefix(Vec<u8>),
-    /// All of the zone.
-    Everything,
-}
-
-impl PurgedKeys {
-    /// A key that ends in `*` means all that begin with what stands before.
-    fn of(mut key: Vec<u8>) -> PurgedKeys {
-        match key.pop_if(|last| *last == b'*') {
-            Some(_) => PurgedKeys::Prefix(key),
-            None => PurgedKeys::One(key),
-        }
-    }
-
-    /// For people.
-    pub fn shown(&self) -> Vec<u8> {
-        match self {
-            PurgedKeys::One(text) | PurgedKeys::Address(text) => text.clone(),
-            PurgedKeys::Prefix(start) | PurgedKeys::AddressPrefix(start) => {
-                [start, &b"*"[..]].concat()
-            }
-            PurgedKeys::Everything => b"*".to_vec(),
-        }
-    }
-}
-
 /// What a request to purge is about, as the rules have it.
-pub fn purged_keys(request: &mut Request, rules: &CacheRules) -> Vec<PurgedKeys> {
+pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
     match &rules.shared {
-        _ if rules.purges_everything => vec![PurgedKeys::Everything],
-        Some(_) => vec![address_of(request, rules)],
-        None => keys_of_reads(request, rules),
+        _ if rules.purges_everything => vec![Target::everything()],
+        // Whatever the visitor's class, cookies and scheme: an application knows one scheme, and
+        // the proxy in front of it may speak another.
+        Some(_) => vec![Target::address(address_of(request, rules))],
+        None => {
+            let mut keys = vec![key_of_get(request, rules), key_of(request, rules, "HEAD")];
+            keys.dedup();
+            keys.into_iter().map(Target::key).collect()
+        }
     }
 }
 
-/// What is stored for a URL, whatever the visitor's class, cookies and scheme: an application knows one
-/// scheme, and the proxy in front of it may speak another. As elsewhere, `*` at the end of the address
-/// means all that begin so.
-fn address_of(request: &Request, rules: &CacheRules) -> PurgedKeys {
-    let mut address = address::of_request(&request.host, request.received_target(), rules);
-    match address.pop_if(|last| *last == b'*') {
-        Some(_) => PurgedKeys::AddressPrefix(address),
-        None => PurgedKeys::Address(address),
-    }
-}
-
-/// What a purge is about: the page as GET and HEAD have stored it.
-fn keys_of_reads(request: &mut Request, rules: &CacheRules) -> Vec<PurgedKeys> {
-    let mut keys = vec![PurgedKeys::of(key_of_get(request, rules))];
-    let of_head = PurgedKeys::of(key_of(request, rules, "HEAD"));
-    if !keys.contains(&of_head) {
-        keys.push(of_head);
-    }
-    keys
+fn address_of(request: &Request, rules: &CacheRules) -> Vec<u8> {
+    address::of_request(&request.host, request.received_target(), rules)
 }
 
 /// The key that a GET for the same target has.
@@ -95,11 +50,21 @@ fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Ve
 /// What a write removes once it has succeeded.
 pub struct Invalidation<'a> {
     pub zone: &'a Arc<Zone>,
-    pub what: PurgedKeys,
-    /// How often anybody's write may do so; `None`: always.
-    pub pause: Option<Duration>,
-    /// Answers that there is no such page go as well: the write may have made one.
-    pub drops_not_found: bool,
+    pub what: InvalidatedPage,
+}
+
+/// The page that a write removes.
+pub enum InvalidatedPage {
+    /// What is stored under this key.
+    Key(Vec<u8>),
+    /// What is stored for this address by whatever keys.
+    Shared {
+        address: Vec<u8>,
+        /// How often anybody's write may remove it.
+        pause: Duration,
+        /// Answers that there is no such page go as well: the write may have made one.
+        drops_not_found: bool,
+    },
 }
 
 /// Writes remove a page no more often than this, even if it is fresh for longer.
@@ -114,26 +79,18 @@ pub fn invalidation<'a>(
     zone: &'a Arc<Zone>,
 ) -> Invalidation<'a> {
     let Some(shared) = &rules.shared else {
-        return Invalidation {
-            zone,
-            what: PurgedKeys::One(key_of_get(request, rules)),
-            pause: None,
-            drops_not_found: false,
-        };
+        let what = InvalidatedPage::Key(key_of_get(request, rules));
+        return Invalidation { zone, what };
     };
     let lifetime = rules
         .valid
         .iter()
         .find(|rule| rule.statuses.is_empty() || rule.statuses.contains(&200))
         .map_or(LONGEST_INVALIDATION_PAUSE, |rule| rule.lifetime);
-    Invalidation {
-        zone,
-        what: PurgedKeys::Address(address::of_request(
-            &request.host,
-            request.received_target(),
-            rules,
-        )),
-        pause: Some(lifetime.min(LONGEST_INVALIDATION_PAUSE)),
+    let what = InvalidatedPage::Shared {
+        address: address_of(request, rules),
+        pause: lifetime.min(LONGEST_INVALIDATION_PAUSE),
         drops_not_found: shared.not_found.is_some(),
-    }
+    };
+    Invalidation { zone, what }
 }
