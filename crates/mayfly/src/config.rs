@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nginx_conf::{Diagnostic, FileLoader, Loader, MemoryLoader, Note, Severity, Sources, Style};
-use site::{LowerOptions, ReadConfiguration, Site};
+use site::{LowerOptions, OwnFiles, ReadConfiguration, Site};
 
 use crate::cli::Flags;
 
@@ -87,7 +87,7 @@ impl Invocation {
         options.privileged |= self.is_privileged;
         options.error_log = self.error_log.as_deref().map(|path| match path.to_str() {
             Some("stderr") => PathBuf::from("/dev/stderr"),
-            _ => self.prefix.join(path),
+            _ => OwnFiles::of(&self.prefix).logs.join(path),
         });
         let mut reading = site::read_with(&self.path, self.globals.as_deref(), loader, &options);
         if self.texts.is_none() && !self.path.exists() {
@@ -115,7 +115,7 @@ impl Invocation {
     /// `-e` as a file, absolute; `None` when it is not given or is `stderr`.
     pub fn error_log_file(&self) -> Option<PathBuf> {
         let file = self.error_log.as_deref()?;
-        (file != Path::new("stderr")).then(|| self.prefix.join(file))
+        (file != Path::new("stderr")).then(|| OwnFiles::of(&self.prefix).logs.join(file))
     }
 }
 

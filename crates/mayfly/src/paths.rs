@@ -4,7 +4,8 @@
 
 use std::path::PathBuf;
 
-/// Relative paths of the configuration and of `-c` begin here (`-p`).
+/// Relative paths of the configuration and of `-c` begin here (`-p`); those of files that the server
+/// writes begin elsewhere (`site::OwnFiles`).
 pub const PREFIX: &str = match option_env!("MAYFLY_PREFIX") {
     Some(prefix) => prefix,
     None => "/etc/mayfly",

@@ -14,6 +14,7 @@ pub mod directives;
 mod explain;
 mod lower;
 pub mod model;
+mod own_files;
 mod read;
 mod reference;
 mod unkeyed_inputs;
@@ -21,6 +22,7 @@ mod unkeyed_inputs;
 pub use explain::{ExplainedDirective, Verdict, explain};
 pub use lower::{LowerOptions, lower};
 pub use model::*;
+pub use own_files::OwnFiles;
 #[doc(hidden)]
 pub use read::fuzz_read;
 pub use read::{ReadConfiguration, read, read_with};

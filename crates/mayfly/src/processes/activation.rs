@@ -148,6 +148,7 @@ impl LogsOpen {
         } = surroundings;
         limits::make_temp_folders(&accepted.site, account, &invocation.prefix, journal)
             .map_err(|message| vec![message])?;
+        limits::make_run_folder(&accepted.site.process, &invocation.prefix);
         let wanted = wanted_sockets(&accepted.site);
         let sockets = held.sockets.bind(&wanted, workers, journal).await?;
         let process = &accepted.site.process;

@@ -7,9 +7,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit, setrlimit};
-use site::{Content, Site};
+use site::{Content, OwnFiles, Process, Site};
 
 use crate::processes::account::Account;
+use crate::processes::control_socket;
 use crate::processes::journal::Journal;
 use system_error::SystemError;
 
@@ -41,13 +42,18 @@ pub fn raise_open_files(wanted: Option<u64>, journal: &Journal) {
 ///
 /// # Errors
 /// nginx's message, where the folder that one was to be made in is missing. The usual
-/// ones lie in the prefix, which an ordinary user need not have.
+/// ones lie in the prefix or in `/var/lib/mayfly`, which an ordinary user need not have.
 pub fn make_temp_folders(
     site: &Site,
     account: Option<&Account>,
     prefix: &Path,
     journal: &Journal,
 ) -> Result<(), String> {
+    let usual = OwnFiles::of(prefix).state;
+    if usual != prefix && !usual.exists() {
+        // Where it cannot be made, the folders in it cannot, which is then said.
+        let _ = trusted_path::make_open_folder(&usual);
+    }
     for folder in temp_folders(site) {
         if let Err(error) = make_folder(folder, account) {
             let message = format!(
@@ -55,7 +61,7 @@ pub fn make_temp_folders(
                 folder.display(),
                 SystemError(&error)
             );
-            let is_usual = folder.parent() == Some(prefix);
+            let is_usual = folder.parent() == Some(&*usual);
             match error.kind() {
                 io::ErrorKind::NotFound if !is_usual => return Err(message),
                 _ => journal.notice(message),
@@ -63,6 +69,15 @@ pub fn make_temp_folders(
         }
     }
     Ok(())
+}
+
+/// Makes the folder of the pid file and the control socket that no directive names, where that folder is the
+/// system's and missing.
+pub fn make_run_folder(process: &Process, prefix: &Path) {
+    let usual = OwnFiles::of(prefix).run;
+    if usual != prefix && process.pid_file.parent() == Some(&*usual) {
+        control_socket::make_folder(&process.pid_file);
+    }
 }
 
 fn make_folder(folder: &Path, account: Option<&Account>) -> io::Result<()> {

@@ -72,7 +72,8 @@ pub(super) const TABLE: &[Directive] = &[
             `warn`, `error`, `crit`, `alert` and `emerg`. Mayfly writes no messages of level `debug` \
             yet.\n\n\
             Several lines at one level of the configuration log to several targets. A relative path \
-            starts at the prefix (`-p`).")
+            starts at the prefix (`-p`). If the prefix is in `/etc`, it starts at `/var/log/mayfly`, and the \
+            default is `error.log`.")
         .example("error_log /var/log/mayfly/error.log warn;"),
     Directive::new("events", &[Context::Main])
         .takes(0, 0, "{ ... }").block()
@@ -136,7 +137,8 @@ pub(super) const TABLE: &[Directive] = &[
         .long("\
             The file is written when all sockets listen, and is removed at the end. `mayfly -s` reads it \
             to find the process and sends it a signal where no control socket answers. A relative path starts at the prefix \
-            (`-p`).")
+            (`-p`). If the prefix is in `/etc`, it starts at `/run/mayfly`, and the default is \
+            `mayfly.pid`.")
         .example("pid /run/mayfly.pid;"),
     Directive::new("thread_pool", &[Context::Main])
         .takes(2, 3, "NAME threads=NUMBER [max_queue=NUMBER]").repeats()

@@ -77,7 +77,8 @@ pub(super) const TABLE: &[Directive] = &[
         .short("sets the directory for large request bodies")
         .long("\
             The numbers after the path, which make levels of subdirectories in nginx, are accepted and \
-            have no effect.")
+            have no effect. A relative path starts at the prefix (`-p`), or at `/var/lib/mayfly` if the \
+            prefix is in `/etc`.")
         .example("client_body_temp_path /var/lib/mayfly/body 1 2;"),
     Directive::new("client_body_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()

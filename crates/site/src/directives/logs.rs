@@ -15,7 +15,9 @@ pub(super) const TABLE: &[Directive] = &[
             `flush`.\n\
             - `gzip` compresses the file. It needs a program such as `zcat` to read.\n\
             - `if=CONDITION` logs only if the value is neither empty nor `0`.\n\n\
-            The path may contain variables: one line then writes several files, and cannot be buffered.")
+            The path may contain variables: one line then writes several files, and cannot be buffered. A \
+            relative path starts at the prefix (`-p`). If the prefix is in `/etc`, it starts at \
+            `/var/log/mayfly`, and the default is `access.log`.")
         .example("access_log /var/log/mayfly/access.log combined buffer=64k flush=1s;"),
     Directive::new("log_format", &[Context::Http])
         .takes(2, usize::MAX, "NAME [escape=default | json | none] TEXT ...").repeats()

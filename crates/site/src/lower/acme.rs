@@ -108,8 +108,8 @@ impl Lowering<'_> {
                 .map(|node| self.path_beside_main_file(node.arg(0))),
             state_path: match level.find("state_path").map(|node| node.arg(0)) {
                 Some(word) if word.text == "off" => None,
-                Some(word) => Some(self.path(word)),
-                None => Some(self.path(&format!("acme_{name}"))),
+                Some(word) => Some(self.own_files.state.join(&word.text)),
+                None => Some(self.own_files.state.join(format!("acme_{name}"))),
             },
             name,
         }

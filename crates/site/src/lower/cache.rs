@@ -49,7 +49,7 @@ impl Lowering<'_> {
     }
 
     fn cache_zone(&mut self, node: &Node<'_>) -> Option<CacheZone> {
-        let path = self.path(node.arg(0));
+        let path = self.own_files.cache.join(&node.arg(0).text);
         let mut name = None;
         let (mut memory_bytes, mut max_size_bytes) = (None, None);
         let mut inactive = seconds(600);

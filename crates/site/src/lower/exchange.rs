@@ -52,7 +52,10 @@ impl Lowering<'_> {
             head_bytes: self.size(level, &name("_buffer_size"), 4 << 10),
             buffer_bytes: count.saturating_mul(size),
             max_temp_file_bytes: self.size(level, &name("_max_temp_file_size"), 1 << 30),
-            temp_path: self.path(temp_path.as_deref().unwrap_or(&name("_temp"))),
+            temp_path: self
+                .own_files
+                .state
+                .join(temp_path.unwrap_or_else(|| name("_temp"))),
             request_buffering: self.flag(level, &name("_request_buffering"), true),
             ignore_client_abort: self.flag(level, &name("_ignore_client_abort"), false),
             intercept_errors: self.flag(level, &name("_intercept_errors"), false),

@@ -2,6 +2,7 @@
 //! `autoindex`, `open_file_cache`, `error_page`.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use nginx_conf::{Diagnostic, Span, Word};
@@ -88,11 +89,17 @@ impl Lowering<'_> {
 
     /// A path with variables; a relative one starts at the prefix.
     pub fn path_template(&mut self, word: &Word) -> Template {
+        let options = self.options;
+        self.path_template_below(&options.prefix, word)
+    }
+
+    /// A path with variables; a relative one starts at `folder`.
+    pub fn path_template_below(&mut self, folder: &Path, word: &Word) -> Template {
         let mut template = self.template(word);
         if word.starts_with(['/', '$']) {
             return template;
         }
-        let mut prefix = self.options.prefix.to_string_lossy().into_owned();
+        let mut prefix = folder.to_string_lossy().into_owned();
         if !prefix.ends_with('/') {
             prefix.push('/');
         }

@@ -55,7 +55,7 @@ impl Lowering<'_> {
     pub fn error_logs(&mut self, level: &Level<'_>) -> Vec<ErrorLog> {
         let nodes = level.all("error_log").to_vec();
         if nodes.is_empty() {
-            let default = || self.path("logs/error.log");
+            let default = || self.own_files.unnamed_log("error.log");
             let target = LogTarget::File(self.options.error_log.clone().unwrap_or_else(default));
             return vec![ErrorLog {
                 target,
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         }
         match word.strip_prefix("syslog:") {
             Some(parameters) => self.syslog(word, parameters),
-            None => Some(LogTarget::File(self.path(word))),
+            None => Some(LogTarget::File(self.own_files.logs.join(&word.text))),
         }
     }
 
@@ -184,7 +184,8 @@ impl Lowering<'_> {
     pub fn access_logs(&mut self, level: &Level<'_>) -> Vec<AccessLog> {
         let nodes = level.all("access_log").to_vec();
         if nodes.is_empty() {
-            let target = AccessLogTarget::Fixed(LogTarget::File(self.path("logs/access.log")));
+            let target =
+                AccessLogTarget::Fixed(LogTarget::File(self.own_files.unnamed_log("access.log")));
             return vec![AccessLog {
                 target,
                 format: COMBINED,
@@ -209,7 +210,8 @@ impl Lowering<'_> {
     fn access_log(&mut self, node: &Node<'_>) -> Option<AccessLog> {
         let path = node.arg(0);
         let target = if has_variables(path) && !path.starts_with("syslog:") {
-            AccessLogTarget::Variable(self.path_template(path))
+            let logs = self.own_files.logs.clone();
+            AccessLogTarget::Variable(self.path_template_below(&logs, path))
         } else if path.text == "stderr" {
             // nginx writes a file with this name; here it is the standard error stream.
             AccessLogTarget::Fixed(LogTarget::Stderr)

@@ -63,6 +63,7 @@ use nginx_conf::{Ast, Diagnostic, Sources, Span};
 
 use crate::check::{Node, check};
 use crate::model::*;
+use crate::own_files::OwnFiles;
 use variables::Variables;
 
 /// How many diagnostics are kept before those of one cause are merged. At most
@@ -119,6 +120,7 @@ pub fn lower(
 /// The state of a lowering: names known so far, values that levels share, diagnostics.
 pub(crate) struct Lowering<'a> {
     options: &'a LowerOptions,
+    own_files: OwnFiles,
     sources: &'a Sources,
     diagnostics: Vec<Diagnostic>,
     /// Some diagnostic was an error, kept or not.
@@ -167,6 +169,7 @@ impl<'a> Lowering<'a> {
     fn new(options: &'a LowerOptions, sources: &'a Sources, diagnostics: Vec<Diagnostic>) -> Self {
         Self {
             options,
+            own_files: OwnFiles::of(&options.prefix),
             sources,
             is_refused: diagnostics.iter().any(Diagnostic::is_error),
             diagnostics,

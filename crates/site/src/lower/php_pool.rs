@@ -41,9 +41,12 @@ impl Lowering<'_> {
                 .find("request_terminate_timeout")
                 .and_then(|node| self.duration_of(node.arg(0)))
                 .filter(|timeout| !timeout.is_zero()),
-            slow_log: level
-                .find("slow_log")
-                .and_then(|node| Some((self.path(node.arg(0)), self.duration_of(node.arg(1))?))),
+            slow_log: level.find("slow_log").and_then(|node| {
+                Some((
+                    self.own_files.logs.join(&node.arg(0).text),
+                    self.duration_of(node.arg(1))?,
+                ))
+            }),
             user: pool_user(level),
             no_new_privs: self.flag(level, "no_new_privs", true),
             chdir: level.find("chdir").map(|node| self.path(node.arg(0))),

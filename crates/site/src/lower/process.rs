@@ -12,9 +12,7 @@ const MAX_WORKERS: u64 = 1024;
 impl Lowering<'_> {
     pub fn process(&mut self, main: &Level<'_>) -> Process {
         self.needs_events(main);
-        let pid_file = main
-            .find("pid")
-            .map_or("logs/mayfly.pid", |node| node.arg(0));
+        let pid_file = main.find("pid").map(|node| node.arg(0));
         Process {
             daemon: self.flag(main, "daemon", true),
             user: main.find("user").map(|node| User {
@@ -22,11 +20,14 @@ impl Lowering<'_> {
                 group: node.args().get(1).map(|word| word.text.clone()),
             }),
             workers: self.workers(main),
-            pid_file: self.path(pid_file),
+            pid_file: pid_file.map_or_else(
+                || self.own_files.unnamed_pid_file(),
+                |word| self.own_files.run.join(&word.text),
+            ),
             control_socket: match main.find("control_socket").map(|node| node.arg(0)) {
                 None => ControlSocket::BesidePidFile,
                 Some(word) if word.text == "off" => ControlSocket::Off,
-                Some(word) => ControlSocket::Path(self.path(word)),
+                Some(word) => ControlSocket::Path(self.own_files.run.join(&word.text)),
             },
             env: main
                 .all("env")

@@ -175,7 +175,10 @@ impl Lowering<'_> {
             max_bytes: self.size(level, "client_max_body_size", 1 << 20),
             buffer_bytes: self.size(level, "client_body_buffer_size", 16 << 10),
             timeout: self.duration(level, "client_body_timeout", seconds(60)),
-            temp_path: self.path(temp_path.as_deref().unwrap_or("client_body_temp")),
+            temp_path: self
+                .own_files
+                .state
+                .join(temp_path.as_deref().unwrap_or("client_body_temp")),
             in_file_only: self.choice(
                 level,
                 "client_body_in_file_only",

@@ -22,6 +22,32 @@ pub fn read(input: &str) -> ReadConfiguration {
     )
 }
 
+#[test]
+fn files_that_the_server_writes_are_not_in_etc() {
+    let text = "error_log own.log; events {} http { access_log $host.log; proxy_cache_path pages keys_zone=z:1m; \
+                server { location / { proxy_pass http://127.0.0.1; } } }";
+    let loader: MemoryLoader = [("/etc/mayfly/mayfly.conf", text)].into_iter().collect();
+    let options = LowerOptions {
+        prefix: "/etc/mayfly".into(),
+        ..options()
+    };
+    let reading = read_with("/etc/mayfly/mayfly.conf".as_ref(), None, &loader, &options);
+    let site = reading.site.expect("a site");
+    let written = format!("{site:?}");
+    for path in [
+        "/run/mayfly/mayfly.pid",
+        "/var/log/mayfly/own.log",
+        "/var/cache/mayfly/pages",
+        "/var/lib/mayfly/client_body_temp",
+        "/var/lib/mayfly/proxy_temp",
+    ] {
+        assert!(
+            written.contains(&format!("\"{path}\"")),
+            "{path}: {written}"
+        );
+    }
+}
+
 fn options() -> LowerOptions {
     LowerOptions {
         prefix: "/srv/mayfly".into(),
