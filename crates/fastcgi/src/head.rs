@@ -12,7 +12,7 @@
 //! ngx_http_fastcgi_module.
 
 use bytes::{Bytes, BytesMut};
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 use crate::error::{Error, HeadFault};
 
@@ -125,7 +125,10 @@ fn parse(head: &Bytes) -> Result<ResponseHead, HeadFault> {
     };
     let mut status_seen = false;
     let mut location_seen = false;
-    for line in head.split(|byte| *byte == b'\n') {
+    let mut rest = &head[..];
+    while !rest.is_empty() {
+        let (line, behind) = rest.split_at(memchr(b'\n', rest).unwrap_or(rest.len()));
+        rest = behind.get(1..).unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() || line.starts_with(b"HTTP/") {
             continue;
@@ -159,7 +162,7 @@ fn parse(head: &Bytes) -> Result<ResponseHead, HeadFault> {
 }
 
 fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), HeadFault> {
-    if line.iter().any(|byte| matches!(byte, 0 | b'\r')) {
+    if memchr2(0, b'\r', line).is_some() {
         return Err(HeadFault::ForbiddenByte(excerpt(line)));
     }
     let (name, value) = match memchr(b':', line).and_then(|colon| line.split_at_checked(colon)) {
@@ -174,7 +177,8 @@ fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), HeadFault> {
 
 /// `tchar` of RFC 9110, section 5.6.2.
 fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    matches!(byte,
+        b'0'..=b'9' | b'A'..=b'Z' | b'^'..=b'z' | b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'|' | b'~')
 }
 
 /// Three digits, then nothing or a reason. A status below 200 would not end
