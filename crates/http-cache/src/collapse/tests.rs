@@ -6,7 +6,8 @@ use crate::{CacheKey, Field, PurgeMode, PurgeTarget, ResponseHead, Storable, Zon
 use bytes::Bytes;
 use std::future::Future;
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 fn zone() -> Arc<Zone> {
     zone_with(1 << 20)
@@ -26,6 +27,7 @@ struct Client<'a> {
     fields: Vec<Field>,
     now: Millis,
     lock_age: Option<Duration>,
+    group: Option<u64>,
 }
 
 impl<'a> Client<'a> {
@@ -36,6 +38,7 @@ impl<'a> Client<'a> {
             fields: fields(lines),
             now: T0,
             lock_age: None,
+            group: None,
         }
     }
 
@@ -46,7 +49,7 @@ impl<'a> Client<'a> {
             fields,
             now,
             lock_age: self.lock_age,
-            group: None,
+            group: self.group,
             address: b"",
             came_at: self.zone.stamp(),
             may_have_tags: false,
@@ -175,6 +178,17 @@ fn followers_read_the_body_while_it_arrives() {
     assert!(Arc::ptr_eq(&stored, &own.stored().expect("stored")));
     assert!(matches!(client.join(), Join::Fresh(_)));
     assert_eq!(zone.stats().in_flight, 0);
+}
+
+#[test]
+fn what_is_fetched_for_a_group_counts_against_it() {
+    let zone = zone();
+    let client = Client {
+        group: Some(7),
+        ..Client::new(&zone, &[])
+    };
+    let filling = publish(client.lead(), SECOND, &[], None);
+    assert_eq!(filling.complete(T0).expect("stored").group, Some(7));
 }
 
 #[test]
@@ -458,6 +472,35 @@ fn what_is_shared_below_minimum_uses_is_not_stored() {
     let mut reader = client.stream(&mut follower);
     assert_eq!(read(&mut reader), ("shared".into(), Some(Ok(()))));
     client.lead();
+}
+
+/// Whether its task was woken.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_fetch_that_waits_for_room_goes_on_when_its_slow_reader_leaves() {
+    let zone = zone_with(1 << 20);
+    let client = Client::new(&zone, &[]);
+    let mut filling = publish(client.lead(), SECOND, &[], None);
+    let slow = filling.reader();
+    let chunk = Bytes::from(vec![b'x'; 1 << 20]);
+    for _ in 0..4 {
+        filling.push(chunk.clone(), T0);
+    }
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(woken.clone());
+    let mut room = pin!(filling.room());
+    let mut poll = || room.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(poll().is_pending() && !woken.0.load(Ordering::Relaxed));
+    drop(slow);
+    assert!(woken.0.load(Ordering::Relaxed) && poll().is_ready());
 }
 
 #[test]

@@ -170,6 +170,11 @@ mod tests {
         assert!(is_named(0) && is_named(1), "two purges are forgotten");
         assert!(!is_named(2));
         assert!(recent.names_target(&names[3].as_ref(), b"", 2));
+        assert_eq!(
+            recent.latest.len(),
+            2,
+            "nothing is left of what is forgotten"
+        );
     }
 
     #[test]
