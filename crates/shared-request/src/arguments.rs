@@ -144,6 +144,9 @@ mod tests {
             let mut out = Vec::new();
             put_target(target.as_bytes(), &removed, &mut out);
             assert_eq!(String::from_utf8_lossy(&out), wanted, "{target}");
+            out.clear();
+            put_target(target.as_bytes(), &set(&[]), &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), target, "nothing is removed");
         }
     }
 

@@ -360,5 +360,48 @@ mod tests {
         let (_, german, _) = visitor("login_x=2; lang=de");
         assert_ne!(of_one, german);
         assert_ne!(visitor("lang=de").0, Some(german));
+        let (_, of_both, _) = visitor("lang=de; login_x=1; lang=en");
+        assert!(of_both.ends_with(b"\0lang=de; lang=en"));
+    }
+
+    #[test]
+    fn key_and_head_are_written_to_the_letter() {
+        let set = |names: &[&str]| NameSet::new(names.iter().map(|name| name.as_bytes()));
+        let rules = Rules {
+            key_cookies: set(&["lang", "theme"]),
+            removed_arguments: set(&["utm_*"]),
+            ..Rules::default()
+        };
+        let text = "GET / HTTP/1.1\r\nAccept-Language: de\r\nCookie: lang=de; theme=dark\r\n\r\n";
+        let head = parse_head(text, &HeadLimits::default()).unwrap();
+        let received = ReceivedRequest {
+            head: head.view(),
+            scheme: "https",
+            host: b"a.example",
+            port: Some(8443),
+            server_port: 443,
+            target: b"/p?utm_source=x&b=1",
+            rewritten: Some((b"/index.php", b"q=p&utm_source=x")),
+        };
+        let (mut key, mut sent) = (Vec::new(), Vec::new());
+        let class = put_key(&received, &rules, &mut key).unwrap();
+        let letter = char::from(class.letter());
+        assert_eq!(
+            String::from_utf8_lossy(&key),
+            format!(
+                "https://a.example:8443/p?b=1\0{letter}443 /index.php?q=p\0lang=de; theme=dark"
+            )
+        );
+        let varied = ["accept-language", "x-absent"].into_iter();
+        let cookies = SentCookies::KeyCookies;
+        write_head(&received, &rules, (class, cookies), varied, &mut sent);
+        let (agent, accept) = (class.user_agent(), media::ACCEPT);
+        assert_eq!(
+            String::from_utf8_lossy(&sent),
+            format!(
+                "GET /p?b=1 HTTP/1.1\r\nHost: a.example:8443\r\nUser-Agent: {agent}\r\n\
+                 accept-language: de\r\nAccept: {accept}\r\nCookie: lang=de; theme=dark\r\n\r\n"
+            )
+        );
     }
 }

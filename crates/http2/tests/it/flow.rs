@@ -124,6 +124,24 @@ fn padding_and_what_nobody_reads_is_given_back() {
 }
 
 #[test]
+fn what_a_request_that_was_answered_early_held_is_given_back_to_the_connection() {
+    let settings = Settings {
+        connection_window_bytes: 65_535,
+        ..Settings::default()
+    };
+    let mut client = Client::with(settings);
+    client.send_ok(&headers(1, &post(&[]), false));
+    client.send_ok(&data(1, &[b'x'; 16_000], false));
+    client.answer(1, 2);
+    client.send_ok(&headers(3, &post(&[]), false));
+    client.send_ok(&data(3, &[b'x'; 8_500], false).repeat(2));
+    client.sent();
+    client.connection.release(id(3), 17_000);
+    // Neither is half of the window for itself.
+    assert_eq!(client.sent_text(), ["0 WINDOW_UPDATE 33000"]);
+}
+
+#[test]
 fn more_than_the_window_is_an_error() {
     let mut client = Client::new();
     client.send_ok(&headers(1, &post(&[]), false));
