@@ -30,8 +30,6 @@ pub enum Event<'a> {
         head: RequestView<'a>,
         /// Length of the field block that it came in.
         block_bytes: usize,
-        /// The scheme that the client named. It proves nothing.
-        scheme: &'a [u8],
         /// How long its body will be, if the client said so.
         content_length: Option<u64>,
         /// Whether it has no body.

@@ -27,7 +27,6 @@ pub struct HeadBuffer {
     bytes: Vec<u8>,
     fields: Vec<FieldSpan>,
     line: RequestLine,
-    scheme: Span,
 }
 
 impl Default for HeadBuffer {
@@ -44,7 +43,6 @@ impl Default for HeadBuffer {
                 ignored_fields: 0,
                 presence: Presence::default(),
             },
-            scheme: Span::default(),
         }
     }
 }
@@ -62,10 +60,6 @@ impl HeadBuffer {
             line: &self.line,
             fields: &self.fields,
         }
-    }
-
-    pub(crate) fn scheme(&self) -> &[u8] {
-        self.scheme.of(&self.bytes)
     }
 
     pub(crate) fn trailers(&self) -> TrailerView<'_> {
@@ -478,7 +472,6 @@ impl RequestBuilder {
         buffer.line.version = version;
         buffer.line.line = Span::new(line_start, line_end);
         buffer.line.head_len = line_end;
-        buffer.scheme = scheme;
         Ok(self.facts)
     }
 

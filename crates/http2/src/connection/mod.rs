@@ -133,7 +133,6 @@ impl<'a> Step<'a> {
                 stream,
                 block_bytes,
                 head: head.request(),
-                scheme: head.scheme(),
                 content_length,
                 end_stream,
             },
