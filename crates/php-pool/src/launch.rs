@@ -8,13 +8,14 @@
 //! made while no master lives wait in the queue, and two masters can share the
 //! socket while one replaces the other.
 //!
-//! **php-fpm dies with us.** The kernel sends the master TERM when the thread
-//! that started it ends (`PR_SET_PDEATHSIG`), and on TERM it ends its workers.
-//! Setting that from Rust between fork and exec takes unsafe code, so
-//! `setpriv --pdeathsig` does it (util-linux, essential on Debian); one thread
-//! that lives as long as the process starts all masters, so "the thread ended"
-//! means "we ended". A watcher process on a pipe would also work, but costs a
-//! process per pool and can itself be killed.
+//! **php-fpm dies with us, or with our successor.** A shell starts the master and
+//! then waits for the end of a socket, the lifeline, whose other end we have. A
+//! program that takes our place gets the lifeline, so that the master goes on as
+//! it is. Without anybody who has it, the shell ends, and the kernel sends the
+//! master TERM (`PR_SET_PDEATHSIG`), on which it ends its workers. Setting that
+//! from Rust between fork and exec takes unsafe code, so `setpriv --pdeathsig`
+//! does it (util-linux, essential on Debian). The master is the shell's child:
+//! we and our successor alike see its end through a descriptor of the process.
 //!
 //! **No php-fpm is root.** Started by root, `setpriv` changes to the pool's account before it
 //! becomes php-fpm. A master with root's rights would share memory with its workers, read what they
@@ -26,20 +27,24 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use child_process::Child;
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use trusted_path::OwnFolder;
 
 use crate::fpm_conf::{MasterAccount, PRIORITY};
+use crate::handover::PoolEstate;
+use crate::master::Master;
 use crate::spec::{LogLevel, PoolSpec};
 use crate::state::Event;
 use crate::supervisor::StartError;
@@ -65,10 +70,18 @@ const SOCKET_DESCRIPTOR: u32 = 3;
 
 /// Takes the limit of open files from its first argument if it may, moves the
 /// socket from stdin, where [`Command`] can put it, to [`SOCKET_DESCRIPTOR`],
-/// and becomes the program named by the others.
-const PREPARE: &str = r#"if [ -n "$1" ] && (ulimit -n "$1") 2>/dev/null; then ulimit -n "$1"; fi
+/// and starts the program named by the others. Writes the number of its process
+/// to stdout, the lifeline, and waits for the lifeline's end.
+const GUARD: &str = r#"if [ -n "$1" ] && (ulimit -n "$1") 2>/dev/null; then ulimit -n "$1"; fi
 shift
-exec "$@" 3<&0 0</dev/null"#;
+exec 3<&0 0<&1
+"$@" </dev/null >/dev/null &
+echo $!
+exec 3<&- >/dev/null 2>&1
+read -r _"#;
+
+/// What the shell writes: a number and a line end.
+const PID_BYTES_MAX: usize = 16;
 
 /// Changes account and rights, and becomes another program. Of util-linux.
 const SETPRIV: &str = "/usr/bin/setpriv";
@@ -83,9 +96,11 @@ const CONF: &str = "php-fpm.conf";
 /// removed with everything in it when dropped.
 #[derive(Debug)]
 pub(crate) struct PoolFolder {
-    folder: PathBuf,
-    own: OwnFolder,
-    socket: Socket,
+    pub(crate) folder: PathBuf,
+    pub(crate) own: OwnFolder,
+    pub(crate) socket: Socket,
+    /// Another process has the pool: the folder stays.
+    pub(crate) is_anothers: bool,
 }
 
 impl PoolFolder {
@@ -101,6 +116,7 @@ impl PoolFolder {
                 folder,
                 own,
                 socket,
+                is_anothers: false,
             }),
             Err(source) => {
                 let _ = fs::remove_dir_all(&folder);
@@ -109,6 +125,16 @@ impl PoolFolder {
                     source,
                 ))
             }
+        }
+    }
+
+    /// The folder of a pool that another process has made, which goes on with it for a while.
+    pub(crate) fn inherited(folder: PathBuf, own: OwnFolder, socket: Socket) -> Self {
+        Self {
+            folder,
+            own,
+            socket,
+            is_anothers: true,
         }
     }
 
@@ -130,6 +156,9 @@ impl PoolFolder {
 
 impl Drop for PoolFolder {
     fn drop(&mut self) {
+        if self.is_anothers {
+            return;
+        }
         // Nothing to be done about a failure, and nothing depends on it.
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -232,48 +261,6 @@ pub(crate) fn master_account(spec: &PoolSpec) -> MasterAccount {
     }
 }
 
-/// A running master and, by its process group, everything it started.
-#[derive(Debug)]
-pub(crate) struct Master {
-    pub(crate) pid: u32,
-    pub(crate) generation: u64,
-    pub(crate) since: Instant,
-    child: Child,
-    /// Whether its workers have ever been ready.
-    is_ready: bool,
-    /// Whether the whole group is known to have ended.
-    pub(crate) is_over: bool,
-}
-
-impl Master {
-    /// Waits until the master itself ends. May be cancelled and called again.
-    pub(crate) async fn exited(&mut self) -> Option<ExitStatus> {
-        self.child.wait().await.ok()
-    }
-
-    /// Whether the master itself is known to have ended.
-    pub(crate) fn has_exited(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
-    }
-}
-
-impl Drop for Master {
-    /// A master that did not become ready has nothing to finish, and may have
-    /// been stopped by a script of its account. One that was ready is dropped
-    /// only by a runtime that is torn down.
-    fn drop(&mut self) {
-        use rustix::process::Signal;
-        let signal = if self.is_ready {
-            Signal::TERM
-        } else {
-            Signal::KILL
-        };
-        if !self.is_over {
-            crate::supervisor::signal_group(self.pid, signal);
-        }
-    }
-}
-
 /// Starts a master on the socket of `pool_folder` with configuration `conf` and waits
 /// until its workers answer.
 pub(crate) async fn start_master(
@@ -282,33 +269,38 @@ pub(crate) async fn start_master(
     conf: &str,
     generation: u64,
     spec: &PoolSpec,
-    log: &Log,
+    (log, is_relayed): (&Log, watch::Receiver<bool>),
 ) -> Result<Master, StartError> {
     let file = pool_folder.folder.join(CONF);
     write_conf(pool_folder, conf, spec)
         .map_err(|source| StartError::io(format!("write {}", file.display()), source))?;
     make_slow_log(spec);
-    let mut child = spawn(pool_folder, binary, &file, spec, log).await?;
+    let (lifeline, theirs) =
+        UnixStream::pair().map_err(|source| StartError::io("make a lifeline", source))?;
+    let mut guard = spawn(pool_folder, binary, &file, spec, log, theirs)?;
     let since = Instant::now();
-    let stderr = child
+    let stderr = guard
         .take_stderr()
-        .map_err(|source| StartError::io("read php-fpm's log", source))?;
-    let (Some(pid), Some(stderr)) = (child.id(), stderr) else {
-        return Err(StartError::io(
-            "start php-fpm",
-            io::ErrorKind::BrokenPipe.into(),
-        ));
-    };
-    let mut master = Master {
-        pid,
-        generation,
-        since,
-        child,
-        is_ready: false,
-        is_over: false,
-    };
+        .map_err(|source| StartError::io("read php-fpm's log", source))?
+        .ok_or_else(|| StartError::io("start php-fpm", io::ErrorKind::BrokenPipe.into()))?;
+    let kept = copy(&stderr).map_err(|source| StartError::io("read php-fpm's log", source))?;
+    let group = guard.id().unwrap_or_default();
+    let (lifeline, pid) = tokio::time::timeout(READY_WITHIN, first_line(lifeline))
+        .await
+        .map_err(|_| StartError::Silent {
+            waited: READY_WITHIN,
+        })?
+        .map_err(|source| StartError::io(format!("start {}", binary.display()), source))?;
+    let mut master = Master::started(pid, group, generation, guard, lifeline, kept)
+        .map_err(|source| StartError::io("watch php-fpm", source))?;
     let (ready, first_word) = oneshot::channel();
-    tokio::spawn(relay(stderr, spec.log_level, log.clone(), ready));
+    tokio::spawn(relay(
+        stderr,
+        spec.log_level,
+        log.clone(),
+        Some(ready),
+        is_relayed,
+    ));
     match tokio::time::timeout(READY_WITHIN, first_word).await {
         Ok(Ok(FirstWord::Ready)) => {
             master.is_ready = true;
@@ -352,13 +344,34 @@ fn make_slow_log(spec: &PoolSpec) {
     }
 }
 
-/// Starts the process on the thread that outlives all others.
-async fn spawn(
+/// Another descriptor for what php-fpm logs.
+fn copy(stderr: &pipe::Receiver) -> io::Result<OwnedFd> {
+    std::os::fd::AsFd::as_fd(stderr).try_clone_to_owned()
+}
+
+/// The number of the master's process, which the shell writes.
+async fn first_line(lifeline: UnixStream) -> io::Result<(UnixStream, u32)> {
+    lifeline.set_nonblocking(true)?;
+    let mut lifeline = tokio::net::UnixStream::from_std(lifeline)?;
+    let mut line = Vec::new();
+    while line.len() < PID_BYTES_MAX && line.last() != Some(&b'\n') {
+        line.push(lifeline.read_u8().await?);
+    }
+    let pid = std::str::from_utf8(&line).ok();
+    let pid = pid.and_then(|line| line.trim().parse().ok());
+    let pid =
+        pid.ok_or_else(|| io::Error::other("the shell does not say which process it started"))?;
+    Ok((lifeline.into_std()?, pid))
+}
+
+/// Starts the shell that starts php-fpm.
+fn spawn(
     pool_folder: &PoolFolder,
     binary: &Path,
     conf: &Path,
     spec: &PoolSpec,
     log: &Log,
+    lifeline: UnixStream,
 ) -> Result<Child, StartError> {
     let socket = pool_folder
         .socket
@@ -366,7 +379,7 @@ async fn spawn(
         .map_err(|source| StartError::io("share the socket", source))?;
     let account = master_account(spec);
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", PREPARE, "sh"]);
+    command.args(["-c", GUARD, "mayfly-php"]);
     command.arg(
         spec.rlimit_files
             .map_or_else(String::new, |files| files.to_string()),
@@ -409,12 +422,12 @@ async fn spawn(
         command.env_remove(name);
     }
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(socket)));
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command.stdout(Stdio::from(std::os::fd::OwnedFd::from(lifeline)));
+    command.stderr(Stdio::piped());
     // A group of its own: a Ctrl-C in the terminal is ours to handle, and what
     // is left of a dead master can be ended together.
     command.process_group(0);
-    let spawned =
-        on_lasting_thread(move || huge_pages::as_given(|| Child::spawn(&mut command))).await;
+    let spawned = huge_pages::as_given(|| Child::spawn(&mut command));
     spawned.map_err(|source| StartError::io(format!("start {}", binary.display()), source))
 }
 
@@ -445,31 +458,6 @@ fn may_drop_capabilities() -> bool {
         .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SETPCAP))
 }
 
-type Job = Box<dyn FnOnce() + Send>;
-
-/// Runs `work` on one thread that lives as long as the process.
-async fn on_lasting_thread<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
-    let thread = THREAD.get_or_init(|| {
-        let (sender, jobs) = mpsc::channel::<Job>();
-        let body = move || jobs.into_iter().for_each(|job| job());
-        // Without the thread the receiver is gone, and sending says so.
-        let _ = std::thread::Builder::new()
-            .name("php-starter".into())
-            .spawn(body);
-        sender
-    });
-    let (sender, done) = oneshot::channel();
-    let job: Job = Box::new(move || {
-        let _ = sender.send(work());
-    });
-    let gone = || io::Error::other("the thread that starts php-fpm could not be started");
-    thread.send(job).map_err(|_| gone())?;
-    done.await.map_err(|_| gone())?
-}
-
 /// The first thing known of a new master.
 enum FirstWord {
     Ready,
@@ -477,19 +465,38 @@ enum FirstWord {
     Ended(Vec<String>),
 }
 
-/// Turns php-fpm's log into events until it is closed.
+/// Goes on with the log of a master that another process has started, from where that one leaves off.
+pub(crate) fn relay_inherited(
+    estate: &PoolEstate,
+    level: LogLevel,
+    log: &Log,
+    is_relayed: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let stderr = pipe::Receiver::from_owned_fd(estate.stderr.try_clone()?)?;
+    tokio::spawn(relay(stderr, level, log.clone(), None, is_relayed));
+    Ok(())
+}
+
+/// Turns php-fpm's log into events until it is closed. While it is not relayed, another process reads it.
 async fn relay(
     mut stderr: pipe::Receiver,
     level: LogLevel,
     log: Log,
-    ready: oneshot::Sender<FirstWord>,
+    mut ready: Option<oneshot::Sender<FirstWord>>,
+    mut is_relayed: watch::Receiver<bool>,
 ) {
-    let mut ready = Some(ready);
     let mut said = VecDeque::new();
     let mut lines = Lines::default();
     let mut buffer = vec![0; LOG_LINE_BYTES_MAX];
     loop {
-        let read = stderr.read(&mut buffer).await.unwrap_or(0);
+        // Without its sender the pool has ended.
+        if is_relayed.wait_for(|is_relayed| *is_relayed).await.is_err() {
+            return;
+        }
+        let read = tokio::select! {
+            read = stderr.read(&mut buffer) => read.unwrap_or(0),
+            _ = is_relayed.wait_for(|is_relayed| !is_relayed) => continue,
+        };
         lines.push(buffer.get(..read).unwrap_or_default());
         let is_end = read == 0;
         while let Some(line) = lines.next(is_end) {

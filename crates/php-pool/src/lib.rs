@@ -15,7 +15,9 @@
 
 mod find;
 mod fpm_conf;
+mod handover;
 mod launch;
+mod master;
 mod probe;
 mod sizing;
 mod spec;
@@ -24,6 +26,7 @@ mod supervisor;
 
 pub use find::{FindError, find_php_fpm};
 pub use fpm_conf::{MasterAccount, SpecError, render};
+pub use handover::PoolEstate;
 pub use probe::WorkerMemory;
 pub use sizing::{Machine, WORKER_BYTES_ASSUMED, auto_workers};
 pub use spec::{LogLevel, PoolSpec, ProcessManager, RunAs, SlowLog, Workers};

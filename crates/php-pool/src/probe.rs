@@ -42,6 +42,16 @@ pub(crate) fn group_members(group: u32) -> Vec<u32> {
         .collect()
 }
 
+/// How a process has ended whose parent has not asked for that yet, as `wait` says it. Only its own account
+/// and root are told.
+pub(crate) fn exit_code(pid: u32) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let is_ended = parse_stat(&text).is_some_and(|process| !process.is_alive);
+    // The last of the fields that there are since Linux 3.5.
+    let code = text.split_ascii_whitespace().nth_back(0)?.parse().ok()?;
+    is_ended.then_some(code)
+}
+
 /// Whether a process lives and belongs to that group.
 pub(crate) fn is_group_member(pid: u32, group: u32) -> bool {
     process(pid).is_some_and(|process| process.group == group && process.is_alive)

@@ -14,14 +14,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Signal, kill_process};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
+use trusted_path::OwnFolder;
 
 use crate::find::{FindError, find_php_fpm};
 use crate::fpm_conf::{SpecError, render};
-use crate::launch::{Log, Master, PoolFolder, master_account, start_master};
+use crate::handover::PoolEstate;
+use crate::launch::{Log, PoolFolder, master_account, relay_inherited, start_master};
+use crate::master::{Master, signal_group, to_pid};
 use crate::probe::{WorkerMemory, group_members, is_group_member, worker_memory};
 use crate::sizing::{Machine, WORKER_BYTES_ASSUMED, auto_workers, is_worth_resizing};
 use crate::spec::{PoolSpec, Workers};
@@ -84,6 +87,8 @@ pub enum StartError {
         /// How long we waited.
         waited: Duration,
     },
+    /// Another process has the pool meanwhile.
+    Lent,
     /// The pool has been stopped meanwhile.
     Stopped,
 }
@@ -112,6 +117,7 @@ impl fmt::Display for StartError {
                     .try_for_each(|line| write!(out, "; it said: {line}"))
             }
             Self::Silent { waited } => write!(out, "php-fpm was not ready after {waited:?}"),
+            Self::Lent => write!(out, "another process has the pool meanwhile"),
             Self::Stopped => write!(out, "the pool has been stopped"),
         }
     }
@@ -123,7 +129,7 @@ impl std::error::Error for StartError {
             Self::Find(error) => Some(error),
             Self::Spec(error) => Some(error),
             Self::Io { source, .. } => Some(source),
-            Self::Refused { .. } | Self::Silent { .. } | Self::Stopped => None,
+            Self::Refused { .. } | Self::Silent { .. } | Self::Lent | Self::Stopped => None,
         }
     }
 }
@@ -149,12 +155,20 @@ pub struct Pool {
     commands: mpsc::Sender<Command>,
     master: Arc<AtomicU32>,
     stopping: watch::Sender<bool>,
+    /// Whether what php-fpm logs is read here.
+    is_relayed: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug)]
 enum Command {
     Reload(Box<PoolSpec>, oneshot::Sender<Result<(), StartError>>),
+    /// Another process may go on with it; `None`: it has no master.
+    Lend(oneshot::Sender<Option<PoolEstate>>),
+    /// It is this process's again.
+    Reclaim,
+    /// The process that it was taken over from goes on with it.
+    Return(oneshot::Sender<()>),
     Stop(Pace),
 }
 
@@ -190,14 +204,17 @@ impl Pool {
         let (commands, command_receiver) = mpsc::channel(COMMANDS_MAX);
         let master = Arc::new(AtomicU32::new(0));
         let (stopping, is_stopping) = watch::channel(false);
+        let is_relayed = watch::Sender::new(true);
         let mut supervisor = Supervisor {
             workers,
             spec,
             generation: 0,
+            inherited: None,
             backoff: Backoff::default(),
             grown_at: Instant::now(),
             pool_folder,
             log: Arc::new(log),
+            is_relayed: is_relayed.subscribe(),
             state: state_sender,
             commands: command_receiver,
             master: master.clone(),
@@ -206,15 +223,118 @@ impl Pool {
             retiring: JoinSet::new(),
         };
         let first = supervisor.launch().await?;
-        let task = tokio::spawn(supervisor.run(first));
+        let task = tokio::spawn(supervisor.run(Life::Running(first)));
         Ok(Self {
             endpoint,
             state,
             commands,
             master,
             stopping,
+            is_relayed,
             task,
         })
+    }
+
+    /// What says whether two programs mean the same pool.
+    #[must_use]
+    pub fn identity(spec: &PoolSpec) -> String {
+        format!("{spec:?}")
+    }
+
+    /// Goes on with a pool of this spec that another process has lent. That one acts until
+    /// [`Pool::reclaim`].
+    ///
+    /// # Errors
+    /// The system refuses to watch it.
+    pub fn inherit(
+        spec: PoolSpec,
+        estate: PoolEstate,
+        log: impl Fn(Event) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let log: Log = Arc::new(log);
+        let is_relayed = watch::Sender::new(false);
+        relay_inherited(&estate, spec.log_level, &log, is_relayed.subscribe())?;
+        let PoolEstate {
+            folder,
+            pid,
+            group,
+            generation,
+            workers,
+            own,
+            socket,
+            process,
+            lifeline,
+            stderr,
+            spec: _,
+        } = estate;
+        let first = Master::inherited((pid, group, generation), process, lifeline, stderr)?;
+        let pool_folder = PoolFolder::inherited(folder, OwnFolder::taken_over(own), socket.into());
+        let endpoint = Endpoint {
+            path: pool_folder.socket_path(),
+        };
+        let (state_sender, state) = watch::channel(PoolState::Ready {
+            generation,
+            workers,
+        });
+        let (commands, command_receiver) = mpsc::channel(COMMANDS_MAX);
+        let master = Arc::new(AtomicU32::new(pid));
+        let (stopping, is_stopping) = watch::channel(false);
+        let supervisor = Supervisor {
+            workers,
+            spec,
+            generation,
+            inherited: Some(generation),
+            backoff: Backoff::default(),
+            grown_at: Instant::now(),
+            pool_folder,
+            log,
+            is_relayed: is_relayed.subscribe(),
+            state: state_sender,
+            commands: command_receiver,
+            master: master.clone(),
+            stopping: is_stopping,
+            hurry: watch::channel(false).0,
+            retiring: JoinSet::new(),
+        };
+        let task = tokio::spawn(supervisor.run(Life::Lent(first)));
+        Ok(Self {
+            endpoint,
+            state,
+            commands,
+            master,
+            stopping,
+            is_relayed,
+            task,
+        })
+    }
+
+    /// What another process needs to go on with the pool; `None` while it has no master. From now on
+    /// this process does nothing about it but to read what it logs, and its end leaves the pool to the other.
+    pub async fn lend(&self) -> Option<PoolEstate> {
+        let (reply, estate) = oneshot::channel();
+        self.commands.send(Command::Lend(reply)).await.ok()?;
+        estate.await.ok()?
+    }
+
+    /// Whether what php-fpm logs is read by this process.
+    pub fn relay(&self, is_relayed: bool) {
+        self.is_relayed.send_replace(is_relayed);
+    }
+
+    /// The pool is this process's, from now on or again.
+    pub async fn reclaim(&self) {
+        self.relay(true);
+        // Nothing is lost with a pool that has ended.
+        let _ = self.commands.send(Command::Reclaim).await;
+    }
+
+    /// Leaves the pool to the process that it was taken over from. A master that was started since then
+    /// ends with this process.
+    pub async fn give_back(&self) {
+        let (reply, done) = oneshot::channel();
+        if self.commands.send(Command::Return(reply)).await.is_ok() {
+            let _ = done.await;
+        }
     }
 
     /// Where requests go; the same for the pool's whole life.
@@ -287,10 +407,13 @@ struct Supervisor {
     spec: PoolSpec,
     workers: u32,
     generation: u64,
+    /// The master that came with the pool from another process.
+    inherited: Option<u64>,
     backoff: Backoff,
     grown_at: Instant,
     pool_folder: PoolFolder,
     log: Log,
+    is_relayed: watch::Receiver<bool>,
     state: watch::Sender<PoolState>,
     commands: mpsc::Receiver<Command>,
     master: Arc<AtomicU32>,
@@ -302,16 +425,24 @@ struct Supervisor {
 /// What the task is about to do; each is one function.
 enum Life {
     Running(Master),
-    Down { until: Instant },
+    /// Another process acts.
+    Lent(Master),
+    Down {
+        until: Instant,
+    },
     Ending(Option<Master>, Pace),
 }
 
 impl Supervisor {
-    async fn run(mut self, first: Master) {
-        let mut life = Life::Running(first);
+    async fn run(mut self, first: Life) {
+        let mut life = first;
         loop {
             life = match life {
                 Life::Running(master) => self.watch(master).await,
+                Life::Lent(master) => match self.wait_for_return(master).await {
+                    Some(life) => life,
+                    None => return,
+                },
                 Life::Down { until } => self.wait_and_launch(until).await,
                 Life::Ending(master, pace) => return self.end(master, pace).await,
             }
@@ -325,11 +456,77 @@ impl Supervisor {
             status = master.exited() => self.died(master, status),
             command = self.commands.recv() => match command {
                 Some(Command::Reload(spec, reply)) => self.reload(master, *spec, reply).await,
+                Some(Command::Lend(reply)) => self.lend(master, reply),
+                Some(Command::Reclaim) => Life::Running(master),
+                Some(Command::Return(reply)) => self.give_back(master, reply),
                 Some(Command::Stop(pace)) => Life::Ending(Some(master), pace),
                 None => Life::Ending(Some(master), Pace::Graceful),
             },
             () = sleep_until(measure_at), if self.spec.workers == Workers::Auto => {
                 self.resize(master).await
+            }
+        }
+    }
+
+    /// Another process gets descriptors of everything.
+    fn lend(&mut self, master: Master, reply: oneshot::Sender<Option<PoolEstate>>) -> Life {
+        let estate = self.estate(&master).ok();
+        let is_lent = estate.is_some() && reply.send(estate).is_ok();
+        match is_lent {
+            true => Life::Lent(master),
+            // The caller goes on without.
+            false => Life::Running(master),
+        }
+    }
+
+    fn estate(&self, master: &Master) -> io::Result<PoolEstate> {
+        let [process, lifeline, stderr] = master.descriptors()?;
+        Ok(PoolEstate {
+            spec: Pool::identity(&self.spec),
+            folder: self.pool_folder.folder.clone(),
+            pid: master.pid,
+            group: master.group,
+            generation: master.generation,
+            workers: self.workers,
+            own: self.pool_folder.own.descriptor()?,
+            socket: self.pool_folder.socket.try_clone()?.into(),
+            process,
+            lifeline,
+            stderr,
+        })
+    }
+
+    /// The process that it came from goes on with it, if it still has the same master.
+    fn give_back(&mut self, master: Master, reply: oneshot::Sender<()>) -> Life {
+        let is_same = self.inherited == Some(master.generation);
+        self.pool_folder.is_anothers |= self.inherited.is_some();
+        // The caller may have gone away.
+        let _ = reply.send(());
+        match is_same {
+            true => Life::Lent(master),
+            false => Life::Running(master),
+        }
+    }
+
+    /// Another process acts. `None`: this one has nothing more to do with the pool.
+    async fn wait_for_return(&mut self, mut master: Master) -> Option<Life> {
+        match self.commands.recv().await {
+            Some(Command::Reclaim) => {
+                // It is no inheritance any more where the other process has gone.
+                self.pool_folder.is_anothers = false;
+                Some(Life::Running(master))
+            }
+            Some(Command::Lend(reply)) => Some(self.lend(master, reply)),
+            Some(Command::Return(reply)) => Some(self.give_back(master, reply)),
+            Some(Command::Reload(_, reply)) => {
+                answer(Some(reply), Err(StartError::Lent));
+                Some(Life::Lent(master))
+            }
+            Some(Command::Stop(_)) | None => {
+                master.is_over = true;
+                self.pool_folder.is_anothers = true;
+                self.state.send_replace(PoolState::Stopped);
+                None
             }
         }
     }
@@ -361,6 +558,17 @@ impl Supervisor {
                     self.spec = *spec;
                     self.workers = workers_of(&self.spec, WorkerMemory::default());
                     Some(reply)
+                }
+                Some(Command::Lend(reply)) => {
+                    // The caller may have gone away.
+                    let _ = reply.send(None);
+                    return Life::Down { until };
+                }
+                Some(Command::Reclaim) => return Life::Down { until },
+                Some(Command::Return(reply)) => {
+                    self.pool_folder.is_anothers |= self.inherited.is_some();
+                    let _ = reply.send(());
+                    return Life::Down { until };
                 }
                 Some(Command::Stop(pace)) => return Life::Ending(None, pace),
                 None => return Life::Ending(None, Pace::Graceful),
@@ -405,7 +613,7 @@ impl Supervisor {
             &conf,
             generation,
             &self.spec,
-            &self.log,
+            (&self.log, self.is_relayed.clone()),
         );
         // A stop does not wait for the end of a start: a script of the pool's account could hold
         // the start up.
@@ -564,7 +772,7 @@ async fn retire(mut master: Master, drain: Duration, mut hurry: watch::Receiver<
         _ = hurry.wait_for(|is_fast| *is_fast) => (false, false),
     };
     if !is_quiet {
-        signal_group(master.pid, Signal::TERM);
+        signal_groups(&master, Signal::TERM);
         if timeout(TERM_TO_KILL, all_ended(&mut master)).await.is_err() {
             // Again and again, but not for ever: a process that has left the group
             // can bring others into it.
@@ -582,7 +790,7 @@ async fn retire(mut master: Master, drain: Duration, mut hurry: watch::Receiver<
 /// Kills the processes of the group until all have ended.
 async fn killed(master: &mut Master) {
     loop {
-        signal_group(master.pid, Signal::KILL);
+        signal_groups(master, Signal::KILL);
         if timeout(LOOK_AGAIN_LAST, all_ended(master)).await.is_ok() {
             return;
         }
@@ -592,33 +800,30 @@ async fn killed(master: &mut Master) {
 /// Waits until the master and every member of its group have ended.
 async fn all_ended(master: &mut Master) {
     master.exited().await;
+    master.let_guard_go();
     let mut pause = LOOK_AGAIN_FIRST;
     loop {
-        // Mostly the group is empty: a master leaves after its workers.
-        let mut members = group_members(master.pid);
+        // Mostly the group is empty but for the shell: a master leaves after its workers.
+        let mut members = master.groups().map(group_members).concat();
         if members.is_empty() {
             return;
         }
         while !members.is_empty() {
             sleep(pause).await;
             pause = (pause * 2).min(LOOK_AGAIN_LAST);
-            members.retain(|pid| is_group_member(*pid, master.pid));
+            members.retain(|pid| {
+                master
+                    .groups()
+                    .iter()
+                    .any(|group| is_group_member(*pid, *group))
+            });
         }
     }
 }
 
-/// Signals the group that a master began, if anybody is left in it. Its number
-/// is not given to another process while it has members.
-pub(crate) fn signal_group(master: u32, signal: Signal) {
-    if group_members(master).is_empty() {
-        return;
-    }
-    if let Some(group) = to_pid(master) {
-        // Ended between the look and the signal: just as well.
-        let _ = kill_process_group(group, signal);
-    }
-}
-
-fn to_pid(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
+fn signal_groups(master: &Master, signal: Signal) {
+    master
+        .groups()
+        .into_iter()
+        .for_each(|group| signal_group(group, signal));
 }

@@ -301,6 +301,20 @@ impl OwnFolder {
         Ok(OwnFolder(folder))
     }
 
+    /// One of another process, which has given this descriptor of it away.
+    #[must_use]
+    pub fn taken_over(folder: OwnedFd) -> OwnFolder {
+        OwnFolder(folder)
+    }
+
+    /// A descriptor of the folder for another process, which keeps it from being [`OwnFolder::abandoned`].
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
     /// A folder that [`OwnFolder::make`] of this account made in a process that is gone: no process
     /// has it open any more.
     pub fn abandoned(path: &Path) -> Option<OwnFolder> {
