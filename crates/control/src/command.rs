@@ -1,5 +1,5 @@
 //! Commands to the server itself, named as those of `-s`: reload the configuration, reopen the
-//! logs, quit, stop.
+//! logs, quit, stop. And that of `mayfly upgrade`.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +13,18 @@ pub enum Command {
     Quit,
     /// To end now.
     Stop,
+    /// To have another program take its place, and to end then.
+    Upgrade,
 }
 
 impl Command {
     /// All of them.
-    pub const ALL: [Command; 4] = [
+    pub const ALL: [Command; 5] = [
         Command::Reload,
         Command::Reopen,
         Command::Quit,
         Command::Stop,
+        Command::Upgrade,
     ];
 
     /// The path that tells it.
@@ -32,6 +35,7 @@ impl Command {
             Command::Reopen => "/1/reopen",
             Command::Quit => "/1/quit",
             Command::Stop => "/1/stop",
+            Command::Upgrade => "/1/upgrade",
         }
     }
 
@@ -48,7 +52,8 @@ impl Command {
     }
 }
 
-/// The answer where it was done: the reload is in force, the logs are open, the end has begun.
+/// The answer where it was done: the reload is in force, the logs are open, the end has begun, the other program
+/// serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandReport {
     pub done: Command,

@@ -20,6 +20,8 @@ pub struct ControlSocket {
     listener: UnixListener,
     /// Which file is ours: device and number.
     file: (u64, u64),
+    /// Another process goes on with it.
+    is_anothers: bool,
 }
 
 impl ControlSocket {
@@ -64,6 +66,7 @@ impl ControlSocket {
                 path: path.to_owned(),
                 listener: socket.into(),
                 file,
+                is_anothers: false,
             }),
             Err(message) => {
                 // What is bound has a file by now.
@@ -71,6 +74,29 @@ impl ControlSocket {
                 Err(message)
             }
         }
+    }
+
+    /// A socket that another process has made, and has still: `file` is what its
+    /// [`ControlSocket::file`] was.
+    #[must_use]
+    pub fn inherited(path: PathBuf, listener: UnixListener, file: (u64, u64)) -> ControlSocket {
+        ControlSocket {
+            path,
+            listener,
+            file,
+            is_anothers: true,
+        }
+    }
+
+    /// Which file it is: device and number.
+    #[must_use]
+    pub fn file(&self) -> (u64, u64) {
+        self.file
+    }
+
+    /// Says whether another process goes on with it, and keeps the file.
+    pub fn leave_to_another(&mut self, is_anothers: bool) {
+        self.is_anothers = is_anothers;
     }
 
     /// Where it is.
@@ -87,10 +113,11 @@ impl ControlSocket {
 }
 
 impl Drop for ControlSocket {
-    /// Removes the file, unless it is a successor's.
+    /// Removes the file, unless it is another process's.
     fn drop(&mut self) {
-        let is_ours = fs::symlink_metadata(&self.path)
-            .is_ok_and(|found| (found.dev(), found.ino()) == self.file);
+        let is_ours = !self.is_anothers
+            && fs::symlink_metadata(&self.path)
+                .is_ok_and(|found| (found.dev(), found.ino()) == self.file);
         if is_ours {
             // It may have been removed by hand.
             let _ = trusted_path::remove(&self.path);

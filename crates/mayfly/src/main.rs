@@ -31,6 +31,9 @@ use inherited_files::InheritedFiles;
 use processes::account::Account;
 use processes::journal::Journal;
 use processes::supervisor::Plan;
+use processes::upgrade::predecessor::Predecessor;
+use processes::upgrade::program::StartedProgram;
+use processes::upgrade::wire::InheritedResources;
 
 /// jemalloc: under many connections it keeps less than the system's allocator,
 /// and gives back what it does not need (settings in `.cargo/config.toml`).
@@ -42,8 +45,9 @@ fn main() -> ExitCode {
     huge_pages::begin_without();
     let inherited = inherited_files::keep_from_others();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let program = StartedProgram::of_this_process();
     let exit = match cli::parse(&arguments) {
-        Ok(command) => run(command, inherited),
+        Ok(command) => run(command, Start::of(program, inherited)),
         Err(Refusal::Flags(message)) => {
             complain(&format!("mayfly: {message}\n"));
             Exit::Refused
@@ -56,17 +60,37 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// Those that serve close what they inherited.
-fn run(command: Command, inherited: InheritedFiles) -> Exit {
+/// What those that serve know of their start.
+struct Start {
+    program: StartedProgram,
+    /// They close what they inherited.
+    inherited: InheritedFiles,
+    /// They take the place of another program.
+    predecessor: Option<(Predecessor, InheritedResources)>,
+}
+
+impl Start {
+    fn of(program: StartedProgram, inherited: InheritedFiles) -> Start {
+        Start {
+            program,
+            inherited,
+            predecessor: None,
+        }
+    }
+}
+
+fn run(command: Command, start: Start) -> Exit {
     match command {
-        Command::Flags(flags, action) => run_flags(&flags, action, inherited),
-        Command::Detached(flags) => start_detached(&flags, inherited),
+        Command::Flags(flags, action) => run_flags(&flags, action, start),
+        Command::Detached(flags) => start_detached(&flags, start),
         Command::Worker => {
-            inherited.close();
+            start.inherited.close();
             processes::worker_process::run()
         }
+        Command::Successor(command) => succeed(*command, start),
+        Command::Upgrade(args) => commands::upgrade::run(&args),
         Command::Check(args) => commands::check::check(&args),
-        Command::Serve(args) => serve_folder(&args, inherited),
+        Command::Serve(args) => serve_folder(&args, start),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Purge(args) => commands::purge::run(&args),
         Command::Warm(args) => commands::warm::run(&args),
@@ -82,9 +106,26 @@ fn run(command: Command, inherited: InheritedFiles) -> Exit {
     }
 }
 
-fn run_flags(flags: &Flags, action: Action, inherited: InheritedFiles) -> Exit {
+/// Does what the running program was told to do, in its place.
+fn succeed(command: Command, start: Start) -> Exit {
+    match Predecessor::meet() {
+        Ok(met) => run(
+            command,
+            Start {
+                predecessor: Some(met),
+                ..start
+            },
+        ),
+        Err(message) => {
+            complain(&format!("mayfly: {message}\n"));
+            Exit::Refused
+        }
+    }
+}
+
+fn run_flags(flags: &Flags, action: Action, start: Start) -> Exit {
     match action {
-        Action::Run => start(flags, inherited),
+        Action::Run => begin(flags, start),
         Action::Test { dump } => commands::check::test(flags, dump),
         Action::Signal(name) => commands::signal::send(flags, name),
         Action::Version => show(&cli::nginx_version_line()),
@@ -108,15 +149,16 @@ fn complain(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-fn start(flags: &Flags, inherited: InheritedFiles) -> Exit {
+fn begin(flags: &Flags, start: Start) -> Exit {
     let invocation = Invocation::from_flags(flags);
-    let (journal, accepted) = match read(&invocation) {
+    let (journal, accepted) = match read(&invocation, start.predecessor.as_ref()) {
         Ok(read) => read,
         Err(exit) => return exit,
     };
-    inherited.close();
-    if accepted.site.process.daemon {
-        return processes::daemon::detach(flags).unwrap_or_else(|error| {
+    start.inherited.close();
+    // In the place of one that has left the terminal, there is none to leave.
+    if accepted.site.process.daemon && start.predecessor.is_none() {
+        return processes::daemon::detach(flags, &start.program).unwrap_or_else(|error| {
             journal.emerg(format_args!("could not leave the terminal: {error}"));
             Exit::Refused
         });
@@ -126,14 +168,16 @@ fn start(flags: &Flags, inherited: InheritedFiles) -> Exit {
         writes_pid_file: true,
         control_socket: None,
         when_ready: Box::new(|_| ()),
+        program: start.program,
+        predecessor: start.predecessor,
     };
     serve_until_the_end(plan, journal, accepted)
 }
 
-fn start_detached(flags: &Flags, inherited: InheritedFiles) -> Exit {
-    inherited.close();
+fn start_detached(flags: &Flags, start: Start) -> Exit {
+    start.inherited.close();
     let invocation = Invocation::from_flags(flags);
-    let (journal, accepted) = match read(&invocation) {
+    let (journal, accepted) = match read(&invocation, None) {
         Ok(read) => read,
         Err(exit) => return exit,
     };
@@ -151,12 +195,18 @@ fn start_detached(flags: &Flags, inherited: InheritedFiles) -> Exit {
         writes_pid_file: true,
         control_socket: None,
         when_ready: Box::new(when_ready),
+        program: start.program,
+        predecessor: None,
     };
     serve_until_the_end(plan, journal, accepted)
 }
 
-/// Reads the configuration; what is wrong with it is shown and logged.
-fn read(invocation: &Invocation) -> Result<(std::sync::Arc<Journal>, AcceptedConfiguration), Exit> {
+/// Reads the configuration; what is wrong with it is shown and logged, and told to the program whose place
+/// would be taken.
+fn read(
+    invocation: &Invocation,
+    predecessor: Option<&(Predecessor, InheritedResources)>,
+) -> Result<(std::sync::Arc<Journal>, AcceptedConfiguration), Exit> {
     let journal = Journal::new(invocation.error_log_file());
     match config::judge(invocation.read()) {
         Ok(accepted) => {
@@ -166,17 +216,25 @@ fn read(invocation: &Invocation) -> Result<(std::sync::Arc<Journal>, AcceptedCon
         Err(rejected) => {
             config::show(&rejected.diagnostics, &rejected.sources);
             processes::supervisor::log_refusal(&journal, &rejected);
+            if let Some((predecessor, _)) = predecessor {
+                let lines = config::lines(&rejected.diagnostics, &rejected.sources);
+                let lines: Vec<String> = lines.map(|(_, line)| line).collect();
+                predecessor.refuse(&lines);
+            }
             Err(Exit::Refused)
         }
     }
 }
 
-fn serve_folder(args: &ServeArgs, inherited: InheritedFiles) -> Exit {
-    inherited.close();
+fn serve_folder(args: &ServeArgs, start: Start) -> Exit {
+    start.inherited.close();
     let serve = match commands::serve::prepare(args) {
         Ok(serve) => serve,
         Err(message) => {
             complain(&format!("mayfly: {message}\n"));
+            if let Some((predecessor, _)) = start.predecessor {
+                predecessor.refuse(&[message]);
+            }
             return Exit::Refused;
         }
     };
@@ -185,7 +243,7 @@ fn serve_folder(args: &ServeArgs, inherited: InheritedFiles) -> Exit {
         return Exit::Done;
     }
     let invocation = serve.invocation();
-    match read(&invocation) {
+    match read(&invocation, start.predecessor.as_ref()) {
         Ok((journal, accepted)) => {
             let control_socket = serve.control_socket();
             // Kept until the end, with which it is forgotten.
@@ -204,6 +262,8 @@ fn serve_folder(args: &ServeArgs, inherited: InheritedFiles) -> Exit {
                 writes_pid_file: false,
                 control_socket,
                 when_ready,
+                program: start.program,
+                predecessor: start.predecessor,
             };
             serve_until_the_end(plan, journal, accepted)
         }

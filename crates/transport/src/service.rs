@@ -56,6 +56,9 @@ pub trait Service: Send + Sync + 'static {
     /// Is the server about to end, so that no connection is kept?
     fn is_stopping(&self) -> bool;
 
+    /// Are connections closed that wait for a next request?
+    fn closes_idle(&self) -> bool;
+
     /// Resolves when that begins.
     fn stopping(&self) -> impl Future<Output = ()> + Send + 'static;
 

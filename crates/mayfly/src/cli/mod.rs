@@ -31,12 +31,16 @@ pub enum Command {
     Advise(AdviseArgs),
     Bench(Box<BenchArgs>),
     Doctor(DoctorArgs),
+    Upgrade(ServerArgs),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
     /// The detached half of `daemon on` (see `daemon`).
     Detached(Flags),
     /// The unprivileged process (see `worker_process`).
     Worker,
+    /// A program that takes the place of a running one (see `processes::upgrade`), and what that one
+    /// was told to do.
+    Successor(Box<Command>),
 }
 
 /// Why the arguments make no command.
@@ -48,10 +52,11 @@ pub enum Refusal {
     Words(String),
 }
 
-/// First argument of the detached half of `daemon on`, and of the worker
-/// process: started by the program itself, never typed.
+/// First argument of the detached half of `daemon on`, of the worker process, and of a program that
+/// takes the place of a running one: started by the program itself, never typed.
 pub const DETACHED: &str = "--as=main";
 pub const WORKER: &str = "--as=worker";
+pub const SUCCESSOR: &str = "--as=successor";
 
 /// Reads the arguments (without the program's name).
 ///
@@ -65,6 +70,10 @@ pub fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
             Command::Flags(flags, Action::Run) => Ok(Command::Detached(flags)),
             other => Ok(other),
         },
+        Some(SUCCESSOR) => {
+            let command = parse(arguments.get(1..).unwrap_or_default())?;
+            Ok(Command::Successor(Box::new(command)))
+        }
         Some(word) if words::is_word(word) => parse_words(arguments),
         Some(word) if !word.is_empty() && !word.starts_with('-') => {
             Err(Refusal::Words(words::unknown(word)))
@@ -89,6 +98,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         WordResult::Word(Word::Advise(args)) => Command::Advise(args),
         WordResult::Word(Word::Bench(args)) => Command::Bench(args),
         WordResult::Word(Word::Doctor(args)) => Command::Doctor(args),
+        WordResult::Word(Word::Upgrade(args)) => Command::Upgrade(args),
         WordResult::Word(Word::Version) => Command::Text(version::version_text()),
         WordResult::Text(text) => Command::Text(text),
     })
@@ -118,6 +128,8 @@ mod tests {
         assert!(matches!(run("version"), Ok(Command::Text(_))));
         assert_eq!(run(WORKER), Ok(Command::Worker));
         assert_eq!(run(DETACHED), Ok(Command::Detached(Flags::default())));
+        let command = Command::Flags(Flags::default(), Action::Run);
+        assert_eq!(run(SUCCESSOR), Ok(Command::Successor(Box::new(command))));
         assert!(matches!(run("-z"), Err(Refusal::Flags(_))));
         assert!(matches!(run("sevre"), Err(Refusal::Words(_))));
         assert!(matches!(run("serve"), Err(Refusal::Words(_))));
@@ -135,11 +147,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
+                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, help, version.",
             ),
             (
                 "sevre",
-                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
+                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

@@ -1,5 +1,5 @@
 //! Words beside nginx's flags: `serve`, `check`, `explain`, `purge`, `warm`, `top`, `advise`, `bench`,
-//! `doctor`, `help`, `version`.
+//! `doctor`, `upgrade`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -46,6 +46,13 @@ pub enum Word {
     Bench(Box<BenchArgs>),
     /// Find what is wrong with this machine, PHP and the configuration; changes nothing
     Doctor(DoctorArgs),
+    /// Have a running server replaced by the program that lies at its path now; no connection is lost
+    ///
+    /// The server starts the program file that it was started from, which may be another version by now. The
+    /// new program reads the configuration and gets the sockets, PHP and the stored pages. Once it serves, the
+    /// old one takes no more connections, finishes what is under way, and ends. If the new one refuses to
+    /// serve, ends or does not answer, the old one goes on, and this command says why and ends with 1.
+    Upgrade(ServerArgs),
     /// Show the version
     Version,
 }
@@ -436,9 +443,9 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for the message about a mistyped one.
-const WORDS: [&str; 11] = [
-    "serve", "check", "explain", "purge", "warm", "top", "advise", "bench", "doctor", "help",
-    "version",
+const WORDS: [&str; 12] = [
+    "serve", "check", "explain", "purge", "warm", "top", "advise", "bench", "doctor", "upgrade",
+    "help", "version",
 ];
 
 /// Whether an argument is one of the words, or an option in the place of one.
@@ -771,6 +778,7 @@ mod tests {
             "advise --help",
             "bench --help",
             "doctor --help",
+            "upgrade --help",
         ] {
             assert!(matches!(run(line), Ok(WordResult::Text(_))), "{line}");
         }

@@ -15,4 +15,6 @@ pub mod serve_dashboard;
 pub mod signal;
 pub mod top;
 pub mod top_screen;
+
+pub mod upgrade;
 pub mod warm;

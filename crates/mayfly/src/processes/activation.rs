@@ -236,7 +236,8 @@ impl PoolsReady {
     }
 }
 
-fn wanted_sockets(site: &Site) -> WantedSockets {
+/// Where a site listens.
+pub fn wanted_sockets(site: &Site) -> WantedSockets {
     let listener = |it: &site::Listener| (it.address.clone(), it.options.clone());
     site.http.listeners.iter().map(listener).collect()
 }

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixListener;
 use nginx_conf::Sources;
 use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::tls_files::TlsFiles;
+pub use server::worker::Patience;
 use server::worker::Sockets;
 use site::Site;
 use tokio::sync::mpsc;
@@ -194,10 +195,10 @@ impl Backend {
         }
     }
 
-    pub fn stop_gracefully(&mut self) {
+    pub fn stop_gracefully(&mut self, patience: Patience) {
         match self {
-            Backend::InProcess(threads) => threads.serving.stop_gracefully(),
-            Backend::Separate { worker, .. } => worker.stop_gracefully(),
+            Backend::InProcess(threads) => threads.serving.stop_gracefully(patience),
+            Backend::Separate { worker, .. } => worker.stop_gracefully(patience),
         }
     }
 

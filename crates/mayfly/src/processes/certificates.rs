@@ -143,6 +143,11 @@ impl Certificates {
         }
     }
 
+    /// Another process keeps them valid, until [`Certificates::keep`] is called again.
+    pub fn pause(&mut self) {
+        self.tasks.clear();
+    }
+
     fn state_of(&mut self, issuer: &AcmeIssuer) -> Arc<IssuerState> {
         let known = self.issuers.iter().find(|(known, _)| known == issuer);
         if let Some((_, state)) = known {

@@ -9,10 +9,12 @@ use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::cli::{DETACHED, Flags};
 use crate::exit::Exit;
+use crate::processes::upgrade::program::StartedProgram;
 
 /// Sent when everything listens.
 const READY: &[u8] = b"1";
@@ -21,10 +23,14 @@ const READY: &[u8] = b"1";
 ///
 /// # Errors
 /// It could not even be started.
-pub fn detach(flags: &Flags) -> io::Result<Exit> {
+pub fn detach(flags: &Flags, program: &StartedProgram) -> io::Result<Exit> {
     let (mut ours, theirs) = UnixStream::pair()?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg(DETACHED).args(flags.arguments());
+    // Under the path that was typed, from which an upgrade starts.
+    command
+        .arg0(&program.path)
+        .arg(DETACHED)
+        .args(flags.arguments());
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
     let mut child = huge_pages::as_given(|| command.spawn())?;
     // Our copy of the other end, so that its death is noticed.

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -17,14 +16,14 @@ use nginx_conf::{MemoryLoader, Sources};
 use serde::{Deserialize, Serialize};
 use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::tls_files::TlsFiles;
-use server::worker::{Listening, Sockets};
-use site::ListenAddress;
+use server::worker::{Listening, Patience, Sockets};
 
 use crate::config::Invocation;
 use crate::processes::channel::{self, Message};
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::Outcome;
 use crate::processes::pools::PoolStatus;
+use crate::processes::socket_name::{SocketName, listening};
 
 /// A configuration with what belongs to it, as the worker gets it.
 #[derive(Debug)]
@@ -52,7 +51,7 @@ pub enum ToWorker {
     /// What came of an order.
     Outcome(u64, Outcome),
     /// Graceful: requests under way are finished.
-    Stop,
+    Stop(Patience),
 }
 
 /// From the worker.
@@ -80,7 +79,7 @@ enum ParentMessage {
     Reopen(LogNames),
     Answers(AcmeAnswerTexts),
     Outcome(u64, Outcome),
-    Stop,
+    Stop { awaits_next_requests: bool },
 }
 
 /// [`ReceivedConfiguration`] without its descriptors, which follow in the order of the fields.
@@ -103,14 +102,6 @@ struct ConfigurationTexts {
 /// The paths of log files; the descriptor of each follows.
 #[derive(Serialize, Deserialize)]
 struct LogNames(Vec<OsString>);
-
-/// [`ListenAddress`]
-#[derive(Serialize, Deserialize)]
-enum SocketName {
-    Tcp(SocketAddr),
-    Udp(SocketAddr),
-    Unix(OsString),
-}
 
 /// What the parent sends of a configuration; borrowed, since it keeps all of it.
 #[derive(Clone, Copy)]
@@ -196,8 +187,15 @@ pub fn send_outcome(channel: BorrowedFd<'_>, number: u64, outcome: &Outcome) -> 
 
 /// # Errors
 /// What the system says.
-pub fn send_stop(channel: BorrowedFd<'_>) -> io::Result<()> {
-    send(channel, &ParentMessage::Stop, &[])
+pub fn send_stop(channel: BorrowedFd<'_>, patience: Patience) -> io::Result<()> {
+    let awaits_next_requests = patience == Patience::ForNextRequests;
+    send(
+        channel,
+        &ParentMessage::Stop {
+            awaits_next_requests,
+        },
+        &[],
+    )
 }
 
 /// # Errors
@@ -245,7 +243,10 @@ fn to_worker(message: Message) -> io::Result<ToWorker> {
         ParentMessage::Reopen(names) => log_files(names, &mut fds).map(ToWorker::Reopen),
         ParentMessage::Answers(answers) => Some(ToWorker::Answers(answers)),
         ParentMessage::Outcome(number, outcome) => Some(ToWorker::Outcome(number, outcome)),
-        ParentMessage::Stop => Some(ToWorker::Stop),
+        ParentMessage::Stop {
+            awaits_next_requests: true,
+        } => Some(ToWorker::Stop(Patience::ForNextRequests)),
+        ParentMessage::Stop { .. } => Some(ToWorker::Stop(Patience::ForRequests)),
     };
     with_fds.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
@@ -261,11 +262,7 @@ fn received(
         let mut group = Vec::new();
         for _ in 0..count {
             let fd = fds.next()?;
-            group.push(Arc::new(match &address {
-                ListenAddress::Tcp(_) => Listening::Tcp(TcpListener::from(fd)),
-                ListenAddress::Unix(_) => Listening::Unix(UnixListener::from(fd)),
-                ListenAddress::Udp(_) => Listening::Udp(UdpSocket::from(fd)),
-            }));
+            group.push(Arc::new(listening(&address, fd)));
         }
         sockets.insert(address, group);
     }
@@ -295,24 +292,6 @@ fn received(
             .map(|(path, bytes)| (path.into(), bytes))
             .collect(),
     })
-}
-
-impl SocketName {
-    fn of(address: &ListenAddress) -> SocketName {
-        match address {
-            ListenAddress::Tcp(address) => SocketName::Tcp(*address),
-            ListenAddress::Udp(address) => SocketName::Udp(*address),
-            ListenAddress::Unix(path) => SocketName::Unix(os_string(path)),
-        }
-    }
-
-    fn address(self) -> ListenAddress {
-        match self {
-            SocketName::Tcp(address) => ListenAddress::Tcp(address),
-            SocketName::Udp(address) => ListenAddress::Udp(address),
-            SocketName::Unix(path) => ListenAddress::Unix(path.into()),
-        }
-    }
 }
 
 fn log_names<'a>(logs: &'a LogFiles, fds: &mut Vec<BorrowedFd<'a>>) -> LogNames {

@@ -44,6 +44,13 @@ impl PidFile {
     }
 }
 
+/// Where the pid of a program is while another one takes its place: nginx's `nginx.pid.oldbin`.
+pub fn of_predecessor(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".oldbin");
+    name.into()
+}
+
 /// The process that a pid file names.
 ///
 /// # Errors

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, RunAs, SlowLog, Workers};
+use php_pool::{
+    Event, Pool, PoolEstate, PoolSpec, PoolState, ProcessManager, RunAs, SlowLog, Workers,
+};
 use serde::{Deserialize, Serialize};
 use site::{LogLevel, PhpLogLevel, PhpPool, PhpSettingKind, PoolManager};
 use tokio::sync::mpsc;
@@ -30,6 +32,8 @@ pub struct PoolStatus {
 /// The running pools, by name.
 pub struct Pools {
     running: BTreeMap<String, RunningPool>,
+    /// Those of the program whose place we take, until one of ours is found to be the same.
+    inherited: BTreeMap<String, PoolEstate>,
     journal: Arc<Journal>,
     changes: mpsc::UnboundedSender<PoolStatus>,
 }
@@ -37,6 +41,8 @@ pub struct Pools {
 struct RunningPool {
     spec: PoolSpec,
     pool: Pool,
+    /// It came from another program.
+    is_inherited: bool,
 }
 
 /// Pools that a new configuration does not have: still there for the requests
@@ -59,9 +65,54 @@ impl Pools {
     pub fn new(journal: Arc<Journal>, changes: mpsc::UnboundedSender<PoolStatus>) -> Pools {
         Pools {
             running: BTreeMap::new(),
+            inherited: BTreeMap::new(),
             journal,
             changes,
         }
+    }
+
+    /// Pools of the program whose place this one takes. Those that the configuration has as well stay as
+    /// they are.
+    pub fn inherit(&mut self, estates: Vec<(String, PoolEstate)>) {
+        self.inherited = estates.into_iter().collect();
+    }
+
+    /// Lends all of them to a program that takes the place of this one. One without a master stays here.
+    pub async fn lend(&self) -> Vec<(String, PoolEstate)> {
+        let mut estates = Vec::new();
+        for (name, running) in &self.running {
+            if let Some(estate) = running.pool.lend().await {
+                estates.push((name.clone(), estate));
+            }
+        }
+        estates
+    }
+
+    /// Whether what php-fpm logs is read here.
+    pub fn relay(&self, is_relayed: bool) {
+        for running in self.running.values() {
+            running.pool.relay(is_relayed);
+        }
+    }
+
+    /// They are this program's, from now on or again; but for those of these names.
+    pub async fn reclaim(&self, but: &[String]) {
+        for (_, running) in self.running.iter().filter(|(name, _)| !but.contains(name)) {
+            running.pool.reclaim().await;
+        }
+    }
+
+    /// Leaves those that came from another program to it.
+    pub async fn give_back(&self) {
+        for running in self.running.values() {
+            running.pool.give_back().await;
+        }
+    }
+
+    /// Those that came from another program and that the configuration has as well.
+    pub fn inherited_names(&self) -> Vec<String> {
+        let inherited = self.running.iter().filter(|(_, it)| it.is_inherited);
+        inherited.map(|(name, _)| name.clone()).collect()
     }
 
     /// Brings what runs in line with `specs`, except for stopping: pools that
@@ -96,12 +147,42 @@ impl Pools {
                 change.reloaded.push((name, before));
             }
             None => {
-                let pool = self.start(spec.clone()).await?;
+                let inherited = self.goes_on_with(&spec);
+                let is_inherited = inherited.is_some();
+                let pool = match inherited {
+                    Some(pool) => pool,
+                    None => self.start(spec.clone()).await?,
+                };
                 change.started.push(name.clone());
-                self.running.insert(name, RunningPool { spec, pool });
+                let running = RunningPool {
+                    spec,
+                    pool,
+                    is_inherited,
+                };
+                self.running.insert(name, running);
             }
         }
         Ok(())
+    }
+
+    /// The pool of the program whose place we take, if it is what we want. Any other goes on there for as
+    /// long as that program needs it.
+    fn goes_on_with(&mut self, spec: &PoolSpec) -> Option<Pool> {
+        let estate = self.inherited.remove(&spec.name)?;
+        if estate.spec != Pool::identity(spec) {
+            return None;
+        }
+        let (name, journal) = (spec.name.clone(), self.journal.clone());
+        let inherited = Pool::inherit(spec.clone(), estate, move |event| {
+            report(&journal, &name, &event);
+        });
+        let complain = |error| {
+            self.journal.warn(format_args!(
+                "php_pool \"{}\" cannot go on as it is: {error}",
+                spec.name
+            ));
+        };
+        inherited.map_err(complain).ok()
     }
 
     async fn start(&self, spec: PoolSpec) -> Result<Pool, php_pool::StartError> {

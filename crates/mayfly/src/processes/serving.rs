@@ -13,7 +13,7 @@ use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::log_sinks::LogSinks;
 use server::live::tls_files::TlsFiles;
 use server::live::upstream_groups::PoolAddress;
-use server::worker::{self, Sockets, WorkersState};
+use server::worker::{self, Patience, Sockets, WorkersState};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
 
@@ -48,6 +48,10 @@ pub struct Former(Weak<ActiveConfiguration>);
 
 /// What waits of traces is sent at the end, if the collector takes it so soon.
 const SEND_TRACES_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long a client with an idle connection may take for a next request while another program takes the place of
+/// this one: the request may be on its way. It is told that the connection ends with the response.
+const NEXT_REQUEST_WITHIN: Duration = Duration::from_secs(5);
 
 /// Between two looks at whether something has ended: no caller waits for it. The longer it takes,
 /// the less often it is looked at.
@@ -177,12 +181,19 @@ impl RunningWorkers {
         }
     }
 
-    /// Takes no new connections, closes the idle ones, and lets requests end.
-    pub fn stop_gracefully(&mut self) {
+    /// Takes no new connections, closes the idle ones as soon as `patience` says, and lets requests end.
+    pub fn stop_gracefully(&mut self, patience: Patience) {
         self.answers = None;
         self.shared
             .replace(self.shared.configuration(), Sockets::new());
-        self.shared.stop_gracefully();
+        self.shared.stop_gracefully(patience);
+        if patience == Patience::ForNextRequests {
+            let shared = self.shared.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(NEXT_REQUEST_WITHIN).await;
+                shared.stop_gracefully(Patience::ForRequests);
+            });
+        }
     }
 
     /// Resolves when all workers have ended.

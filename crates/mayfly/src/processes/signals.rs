@@ -1,6 +1,6 @@
 //! What the program is told to do: by signals, with nginx's meanings, and by callers of the control
-//! socket. PIPE is ignored by the standard library, and WINCH (nginx's "let the workers go") is caught
-//! and means nothing, since a terminal sends it when its window changes.
+//! socket. PIPE is ignored by the standard library. WINCH (nginx's "let the workers go") only means something
+//! beside a program that takes the place of this one, since a terminal sends it when its window changes.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Display};
@@ -25,6 +25,8 @@ pub enum Instruction {
     Stop,
     /// USR2
     Upgrade,
+    /// WINCH
+    Drain,
 }
 
 /// An instruction, and who gave it.
@@ -36,6 +38,11 @@ pub struct ReceivedInstruction {
 }
 
 impl ReceivedInstruction {
+    /// Does a caller wait for what comes of it?
+    pub fn is_order(&self) -> bool {
+        self.order.is_some()
+    }
+
     /// Tells the caller that waits for it what came of it.
     pub fn tell(self, outcome: Outcome) {
         if let Some(order) = self.order {
@@ -61,6 +68,7 @@ impl From<Order> for ReceivedInstruction {
                 Command::Reopen => Instruction::Reopen,
                 Command::Quit => Instruction::Quit,
                 Command::Stop => Instruction::Stop,
+                Command::Upgrade => Instruction::Upgrade,
             },
             order: Some(order),
         }
@@ -77,6 +85,7 @@ impl Display for ReceivedInstruction {
                 Instruction::Quit => "QUIT",
                 Instruction::Stop => "TERM or INT",
                 Instruction::Upgrade => "USR2",
+                Instruction::Drain => "WINCH",
             };
             return write!(f, "signal {name} received");
         };
@@ -124,20 +133,18 @@ impl Signals {
         if let Some(order) = self.kept.pop_front() {
             return order.into();
         }
-        loop {
-            let instruction = tokio::select! {
-                biased;
-                _ = self.term.recv() => Instruction::Stop,
-                _ = self.int.recv() => Instruction::Stop,
-                _ = self.quit.recv() => Instruction::Quit,
-                _ = self.hup.recv() => Instruction::Reload,
-                _ = self.usr1.recv() => Instruction::Reopen,
-                _ = self.usr2.recv() => Instruction::Upgrade,
-                _ = self.winch.recv() => continue,
-                Some(order) = self.orders.recv() => return order.into(),
-            };
-            return instruction.into();
-        }
+        let instruction = tokio::select! {
+            biased;
+            _ = self.term.recv() => Instruction::Stop,
+            _ = self.int.recv() => Instruction::Stop,
+            _ = self.quit.recv() => Instruction::Quit,
+            _ = self.hup.recv() => Instruction::Reload,
+            _ = self.usr1.recv() => Instruction::Reopen,
+            _ = self.usr2.recv() => Instruction::Upgrade,
+            _ = self.winch.recv() => Instruction::Drain,
+            Some(order) = self.orders.recv() => return order.into(),
+        };
+        instruction.into()
     }
 
     /// Resolves when everything shall end at once, whatever is under way. Other signals and

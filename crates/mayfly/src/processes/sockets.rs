@@ -5,7 +5,7 @@
 //! file is removed at the end; a port that is still taken is tried again for a
 //! moment, since the server before us may be about to leave.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -105,18 +105,41 @@ impl BoundSockets {
         (sockets, missing)
     }
 
-    /// Removes the files of unix sockets. The sockets themselves close when their last user
-    /// lets go.
-    pub fn close(&mut self) {
-        let gone = std::mem::take(self);
-        gone.remove_files_but(self);
+    /// Those of another process, which goes on with them for a while.
+    pub fn inherited(sockets: Sockets) -> BoundSockets {
+        let open = sockets.into_iter().map(|(address, group)| {
+            // As they were asked for there: what a reload cannot change, an upgrade cannot either.
+            (address, (ListenOptions::default(), group))
+        });
+        BoundSockets {
+            open: open.collect(),
+        }
     }
 
-    /// Removes the files of unix sockets that `kept` does not have.
-    fn remove_files_but(&self, kept: &BoundSockets) {
+    /// Forgets those that are not wanted; their files stay, as another process has them.
+    pub fn retain_wanted(&mut self, wanted: &WantedSockets, workers: usize) {
+        self.open.retain(|address, _| {
+            let is_named = wanted.iter().any(|(it, _)| it == address);
+            is_named && !is_covered(address, wanted)
+        });
+        for (_, group) in self.open.values_mut() {
+            // One that no worker accepts from would take connections that are never served.
+            group.truncate(workers.max(1));
+        }
+    }
+
+    /// Removes the files of unix sockets, but those of `held`, which another process goes on with. The
+    /// sockets themselves close when their last user lets go.
+    pub fn close(&mut self, held: &HashSet<ListenAddress>) {
+        let gone = std::mem::take(self);
+        gone.remove_files_but(|address| held.contains(address));
+    }
+
+    /// Removes the files of unix sockets that are not kept.
+    fn remove_files_but(&self, is_kept: impl Fn(&ListenAddress) -> bool) {
         for address in self.open.keys() {
             if let ListenAddress::Unix(path) = address
-                && !kept.open.contains_key(address)
+                && !is_kept(address)
             {
                 // Another process may have been faster.
                 let _ = trusted_path::remove(path);
@@ -136,7 +159,7 @@ impl NewSockets {
     pub fn replace(mut self, former: &mut BoundSockets) {
         self.files.clear();
         let gone = std::mem::replace(former, std::mem::take(&mut self.all));
-        gone.remove_files_but(former);
+        gone.remove_files_but(|address| former.open.contains_key(address));
     }
 
     /// Binds each of them; gives those back whose address is taken.
@@ -411,7 +434,11 @@ mod tests {
 
         bind(&open, &unix(&new)).await.unwrap().replace(&mut open);
         assert!(!old.exists() && new.exists());
-        open.close();
+        open.close(&HashSet::from([ListenAddress::Unix(new.clone())]));
+        assert!(new.exists(), "it is another's");
+        std::fs::remove_file(&new).unwrap();
+        bind(&open, &unix(&new)).await.unwrap().replace(&mut open);
+        open.close(&HashSet::new());
         assert!(!new.exists());
     }
 

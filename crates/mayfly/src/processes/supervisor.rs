@@ -4,19 +4,24 @@
 //! ```text
 //! start:   activation from nothing -> pid file -> signals
 //! HUP:     activation from what is served; if it fails, that goes on untouched
+//! USR2:    another program in the place of this one ([`upgrading`])
 //! QUIT:    no new connections -> requests end -> PHP ends -> files removed
 //! ```
 //!
 //! What signals say, callers of the control socket may say as well (`-s`); they are told what comes of
 //! it.
 
+mod upgrading;
+
+use std::collections::HashSet;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use control::socket::ControlSocket;
 use server::live::cache_zones::DefaultMemory;
-use site::{Process, Site};
+use site::{ListenAddress, Process, Site};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -24,7 +29,7 @@ use crate::config::{self, AcceptedConfiguration, Invocation};
 use crate::exit::Exit;
 use crate::processes::account::{self, Account};
 use crate::processes::activation::{self, ActiveSite, Configuration, HeldResources, Surroundings};
-use crate::processes::backend::{Backend, Handover};
+use crate::processes::backend::{Backend, Handover, Patience};
 use crate::processes::certificates::{Certificates, Change};
 use crate::processes::journal::Journal;
 use crate::processes::limits;
@@ -35,6 +40,9 @@ use crate::processes::pools::{PoolStatus, Pools, RetiredPools};
 use crate::processes::serving::worker_count;
 use crate::processes::signals::{Instruction, ReceivedInstruction, Signals};
 use crate::processes::sockets::BoundSockets;
+use crate::processes::upgrade::predecessor::Predecessor;
+use crate::processes::upgrade::program::StartedProgram;
+use crate::processes::upgrade::wire::InheritedResources;
 use crate::processes::worker_handle::WorkerEvent;
 
 /// Pools that a reload retired are stopped at the latest after this time: a
@@ -53,6 +61,10 @@ pub struct Plan {
     pub control_socket: Option<PathBuf>,
     /// Called when everything listens, with the account that serves; `None`: this process.
     pub when_ready: ReadyCallback,
+    /// How it was started.
+    pub program: StartedProgram,
+    /// The program whose place it takes, and what that one gives.
+    pub predecessor: Option<(Predecessor, InheritedResources)>,
 }
 
 /// [`Plan::when_ready`]
@@ -77,6 +89,23 @@ struct Supervisor {
     writes_pid_file: bool,
     /// When the worker process was started.
     started_at: Instant,
+    orders: Orders,
+    program: StartedProgram,
+    role: Role,
+    /// The sockets that another program goes on with.
+    held_by_other: HashSet<ListenAddress>,
+    service: Service,
+    /// Commands of the control socket are answered here.
+    answers_commands: bool,
+}
+
+/// Does this program serve?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Service {
+    Serving,
+    /// It takes no new connections, beside another program that takes its place.
+    Draining,
+    Drained,
 }
 
 /// Pools that requests of an earlier configuration may still need: until the configuration
@@ -86,6 +115,8 @@ struct RetiredGeneration {
     until: Instant,
     pools: RetiredPools,
 }
+
+use upgrading::Role;
 
 /// How it ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,15 +143,18 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfigurat
         writes_pid_file,
         control_socket,
         when_ready,
+        program,
+        predecessor,
     } = plan;
-    let start = Supervisor::start(
+    let beginning = Beginning {
         invocation,
-        &journal,
-        accepted,
         writes_pid_file,
-        control_socket,
+        unnamed_control: control_socket,
         orders,
-    );
+        program,
+    };
+    let (mut predecessor, inherited) = predecessor.unzip();
+    let start = Supervisor::start(beginning, &mut predecessor, inherited, &journal, accepted);
     let started = tokio::select! {
         started = start => started,
         () = signals.asked_to_stop() => return Exit::Done,
@@ -129,25 +163,46 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfigurat
         Ok(mut supervisor) => {
             when_ready(supervisor.account.as_ref());
             journal.start_is_over();
+            if let Some(predecessor) = predecessor {
+                supervisor.begin_beside(predecessor).await;
+            }
             let shutdown = supervisor.serve(&mut signals).await;
             supervisor.end(shutdown, &mut signals).await
         }
         Err(messages) => {
             messages.iter().for_each(|message| journal.emerg(message));
+            if let Some(predecessor) = predecessor {
+                predecessor.refuse(&messages);
+            }
             Exit::Refused
         }
     }
 }
 
+/// What a start needs to know, beside the configuration.
+struct Beginning {
+    invocation: Invocation,
+    writes_pid_file: bool,
+    unnamed_control: Option<PathBuf>,
+    orders: Orders,
+    program: StartedProgram,
+}
+
 impl Supervisor {
     async fn start(
-        invocation: Invocation,
+        beginning: Beginning,
+        predecessor: &mut Option<Predecessor>,
+        inherited: Option<InheritedResources>,
         journal: &Arc<Journal>,
         accepted: AcceptedConfiguration,
-        writes_pid_file: bool,
-        unnamed_control: Option<PathBuf>,
-        orders: Orders,
     ) -> Result<Supervisor, Vec<String>> {
+        let Beginning {
+            invocation,
+            writes_pid_file,
+            unnamed_control,
+            orders,
+            program,
+        } = beginning;
         let opened = activation::open_logs(accepted)?;
         let AcceptedConfiguration { site, .. } = opened.accepted();
         journal.use_logs(&site.process.error_logs, opened.logs());
@@ -163,9 +218,14 @@ impl Supervisor {
         let default_memory = default_memory_notice(site);
         let workers = worker_count(site.process.workers);
         let (sender, pool_changes) = mpsc::unbounded_channel();
-        let mut sockets = BoundSockets::default();
-        let mut control = None;
+        let held_by_other = inherited.as_ref().map(InheritedResources::addresses);
+        let held_by_other = held_by_other.unwrap_or_default();
+        let (mut sockets, mut control, estates) = match inherited {
+            Some(inherited) => inherited.wanted(site, workers, unnamed_control.as_deref()),
+            None => Default::default(),
+        };
         let mut pools = Pools::new(journal.clone(), sender);
+        pools.inherit(estates);
         let certificates = Certificates::new(journal.clone());
         let surroundings = Surroundings {
             invocation: &invocation,
@@ -180,8 +240,13 @@ impl Supervisor {
             control: &mut control,
             pools: &mut pools,
         };
-        let serve =
-            async |handover: Handover<'_>| Backend::start(handover, account.clone(), orders).await;
+        let (met, server, givers) = (predecessor.as_mut(), account.clone(), orders.clone());
+        let serve = async move |handover: Handover<'_>| {
+            if let Some(predecessor) = met {
+                predecessor.take_over().await?;
+            }
+            Backend::start(handover, server, givers).await
+        };
         let (backend, activated) = opened.activate(surroundings, held, serve).await?;
         let mut supervisor = Supervisor {
             invocation,
@@ -200,6 +265,12 @@ impl Supervisor {
             pid_file: None,
             writes_pid_file,
             started_at: Instant::now(),
+            orders,
+            program,
+            role: Role::Alone,
+            held_by_other,
+            service: Service::Serving,
+            answers_commands: true,
         };
         if let Err(message) = supervisor.write_pid_file() {
             supervisor.dismantle(Shutdown::Fast).await;
@@ -252,12 +323,21 @@ impl Supervisor {
                 }
                 Some(status) = self.pool_changes.recv() => self.backend.pool_changed(status),
                 change = self.certificates.next_change() => self.certificates_changed(change).await,
-                event = self.backend.next_event() => match event {
+                event = self.backend.next_event(), if self.service != Service::Drained => match event {
                     WorkerEvent::Released(serial) => self.stop_retired(|it| it.serial <= serial),
+                    WorkerEvent::Ended(_) if self.service == Service::Draining => {
+                        self.journal.notice("the last connection has ended");
+                        self.service = Service::Drained;
+                    }
                     WorkerEvent::Ended(how) => if self.worker_ended(&how).await.is_err() {
                         return Shutdown::Broken;
                     },
                 },
+                event = self.role.next_event() => {
+                    if let Some(shutdown) = self.other_program(event).await {
+                        return shutdown;
+                    }
+                }
                 () = sleep_until(next_end) => {
                     let now = Instant::now();
                     self.stop_retired(|it| it.until <= now);
@@ -269,6 +349,15 @@ impl Supervisor {
     /// Does what it was told; answers how to end where that is so.
     async fn obey(&mut self, told: ReceivedInstruction, signals: &mut Signals) -> Option<Shutdown> {
         match told.instruction {
+            Instruction::Reload if self.service != Service::Serving => {
+                self.journal
+                    .notice(format_args!("{told}, taking connections again"));
+                let serves = self.serve_again().await;
+                if let Err(messages) = &serves {
+                    messages.iter().for_each(|it| self.journal.emerg(it));
+                }
+                told.tell(serves.map_err(|messages| messages.join("\n")));
+            }
             Instruction::Reload => {
                 self.journal.notice(format_args!("{told}, reloading"));
                 // A PHP that does not come up must not hold up the end.
@@ -294,9 +383,8 @@ impl Supervisor {
                 return Some(Shutdown::Graceful);
             }
             Instruction::Stop => return Some(self.stop_at_once(told)),
-            Instruction::Upgrade => self.journal.notice(format_args!(
-                "{told}: replacing the program while it runs is not there yet"
-            )),
+            Instruction::Upgrade => return self.upgrade(told, signals).await,
+            Instruction::Drain => self.drain_for_successor(&told),
         }
         None
     }
@@ -421,7 +509,7 @@ impl Supervisor {
                     invocation: &invocation,
                     sources: &self.configuration.sources,
                     sockets: self.sockets.sockets(),
-                    control: self.control.as_ref().map(ControlSocket::listener),
+                    control: commands(self.control.as_ref(), self.answers_commands),
                     logs: self.logs.clone(),
                     pools: self.pools.statuses(),
                     tls_files: self.configuration.tls_files.clone(),
@@ -453,7 +541,7 @@ impl Supervisor {
         match change {
             Change::Answers(waiting) => self.give_answers(waiting).await,
             Change::Certificates => {
-                if let Err(message) = self.serve_new_certificates().await {
+                if let Err(message) = self.serve_current().await {
                     self.journal.error(format_args!(
                         "new certificates are not served yet: {message}"
                     ));
@@ -463,8 +551,9 @@ impl Supervisor {
         }
     }
 
-    /// The configuration in force goes on with the certificates there are now.
-    async fn serve_new_certificates(&mut self) -> Result<(), String> {
+    /// The configuration in force goes on with the certificates there are now, and with what it has of the
+    /// control socket.
+    async fn serve_current(&mut self) -> Result<(), String> {
         let (site, invocation) = self.current()?;
         let issued = self.certificates.files(&site);
         let tls_files = self.configuration.tls_files.clone().with(issued);
@@ -473,7 +562,7 @@ impl Supervisor {
             invocation: &invocation,
             sources: &self.configuration.sources,
             sockets: self.sockets.sockets(),
-            control: self.control.as_ref().map(ControlSocket::listener),
+            control: commands(self.control.as_ref(), self.answers_commands),
             logs: self.logs.clone(),
             pools: self.pools.statuses(),
             tls_files: tls_files.clone(),
@@ -503,11 +592,16 @@ impl Supervisor {
     /// Ends what runs, in the order in which one needs the other.
     async fn end(mut self, shutdown: Shutdown, signals: &mut Signals) -> Exit {
         let mut shutdown = shutdown;
-        if shutdown == Shutdown::Graceful {
+        self.give_back().await;
+        if shutdown == Shutdown::Graceful && self.service != Service::Drained {
             // A caller that comes now is told so at once instead of waiting for nothing.
-            self.sockets.close();
+            self.sockets.close(&self.held_by_other);
             self.control = None;
-            self.backend.stop_gracefully();
+            self.backend.stop_gracefully(match self.role {
+                Role::Alone => Patience::ForRequests,
+                // Its next connection is served by the other program.
+                Role::Outgoing { .. } | Role::Incoming { .. } => Patience::ForNextRequests,
+            });
             let deadline = self
                 .configuration
                 .process
@@ -542,7 +636,8 @@ impl Supervisor {
                     Instruction::Reopen => self.reopen(told),
                     Instruction::Quit => told.tell(Ok(())),
                     Instruction::Reload => told.tell(Err("the server is about to end".to_owned())),
-                    Instruction::Upgrade => {}
+                    Instruction::Upgrade => told.tell(Err("the server is about to end".to_owned())),
+                    Instruction::Drain => {}
                 },
                 () = sleep_until(deadline) => {
                     self.journal.notice("worker_shutdown_timeout is over, ending what is still under way");
@@ -553,7 +648,7 @@ impl Supervisor {
     }
 
     async fn dismantle(mut self, shutdown: Shutdown) {
-        self.sockets.close();
+        self.sockets.close(&self.held_by_other);
         self.control = None;
         self.backend.end().await;
         let is_graceful = shutdown == Shutdown::Graceful;
@@ -564,7 +659,21 @@ impl Supervisor {
         if let Some(file) = self.pid_file {
             file.remove();
         }
+        if let Role::Outgoing {
+            pid_file: Some(file),
+            ..
+        } = &self.role
+        {
+            file.remove();
+        }
     }
+}
+
+/// Where commands come, if they are answered here.
+fn commands(control: Option<&ControlSocket>, are_answered: bool) -> Option<&UnixListener> {
+    control
+        .filter(|_| are_answered)
+        .map(ControlSocket::listener)
 }
 
 /// What the cache may take where the configuration does not say.

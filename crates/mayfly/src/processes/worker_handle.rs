@@ -24,6 +24,7 @@ use child_process::Child;
 use rustix::io::FdFlags;
 use rustix::net::sockopt::Timeout;
 use server::live::acme_answers::AcmeAnswerTexts;
+use server::worker::Patience;
 use tokio::sync::mpsc;
 
 use crate::cli::WORKER;
@@ -159,8 +160,8 @@ impl WorkerProcess {
         let _ = messages::send_logs(self.channel.as_fd(), logs);
     }
 
-    pub fn stop_gracefully(&self) {
-        let _ = messages::send_stop(self.channel.as_fd());
+    pub fn stop_gracefully(&self, patience: Patience) {
+        let _ = messages::send_stop(self.channel.as_fd(), patience);
     }
 
     /// The next thing it tells.

@@ -131,9 +131,9 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                 }
             }
             ToWorker::Outcome(number, outcome) => waiting.told(number, outcome),
-            ToWorker::Stop => {
+            ToWorker::Stop(patience) => {
                 if let Some(serving) = &mut serving {
-                    serving.stop_gracefully();
+                    serving.stop_gracefully(patience);
                     drain(serving, &mut messages).await;
                 }
                 return Exit::Done;

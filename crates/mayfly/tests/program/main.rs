@@ -56,6 +56,7 @@ mod temporary_files;
 mod tls;
 mod told;
 mod traces;
+mod upgrade;
 mod upstream;
 mod variables;
 mod wake_ups;

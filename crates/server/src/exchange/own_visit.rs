@@ -20,14 +20,14 @@ pub struct OwnVisit {
 pub struct ForeseenLimit {
     pub directive: &'static str,
     pub zone: String,
-    pub says: LimitVerdict,
+    pub says: LimitSays,
     /// It is only tried.
     pub is_dry_run: bool,
 }
 
 /// What a limit says to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitVerdict {
+pub enum LimitSays {
     Pass,
     Delay(Duration),
     /// With this status.

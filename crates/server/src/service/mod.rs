@@ -150,6 +150,10 @@ impl Service for WorkersState {
         WorkersState::is_stopping(self)
     }
 
+    fn closes_idle(&self) -> bool {
+        WorkersState::closes_idle(self)
+    }
+
     fn stopping(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut stop = self.stop_signal();
         async move {

@@ -19,7 +19,7 @@ use crate::exchange::numbers;
 use crate::log::{access_log, error_log};
 
 use loads::{AcceptedConnection, WorkerLoads};
-pub use shared::{IdlePause, Listening, Sockets, WorkersState};
+pub use shared::{IdlePause, Listening, Patience, Sockets, WorkersState};
 
 /// How long a worker runs before others have their turn, and so how soon it gets its own beside a PHP
 /// that computes. Shorter ones cost more changes between the two: cold misses took 3 % more

@@ -45,6 +45,15 @@ impl Listening {
 /// The listening sockets in force; with `reuseport` there is one per worker.
 pub type Sockets = HashMap<ListenAddress, Vec<Arc<Listening>>>;
 
+/// What a graceful stop waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// For requests under way.
+    ForRequests,
+    /// Also for those that clients may be sending on connections that have been idle.
+    ForNextRequests,
+}
+
 /// What all workers share.
 pub struct WorkersState {
     configuration: ArcSwap<ActiveConfiguration>,
@@ -52,6 +61,8 @@ pub struct WorkersState {
     generation: AtomicU64,
     sockets: watch::Sender<Arc<Sockets>>,
     stopping: AtomicBool,
+    /// Idle connections may have a next request on its way.
+    awaits_next_requests: AtomicBool,
     stop: watch::Sender<bool>,
     /// A task rests until there is a connection again.
     is_resting: AtomicBool,
@@ -104,6 +115,7 @@ impl WorkersState {
             generation: AtomicU64::new(next_generation()),
             sockets: watch::Sender::new(Arc::new(sockets)),
             stopping: AtomicBool::new(false),
+            awaits_next_requests: AtomicBool::new(false),
             stop: watch::Sender::new(false),
             is_resting: AtomicBool::new(false),
             connected: Notify::new(),
@@ -198,11 +210,22 @@ impl WorkersState {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Graceful stop: no new connections, idle ones are closed, the others
-    /// finish what they do.
-    pub fn stop_gracefully(&self) {
+    /// Are connections closed that have no request?
+    pub fn closes_idle(&self) -> bool {
+        self.is_stopping() && !self.awaits_next_requests.load(Ordering::Relaxed)
+    }
+
+    /// Graceful stop: no new connections, the others finish what they do. Idle ones are closed, at once or
+    /// with their next response; for those that send none, call it again.
+    pub fn stop_gracefully(&self, patience: Patience) {
+        let is_patient = patience == Patience::ForNextRequests;
+        self.awaits_next_requests
+            .store(is_patient, Ordering::Relaxed);
         self.stopping.store(true, Ordering::Relaxed);
         self.stop.send_replace(true);
+        if is_patient {
+            return;
+        }
         let connections = self.glance().connections.clone();
         connections.for_each(|connection| connection.close_if_idle());
     }

@@ -186,7 +186,14 @@ impl Lowering<'_> {
         if nodes.is_empty() {
             let target =
                 AccessLogTarget::Fixed(LogTarget::File(self.own_files.unnamed_log("access.log")));
-            return vec![plain_log(target)];
+            return vec![AccessLog {
+                target,
+                format: COMBINED,
+                buffer_bytes: 0,
+                flush: None,
+                gzip_level: None,
+                condition: None,
+            }];
         }
         if nodes
             .iter()
@@ -211,7 +218,14 @@ impl Lowering<'_> {
         } else {
             AccessLogTarget::Fixed(self.log_target(path)?)
         };
-        let mut log = plain_log(target);
+        let mut log = AccessLog {
+            target,
+            format: COMBINED,
+            buffer_bytes: 0,
+            flush: None,
+            gzip_level: None,
+            condition: None,
+        };
         for (position, word) in node.args().iter().enumerate().skip(1) {
             self.access_log_parameter(word, position, &mut log)?;
         }
@@ -334,18 +348,6 @@ impl Lowering<'_> {
         self.must_have_max(node, max);
         cache.max = max?;
         Some(cache).filter(|cache| cache.valid > Duration::ZERO || cache.max > 0)
-    }
-}
-
-/// A log without parameters.
-fn plain_log(target: AccessLogTarget) -> AccessLog {
-    AccessLog {
-        target,
-        format: COMBINED,
-        buffer_bytes: 0,
-        flush: None,
-        gzip_level: None,
-        condition: None,
     }
 }
 

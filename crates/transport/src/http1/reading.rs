@@ -41,7 +41,7 @@ impl<S: Service> Connection<S> {
         let until = clock::recent_instant() + self.idle;
         loop {
             self.stream.set_phase(Phase::Idle);
-            if self.service.is_stopping() && self.requests > 0 {
+            if self.service.closes_idle() && self.requests > 0 {
                 return WaitOutcome::Closed;
             }
             let read = self.fill(until).await;

@@ -1,0 +1,320 @@
+//! USR2, and what follows: this program beside the one that takes its place, and beside the one whose place it
+//! has taken. What the two say to each other is in [`crate::processes::upgrade`].
+//!
+//! ```text
+//!            USR2                  WINCH               QUIT
+//!  Alone ───────────► Outgoing ───────────► (drained) ──────► the end
+//!    ▲                   │  ▲  HUP              │
+//!    │                   │  └───────────────────┘
+//!    └───────────────────┘ the new one ends, or gives back
+//!
+//!  Incoming ──────────► Alone
+//!            the one before has ended
+//! ```
+//!
+//! Both accept connections from USR2 on, as nginx does. The cache's promise holds meanwhile: a purge returns
+//! when both have applied it.
+
+use super::{Service, Shutdown, Supervisor};
+use crate::processes::backend::{Backend, Handover, Patience};
+use crate::processes::pid_file::{self, PidFile};
+use crate::processes::signals::{ReceivedInstruction, Signals};
+use crate::processes::upgrade::predecessor::Predecessor;
+use crate::processes::upgrade::successor::{Successor, SuccessorEvent};
+use crate::processes::upgrade::wire::{Estate, TakenOver};
+use crate::processes::worker_handle::WorkerEvent;
+
+/// Beside which other program this one runs.
+pub(super) enum Role {
+    Alone,
+    /// Beside the one that takes its place.
+    Outgoing {
+        successor: Box<Successor>,
+        /// The pid file of this one meanwhile.
+        pid_file: Option<PidFile>,
+    },
+    /// Beside the one whose place it has taken.
+    Incoming {
+        predecessor: Box<Predecessor>,
+    },
+}
+
+/// What the other program tells.
+pub(super) enum RoleEvent {
+    /// The successor is about to end: it waits until we have what it had.
+    GivesBack,
+    SuccessorGone,
+    PredecessorGone,
+}
+
+impl Role {
+    /// The next thing that the other program tells; never, where there is none.
+    pub(super) async fn next_event(&mut self) -> RoleEvent {
+        match self {
+            Role::Alone => std::future::pending().await,
+            Role::Outgoing { successor, .. } => match successor.next_event().await {
+                SuccessorEvent::GivesBack => RoleEvent::GivesBack,
+                SuccessorEvent::Gone => RoleEvent::SuccessorGone,
+            },
+            Role::Incoming { predecessor, .. } => {
+                predecessor.gone().await;
+                RoleEvent::PredecessorGone
+            }
+        }
+    }
+}
+
+impl Supervisor {
+    /// Goes on beside the program whose place this one has taken, until that one ends.
+    pub(super) async fn begin_beside(&mut self, predecessor: Predecessor) {
+        self.keep_control(true);
+        self.pools.reclaim(&[]).await;
+        let taken_over = TakenOver::new(&self.sockets.sockets(), self.pools.inherited_names());
+        match predecessor.ready(taken_over) {
+            Ok(()) => {
+                self.journal.notice(format_args!(
+                    "in the place of process {} (version {})",
+                    predecessor.pid, predecessor.version
+                ));
+                self.role = Role::Incoming {
+                    predecessor: Box::new(predecessor),
+                };
+            }
+            Err(message) => self.journal.notice(message),
+        }
+    }
+
+    /// Starts another program in the place of this one. Told by a signal, this one goes on beside it, as
+    /// nginx does; told over the control socket, it ends once the other one serves.
+    pub(super) async fn upgrade(
+        &mut self,
+        told: ReceivedInstruction,
+        signals: &mut Signals,
+    ) -> Option<Shutdown> {
+        let other = match &self.role {
+            Role::Alone => None,
+            Role::Outgoing { successor, .. } => {
+                let pid = successor.pid;
+                Some(format!("process {pid} takes the place of this one already"))
+            }
+            Role::Incoming { predecessor, .. } => {
+                let pid = predecessor.pid;
+                Some(format!(
+                    "process {pid}, whose place this one has taken, has not ended yet"
+                ))
+            }
+        };
+        if let Some(why) = other {
+            self.journal.error(format_args!("{told}, refused: {why}"));
+            told.tell(Err(why));
+            return None;
+        }
+        let shown = self.program.path.display().to_string();
+        self.journal.notice(format_args!(
+            "{told}, starting {shown} in the place of this program"
+        ));
+        let started = tokio::select! {
+            started = self.start_successor() => started,
+            end = signals.asked_to_end() => {
+                self.take_back().await;
+                told.tell(Err("the server was told to stop meanwhile".to_owned()));
+                return Some(self.stop_at_once(end));
+            }
+        };
+        match started {
+            Ok(()) => {
+                let is_whole = told.is_order();
+                told.tell(Ok(()));
+                is_whole.then_some(Shutdown::Graceful)
+            }
+            Err(why) => {
+                let message = format!("{why}; this program goes on");
+                self.journal
+                    .emerg(format_args!("upgrade failed: {message}"));
+                told.tell(Err(message));
+                None
+            }
+        }
+    }
+
+    /// Over when the new program serves; otherwise everything is as it was.
+    async fn start_successor(&mut self) -> Result<(), String> {
+        let mut successor = Successor::start(&self.program).await?;
+        let pools = self.pools.lend().await;
+        let stderr = std::io::stderr();
+        let estate = Estate {
+            sockets: &self.sockets.sockets(),
+            control: self.control.as_ref(),
+            pools: &pools,
+            stderr: std::os::fd::AsFd::as_fd(&stderr),
+        };
+        let prepared = successor.prepare(&estate).await;
+        drop(pools);
+        let mut own_pid_file = None;
+        let serves = match prepared {
+            Ok(()) => match self.let_go().await {
+                Ok(pid_file) => {
+                    own_pid_file = pid_file;
+                    successor.take_over().await
+                }
+                Err(why) => Err(why),
+            },
+            Err(why) => Err(why),
+        };
+        if let Err(why) = serves {
+            successor.end().await;
+            if let Some(file) = own_pid_file {
+                file.remove();
+            }
+            self.take_back().await;
+            return Err(why);
+        }
+        // What the new one does not go on with is needed here for as long as this one serves.
+        self.pools.reclaim(&successor.pools).await;
+        self.journal.notice(format_args!(
+            "process {} (version {}) serves in the place of this program; WINCH, then QUIT to process {} ends \
+             this one, and QUIT to process {} goes back",
+            successor.pid,
+            successor.version,
+            std::process::id(),
+            successor.pid
+        ));
+        self.held_by_other = successor.holds.clone();
+        self.role = Role::Outgoing {
+            successor: Box::new(successor),
+            pid_file: own_pid_file,
+        };
+        Ok(())
+    }
+
+    /// Gives away what only one of the two may have. Answers the pid file of this one from now on.
+    async fn let_go(&mut self) -> Result<Option<PidFile>, String> {
+        let pid_file = match &self.pid_file {
+            Some(file) => Some(PidFile::write(&pid_file::of_predecessor(&file.path))?),
+            None => None,
+        };
+        self.certificates.pause();
+        self.pools.relay(false);
+        self.answers_commands = false;
+        self.keep_control(false);
+        self.serve_current().await?;
+        Ok(pid_file)
+    }
+
+    /// Takes back what [`Supervisor::let_go`] gave away.
+    async fn take_back(&mut self) {
+        self.pools.reclaim(&[]).await;
+        self.answers_commands = true;
+        self.keep_control(true);
+        self.held_by_other.clear();
+        self.certificates.keep(&self.configuration.acme);
+        if let Some(file) = &self.pid_file
+            && let Err(message) = PidFile::write(&file.path)
+        {
+            self.journal.error(message);
+        }
+        if self.service == Service::Serving
+            && let Err(message) = self.serve_current().await
+        {
+            self.journal.error(message);
+        }
+    }
+
+    /// What another program has told.
+    pub(super) async fn other_program(&mut self, event: RoleEvent) -> Option<Shutdown> {
+        let (gone, is_waiting) = match event {
+            RoleEvent::PredecessorGone => {
+                if let Role::Incoming { predecessor, .. } = &self.role {
+                    let pid = predecessor.pid;
+                    self.journal.notice(format_args!(
+                        "process {pid}, whose place this one has taken, has ended"
+                    ));
+                }
+                self.role = Role::Alone;
+                self.held_by_other.clear();
+                return None;
+            }
+            RoleEvent::GivesBack => ("is about to end", true),
+            RoleEvent::SuccessorGone => ("has ended", false),
+        };
+        let Role::Outgoing {
+            successor,
+            pid_file,
+        } = std::mem::replace(&mut self.role, Role::Alone)
+        else {
+            return None;
+        };
+        self.journal.notice(format_args!(
+            "process {} {gone}, this program takes its place back",
+            successor.pid
+        ));
+        if let Some(file) = pid_file {
+            file.remove();
+        }
+        if self.service != Service::Serving && self.serve_again().await.is_err() {
+            return Some(Shutdown::Broken);
+        }
+        self.take_back().await;
+        if is_waiting {
+            successor.taken_back();
+        }
+        None
+    }
+
+    /// WINCH: no new connections; what is under way ends. HUP and the end of the new program undo it. Without
+    /// a successor it means nothing, since a terminal sends it when its window changes.
+    pub(super) fn drain_for_successor(&mut self, told: &ReceivedInstruction) {
+        if matches!(self.role, Role::Outgoing { .. }) && self.service == Service::Serving {
+            self.journal
+                .notice(format_args!("{told}, taking no more connections"));
+            self.service = Service::Draining;
+            self.backend.stop_gracefully(Patience::ForNextRequests);
+        }
+    }
+
+    /// HUP beside a successor: accepts connections again, with the configuration in force.
+    pub(super) async fn serve_again(&mut self) -> Result<(), Vec<String>> {
+        if self.service == Service::Serving {
+            return Ok(());
+        }
+        let (site, invocation) = self.current().map_err(|message| vec![message])?;
+        let handover = Handover {
+            site,
+            invocation: &invocation,
+            sources: &self.configuration.sources,
+            sockets: self.sockets.sockets(),
+            control: None,
+            logs: self.logs.clone(),
+            pools: self.pools.statuses(),
+            tls_files: self.configuration.tls_files.clone(),
+        };
+        let started = Backend::start(handover, self.account.clone(), self.orders.clone()).await;
+        let backend = started.map_err(|message| vec![message])?;
+        let mut former = std::mem::replace(&mut self.backend, backend);
+        if self.service == Service::Draining {
+            // Its connections end meanwhile.
+            tokio::spawn(async move {
+                while !matches!(former.next_event().await, WorkerEvent::Ended(_)) {}
+            });
+        }
+        self.service = Service::Serving;
+        Ok(())
+    }
+
+    /// Gives everything back to the program before, if it is still there.
+    pub(super) async fn give_back(&mut self) {
+        if let Role::Incoming { predecessor, .. } = &mut self.role {
+            self.pools.relay(false);
+            self.pools.give_back().await;
+            predecessor.give_back().await;
+            self.keep_control(false);
+        }
+    }
+
+    /// Whether the file of the control socket goes with this program.
+    fn keep_control(&mut self, is_own: bool) {
+        if let Some(control) = &mut self.control {
+            control.leave_to_another(!is_own);
+        }
+    }
+}
