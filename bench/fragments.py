@@ -2,13 +2,14 @@
 """A visitor beside pages of fragments: how long a stored page takes while others ask for the worst page there is.
 
 That page includes itself 200 times, and so does each of its fragments. Four connections ask for it all the time, and
-the server has one worker. The visitor asks for another stored page over a connection of its own.
+the server has one worker. The visitor asks for another stored page over a connection of its own, from a process of its
+own: threads of one Python process would wait for each other.
 """
 
-import http.client
+import concurrent.futures
 import itertools
 import os
-import threading
+import time
 
 from lib import load, report, subject
 
@@ -18,38 +19,6 @@ TITLE = "A visitor beside pages of fragments"
 OTHERS = 4
 INCLUDES = 200
 PAGE_BYTES = 8 * 1024
-
-class Others:
-    """`with Others(port) as others: ...`; each asks for the page again as soon as it has it."""
-
-    def __init__(self, port):
-        self.port = port
-        self.pages = 0
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._ask, daemon=True) for _ in range(OTHERS)]
-
-    def _ask(self):
-        while not self._stop.is_set():
-            client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-            try:
-                client.request("GET", "/self")
-                client.getresponse().read()
-                self.pages += 1
-            except OSError:
-                # A server that does not come to an end with it is measured all the same.
-                pass
-            finally:
-                client.close()
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
 
 
 def visit(server, seconds):
@@ -69,9 +38,14 @@ def measure(chosen):
         with subject.Server(chosen.binary, "fragments.conf", folder, chosen.server_core, PAGES=folder) as server:
             visit(server, 0.5)
             alone = visit(server, seconds)
-            with Others(server.port) as others:
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                url = f"http://127.0.0.1:{server.port}/self"
+                others = pool.submit(load.wrk, url, OTHERS, seconds + 1, chosen.client_core)
+                time.sleep(0.5)
                 beside = visit(server, seconds)
-    result.figures = {"alone": alone.summary(), "beside": beside.summary(), "pages_of_fragments": others.pages}
+    result.figures = {
+        "alone": alone.summary(), "beside": beside.summary(), "pages_of_fragments": others.result()["requests"],
+    }
     # One turn of each of the others, and what the machine itself does; a whole page takes some milliseconds.
     limit = round(2 * alone.summary()["p99_ms"] + 5, 2)
     result.check(f"{OTHERS} others ask for a page of {INCLUDES} fragments in fragments: 99th percentile of a visitor",

@@ -16,7 +16,8 @@ from harness.steps import Steps
 from harness.webdriver import Browser
 from harness.workdir import Workdir
 
-SLACK_SECONDS = 2.0
+# Beyond the lifetime: how long `serve` may show a page while a new one is made.
+STALE_SECONDS = 10.0
 ADMIN_PAGES = ("usermanager", "acl", "config", "logviewer", "popularity", "revert", "styling")
 # What the package's own .htaccess files and file names keep from visitors.
 REFUSED = ("/inc/preload.php", "/bin/gittool.php", "/vendor/composer/installed.json",
@@ -86,7 +87,7 @@ def edit(steps, options, browser, other):
     first, second = f"first text {os.urandom(6).hex()}", f"second text {os.urandom(6).hex()}"
     with steps.step("a new page is shown at once to its writer"):
         save(browser, "notes:one", f"====== Notes ======\n\n{first}\n")
-        browser.wait_text(first, seconds=1)
+        browser.wait_text(first)
     with steps.step("an anonymous browser sees the new page", browser=other):
         other.open("/doku.php?id=notes:one")
         wait_for_text(other, first, options.ttl)
@@ -98,7 +99,7 @@ def edit(steps, options, browser, other):
         browser.wait_text("preview of this")
     with steps.step("an edited page is shown at once to its writer"):
         save(browser, "notes:one", f"====== Notes ======\n\n{second}\n")
-        browser.wait_text(second, seconds=1)
+        browser.wait_text(second)
         assert first not in browser.text
     with steps.step("an anonymous browser sees the edit within the lifetime", browser=other):
         wait_for_text(other, second, options.ttl, reload=True)
@@ -116,14 +117,18 @@ def save(browser, page, text):
 
 
 def wait_for_text(browser, text, ttl, reload=False):
-    until = time.monotonic() + ttl + SLACK_SECONDS
+    """Reloads until the text is there. A view that begins when the old page may not be shown any more must have it,
+    however long a busy machine takes for the view itself."""
+    until = time.monotonic() + ttl + STALE_SECONDS
+    begun = 0
     while True:
         if reload:
+            begun = time.monotonic()
             browser.reload()
         if text in browser.text:
             return
-        if time.monotonic() > until:
-            raise AssertionError(f"not shown after {ttl + SLACK_SECONDS} s")
+        if begun > until:
+            raise AssertionError(f"not shown after {ttl + STALE_SECONDS} s")
         reload = True
         time.sleep(0.2)
 
@@ -185,7 +190,7 @@ def logout(steps, wiki, browser):
         browser.open("/doku.php?id=start")
         browser.wait_text("Logged in as")
         browser.submit("a[href*='do=logout']")
-        browser.wait("the anonymous page", lambda: "Logged in as" not in browser.text, seconds=1)
+        browser.wait("the anonymous page", lambda: "Logged in as" not in browser.text)
         browser.open("/doku.php?id=notes:one")
         assert "Logged in as" not in browser.text
         assert not browser.has("a[href*='do=admin']")

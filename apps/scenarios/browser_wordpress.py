@@ -9,15 +9,16 @@ lifetime and nothing else.
 import os
 import time
 
+from harness import set_ups, wordpress
 from harness import subject as subjects
-from harness import wordpress
 from harness.client import Client
 from harness.picture import png
 from harness.steps import Steps
 from harness.webdriver import Browser
 from harness.workdir import Workdir
 
-SLACK_SECONDS = 2.0
+# Beyond the lifetime: how long `serve` may show a page while a new one is made.
+STALE_SECONDS = 10.0
 ADMIN_PAGES = (
     "index.php", "edit.php", "edit.php?post_type=page", "edit-tags.php?taxonomy=category",
     "upload.php", "upload.php?mode=list", "media-new.php", "edit-comments.php", "themes.php",
@@ -60,9 +61,9 @@ def log_sees_failures(report, browser):
     browser.settle()
     browser.failures()
     browser.script("const i = new Image(); i.src = '/wp-includes/images/missing.png'; document.body.append(i)")
-    browser.settle()
-    found = browser.failures()
-    report.check("wordpress: the network log notices a missing picture", any("404" in line for line in found), found)
+    found = []
+    is_seen = set_ups.until(lambda: found.extend(browser.failures()) or any("404" in line for line in found), 30)
+    report.check("wordpress: the network log notices a missing picture", is_seen, found)
 
 
 def anonymous_reads(steps, browser):
@@ -133,9 +134,9 @@ def block_editor(steps, options, browser, other):
         link = browser.script("return document.querySelector('.post-publish-panel__postpublish-header a').href")
     with steps.step("the post is shown at once to its writer"):
         browser.open(link)
-        browser.wait_text(text, seconds=1)
+        browser.wait_text(text)
         browser.open("/")
-        browser.wait_text(title, seconds=1)
+        browser.wait_text(title)
     with steps.step("an anonymous browser sees the post within the lifetime", browser=other):
         other.open("/")
         wait_for_text(other, title, options.ttl)
@@ -150,15 +151,19 @@ def block_editor(steps, options, browser, other):
         browser.click(".editor-post-publish-button")
         browser.find(".components-snackbar")
         browser.open(link)
-        browser.wait_text("and more", seconds=1)
+        browser.wait_text("and more")
 
 
 def wait_for_text(browser, text, ttl):
-    until = time.monotonic() + ttl + SLACK_SECONDS
+    """Reloads until the text is there. A view that begins when the old page may not be shown any more must have it,
+    however long a busy machine takes for the view itself."""
+    until = time.monotonic() + ttl + STALE_SECONDS
+    begun = 0
     while text not in browser.text:
-        if time.monotonic() > until:
-            raise AssertionError(f"{text!r} not shown after {ttl + SLACK_SECONDS} s")
+        if begun > until:
+            raise AssertionError(f"{text!r} not shown after {ttl + STALE_SECONDS} s")
         time.sleep(0.2)
+        begun = time.monotonic()
         browser.reload()
 
 
@@ -182,7 +187,7 @@ def comments(steps, options, admin, browser, other):
         browser.open("/first/")
         browser.type("#comment", text)
         browser.submit("#commentform input[type=submit]")
-        browser.wait_text(text, seconds=1)
+        browser.wait_text(text)
     with steps.step("an anonymous browser sees the comment within the lifetime", browser=other):
         other.open("/first/")
         wait_for_text(other, text, options.ttl)
@@ -194,7 +199,7 @@ def comments(steps, options, admin, browser, other):
         other.type("#author", "Gerda Guest")
         other.type("#email", "gerda@example.test")
         other.submit("#commentform input[type=submit]")
-        other.wait_text(own, seconds=1)
+        other.wait_text(own)
     with steps.step("the user moderates it in the admin area"):
         browser.open("/wp-admin/edit-comments.php")
         browser.wait_text(own)
@@ -205,11 +210,13 @@ def comments(steps, options, admin, browser, other):
         browser.script(f"document.querySelector('#{row} .row-actions .trash a').click()")
         browser.wait("the comment to go", lambda: own not in browser.text)
     with steps.step("the trashed comment is gone for the anonymous within the lifetime", browser=other):
-        until = time.monotonic() + options.ttl + SLACK_SECONDS
+        until = time.monotonic() + options.ttl + STALE_SECONDS
+        begun = time.monotonic()
         other.open("/first/")
         while own in other.text:
-            assert time.monotonic() < until, "still shown"
+            assert begun < until, "still shown"
             time.sleep(0.2)
+            begun = time.monotonic()
             other.reload()
 
 

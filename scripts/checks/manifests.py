@@ -14,6 +14,7 @@ def checks(_binary):
         ("what_a_newer_rust_brought_is_denied_in_every_crate", newer_rust_is_denied),
         ("version_of_the_workspace_is_that_of_crates_changelog_and_plugin", version_is_the_workspaces),
         ("directives_came_with_a_version_up_to_that_of_the_workspace", since_is_released),
+        ("examples_in_documentation_are_looked_for_where_there_are_some", examples_are_run),
     ]
 
 
@@ -73,3 +74,23 @@ def since_is_released():
     assert since, "docs/directives.md says of no directive since when it is there"
     later = [it for it in since if numbers(it) > numbers(version())]
     assert not later, f"later than {version()}: {', '.join(sorted(later))}"
+
+
+def examples_are_run():
+    """Looking for them takes as long as compiling the crate: `doctest = false` says that it has none."""
+    wrong = []
+    for path, manifest in manifests():
+        folder = os.path.dirname(os.path.join(ROOT, path))
+        if os.path.exists(os.path.join(folder, "src/lib.rs")):
+            says_none = manifest.get("lib", {}).get("doctest") is False
+            has_some = any(map(has_example, glob.glob(os.path.join(folder, "src/**/*.rs"), recursive=True)))
+            if has_some == says_none:
+                wrong.append(f"{path}: {'has examples' if has_some else 'has no example'}, doctest is {not says_none}")
+    assert not wrong, "; ".join(wrong)
+
+
+def has_example(path):
+    """Whether it has a block that rustdoc runs: one that names no other language, such as `text` or `json`."""
+    with open(path) as file:
+        fences = re.findall(r"^ *//[/!] *```(.*)$", file.read(), flags=re.MULTILINE)
+    return any(not re.fullmatch(r"(?!rust)[a-z]+", language) for language in fences[::2])

@@ -9,7 +9,7 @@ $execution = bin2hex(random_bytes(8));
 file_put_contents("$data/executions", "$method $path $execution\n", FILE_APPEND | LOCK_EX);
 
 if (is_file("$data/slow")) {
-    usleep(1_500_000);
+    sleep(4);
 }
 if (is_file("$data/broken")) {
     http_response_code(500);

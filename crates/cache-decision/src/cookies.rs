@@ -66,3 +66,48 @@ pub fn is_writer(head: &RequestHead, lifetime: Duration, now: u64) -> bool {
     // A value further off than we ever write is not ours.
     until.is_some_and(|until| now < until && until - now <= longest)
 }
+
+#[cfg(test)]
+mod tests {
+    use shared_request::NameSet;
+    use site::PrivateRule;
+
+    use super::*;
+    use crate::testing::{head, rules};
+
+    #[test]
+    fn a_key_holds_all_of_a_session_and_nothing_without_one() {
+        let cookies = NameSet::new(["one", "two"].map(str::as_bytes));
+        let rules = CacheRules {
+            private: Some(PrivateRule {
+                cookies,
+                copies: 1,
+                size_bytes: 1,
+            }),
+            ..rules()
+        };
+        let session = |field: &str| {
+            let mut key = b"page".to_vec();
+            session_of(&head(&[field]), &rules, &mut key).map(|group| (key, group))
+        };
+        let (key, group) = session("Cookie: one=a; other=x; two=b").expect("a session");
+        assert_eq!(key, b"page\0one=a\0two=b");
+        assert_eq!(
+            session("Cookie: other=y; one=a; two=b").map(|it| it.1),
+            Some(group)
+        );
+        for other in [
+            "Cookie: one=a",
+            "Cookie: one=b; two=a",
+            "Cookie: two=a; one=b",
+        ] {
+            let (other_key, other_group) = session(other).expect("a session");
+            assert!(
+                other_key != key && other_group != group,
+                "{other} is another's"
+            );
+        }
+        assert_eq!(session("Cookie: other=x"), None);
+        assert_eq!(session("Accept: */*"), None);
+    }
+}

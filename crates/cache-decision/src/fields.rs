@@ -65,3 +65,32 @@ impl Fields<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::head;
+
+    fn values(fields: Fields<'_>, name: &str) -> Vec<String> {
+        let mut values = Vec::new();
+        fields.each_value(name, &mut |value| {
+            values.push(String::from_utf8_lossy(value).into_owned());
+        });
+        values
+    }
+
+    #[test]
+    fn a_field_of_which_nothing_counts_has_no_value() {
+        let head = head(&["Cookie: seen=1; theme=dark", "Accept-Language: de"]);
+        let sets = [&["seen"][..], &["seen", "theme"]];
+        let [one, both] = sets.map(|names| NameSet::new(names.iter().map(|name| name.as_bytes())));
+        assert_eq!(
+            values(Fields::Counted(&head, &one), "cookie"),
+            ["theme=dark"]
+        );
+        assert!(values(Fields::Counted(&head, &both), "cookie").is_empty());
+        assert_eq!(values(Fields::Shared(&head), "accept-language"), ["de"]);
+        assert!(values(Fields::Shared(&head), "x-absent").is_empty());
+        assert!(values(Fields::Shared(&head), "cookie").is_empty());
+    }
+}

@@ -223,6 +223,7 @@ mod tests {
                 false,
             ),
             ("Private, Max-Age=1", Some(OneVisitor), false, false),
+            ("private", Some(OneVisitor), false, false),
             ("max-age=60", Some(Group), false, false),
             ("no-cache,esi=on", None, true, false),
             ("no-store,public", None, false, false),

@@ -121,3 +121,64 @@ pub fn learned_cookies(spec: Option<&VarySpec>) -> Vec<String> {
         .cloned()
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request whose response is for those of `sharing`.
+    fn request(sharing: Option<Sharing>) -> RequestMemory {
+        let with = |sharing| WithCookies {
+            sharing,
+            note: CacheKey::new(b"note".to_vec()),
+            ids: Vec::new(),
+            group: None,
+        };
+        RequestMemory {
+            cookies: sharing.map(|sharing| Arc::new(with(sharing))),
+            learned: vec!["cookie=learned".to_owned()],
+            vary_value: None,
+        }
+    }
+
+    fn standard(sharing: Option<Sharing>, control: &'static str) -> Result<Vec<Field>, Reason> {
+        let name = Bytes::from_static(CONTROL);
+        let fields = [(name, Bytes::from_static(control.as_bytes()))];
+        as_standard(&request(sharing), &fields).map(Option::unwrap_or_default)
+    }
+
+    #[test]
+    fn a_response_for_others_than_was_noted_is_not_stored() {
+        use Sharing::{Group, OneVisitor};
+        for (expected, control, is_stored) in [
+            (Some(OneVisitor), "private,max-age=60", true),
+            (Some(OneVisitor), "public,max-age=60", false),
+            (Some(Group), "public,max-age=60", true),
+            (Some(Group), "private,max-age=60", false),
+            (None, "public,max-age=60", true),
+            (None, "private,max-age=60", false),
+        ] {
+            let standard = standard(expected, control);
+            assert_eq!(standard.is_ok(), is_stored, "{expected:?} {control}");
+            assert!(is_stored || standard == Err(Reason::Private));
+        }
+    }
+
+    #[test]
+    fn pages_of_a_group_vary_on_its_cookies_and_on_those_of_other_responses() {
+        let vary = |sharing, control| {
+            let fields = standard(sharing, control).expect("stored");
+            let vary = fields.into_iter().find(|(name, _)| name == "Vary");
+            vary.map(|(_, value)| value)
+        };
+        assert_eq!(
+            vary(Some(Sharing::Group), "public,max-age=60").as_deref(),
+            Some(&b"cookie=_lscache_vary*,cookie=learned"[..])
+        );
+        assert_eq!(
+            vary(Some(Sharing::Group), "public,max-age=60,no-vary"),
+            None
+        );
+        assert_eq!(vary(None, "public,max-age=60"), None);
+    }
+}

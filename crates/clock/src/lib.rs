@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
 mod deadline;
 
@@ -45,12 +45,9 @@ fn origin() -> &'static Origin {
 
 /// Since the machine started, while it slept as well.
 fn elapsed_ms() -> u64 {
-    // Every Linux that this runs on has this clock.
-    let Ok(time) = clock_gettime(ClockId::CLOCK_BOOTTIME) else {
-        return 0;
-    };
-    let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
-    let nanoseconds = u64::try_from(time.tv_nsec()).unwrap_or(0);
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
     seconds * 1000 + nanoseconds / 1_000_000
 }
 

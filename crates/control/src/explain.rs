@@ -110,7 +110,7 @@ pub struct Limit {
     /// `limit_conn` or `limit_req`
     pub directive: String,
     pub zone: String,
-    pub says: LimitSays,
+    pub says: LimitVerdict,
     /// It is only tried (`limit_req_dry_run`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_dry_run: bool,
@@ -119,7 +119,7 @@ pub struct Limit {
 /// What a limit says to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LimitSays {
+pub enum LimitVerdict {
     Pass,
     /// It has to wait.
     Delay {

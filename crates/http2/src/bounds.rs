@@ -49,11 +49,11 @@ struct Bound {
     /// How much of it comes back each second.
     per_second: u32,
     /// What else brings it back.
-    earns: Earns,
+    earns: Earning,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Earns {
+enum Earning {
     /// One for each request that is answered.
     Requests,
     /// One for each [`EARNING_BYTES`] of body, in either direction.
@@ -71,33 +71,39 @@ const EARNING_BYTES: u64 = 1024;
 static BOUNDS: [Bound; 11] = [
     // A browser that leaves a page takes back all that is open (128 by default); twice that much at
     // once. Then as many as are answered.
-    bound(0, Flood::Resets, 256, 16, Earns::Requests),
+    bound(0, Flood::Resets, 256, 16, Earning::Requests),
     // Honest clients make next to none; a broken one shall see its 400s.
-    bound(1, Flood::StreamErrors, 100, 1, Earns::Nothing),
+    bound(1, Flood::StreamErrors, 100, 1, Earning::Nothing),
     // A client may send a whole batch before it has seen our settings.
-    bound(2, Flood::RefusedStreams, 256, 16, Earns::Requests),
+    bound(2, Flood::RefusedStreams, 256, 16, Earning::Requests),
     // For one block, so it is counted anew for each: a head that we accept fits in three
     // full frames. Tests and proxies cut smaller.
-    bound(3, Flood::Continuations, 32, 0, Earns::Nothing),
+    bound(3, Flood::Continuations, 32, 0, Earning::Nothing),
     // gRPC sends one for each round-trip while data come; others one in some seconds.
-    bound(4, Flood::Pings, 500, 10, Earns::Bytes),
+    bound(4, Flood::Pings, 500, 10, Earning::Bytes),
     // Once at the start, then hardly ever; each costs a look at all streams.
-    bound(5, Flood::Settings, 100, 1, Earns::Nothing),
+    bound(5, Flood::Settings, 100, 1, Earning::Nothing),
     // Two for each 4 KB by the most eager clients, and one for each new stream by curl.
-    bound(6, Flood::WindowUpdates, 2000, 100, Earns::RequestsAndBytes),
+    bound(
+        6,
+        Flood::WindowUpdates,
+        2000,
+        100,
+        Earning::RequestsAndBytes,
+    ),
     // Firefox before version 130 sent six at the start, browsers one for an image that
     // comes in sight.
-    bound(7, Flood::Priorities, 500, 20, Earns::Requests),
+    bound(7, Flood::Priorities, 500, 20, Earning::Requests),
     // Chat and telemetry over a long request body send small pieces, as fast as people and
     // events come.
-    bound(8, Flood::TinyData, 2000, 100, Earns::Bytes),
+    bound(8, Flood::TinyData, 2000, 100, Earning::Bytes),
     // A window that is used up ends with a small piece, once for each WINDOW_UPDATE.
-    bound(9, Flood::TinyWindows, 1000, 50, Earns::Bytes),
+    bound(9, Flood::TinyWindows, 1000, 50, Earning::Bytes),
     // What was under way when we reset a stream: at most a window full of frames.
-    bound(10, Flood::IgnoredFrames, 1000, 20, Earns::Bytes),
+    bound(10, Flood::IgnoredFrames, 1000, 20, Earning::Bytes),
 ];
 
-const fn bound(at: usize, flood: Flood, burst: u32, per_second: u32, earns: Earns) -> Bound {
+const fn bound(at: usize, flood: Flood, burst: u32, per_second: u32, earns: Earning) -> Bound {
     assert!(at == flood as usize);
     Bound {
         burst,
@@ -170,8 +176,8 @@ impl Allowances {
     /// A request was answered.
     pub(crate) fn earn_by_request(&mut self) {
         self.give(|bound| match bound.earns {
-            Earns::Requests | Earns::RequestsAndBytes => 1,
-            Earns::Bytes | Earns::Nothing => 0,
+            Earning::Requests | Earning::RequestsAndBytes => 1,
+            Earning::Bytes | Earning::Nothing => 0,
         });
     }
 
@@ -183,8 +189,8 @@ impl Allowances {
             let earned = u32::try_from(self.unearned_bytes / EARNING_BYTES).unwrap_or(u32::MAX);
             self.unearned_bytes %= EARNING_BYTES;
             self.give(|bound| match bound.earns {
-                Earns::Bytes | Earns::RequestsAndBytes => earned,
-                Earns::Requests | Earns::Nothing => 0,
+                Earning::Bytes | Earning::RequestsAndBytes => earned,
+                Earning::Requests | Earning::Nothing => 0,
             });
         }
     }

@@ -3,9 +3,9 @@
 use super::{FolderLock, ListedFile, Storage, StorageFile};
 use crate::hash::stable_hash;
 use crate::times::TierTime;
-use nix::time::{ClockId, clock_gettime};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, IoSliceMut};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -124,7 +124,7 @@ impl Storage for SystemStorage {
         let wall = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        let boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(wall, Into::into);
+        let boot = clock_gettime(ClockId::Boottime).try_into().unwrap_or(wall);
         TierTime {
             wall_millis: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
             boot_millis: u64::try_from(boot.as_millis()).unwrap_or(u64::MAX),

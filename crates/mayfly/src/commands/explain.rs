@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use control::explain::{Effect, KnownBy, Limit, LimitSays, Outcome, PlanKind, ToldReason};
+use control::explain::{Effect, KnownBy, Limit, LimitVerdict, Outcome, PlanKind, ToldReason};
 use control::{
     ClientError, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries, SearchRequest,
 };
@@ -163,11 +163,11 @@ fn way_lines(told: &Explanation) -> Vec<Line> {
 
 fn limit_text(limit: &Limit) -> String {
     let says = match limit.says {
-        LimitSays::Pass => "lets the client pass".to_owned(),
-        LimitSays::Delay { milliseconds } => {
+        LimitVerdict::Pass => "lets the client pass".to_owned(),
+        LimitVerdict::Delay { milliseconds } => {
             format!("delays the client by {}", time(milliseconds))
         }
-        LimitSays::Refuse { status } => format!("refuses the client with {status}"),
+        LimitVerdict::Refuse { status } => format!("refuses the client with {status}"),
     };
     let dry_run = if limit.is_dry_run {
         " (dry run only)"

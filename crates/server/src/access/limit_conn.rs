@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use site::Builtin as B;
 
 use crate::access::limit_key::key_in_zone;
-use crate::exchange::own_visit::{ForeseenLimit, LimitSays};
+use crate::exchange::own_visit::{ForeseenLimit, LimitVerdict};
 use crate::exchange::request::Request;
 use crate::exchange::value::put_unless_empty;
 use crate::exchange::variable;
@@ -84,8 +84,8 @@ pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit>
             directive: "limit_conn",
             zone: zone.name.clone(),
             says: match zone.is_full_for(&key, limit.connections) {
-                true => LimitSays::Refuse(reaction.status),
-                false => LimitSays::Pass,
+                true => LimitVerdict::Refuse(reaction.status),
+                false => LimitVerdict::Pass,
             },
             is_dry_run: reaction.dry_run,
         });

@@ -8,7 +8,7 @@ use std::time::Duration;
 use site::{Builtin as B, LogLevel};
 
 use crate::access::limit_key::key_in_zone;
-use crate::exchange::own_visit::{ForeseenLimit, LimitSays};
+use crate::exchange::own_visit::{ForeseenLimit, LimitVerdict};
 use crate::exchange::request::Request;
 use crate::exchange::value::put_unless_empty;
 use crate::exchange::variable;
@@ -127,9 +127,9 @@ pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit>
             directive: "limit_req",
             zone: zone.name.clone(),
             says: match zone.foresee(&key, clock::now(), limit) {
-                None => LimitSays::Refuse(reaction.status),
-                Some(0) => LimitSays::Pass,
-                Some(delay_ms) => LimitSays::Delay(Duration::from_millis(delay_ms)),
+                None => LimitVerdict::Refuse(reaction.status),
+                Some(0) => LimitVerdict::Pass,
+                Some(delay_ms) => LimitVerdict::Delay(Duration::from_millis(delay_ms)),
             },
             is_dry_run: reaction.dry_run,
         });

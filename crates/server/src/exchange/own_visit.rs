@@ -20,14 +20,14 @@ pub struct OwnVisit {
 pub struct ForeseenLimit {
     pub directive: &'static str,
     pub zone: String,
-    pub says: LimitSays,
+    pub says: LimitVerdict,
     /// It is only tried.
     pub is_dry_run: bool,
 }
 
 /// What a limit says to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitSays {
+pub enum LimitVerdict {
     Pass,
     Delay(Duration),
     /// With this status.

@@ -22,8 +22,9 @@ use tokio::time::Instant;
 /// Fragments that are served from memory before others have their turn on this thread: some 50
 /// microseconds.
 pub const MAX_FRAGMENTS_PER_TURN: u32 = 16;
-/// Tags and pieces of text likewise.
-const MAX_TOKENS_PER_TURN: u32 = 1024;
+/// Tags and pieces of text likewise: a tag that asks for a fragment in vain takes most, almost one
+/// microsecond.
+const MAX_TOKENS_PER_TURN: u32 = 64;
 /// Fetches under way for one page where it is not known what its servers take at once: enough for a
 /// page's parts.
 const MAX_FETCHES_AT_ONCE: usize = 16;

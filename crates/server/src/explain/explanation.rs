@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cache_decision::{Action, ForeseenReason};
-use control::explain::{CachePart, KnownBy, Limit, LimitSays, Outcome, ToldReason, Variants};
+use control::explain::{CachePart, KnownBy, Limit, LimitVerdict, Outcome, ToldReason, Variants};
 use control::{ExplainRequest, Explanation, Refusal};
 use http_cache::{Forward, Millis, Reason, Refusal as LastRefusal, StoredId};
 use site::CacheRules;
@@ -18,7 +18,7 @@ use super::way::{Question, Way, walk};
 use crate::content::through_cache::outlook::{Lookup, Outlook};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::own_visit::LimitSays as Says;
+use crate::exchange::own_visit::LimitVerdict as Foreseen;
 use crate::exchange::request::Request;
 
 /// What would become of a request, or what became of it where the caller wants it made.
@@ -110,11 +110,11 @@ fn limits(request: &Request) -> Vec<Limit> {
         directive: limit.directive.to_owned(),
         zone: limit.zone.clone(),
         says: match limit.says {
-            Says::Pass => LimitSays::Pass,
-            Says::Delay(pause) => LimitSays::Delay {
+            Foreseen::Pass => LimitVerdict::Pass,
+            Foreseen::Delay(pause) => LimitVerdict::Delay {
                 milliseconds: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
             },
-            Says::Refuse(status) => LimitSays::Refuse { status },
+            Foreseen::Refuse(status) => LimitVerdict::Refuse { status },
         },
         is_dry_run: limit.is_dry_run,
     });

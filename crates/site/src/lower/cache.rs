@@ -11,7 +11,7 @@ use shared_request::NameSet;
 
 use super::Lowering;
 use super::cache_purge::PurgeDirective;
-use super::exchange::DirectivePrefix;
+use super::exchange::{DirectivePrefix, USE_STALE};
 use super::file_copy::is_on_nearest;
 use super::level::Level;
 use super::template::has_variables;
@@ -121,7 +121,12 @@ impl Lowering<'_> {
     ) -> Option<CacheRules> {
         let name = |rest: &str| protocol.name(rest);
         let zone = self.cache_choice(level, protocol);
-        let (use_stale, _) = self.failures(level, &name("_cache_use_stale"), false);
+        let use_stale = self.failures(
+            level,
+            &name("_cache_use_stale"),
+            USE_STALE,
+            Failures::default(),
+        );
         let mut rules = CacheRules {
             zone: CacheZoneChoice::Variable(Template::default()),
             key: self

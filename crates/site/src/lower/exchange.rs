@@ -3,7 +3,7 @@
 //! One function reads all prefixes: `fastcgi_read_timeout` and `proxy_read_timeout` are the
 //! same setting.
 
-use nginx_conf::{Diagnostic, Word};
+use nginx_conf::Diagnostic;
 
 use super::Lowering;
 use super::cache_tags::{speaks_litespeed, tag_rules};
@@ -20,6 +20,37 @@ pub(crate) struct DirectivePrefix {
     pub prefix: &'static str,
     /// Response fields that are for the server only.
     pub hidden: &'static [&'static str],
+    /// The words of its `*_next_upstream`.
+    pub failures: &'static [FailureWord],
+}
+
+/// A word for a failure, and what it sets.
+pub(crate) type FailureWord = (&'static str, fn(&mut Failures) -> &mut bool);
+
+/// After these, another server is asked.
+pub(crate) const NEXT_UPSTREAM: &[FailureWord] =
+    &failure_words("non_idempotent", |it| &mut it.non_idempotent);
+/// After these, or beside an update, a stale response is served.
+pub(crate) const USE_STALE: &[FailureWord] = &failure_words("updating", |it| &mut it.updating);
+
+/// What both have, and one more.
+const fn failure_words(
+    more: &'static str,
+    field: fn(&mut Failures) -> &mut bool,
+) -> [FailureWord; 11] {
+    [
+        ("error", |it| &mut it.error),
+        ("timeout", |it| &mut it.timeout),
+        ("invalid_header", |it| &mut it.invalid_header),
+        ("http_500", |it| &mut it.http_500),
+        ("http_502", |it| &mut it.http_502),
+        ("http_503", |it| &mut it.http_503),
+        ("http_504", |it| &mut it.http_504),
+        ("http_403", |it| &mut it.http_403),
+        ("http_404", |it| &mut it.http_404),
+        ("http_429", |it| &mut it.http_429),
+        (more, field),
+    ]
 }
 
 impl DirectivePrefix {
@@ -35,9 +66,10 @@ impl Lowering<'_> {
         let passed = passed_fields(level, protocol);
         let passes = |name: &str| passed.iter().any(|it| it.as_ref() == name.as_bytes());
         let (count, size) = self.buffers(level, &name("_buffers"), (8, 4 << 10));
-        let (next_upstream, next_non_idempotent) = match protocol.prefix {
-            "memcached" => (self.memcached_failures(level), false),
-            _ => self.failures(level, &name("_next_upstream"), true),
+        let failed = Failures {
+            error: true,
+            timeout: true,
+            ..Failures::default()
         };
         let temp_path = level
             .find(&name("_temp_path"))
@@ -55,7 +87,7 @@ impl Lowering<'_> {
             temp_path: self
                 .own_files
                 .state
-                .join(temp_path.unwrap_or_else(|| name("_temp"))),
+                .join(temp_path.unwrap_or_else(|| format!("{}_temp", protocol.prefix))),
             request_buffering: self.flag(level, &name("_request_buffering"), true),
             ignore_client_abort: self.flag(level, &name("_ignore_client_abort"), false),
             intercept_errors: self.flag(level, &name("_intercept_errors"), false),
@@ -65,8 +97,7 @@ impl Lowering<'_> {
                 .optional_template(level, &name("_limit_rate"))
                 .unwrap_or_default(),
             force_ranges: self.flag(level, &name("_force_ranges"), false),
-            next_upstream,
-            next_non_idempotent,
+            next_upstream: self.failures(level, &name("_next_upstream"), protocol.failures, failed),
             next_tries: to_usize(self.number(level, &name("_next_upstream_tries"), 0)),
             next_timeout: self.duration(level, &name("_next_upstream_timeout"), seconds(0)),
             passes_date: passes("date"),
@@ -143,62 +174,35 @@ impl Lowering<'_> {
         address.map(Bind::To)
     }
 
-    /// The values of `*_next_upstream` (and whether `non_idempotent` is one of them) or of
-    /// `*_cache_use_stale`.
-    pub fn failures(&mut self, level: &Level<'_>, name: &str, of_next: bool) -> (Failures, bool) {
-        let mut failures = Failures::default();
-        let mut non_idempotent = false;
+    /// The values of `*_next_upstream` or of `*_cache_use_stale`: those of `words` that are given,
+    /// or `default` where no line is.
+    pub fn failures(
+        &mut self,
+        level: &Level<'_>,
+        name: &str,
+        words: &[FailureWord],
+        default: Failures,
+    ) -> Failures {
         let nodes = level.all(name).to_vec();
-        if nodes.is_empty() && of_next {
-            failures.error = true;
-            failures.timeout = true;
+        if nodes.is_empty() {
+            return default;
         }
+        let mut failures = Failures::default();
         let mut is_off = false;
         for word in nodes.iter().flat_map(|node| node.args()) {
-            match word.text.as_str() {
-                "error" => failures.error = true,
-                "timeout" => failures.timeout = true,
-                "invalid_header" => failures.invalid_header = true,
-                "http_500" => failures.http_500 = true,
-                "http_502" => failures.http_502 = true,
-                "http_503" => failures.http_503 = true,
-                "http_504" => failures.http_504 = true,
-                "http_403" => failures.http_403 = true,
-                "http_404" => failures.http_404 = true,
-                "http_429" => failures.http_429 = true,
-                "off" => is_off = true,
-                "non_idempotent" if of_next => non_idempotent = true,
-                "updating" if !of_next => failures.updating = true,
-                _ => self.unknown_failure(word, name, of_next),
+            match words.iter().find(|(known, _)| **known == *word.text) {
+                Some((_, field)) => *field(&mut failures) = true,
+                None if word.text == "off" => is_off = true,
+                None => {
+                    let known: Vec<&str> = words.iter().map(|it| it.0).chain(["off"]).collect();
+                    self.unknown_parameter(word, word, name, &known);
+                }
             }
         }
-        if is_off {
-            (Failures::default(), false)
-        } else {
-            (failures, non_idempotent)
+        match is_off {
+            true => Failures::default(),
+            false => failures,
         }
-    }
-
-    fn unknown_failure(&mut self, word: &Word, name: &str, of_next: bool) {
-        let mut known = vec![
-            "error",
-            "timeout",
-            "invalid_header",
-            "http_500",
-            "http_502",
-            "http_503",
-            "http_504",
-            "http_403",
-            "http_404",
-            "http_429",
-            "off",
-        ];
-        known.push(if of_next {
-            "non_idempotent"
-        } else {
-            "updating"
-        });
-        self.unknown_parameter(word, word, name, &known);
     }
 
     fn ignored_fields(&mut self, level: &Level<'_>, protocol: &DirectivePrefix) -> IgnoredFields {

@@ -6,7 +6,7 @@ use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::cache_purge::PurgeDirective;
-use super::exchange::DirectivePrefix;
+use super::exchange::{DirectivePrefix, NEXT_UPSTREAM};
 use super::level::Level;
 use super::location_tree::BlockKind;
 use super::template::has_variables;
@@ -23,6 +23,7 @@ pub(crate) const FASTCGI: DirectivePrefix = DirectivePrefix {
         "x-accel-buffering",
         "x-accel-charset",
     ],
+    failures: NEXT_UPSTREAM,
 };
 
 /// The parameters of nginx's `fastcgi.conf` (RFC 3875, and PHP's own).

@@ -33,7 +33,7 @@ impl<'t> Level<'t> {
     /// In debug builds, if the table of directives has no entry of that name: the caller has
     /// misspelled it, and no line could ever be found.
     pub fn own(&self, name: &str) -> &[&'t Node<'t>] {
-        debug_assert!(is_in_the_table(name), "no directive is called \"{name}\"");
+        assert_is_in_the_table(name);
         self.lines.get(name).map_or(&[], Vec::as_slice)
     }
 
@@ -57,6 +57,7 @@ impl<'t> Level<'t> {
     /// The lines of all `names` together, in order, at the nearest level that
     /// has any of them: `allow` and `deny` are one list.
     pub fn list(&self, names: &[&str]) -> Vec<&'t Node<'t>> {
+        names.iter().copied().for_each(assert_is_in_the_table);
         let mut level = self;
         loop {
             if names.iter().any(|name| !level.own(name).is_empty()) {
@@ -76,8 +77,12 @@ impl<'t> Level<'t> {
 
 /// Is there an entry for the name? memcached does not have all directives of the families that are
 /// asked for with the prefix of each protocol.
-fn is_in_the_table(name: &str) -> bool {
+fn assert_is_in_the_table(name: &str) {
+    if !cfg!(debug_assertions) {
+        return;
+    }
     let families = name.strip_prefix("memcached").into_iter();
     let mut names = families.flat_map(|rest| PREFIXES.iter().map(move |it| format!("{it}{rest}")));
-    !by_name(name).is_empty() || names.any(|name| !by_name(&name).is_empty())
+    let is_there = !by_name(name).is_empty() || names.any(|name| !by_name(&name).is_empty());
+    assert!(is_there, "no directive is called \"{name}\"");
 }

@@ -186,14 +186,7 @@ impl Lowering<'_> {
         if nodes.is_empty() {
             let target =
                 AccessLogTarget::Fixed(LogTarget::File(self.own_files.unnamed_log("access.log")));
-            return vec![AccessLog {
-                target,
-                format: COMBINED,
-                buffer_bytes: 0,
-                flush: None,
-                gzip_level: None,
-                condition: None,
-            }];
+            return vec![plain_log(target)];
         }
         if nodes
             .iter()
@@ -218,14 +211,7 @@ impl Lowering<'_> {
         } else {
             AccessLogTarget::Fixed(self.log_target(path)?)
         };
-        let mut log = AccessLog {
-            target,
-            format: COMBINED,
-            buffer_bytes: 0,
-            flush: None,
-            gzip_level: None,
-            condition: None,
-        };
+        let mut log = plain_log(target);
         for (position, word) in node.args().iter().enumerate().skip(1) {
             self.access_log_parameter(word, position, &mut log)?;
         }
@@ -348,6 +334,18 @@ impl Lowering<'_> {
         self.must_have_max(node, max);
         cache.max = max?;
         Some(cache).filter(|cache| cache.valid > Duration::ZERO || cache.max > 0)
+    }
+}
+
+/// A log without parameters.
+fn plain_log(target: AccessLogTarget) -> AccessLog {
+    AccessLog {
+        target,
+        format: COMBINED,
+        buffer_bytes: 0,
+        flush: None,
+        gzip_level: None,
+        condition: None,
     }
 }
 

@@ -10,6 +10,12 @@ use crate::model::*;
 const MEMCACHED: DirectivePrefix = DirectivePrefix {
     prefix: "memcached",
     hidden: &[],
+    failures: &[
+        ("error", |it| &mut it.error),
+        ("timeout", |it| &mut it.timeout),
+        ("invalid_response", |it| &mut it.invalid_header),
+        ("not_found", |it| &mut it.http_404),
+    ],
 };
 
 impl Lowering<'_> {
@@ -31,35 +37,5 @@ impl Lowering<'_> {
             cache: None,
             protocol: Protocol::Memcached(Memcached { key, gzip_flags }),
         })
-    }
-
-    /// The values of `memcached_next_upstream`, which has words of its own.
-    pub fn memcached_failures(&mut self, level: &Level<'_>) -> Failures {
-        let mut failures = Failures::default();
-        let nodes = level.all("memcached_next_upstream").to_vec();
-        if nodes.is_empty() {
-            failures.error = true;
-            failures.timeout = true;
-        }
-        let mut is_off = false;
-        for word in nodes.iter().flat_map(|node| node.args()) {
-            match word.text.as_str() {
-                "error" => failures.error = true,
-                "timeout" => failures.timeout = true,
-                "invalid_response" => failures.invalid_header = true,
-                "not_found" => failures.http_404 = true,
-                "off" => is_off = true,
-                _ => self.unknown_parameter(
-                    word,
-                    word,
-                    "memcached_next_upstream",
-                    &["error", "timeout", "invalid_response", "not_found", "off"],
-                ),
-            }
-        }
-        if is_off {
-            return Failures::default();
-        }
-        failures
     }
 }

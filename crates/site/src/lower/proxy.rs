@@ -7,7 +7,7 @@ use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::cache_purge::PurgeDirective;
-use super::exchange::DirectivePrefix;
+use super::exchange::{DirectivePrefix, NEXT_UPSTREAM};
 use super::level::Level;
 use super::location::{LocationMatcher, MatchKind};
 use super::location_tree::BlockKind;
@@ -27,6 +27,7 @@ pub(crate) const PROXY: DirectivePrefix = DirectivePrefix {
         "x-accel-buffering",
         "x-accel-charset",
     ],
+    failures: NEXT_UPSTREAM,
 };
 
 /// Fields that only the server sets, because they must agree with the body that is sent.

@@ -9,6 +9,8 @@ pub struct Failures {
     pub invalid_header: bool,
     /// Only of `*_cache_use_stale`.
     pub updating: bool,
+    /// Only of `*_next_upstream`: requests that are not idempotent are repeated as well.
+    pub non_idempotent: bool,
     pub http_500: bool,
     pub http_502: bool,
     pub http_503: bool,

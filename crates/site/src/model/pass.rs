@@ -243,8 +243,6 @@ pub struct Exchange {
     pub limit_rate: Template,
     pub force_ranges: bool,
     pub next_upstream: Failures,
-    /// `non_idempotent` of `*_next_upstream`.
-    pub next_non_idempotent: bool,
     /// 0: no limit.
     pub next_tries: usize,
     /// Zero: no limit.

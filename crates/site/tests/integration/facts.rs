@@ -168,7 +168,7 @@ fn pass_facts(pass: &Pass) -> Vec<(String, String)> {
         fields!(pass, exchange: connect_timeout, send_timeout, read_timeout,
         buffering, head_bytes, buffer_bytes, max_temp_file_bytes, temp_path, request_buffering,
         ignore_client_abort, intercept_errors, pass_request_headers, pass_request_body,
-        limit_rate, force_ranges, bind, socket_keepalive, next_upstream, next_non_idempotent, next_tries, next_timeout,
+        limit_rate, force_ranges, bind, socket_keepalive, next_upstream, next_tries, next_timeout,
         hidden_fields, ignored_fields, file_copy),
     );
     if let Some(cache) = &pass.cache {

@@ -1,6 +1,6 @@
 //! `--from`: as which client a request is explained.
 
-use control::explain::{LimitSays, Outcome, PlanKind};
+use control::explain::{LimitVerdict, Outcome, PlanKind};
 use control::{ExplainRequest, Explanation};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;
@@ -94,8 +94,8 @@ async fn limits_say_what_they_would_say_now_and_count_nothing() {
             .collect::<Vec<_>>()
     };
     let pass = [
-        ("limit_req rate".to_owned(), LimitSays::Pass),
-        ("limit_req address".to_owned(), LimitSays::Pass),
+        ("limit_req rate".to_owned(), LimitVerdict::Pass),
+        ("limit_req address".to_owned(), LimitVerdict::Pass),
     ];
     for _ in 0..3 {
         assert_eq!(says("192.0.2.1", "a").await, pass);
@@ -104,7 +104,7 @@ async fn limits_say_what_they_would_say_now_and_count_nothing() {
     assert_eq!(target.get_with("/", "X-Visitor: a\r\n").await.status, 200);
     // The test's own address is that of a unix socket.
     let after = says("192.0.2.1", "a").await;
-    assert_eq!(after[0].1, LimitSays::Refuse { status: 503 });
+    assert_eq!(after[0].1, LimitVerdict::Refuse { status: 503 });
     assert_eq!(target.get_with("/", "X-Visitor: a\r\n").await.status, 503);
     assert_eq!(says("192.0.2.1", "b").await, pass);
     assert_eq!(php.requests(), 1);

@@ -16,7 +16,7 @@ use super::shared;
 use super::stale::stale_reason;
 use super::step::Step;
 use super::store_plan::prepare;
-use super::storing::{LeaderOutcome, fetch_and_store};
+use super::storing::{self, LeaderOutcome};
 use super::with_cookies;
 use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
@@ -47,7 +47,7 @@ pub async fn lead_fetch(
     let hints = EarlyHints::of(request, client, &mut spec);
     let (to_client, outcome) = oneshot::channel();
     let waits = leader.waiting_request();
-    tokio::spawn(fetch_and_store(leader, spec, store, Some(to_client)));
+    storing::begin(leader, spec, store, Some(to_client));
     let outcome = unless_gone(client.gone(!pass.exchange.ignore_client_abort), outcome);
     let slow = stand_in.for_slow_upstream(Millis(request.now));
     let outcome = async {

@@ -9,7 +9,7 @@ use upstream::Group;
 
 use super::from_memory::from_memory;
 use super::store_plan::prepare;
-use super::storing::fetch_and_store;
+use super::storing;
 use crate::content::pass::fetch_log::count_left_out;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
@@ -30,8 +30,7 @@ pub fn refresh(
         Some(leader) => {
             if let Ok((spec, mut store)) = prepare(request, pass, plan, &leader) {
                 traces::in_background(request, store.trace.as_deref_mut());
-                request.extras.refresh =
-                    Some(tokio::spawn(fetch_and_store(leader, spec, store, None)));
+                request.extras.refresh = Some(storing::begin(leader, spec, store, None));
             }
             ServedFrom::StaleRefreshing
         }

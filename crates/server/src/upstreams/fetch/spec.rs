@@ -52,6 +52,6 @@ pub struct FetchSpec {
 impl FetchSpec {
     /// May the request be sent again once a server may have begun with it?
     pub(super) fn may_repeat(&self) -> bool {
-        self.is_idempotent || self.context.pass.exchange.next_non_idempotent
+        self.is_idempotent || self.context.pass.exchange.next_upstream.non_idempotent
     }
 }
