@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use control::socket::ControlSocket;
 use server::live::cache_zones::DefaultMemory;
-use site::{ListenAddress, Process, Site};
+use site::{ListenAddress, LogLevel, Process, Site};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -66,6 +66,9 @@ pub struct Plan {
     /// The program whose place it takes, and what that one gives.
     pub predecessor: Option<(Predecessor, InheritedResources)>,
 }
+
+/// A line for the log, and its level.
+type LogLine = (LogLevel, String);
 
 /// [`Plan::when_ready`]
 pub type ReadyCallback = Box<dyn FnOnce(Option<&Account>)>;
@@ -370,9 +373,11 @@ impl Supervisor {
                 };
                 match &reloaded {
                     Ok(()) => self.journal.notice("reloaded"),
-                    Err(messages) => messages.iter().for_each(|it| self.journal.emerg(it)),
+                    Err(lines) => lines
+                        .iter()
+                        .for_each(|(level, line)| self.journal.line(*level, line)),
                 }
-                told.tell(reloaded.map_err(|messages| messages.join("\n")));
+                told.tell(reloaded.map_err(|lines| errors_of(&lines)));
             }
             Instruction::Reopen => self.reopen(told),
             Instruction::Quit => {
@@ -403,11 +408,17 @@ impl Supervisor {
     }
 
     /// A new configuration in place of the one that is served.
-    async fn reload(&mut self) -> Result<(), Vec<String>> {
+    async fn reload(&mut self) -> Result<(), Vec<LogLine>> {
         let accepted = config::judge(self.invocation.read()).map_err(|rejected| {
-            let lines = config::lines(&rejected.diagnostics, &rejected.sources);
-            lines.map(|(_, line)| line).collect::<Vec<_>>()
+            config::lines(&rejected.diagnostics, &rejected.sources).collect::<Vec<_>>()
         })?;
+        let emerg = |message| (LogLevel::Emerg, message);
+        let activated = self.activate(accepted).await;
+        activated.map_err(|messages| messages.into_iter().map(emerg).collect())
+    }
+
+    /// Puts a configuration that was read in the place of the one that is served.
+    async fn activate(&mut self, accepted: AcceptedConfiguration) -> Result<(), Vec<String>> {
         for (level, line) in config::lines(&accepted.warnings, &accepted.sources) {
             self.journal.line(level, line);
         }
@@ -674,6 +685,13 @@ fn commands(control: Option<&ControlSocket>, are_answered: bool) -> Option<&Unix
     control
         .filter(|_| are_answered)
         .map(ControlSocket::listener)
+}
+
+/// What a caller is told of a reload that failed; warnings are in the log.
+fn errors_of(lines: &[LogLine]) -> String {
+    let errors = lines.iter().filter(|(level, _)| *level <= LogLevel::Error);
+    let texts: Vec<&str> = errors.map(|(_, line)| line.as_str()).collect();
+    texts.join("\n")
 }
 
 /// What the cache may take where the configuration does not say.

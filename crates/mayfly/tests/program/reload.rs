@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use testkit::client::Target;
 use testkit::fake_php::{FakePhp, Script};
-use testkit::process::{Signal, children};
+use testkit::process::{Signal, children, is_alive, send_signal};
 use testkit::running::RunningServer;
 use testkit::tls::Authority;
 use testkit::wait::{until, until_or};
 use tokio::sync::Semaphore;
 
-use crate::command_line::{code, folder, run, stderr};
+use crate::command_line::{SMALL, code, folder, run, stderr};
 use crate::signals::gated;
 use crate::{has_php_fpm, start};
 
@@ -200,4 +200,52 @@ async fn a_start_that_fails_leaves_no_socket() {
     assert!(stderr(&output).contains("none.pem"), "{}", stderr(&output));
     assert!(!folder.path().join("http").exists());
     assert!(!folder.path().join("pid").exists());
+}
+
+/// What of the configuration cannot be served is one thing, what is only odd another. Both are
+/// written where the configuration in force logs, be it in `http` alone.
+#[tokio::test]
+async fn a_refused_reload_logs_each_line_at_its_level_in_the_log_in_force() {
+    let text = SMALL
+        .replace("daemon off;", "user root;")
+        .replace("error_log %%/error.log notice;\n", "")
+        .replace("http {", "http { error_log %%/http.log notice;");
+    let odd = "server_name http://a.test; retrun 200;";
+    let folder = folder(&[
+        ("test.conf", &text),
+        (
+            "bad.conf",
+            &text.replace("location", &format!("{odd} location")),
+        ),
+    ]);
+    let output = run(folder.path(), &["-c", "test.conf"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let log = || std::fs::read_to_string(folder.path().join("http.log")).unwrap_or_default();
+    assert!(
+        log().contains("[notice]") && log().contains("ready"),
+        "{}",
+        log()
+    );
+    let bad = folder.path().join("bad.conf");
+    std::fs::rename(bad, folder.path().join("test.conf")).expect("a file");
+    let pid = std::fs::read_to_string(folder.path().join("pid")).expect("a pid file");
+    let pid = pid.trim().parse().expect("a number");
+    send_signal(pid, Signal::HUP);
+    until("the complaint", || log().contains("\"retrun\"")).await;
+    send_signal(pid, Signal::TERM);
+    until("the end", || !is_alive(pid)).await;
+    let log = log();
+    let level = |text| {
+        log.lines().find(|line| line.contains(text)).map(|line| {
+            let rest = line.split_once('[').map_or("", |(_, rest)| rest);
+            rest.split(']').next().unwrap_or_default()
+        })
+    };
+    assert_eq!(
+        level("unknown directive \"retrun\""),
+        Some("emerg"),
+        "{log}"
+    );
+    assert_eq!(level("neither scheme nor path"), Some("warn"), "{log}");
+    assert!(!folder.path().join("logs/error.log").exists());
 }

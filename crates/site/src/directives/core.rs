@@ -73,7 +73,9 @@ pub(super) const TABLE: &[Directive] = &[
             yet.\n\n\
             Several lines at one level of the configuration log to several targets. A relative path \
             starts at the prefix (`-p`). If the prefix is in `/etc`, it starts at `/var/log/mayfly`, and the \
-            default is `error.log`.")
+            default is `error.log`.\n\n\
+            What the program says of itself, of reloads for example, goes to the logs of the main context. \
+            Where that context has none and `-e` is not given, it goes to those of the `http` block.")
         .example("error_log /var/log/mayfly/error.log warn;"),
     Directive::new("events", &[Context::Main])
         .takes(0, 0, "{ ... }").block()

@@ -209,16 +209,17 @@ impl<'a> Lowering<'a> {
     fn site(&mut self, nodes: &[Node<'_>]) -> Site {
         let main = level::Level::new(nodes, None);
         self.php_pools(&main);
-        let http = match main.own("http").first() {
-            Some(node) => {
-                let level = level::Level::new(&node.children, Some(&main));
-                self.php_pools(&level);
-                self.http(&level)
+        let block = main.own("http").first();
+        let level = block.map(|node| level::Level::new(&node.children, Some(&main)));
+        let http = match &level {
+            Some(level) => {
+                self.php_pools(level);
+                self.http(level)
             }
             None => Http::default(),
         };
         Site {
-            process: self.process(&main),
+            process: self.process(&main, level.as_ref()),
             http,
         }
     }

@@ -10,7 +10,7 @@ use crate::model::*;
 const MAX_WORKERS: u64 = 1024;
 
 impl Lowering<'_> {
-    pub fn process(&mut self, main: &Level<'_>) -> Process {
+    pub fn process(&mut self, main: &Level<'_>, http: Option<&Level<'_>>) -> Process {
         self.needs_events(main);
         let pid_file = main.find("pid").map(|node| node.arg(0));
         Process {
@@ -40,12 +40,22 @@ impl Lowering<'_> {
             open_files_limit: main
                 .find("worker_rlimit_nofile")
                 .and_then(|node| self.number_of(node.arg(0))),
-            error_logs: self.error_logs(main),
+            error_logs: self.process_logs(main, http),
             shutdown_timeout: main
                 .find("worker_shutdown_timeout")
                 .and_then(|node| self.duration_of(node.arg(0)))
                 .filter(|timeout| !timeout.is_zero()),
             php_pools: std::mem::take(&mut self.pools),
+        }
+    }
+
+    /// Where the program itself logs. Where the main context and the command line do not say, but
+    /// `http` does, the operator looks there and not at the default file.
+    fn process_logs(&mut self, main: &Level<'_>, http: Option<&Level<'_>>) -> Vec<ErrorLog> {
+        let is_said = !main.own("error_log").is_empty() || self.options.error_log.is_some();
+        match http.filter(|_| !is_said) {
+            Some(http) => self.error_logs(http),
+            None => self.error_logs(main),
         }
     }
 
