@@ -14,6 +14,9 @@ use crate::cli::Flags;
 /// What messages would call the configuration of `mayfly serve`.
 pub const MADE_CONF: &str = "/mayfly-serve.conf";
 
+/// What shows the lines of that configuration.
+const PRINTS_MADE_CONF: &str = "mayfly serve --print-config";
+
 /// What helps without a configuration file, or in another folder.
 const NO_FILE: &str = "with -p, -c begins at that folder, else where you are; \
      mayfly serve DIR needs no file, and mayfly serve DIR --print-config writes one";
@@ -89,6 +92,7 @@ impl Invocation {
             Some("stderr") => PathBuf::from("/dev/stderr"),
             _ => OwnFiles::of(&self.prefix).logs.join(path),
         });
+        options.text_name = self.is_made().then_some(PRINTS_MADE_CONF);
         let mut reading = site::read_with(&self.path, self.globals.as_deref(), loader, &options);
         if self.texts.is_none() && !self.path.exists() {
             let error = reading

@@ -89,6 +89,7 @@ pub fn fuzz_read(bytes: &[u8]) {
         prefix: PathBuf::from("/"),
         conf_folder: PathBuf::from("/"),
         error_log: None,
+        text_name: None,
         privileged: true,
         hostname: "machine".to_owned(),
         resolve: |_, _| Ok(Vec::new()),

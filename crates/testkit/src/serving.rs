@@ -3,7 +3,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
@@ -46,6 +46,7 @@ impl FolderServer {
             .arg("--listen")
             .arg(format!("unix:{}", folder.path().join("http").display()))
             .args(arguments)
+            .env("RUNTIME_DIRECTORY", folder.path())
             .stdin(Stdio::null())
             .stdout(output("stdout"))
             .stderr(output("stderr"))
@@ -78,6 +79,17 @@ impl FolderServer {
         let mut serving = FolderServer::start(program, shown, arguments).await;
         serving._site = Some(site);
         serving
+    }
+
+    /// Where it takes commands.
+    ///
+    /// # Panics
+    /// When there is no such socket.
+    pub fn control(&self) -> PathBuf {
+        let files = std::fs::read_dir(self.path("")).expect("its folder");
+        let mut paths = files.filter_map(|file| Some(file.ok()?.path()));
+        let control = paths.find(|path| path.extension().is_some_and(|it| it == "control"));
+        control.expect("a control socket")
     }
 }
 

@@ -81,6 +81,8 @@ pub struct LowerOptions {
     pub error_log: Option<PathBuf>,
     /// Started by root: the default port is 80, else 8000.
     pub privileged: bool,
+    /// What people find the lines of the configuration in, where it is no file.
+    pub text_name: Option<&'static str>,
     /// The value of `$hostname` in `server_name`, in lower case.
     pub hostname: String,
     /// Looks a host name and port up.
@@ -95,6 +97,7 @@ impl LowerOptions {
             prefix: prefix.to_owned(),
             conf_folder: conf_folder.to_owned(),
             error_log: None,
+            text_name: None,
             privileged: rustix::process::geteuid().is_root(),
             hostname: hostname.trim().to_ascii_lowercase(),
             resolve: |host, port| (host, port).to_socket_addrs().map(Iterator::collect),

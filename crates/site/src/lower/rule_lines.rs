@@ -64,9 +64,10 @@ impl Lowering<'_> {
         RuleLine {
             directive: node.name().into(),
             text: text.into(),
-            at: match at {
-                Some(at) => format!("{}:{}", at.path.display(), at.line).into(),
-                None => "".into(),
+            at: match (at, self.options.text_name) {
+                (Some(at), Some(name)) => format!("line {} of {name}", at.line).into(),
+                (Some(at), None) => format!("{}:{}", at.path.display(), at.line).into(),
+                (None, _) => "".into(),
             },
         }
     }

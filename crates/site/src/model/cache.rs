@@ -107,7 +107,7 @@ pub struct RuleLine {
     pub directive: Box<str>,
     /// The directive and its arguments.
     pub text: Box<str>,
-    /// `FILE:LINE`
+    /// `FILE:LINE`, or which line of what prints it.
     pub at: Box<str>,
 }
 

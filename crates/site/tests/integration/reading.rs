@@ -53,6 +53,7 @@ fn options() -> LowerOptions {
         prefix: "/srv/mayfly".into(),
         conf_folder: "/etc/mayfly".into(),
         error_log: None,
+        text_name: None,
         privileged: true,
         hostname: "machine".to_owned(),
         resolve: |host, port| match host {

@@ -2,16 +2,19 @@
 
 use std::process::{Command, Stdio};
 
+use testkit::fake_http::{FakeHttp, Script};
 use testkit::process::{KilledOnDrop, free_port};
+use testkit::serving::FolderServer;
 
+use crate::command_line::words;
 use crate::{program, start};
 
-/// One GET over TCP: the whole response as a text.
-fn get_tcp(port: u16, fields: &str) -> Option<String> {
+/// One GET over TCP, for a host: the whole response as a text.
+pub fn get_tcp(port: u16, host: &str, fields: &str) -> Option<String> {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
     let request =
-        format!("GET /page HTTP/1.1\r\nHost: site.test:81\r\nConnection: close\r\n{fields}\r\n");
+        format!("GET /page HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{fields}\r\n");
     stream.write_all(request.as_bytes()).ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
@@ -62,7 +65,7 @@ async fn serve_stands_in_front_of_an_http_server_without_a_configuration() {
         said.contains(&format!("http://127.0.0.1:{port}/")),
         "{said}"
     );
-    let first = get_tcp(port, "").expect("an answer");
+    let first = get_tcp(port, "site.test:81", "").expect("an answer");
     assert!(
         first.contains("X-Cache: MISS") && first.ends_with("page"),
         "{first}"
@@ -76,17 +79,40 @@ async fn serve_stands_in_front_of_an_http_server_without_a_configuration() {
             .find_map(|line| line.strip_prefix("X-Number: "))
             .map(str::to_owned)
     };
-    let second = get_tcp(port, "").expect("an answer");
+    let second = get_tcp(port, "site.test:81", "").expect("an answer");
     assert!(second.contains("X-Cache: HIT"), "{second}");
     assert_eq!(number(&first), number(&second));
-    let own = get_tcp(port, "Cookie: session=1\r\n").expect("an answer");
+    let own = get_tcp(port, "site.test:81", "Cookie: session=1\r\n").expect("an answer");
     assert!(own.contains("X-Cache: BYPASS"), "{own}");
     assert_ne!(number(&own), number(&first));
     // What is in memory outlives the upstream.
     drop(origin);
-    let after = get_tcp(port, "").expect("an answer");
+    let after = get_tcp(port, "site.test:81", "").expect("an answer");
     assert!(
         after.contains("X-Cache: HIT") && after.ends_with("page"),
         "{after}"
     );
+}
+
+/// The configuration of `serve` is no file: an explanation names what prints it.
+#[tokio::test]
+async fn an_explanation_points_to_a_line_that_can_be_printed() {
+    let http = FakeHttp::start(|_| Script::page("Cache-Control: max-age=3600\r\n", "page")).await;
+    let server = FolderServer::start(program(), &http.url(), &["--ttl", "7s"]).await;
+    server.target().get("/").await;
+    let control = server.control();
+    let control = control.to_str().expect("a plain path");
+    let output = words(&["explain", "http://site.test/", "--socket", control]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let told = text.lines().find(|line| line.contains("cache_max_valid"));
+    let told = told.unwrap_or_else(|| panic!("{text}"));
+    let place = told.split_once("line ").map_or("", |(_, rest)| rest);
+    let (number, rest) = place.split_once(' ').expect("a number");
+    let line = rest.strip_prefix("of mayfly serve --print-config: ");
+    let line = line.unwrap_or_else(|| panic!("{told}"));
+    let printed = words(&["serve", &http.url(), "--ttl", "7s", "--print-config"]);
+    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let number: usize = number.parse().expect("a number");
+    let there = printed.lines().nth(number - 1).expect("such a line");
+    assert_eq!(there.trim(), format!("{line};"), "{text}");
 }
