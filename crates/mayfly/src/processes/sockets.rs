@@ -66,21 +66,27 @@ impl BoundSockets {
         workers: usize,
         journal: &Journal,
     ) -> Result<NewSockets, Vec<String>> {
-        let (mut sockets, mut missing) = self.keep(wanted);
-        for attempt in 1..=TRIES {
-            missing = sockets.bind_all(missing, workers, journal)?;
-            if missing.is_empty() {
+        let (mut sockets, missing) = self.keep(wanted);
+        let mut taken = sockets.bind_all(missing, workers)?;
+        if taken.is_empty() {
+            return Ok(sockets);
+        }
+        for (socket, failure) in &taken {
+            journal.emerg(failure.message(&socket.0));
+        }
+        let pause = PAUSE.as_millis();
+        journal.notice(format_args!("try again to bind() each {pause}ms"));
+        for _ in 1..TRIES {
+            tokio::time::sleep(PAUSE).await;
+            let missing = taken.into_iter().map(|(socket, _)| socket).collect();
+            taken = sockets.bind_all(missing, workers)?;
+            if taken.is_empty() {
                 return Ok(sockets);
             }
-            if attempt < TRIES {
-                journal.notice(format_args!(
-                    "try again to bind() after {}ms",
-                    PAUSE.as_millis()
-                ));
-                tokio::time::sleep(PAUSE).await;
-            }
         }
-        Err(vec!["still could not bind()".to_owned()])
+        let addresses: Vec<String> = taken.iter().map(|(it, _)| shown(&it.0)).collect();
+        let addresses = addresses.join(", ");
+        Err(vec![format!("still could not bind() to {addresses}")])
     }
 
     /// Those that are open already, and what is missing.
@@ -167,8 +173,7 @@ impl NewSockets {
         &mut self,
         missing: Vec<&'w WantedSocket>,
         workers: usize,
-        journal: &Journal,
-    ) -> Result<Vec<&'w WantedSocket>, Vec<String>> {
+    ) -> Result<Vec<(&'w WantedSocket, Failure)>, Vec<String>> {
         let (mut taken, mut errors) = (Vec::new(), Vec::new());
         for socket in missing {
             let (address, options) = socket;
@@ -181,8 +186,7 @@ impl NewSockets {
                     self.all.open.insert(address.clone(), opened);
                 }
                 Err(failure) if failure.error.kind() == io::ErrorKind::AddrInUse => {
-                    journal.emerg(failure.message(address));
-                    taken.push(socket);
+                    taken.push((socket, failure));
                 }
                 Err(failure) => errors.push(failure.message(address)),
             }
@@ -190,9 +194,8 @@ impl NewSockets {
         if errors.is_empty() {
             return Ok(taken);
         }
-        if !taken.is_empty() {
-            errors.push("still could not bind()".to_owned());
-        }
+        let taken = taken.iter();
+        errors.extend(taken.map(|(socket, failure)| failure.message(&socket.0)));
         Err(errors)
     }
 }

@@ -68,7 +68,8 @@ async fn socket_in_use_is_refused_in_nginxs_words() {
         said.contains("failed (98: Address already in use)"),
         "{said}"
     );
-    assert!(said.contains("still could not bind()"), "{said}");
+    assert!(said.contains("still could not bind() to unix:"), "{said}");
+    assert_eq!(said.matches("Address already in use").count(), 1, "{said}");
     assert!(!folder.path().join("pid").exists());
     assert_eq!(
         server.target().get("/").await.text(),
