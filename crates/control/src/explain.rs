@@ -270,6 +270,9 @@ pub struct AskedResponse {
     pub cache_status: String,
     /// Bytes of the body.
     pub bytes: u64,
+    /// Where a redirect leads: the field Location as it is sent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub location: String,
 }
 
 #[cfg(test)]

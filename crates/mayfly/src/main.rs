@@ -242,6 +242,14 @@ fn serve_folder(args: &ServeArgs, start: Start) -> Exit {
         let _ = io::stdout().write_all(serve.text.as_bytes());
         return Exit::Done;
     }
+    let home_file = serve.home.as_ref().map(|home| home.write()).transpose();
+    let _removed_at_the_end = match home_file {
+        Ok(file) => file,
+        Err(message) => {
+            complain(&format!("mayfly: {message}\n"));
+            return Exit::Refused;
+        }
+    };
     let invocation = serve.invocation();
     match read(&invocation, start.predecessor.as_ref()) {
         Ok((journal, accepted)) => {
@@ -253,6 +261,9 @@ fn serve_folder(args: &ServeArgs, start: Start) -> Exit {
                 let dashboard = serve.dashboard.as_ref();
                 let token = dashboard.map(|it| made.get_or_init(|| Token::make(it, account)));
                 serve.announce();
+                if let Some((control, url)) = serve.may_lead_elsewhere() {
+                    tokio::spawn(commands::serve_home::say_where_it_leads(control, url));
+                }
                 if let (Some(dashboard), Some(token)) = (dashboard, token) {
                     commands::serve_dashboard::announce(dashboard, token);
                 }

@@ -3,8 +3,8 @@
 //! not read these files must know of them.
 //!
 //! The document root is walked once, when the configuration is written. The walk is
-//! bounded, and says where it ended. What is in the `.htaccess` of the document root
-//! itself does not count: who starts the server wants it served.
+//! bounded, and says where it ended. The `.htaccess` of the document root itself is read by
+//! [`super::root_htaccess`].
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -159,7 +159,7 @@ impl Walker {
 
 /// An unreadable file closes the folder: Apache answers 403 then. What is no file says
 /// nothing.
-fn read(path: &Path) -> String {
+pub(super) fn read(path: &Path) -> String {
     begin_of_text(path, HTACCESS_BYTES_MAX).unwrap_or_else(|_| match path.is_file() {
         true => "Require all denied".to_owned(),
         false => String::new(),
@@ -167,7 +167,7 @@ fn read(path: &Path) -> String {
 }
 
 /// What the text of a `.htaccess` says about who may see the folder.
-fn closure(text: &str) -> Option<Closure> {
+pub(super) fn closure(text: &str) -> Option<Closure> {
     let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
     let mut sections: Vec<Section> = Vec::new();
     let (mut denies, mut allows_all, mut excepts) = (false, false, false);
@@ -229,7 +229,7 @@ fn text_allows(text: &str) -> bool {
 }
 
 /// Does a pattern without case fit every path?
-fn is_everything(pattern: &str) -> bool {
+pub(super) fn is_everything(pattern: &str) -> bool {
     matches!(
         pattern.trim_matches('"'),
         "^" | "."
@@ -246,11 +246,13 @@ fn is_everything(pattern: &str) -> bool {
     )
 }
 
-fn forbids(flags: &str) -> bool {
-    flags
-        .trim_matches(['[', ']'])
-        .split(',')
-        .any(|flag| matches!(flag, "f" | "forbidden" | "r=403" | "r=404" | "g"))
+pub(super) fn forbids(flags: &str) -> bool {
+    flags.trim_matches(['[', ']']).split(',').any(|flag| {
+        matches!(
+            flag,
+            "f" | "forbidden" | "r=403" | "r=404" | "r=410" | "g" | "gone"
+        )
+    })
 }
 
 /// What the lines of a block hold for.

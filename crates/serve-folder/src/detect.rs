@@ -10,6 +10,7 @@ use super::closed_folders::ClosedFolder;
 use super::kind::Kind;
 use super::mediawiki_purges::PurgeSettings;
 use super::refused::{LAYOUTS, Layout};
+use super::root_htaccess::RootRules;
 use super::site_files::Files;
 
 /// What was found in a folder.
@@ -39,6 +40,8 @@ pub struct DetectedSite {
     pub nested: Vec<NestedApplication>,
     /// Folders that Apache would not hand out: see [`super::closed_folders()`].
     pub closed_folders: Vec<ClosedFolder>,
+    /// What the `.htaccess` of the document root refuses: see [`super::root_rules()`].
+    pub root_rules: RootRules,
 }
 
 impl DetectedSite {
@@ -118,6 +121,7 @@ pub fn detect(files: &dyn Files) -> DetectedSite {
         signs,
         nested,
         closed_folders: Vec::new(),
+        root_rules: RootRules::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 //! compression, and the proxies that are trusted.
 
 use super::conf_text::{CannotWrite, Conf, list, path, word};
-use super::options::ServeOptions;
+use super::options::{AccessLogPlace, ServeOptions};
 
 pub(super) fn log(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     conf.line(
@@ -10,7 +10,8 @@ pub(super) fn log(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotW
     );
     conf.line("                 '$request_time $upstream_cache_status \"$http_user_agent\"';");
     match &options.access_log {
-        Some(file) => conf.line(&format!(
+        Some(AccessLogPlace::Stderr) => conf.line("access_log stderr pages;"),
+        Some(AccessLogPlace::File(file)) => conf.line(&format!(
             "access_log {} pages buffer=64k flush=1s;",
             path(file)?
         )),

@@ -21,11 +21,13 @@ mod nested_applications;
 mod options;
 mod php_params;
 mod refused;
+mod root_htaccess;
 #[cfg(test)]
 mod rules_test;
 mod site_files;
 mod unreadable;
 mod upstream;
+mod wordpress_home;
 pub mod wordpress_plugin;
 mod write_config;
 
@@ -34,8 +36,10 @@ pub use closed_folders::{Bounds, closed_folders};
 pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
 pub use kind::Kind;
-pub use options::{DEFAULT_TTL, Dashboard, Https, ServeOptions};
+pub use options::{AccessLogPlace, DEFAULT_TTL, Dashboard, Https, ServeOptions};
+pub use root_htaccess::{RootRules, root_rules};
 pub use site_files::{Files, Folder, begin_of_text};
 pub use unreadable::WatchedFolder;
 pub use upstream::{UpstreamUrl, write_upstream_config};
+pub use wordpress_home::HomeAddress;
 pub use write_config::write_config;

@@ -20,12 +20,14 @@ pub struct ServeOptions {
     pub workers: Option<u32>,
     /// The php-fpm binary; `None` finds one.
     pub php: Option<PathBuf>,
+    /// A file that PHP reads before each script.
+    pub prepend: Option<PathBuf>,
     /// Who runs PHP, for a program started by root.
     pub user: Option<String>,
     /// The machine's mail program gains rights when it is started.
     pub mail_gains_rights: bool,
     /// Where requests are logged; `None` logs none.
-    pub access_log: Option<PathBuf>,
+    pub access_log: Option<AccessLogPlace>,
     /// Addresses of proxies in front, whose word on visitors counts.
     pub behind: Vec<String>,
     /// `--domain` and what belongs to it.
@@ -34,6 +36,14 @@ pub struct ServeOptions {
     pub local_certificate: Option<PathBuf>,
     /// `--dashboard`
     pub dashboard: Option<Dashboard>,
+}
+
+/// Where requests are logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccessLogPlace {
+    /// An absolute path.
+    File(PathBuf),
+    Stderr,
 }
 
 /// A server for the operator.
@@ -72,6 +82,7 @@ impl Default for ServeOptions {
             vouched_ttl: None,
             workers: None,
             php: None,
+            prepend: None,
             user: None,
             mail_gains_rights: false,
             access_log: None,

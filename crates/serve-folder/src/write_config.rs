@@ -11,17 +11,18 @@ use std::path::Path;
 
 use super::applications::rules;
 use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid};
-use super::conf_text::{CannotWrite, Conf, path, word};
+use super::conf_text::{CannotWrite, Conf, path, quoted, word};
 use super::dashboard::dashboard;
 use super::detect::DetectedSite;
 use super::http_settings::{compression, log, trusted_proxies, types};
 use super::https;
 use super::kind::Kind;
-use super::locations::locations;
+use super::locations::{denied_addresses, locations};
 use super::mediawiki;
 use super::nested_applications;
 use super::options::ServeOptions;
 use super::php_params::php_params;
+use super::root_htaccess::RootRules;
 
 /// The configuration that serves what was `found` in the folder `dir` (an
 /// absolute path).
@@ -55,6 +56,7 @@ pub fn write_config(
             ],
         );
     }
+    refused_by_htaccess(&mut conf, &found.root_rules);
     https::issuer(&mut conf, options)?;
     conf.open("server");
     server(&mut conf, found, dir, options)?;
@@ -120,6 +122,14 @@ fn main_context(
         conf.line("request_terminate_timeout 300s;");
         conf.line("php_admin_value upload_max_filesize 64M;");
         conf.line("php_admin_value post_max_size 64M;");
+        if let Some(file) = &options.prepend {
+            conf.note("`mayfly serve --home` writes this file and removes it at its end. Elsewhere WP_HOME");
+            conf.note("and WP_SITEURL in wp-config.php do the same.");
+            conf.line(&format!(
+                "php_admin_value auto_prepend_file {};",
+                path(file)?
+            ));
+        }
         conf.close();
         conf.gap();
     }
@@ -149,7 +159,31 @@ fn server(
     conf.note("No browser takes a file for something that it is not sent as.");
     conf.line("add_header X-Content-Type-Options nosniff always;");
     https::remembered(conf, options);
+    let rules = &found.root_rules;
+    if *rules != RootRules::default() {
+        conf.note("The document root's .htaccess refuses this, when this was written.");
+    }
+    if !rules.refused.is_empty() {
+        conf.line("if ($refused_by_htaccess) { return 403; }");
+    }
+    denied_addresses(conf, rules);
+    if rules.is_closed {
+        conf.deny("The document root's .htaccess closes the site.");
+    }
     Ok(())
+}
+
+/// The paths that the document root's `.htaccess` refuses.
+fn refused_by_htaccess(conf: &mut Conf, rules: &RootRules) {
+    if rules.refused.is_empty() {
+        return;
+    }
+    conf.open("map $uri $refused_by_htaccess");
+    for pattern in &rules.refused {
+        conf.line(&format!("{} 1;", quoted(&format!("~{pattern}"))));
+    }
+    conf.close();
+    conf.gap();
 }
 
 #[cfg(test)]
@@ -158,7 +192,7 @@ mod tests {
 
     use super::super::mediawiki_purges::PurgeSettings;
     use super::*;
-    use crate::{Dashboard, Https};
+    use crate::{AccessLogPlace, Dashboard, Https};
 
     fn found(kind: Kind) -> DetectedSite {
         DetectedSite {
@@ -179,6 +213,7 @@ mod tests {
             signs: &[],
             nested: Vec::new(),
             closed_folders: Vec::new(),
+            root_rules: RootRules::default(),
         }
     }
 
@@ -194,9 +229,10 @@ mod tests {
             vouched_ttl: None,
             workers: Some(4),
             php: Some("/opt/php 8/php-fpm".into()),
+            prepend: None,
             user: Some("www-data".into()),
             mail_gains_rights: true,
-            access_log: Some("/var/log/mayfly.log".into()),
+            access_log: Some(AccessLogPlace::File("/var/log/mayfly.log".into())),
             behind: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
             https: None,
             local_certificate: None,

@@ -142,6 +142,19 @@ pub struct ServeArgs {
     /// files have these names, nothing is written. With --print-config nothing is written either.
     #[arg(long)]
     pub wordpress_plugin: bool,
+    /// WordPress takes this address for its home [default: the one it is served at]
+    ///
+    /// For a copy of a live site, whose pages, redirects and login lead to the live address. WordPress's files and
+    /// its database stay as they are: PHP reads a file before each script, which is in the folder of the control
+    /// socket and is removed at the end. Addresses within the texts of pages stay.
+    #[arg(
+        long,
+        value_name = "URL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub home: Option<String>,
     /// How many PHP workers run: PHP makes this number of pages at the same time
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = workers)]
     pub workers: Workers,
@@ -152,6 +165,13 @@ pub struct ServeArgs {
     /// believed; may be given more than once
     #[arg(long, value_name = "ADDRESS")]
     pub behind: Vec<String>,
+    /// Log requests to this file, or to stderr [default: no log]
+    ///
+    /// A line has the client, the time, the request, the status, the bytes sent, how long it took, what the
+    /// cache did (HIT, MISS, ...) and the browser. Lines are written once a second. SIGUSR1 makes the server
+    /// open the file anew, after logrotate moved it.
+    #[arg(long, value_name = "FILE|stderr")]
+    pub access_log: Option<PathBuf>,
     /// Show the server's numbers and what is stored in a browser on this machine [default: 127.0.0.1:8090]
     ///
     /// The server prints the address at its start. If it prints on a terminal, the address has a token in it, which

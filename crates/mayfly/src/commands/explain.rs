@@ -191,7 +191,11 @@ fn cache_lines(told: &Explanation) -> Vec<Line> {
             "" => String::new(),
             status => format!(", {status}"),
         };
-        let text = format!("{}{status}, {} bytes", asked.status, asked.bytes);
+        let to = match asked.location.as_str() {
+            "" => String::new(),
+            location => format!(", leads to {location}"),
+        };
+        let text = format!("{}{status}, {} bytes{to}", asked.status, asked.bytes);
         all.push(("answered", text));
     }
     let outcome = match told.outcome {

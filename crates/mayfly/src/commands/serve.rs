@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use serve_folder::wordpress_plugin::{MustUse, State};
 use serve_folder::{
-    Bounds, DEFAULT_TTL, Dashboard, DetectedSite, Files, Folder, Https, Kind, ServeOptions,
-    UpstreamUrl, WatchedFolder, closed_folders, detect, write_config, write_upstream_config,
+    AccessLogPlace, DEFAULT_TTL, Dashboard, DetectedSite, Files, Folder, Https, Kind, ServeOptions,
+    UpstreamUrl, WatchedFolder, detect, write_config, write_upstream_config,
 };
 
 use crate::cli::{ServeArgs, Workers};
 use crate::commands::local_authority::{self, LocalCertificate};
 use crate::commands::serve_dashboard;
+use crate::commands::serve_home::{self, Home};
+use crate::commands::serve_htaccess;
 use crate::config::{Invocation, MADE_CONF};
 use crate::paths;
 use crate::processes::account;
@@ -33,8 +35,13 @@ pub struct Serve {
     listen: Vec<String>,
     is_cached: bool,
     notes: Vec<String>,
+    access_log: Option<AccessLogPlace>,
     /// `--dashboard`
     pub dashboard: Option<Dashboard>,
+    /// `--home`
+    pub home: Option<Home>,
+    /// It may lead visitors to another address.
+    is_wordpress: bool,
 }
 
 /// Where `serve` listens unless told otherwise.
@@ -88,6 +95,15 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let listen = listens(args, https.as_ref());
     let local = local_certificate(args, &listen)?;
     let dashboard = dashboard(args, &listen)?;
+    let urls = urls(args, &listen, https.as_ref());
+    let home = match &args.home {
+        Some(typed) => Some(serve_home::prepare(
+            typed,
+            urls.first().map(String::as_str),
+            &found,
+        )?),
+        None => None,
+    };
     let must_use = must_use(&found, &document_root);
     let has_plugin = match (&must_use, args.wordpress_plugin) {
         (Some(plugin), true) => !matches!(plugin.state(), State::Foreign(_)),
@@ -104,9 +120,10 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
             Workers::Count(count) => Some(count),
         },
         php: args.php.clone().map(paths::from_here),
+        prepend: home.as_ref().map(|home| home.file.clone()),
         user,
         mail_gains_rights: mail_gains_rights(),
-        access_log: None,
+        access_log: access_log(args),
         behind: args.behind.clone(),
         https: https.clone(),
         local_certificate: local.as_ref().map(|local| local.certificate.clone()),
@@ -118,33 +135,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
     notes.extend(files.refused().map(|refused| format!("{refused}.")));
     notes.extend(local.as_ref().map(how_to_trust));
-    let mut walks = vec![closed_folders(&document_root, "/", Bounds::default())];
-    if let Some(parent) = found.wp_content_parent {
-        let wp_content = Path::new(parent).join("wp-content");
-        walks.push(closed_folders(
-            &wp_content,
-            "/wp-content/",
-            Bounds::default(),
-        ));
-    }
-    for walk in walks {
-        if let Some(bound) = walk.ended_by {
-            notes.push(format!(
-                "not every folder was searched for a .htaccess that closes it: {bound} ended the search."
-            ));
-        }
-        found.closed_folders.extend(walk.closed);
-    }
-    // Debian's wp-content may be a link in the document root as well.
-    found.closed_folders.sort_by(|a, b| a.path.cmp(&b.path));
-    found.closed_folders.dedup_by(|a, b| a.path == b.path);
-    match found.closed_folders.len() {
-        0 => {}
-        1 => notes.push("1 folder is closed by its .htaccess, and is not served.".to_owned()),
-        count => notes.push(format!(
-            "{count} folders are closed by their .htaccess, and are not served."
-        )),
-    }
+    notes.extend(serve_htaccess::read(&mut found, &document_root));
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
     let is_cached = found.kind != Kind::Static && !options.ttl.is_zero();
     let lacks_index = ["index.php", "index.html"]
@@ -163,11 +154,14 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         text,
         what: what_and_where(&found, &document_root),
         maker: "PHP",
-        urls: urls(args, &listen, https.as_ref()),
+        urls,
         listen,
         is_cached,
         notes,
+        access_log: options.access_log,
         dashboard,
+        home,
+        is_wordpress: found.kind == Kind::WordPress,
     })
 }
 
@@ -409,6 +403,15 @@ fn what_and_where(found: &DetectedSite, document_root: &Path) -> String {
     text
 }
 
+/// What `--access-log` asks for.
+fn access_log(args: &ServeArgs) -> Option<AccessLogPlace> {
+    let typed = args.access_log.as_ref()?;
+    Some(match typed.to_str() {
+        Some("stderr") => AccessLogPlace::Stderr,
+        _ => AccessLogPlace::File(paths::from_here(typed.clone())),
+    })
+}
+
 /// What `--dashboard` asks for.
 fn dashboard(args: &ServeArgs, listen: &[String]) -> Result<Option<Dashboard>, String> {
     let Some(typed) = &args.dashboard else {
@@ -433,6 +436,9 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     if args.wordpress_plugin {
         return Err("--wordpress-plugin is for folders".to_owned());
     }
+    if args.home.is_some() {
+        return Err("--home is for folders".to_owned());
+    }
     let https = https(args)?;
     let mut listen = listens(args, https.as_ref());
     let local = local_certificate(args, &listen)?;
@@ -448,6 +454,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     let options = ServeOptions {
         listen: listen.clone(),
         ttl: args.ttl.unwrap_or(DEFAULT_TTL),
+        access_log: access_log(args),
         behind: args.behind.clone(),
         dashboard: dashboard.clone(),
         https: https.clone(),
@@ -463,7 +470,10 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         listen,
         is_cached: !options.ttl.is_zero(),
         notes,
+        access_log: options.access_log,
         dashboard,
+        home: None,
+        is_wordpress: false,
     })
 }
 
@@ -504,6 +514,15 @@ impl Serve {
         crate::processes::control_socket::serve_path(listen).ok()
     }
 
+    /// Where a WordPress is that may lead visitors to another address: its control socket and its URL.
+    pub fn may_lead_elsewhere(&self) -> Option<(PathBuf, String)> {
+        let url = self
+            .urls
+            .first()
+            .filter(|_| self.is_wordpress && self.home.is_none())?;
+        Some((self.control_socket()?, url.clone()))
+    }
+
     pub fn invocation(&self) -> Invocation {
         Invocation::from_text(Path::new(MADE_CONF), self.text.clone())
     }
@@ -530,6 +549,14 @@ impl Serve {
                 self.maker
             ));
         }
+        if let Some(home) = &self.home {
+            text.push_str(&format!("Home of WordPress: {}/\n", home.address.as_str()));
+        }
+        text.push_str(&match &self.access_log {
+            Some(AccessLogPlace::File(file)) => format!("Access log: {}\n", file.display()),
+            Some(AccessLogPlace::Stderr) => "Access log: stderr\n".to_owned(),
+            None => "Requests are not logged; --access-log FILE does it.\n".to_owned(),
+        });
         text.push_str("Next step: mayfly serve --print-config. Ctrl-C stops the server.\n");
         text
     }
@@ -569,9 +596,11 @@ mod tests {
             tls: false,
             ttl: None,
             wordpress_plugin: false,
+            home: None,
             workers: Workers::Auto,
             php: None,
             behind: Vec::new(),
+            access_log: None,
             dashboard: None,
             print_config: true,
         };

@@ -4,18 +4,16 @@
 //! place already. A file holds its hash, for the account that serves, and is removed at the end. The token itself
 //! is said once, and only where no one else reads it.
 
-use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 
 use rustix::fs::FileType;
 use serve_folder::Dashboard;
 use server::content::purging::token;
 use site::ListenAddress;
 
+use crate::commands::run_file::RunFile;
 use crate::processes::account::Account;
 use crate::processes::control_socket;
 use crate::processes::socket_holder;
@@ -112,9 +110,7 @@ fn next(place: SocketAddr) -> SocketAddr {
 /// The token of a server that listens. Its file is removed when this is dropped.
 pub struct Token {
     url: String,
-    path: PathBuf,
-    /// Which file is ours: device and number.
-    file: (u64, u64),
+    _file: RunFile,
 }
 
 impl Token {
@@ -132,33 +128,15 @@ impl Token {
                 SystemError(&error)
             )
         };
-        control_socket::make_folder(path);
         let (token, line) = token::new(NAME).map_err(failed)?;
         let owner = account.map(|account| (account.uid, account.gid));
         let line = format!("{line}\n");
-        trusted_path::replace_for(path, line.as_bytes(), FILE_MODE, owner).map_err(failed)?;
-        let made = fs::symlink_metadata(path).map_err(failed)?;
+        let file = RunFile::write(path, line.as_bytes(), FILE_MODE, owner).map_err(failed)?;
         Ok(Token {
             url: format!("http://{}/#token={token}", dashboard.place),
-            path: path.clone(),
-            file: identity(&made),
+            _file: file,
         })
     }
-}
-
-impl Drop for Token {
-    /// Removes the file, unless it is a successor's.
-    fn drop(&mut self) {
-        let found = fs::symlink_metadata(&self.path);
-        if found.is_ok_and(|found| identity(&found) == self.file) {
-            // It may have been removed by hand.
-            let _ = trusted_path::remove(&self.path);
-        }
-    }
-}
-
-fn identity(facts: &fs::Metadata) -> (u64, u64) {
-    (facts.dev(), facts.ino())
 }
 
 /// Says where the dashboard is: with the token if no one else reads it.
@@ -195,7 +173,8 @@ fn is_for_one_reader(output: &(impl IsTerminal + AsFd)) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use super::*;
 

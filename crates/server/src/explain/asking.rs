@@ -52,12 +52,17 @@ pub async fn ask(
                 status: request.status,
                 cache_status: String::new(),
                 bytes: 0,
+                location: String::new(),
             },
             reason: Some(Reason::NoAnswer),
         });
     };
     let status = request.error_page.forced_status();
-    let status = status.unwrap_or(reply.head.status);
+    let mut head = reply.head;
+    let status = status.unwrap_or(head.status);
+    head.unpack();
+    let location = head.fields.get(b"location").unwrap_or_default();
+    let location = String::from_utf8_lossy(location).into_owned();
     let mut body = reply.body.into_arriving();
     let mut bytes = 0;
     // At its end it is known whether all of it was stored.
@@ -80,6 +85,7 @@ pub async fn ask(
             status,
             cache_status: cache_status.map_or("", |it| it.as_str()).to_owned(),
             bytes,
+            location,
         },
         reason: request.cache.reason,
     })

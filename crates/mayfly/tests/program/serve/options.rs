@@ -1,6 +1,10 @@
 //! Options of `mayfly serve`.
 
+use testkit::serving::FolderServer;
+use testkit::wait::until;
+
 use crate::command_line::{code, folder, run, stderr, words};
+use crate::program;
 
 #[test]
 fn missing_php_is_named_with_what_to_install() {
@@ -33,4 +37,29 @@ fn printed_configuration_passes_the_test() {
     std::fs::write(&path, &output.stdout).expect("a file");
     let output = run(folder.path(), &["-t", "-c", "printed.conf"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
+}
+
+#[tokio::test]
+async fn access_log_is_written_and_announced() {
+    let page = [("index.html", "a page")];
+    let logs = FolderServer::folder();
+    let log = logs.path().join("access.log");
+    let shown = log.to_str().expect("a plain path");
+    let server = FolderServer::start_site(program(), &page, &["--access-log", shown]).await;
+    let said = server.read("stdout");
+    assert!(said.contains(&format!("Access log: {shown}\n")), "{said}");
+    server.target().get("/?seen").await;
+    until("the line", || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.contains("\"GET /?seen HTTP/1.1\" 200 6 ")
+    })
+    .await;
+
+    let arguments = ["--access-log", "stderr"];
+    let server = FolderServer::start_site(program(), &page, &arguments).await;
+    server.target().get("/?seen").await;
+    until("the line", || server.error_log().contains("GET /?seen ")).await;
+
+    let server = FolderServer::start_site(program(), &page, &[]).await;
+    assert!(server.read("stdout").contains("--access-log FILE"));
 }

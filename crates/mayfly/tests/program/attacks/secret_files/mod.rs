@@ -141,8 +141,6 @@ async fn a_folder_that_its_htaccess_closes_is_closed() {
     let root = folder.path();
     write(root, "index.php", PAGE);
     write(root, "about.php", PAGE);
-    // The administrator's own folder: who serves it wants it served.
-    write(root, ".htaccess", DENIES);
     let names: [(&[u8], &str); 8] = [
         (b"private", "private"),
         (b"two words", "two%20words"),

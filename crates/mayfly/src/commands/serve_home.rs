@@ -1,0 +1,135 @@
+//! The home of a WordPress that `mayfly serve` serves: a copy of a live site leads visitors to the live
+//! address. `serve` looks where the first page leads and says so; `--home` makes WordPress take the address
+//! that it is served at for its home.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use control::ExplainRequest;
+use serve_folder::{DetectedSite, HomeAddress, Kind};
+use system_error::SystemError;
+
+use crate::commands::run_file::RunFile;
+use crate::commands::running_server::printable;
+use crate::processes::control_socket;
+
+/// PHP reads it, whatever account that is.
+const FILE_MODE: u32 = 0o644;
+
+/// What `--home` asks for.
+pub struct Home {
+    pub address: HomeAddress,
+    /// The file that PHP reads before each script.
+    pub file: PathBuf,
+}
+
+/// `typed` is the value of `--home`, empty for the address that the site is served at: `url`.
+///
+/// # Errors
+/// There is no WordPress, or no such address.
+pub fn prepare(typed: &str, url: Option<&str>, found: &DetectedSite) -> Result<Home, String> {
+    let mut kinds = found.nested.iter().map(|it| it.kind);
+    if found.kind != Kind::WordPress && !kinds.any(|kind| kind == Kind::WordPress) {
+        return Err(format!(
+            "--home is for WordPress, and this is {}",
+            found.kind.name()
+        ));
+    }
+    let wanted = match typed {
+        "" => url.unwrap_or_default(),
+        typed => typed,
+    };
+    let address = HomeAddress::parse(wanted).ok_or_else(|| {
+        format!(
+            "--home {wanted}: expected an address without a path, such as --home=http://127.0.0.1:8080"
+        )
+    })?;
+    let folder = control_socket::serve_folder().map_err(|error| format!("--home: {error}"))?;
+    Ok(Home {
+        address,
+        file: folder.join(format!("home-{}.php", std::process::id())),
+    })
+}
+
+impl Home {
+    /// Writes the file; it is removed with what this returns.
+    ///
+    /// # Errors
+    /// A message for the operator.
+    pub fn write(&self) -> Result<RunFile, String> {
+        let script = self.address.script();
+        RunFile::write(&self.file, script.as_bytes(), FILE_MODE, None).map_err(|error| {
+            let file = self.file.display();
+            format!("--home: {file} cannot be written ({})", SystemError(&error))
+        })
+    }
+}
+
+/// Asks the running server for the first page, and says what to do where that leads to another site.
+pub async fn say_where_it_leads(control: PathBuf, url: String) {
+    let url = match url.strip_prefix("unix:") {
+        Some(_) => "http://localhost/".to_owned(),
+        None => url,
+    };
+    if let Some(note) = note(&control, &url).await {
+        // The reader may be gone.
+        let _ = io::stdout().write_all(note.as_bytes());
+        let _ = io::stdout().flush();
+    }
+}
+
+async fn note(control: &Path, url: &str) -> Option<String> {
+    let request = ExplainRequest {
+        url: url.to_owned(),
+        ask: true,
+        ..ExplainRequest::default()
+    };
+    // Where it cannot be told, nothing is said.
+    let asked = control::client::explain(control, &request)
+        .await
+        .ok()?
+        .asked?;
+    let home = elsewhere(&asked.location, url)?;
+    let home: String = home.chars().map(printable).collect();
+    let host = home.split_once("://").map_or("", |(_, host)| host);
+    Some(format!(
+        "Note: the first page leads to {home}/, the home of this WordPress, and so does the login. To use it at \
+         {url}\n  start serve with --home. To see single pages as they are, ask with its host:\n  \
+         curl -si -H 'Host: {host}' {url}\n"
+    ))
+}
+
+/// Scheme and host of a redirect, if they are not those of `url`.
+fn elsewhere<'a>(location: &'a str, url: &str) -> Option<&'a str> {
+    let origin = origin(location)?;
+    let own = self::origin(url)?;
+    (!origin.eq_ignore_ascii_case(own)).then_some(origin)
+}
+
+fn origin(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let is_web = matches!(scheme, "http" | "https");
+    is_web.then(|| &url[..scheme.len() + 3 + host])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_to_another_site_is_told_from_one_within() {
+        let url = "http://127.0.0.1:8080/";
+        for (location, expected) in [
+            ("", None),
+            ("/start", None),
+            ("http://127.0.0.1:8080/start", None),
+            ("https://example.org/", Some("https://example.org")),
+            ("http://example.org?x", Some("http://example.org")),
+            ("https://127.0.0.1:8080/", Some("https://127.0.0.1:8080")),
+            ("mailto:a@b", None),
+        ] {
+            assert_eq!(elsewhere(location, url), expected, "{location}");
+        }
+    }
+}
