@@ -26,7 +26,7 @@ pub fn run(args: &ExplainArgs) -> Exit {
         Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
     };
     event_loop.block_on(async {
-        let path = match find(&args.server).await {
+        let path = match find(&args.server, args.url.as_slice()).await {
             Ok(path) => path,
             Err((exit, message)) => return complain(exit, &message),
         };

@@ -29,7 +29,7 @@ pub fn run(args: &PurgeArgs) -> Exit {
         Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
     };
     event_loop.block_on(async {
-        let path = match find(&args.server).await {
+        let path = match find(&args.server, &urls_of(args)).await {
             Ok(path) => path,
             Err((exit, message)) => return complain(exit, &message),
         };
@@ -49,6 +49,14 @@ pub fn run(args: &PurgeArgs) -> Exit {
             }
         }
     })
+}
+
+/// URLs that tell which of several servers is meant.
+fn urls_of(args: &PurgeArgs) -> Vec<String> {
+    let written = args.urls.iter().chain(&args.prefix);
+    let hosts = args.host.iter().map(|host| format!("http://{host}/"));
+    let whole = written.filter(|url| url.contains("://")).cloned();
+    whole.chain(hosts).collect()
 }
 
 fn new_token(name: &str) -> Exit {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use control::ClientError;
+use control::{ClientError, ExplainRequest};
 
 use crate::cli::{Flags, ServerArgs};
 use crate::config::{self, Invocation};
@@ -14,12 +14,14 @@ use system_error::SystemError;
 
 /// Sockets of `mayfly serve` that are tried.
 const MAX_SOCKETS: usize = 256;
+/// URLs by which a server is chosen; more of them are of the same sites.
+const MAX_URLS: usize = 16;
 
-/// The socket of the server that is meant.
+/// The socket of the server that is meant. Where several run, it is the one that serves `urls`.
 ///
 /// # Errors
 /// How the command ends, and what it says.
-pub async fn find(args: &ServerArgs) -> Result<PathBuf, (Exit, String)> {
+pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, String)> {
     if let Some(path) = &args.socket {
         return Ok(paths::from_here(path.clone()));
     }
@@ -57,14 +59,69 @@ pub async fn find(args: &ServerArgs) -> Result<PathBuf, (Exit, String)> {
                 format!("no server was found: {looked}; -c FILE or --socket PATH says where");
             Err((Exit::NoServer, message))
         }
-        several => {
-            let message = format!(
-                "several servers run; expected --socket with one of {}",
-                shown(several)
-            );
-            Err((Exit::Refused, message))
-        }
+        several => serving(several, urls).await.ok_or_else(|| {
+            let why = match urls {
+                [] => "several servers run",
+                [_] => "several servers run, and which of them serves this URL cannot be told",
+                _ => "several servers run, and none of them is known to serve all these URLs",
+            };
+            let message = format!("{why}; expected --socket with one of {}", shown(several));
+            (Exit::Refused, message)
+        }),
     }
+}
+
+/// The one server that serves the URLs; `None` where it is not one, or cannot be told.
+async fn serving(servers: &[PathBuf], urls: &[String]) -> Option<PathBuf> {
+    let mut best: Option<&PathBuf> = None;
+    for url in urls.iter().take(MAX_URLS) {
+        let mut fits = Vec::new();
+        for server in servers {
+            fits.extend(fit(server, url).await.map(|fit| (fit, server)));
+        }
+        let most = fits.iter().map(|(fit, _)| *fit).max()?;
+        fits.retain(|(fit, _)| *fit == most);
+        let [(_, server)] = fits[..] else {
+            return None;
+        };
+        if best.is_some_and(|best| best != server) {
+            return None;
+        }
+        best = Some(server);
+    }
+    best.cloned()
+}
+
+/// How well a server fits a URL, the strongest sign first: a server block has the host as its name,
+/// it listens at the URL's address, at its port, and something is stored for the URL. `None`: it does
+/// not serve the URL.
+async fn fit(server: &Path, url: &str) -> Option<[bool; 4]> {
+    let request = ExplainRequest {
+        url: url.to_owned(),
+        ..ExplainRequest::default()
+    };
+    let told = control::client::explain(server, &request).await.ok()?;
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let usual = match scheme.eq_ignore_ascii_case("https") {
+        true => "443",
+        false => "80",
+    };
+    let (_, port) = with_port(authority).unwrap_or((authority, usual));
+    let listened = with_port(&told.listen);
+    Some([
+        !matches!(told.server.as_str(), "" | "_"),
+        told.listen == authority,
+        listened.is_some_and(|(_, at)| at == port),
+        told.entry.is_some(),
+    ])
+}
+
+/// Host and port; `None` where there is no port.
+fn with_port(place: &str) -> Option<(&str, &str)> {
+    let (host, port) = place.rsplit_once(':')?;
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_port.then_some((host, port))
 }
 
 fn shown(paths: &[PathBuf]) -> String {

@@ -32,7 +32,7 @@ pub fn run(args: &TopArgs) -> Exit {
         Ok(event_loop) => event_loop,
         Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
     };
-    let path = match event_loop.block_on(find(&args.server)) {
+    let path = match event_loop.block_on(find(&args.server, &[])) {
         Ok(path) => path,
         Err((exit, message)) => return complain(exit, &message),
     };

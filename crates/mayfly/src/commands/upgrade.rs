@@ -16,7 +16,7 @@ pub fn run(args: &ServerArgs) -> Exit {
         Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
     };
     event_loop.block_on(async {
-        let path = match find(args).await {
+        let path = match find(args, &[]).await {
             Ok(path) => path,
             Err((exit, message)) => return complain(exit, &message),
         };

@@ -38,7 +38,7 @@ pub fn run(args: &WarmArgs) -> Exit {
         Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
     };
     let exit = event_loop.block_on(async {
-        let path = match find(&args.server).await {
+        let path = match find(&args.server, &sources::urls(args)).await {
             Ok(path) => path,
             Err((exit, message)) => return complain(exit, &message),
         };

@@ -67,6 +67,12 @@ pub async fn pages(args: &WarmArgs, socket: &Path) -> Result<Vec<String>, Failur
     }
 }
 
+/// The URLs that were typed, which tell which of several servers is meant.
+pub fn urls(args: &WarmArgs) -> Vec<String> {
+    let typed = args.sitemap.iter().chain(&args.sources);
+    typed.filter(|source| is_url(source)).cloned().collect()
+}
+
 #[derive(Default)]
 struct FoundPages {
     pages: Vec<String>,

@@ -3,12 +3,14 @@
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
-use testkit::process::{Signal, is_root};
+use testkit::fake_http::{FakeHttp, Script};
+use testkit::process::{KilledOnDrop, Signal, free_port, is_root};
 use testkit::wait::until;
 
 use super::*;
+use crate::serve::http_upstream::get_tcp;
 
 /// Runs `mayfly purge` for the server of a folder.
 async fn purge(arguments: &[&str]) -> Output {
@@ -311,4 +313,59 @@ async fn a_server_without_a_configuration_is_found_as_well() {
         "{}",
         said(&output)
     );
+}
+
+/// Two sites on this machine, each with a server of its own.
+#[tokio::test]
+async fn among_several_servers_the_one_that_serves_the_url_is_found() {
+    let origin = FakeHttp::start(|_| Script::page("Cache-Control: max-age=3600\r\n", "page")).await;
+    let run = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(run.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(crate::program());
+        command.env("RUNTIME_DIRECTORY", run.path()).args(arguments);
+        command
+    };
+    let ports = [free_port(), free_port()];
+    let mut servers = Vec::new();
+    for port in ports {
+        let listen = format!("127.0.0.1:{port}");
+        let mut serve = command(&["serve", &origin.url(), "--ttl", "1h", "--listen", &listen]);
+        serve.stdout(Stdio::null());
+        servers.push(KilledOnDrop(serve.spawn().expect("the program")));
+    }
+    until("the control sockets", || {
+        let names = crate::file_names(run.path()).into_iter();
+        names.filter(|name| name.ends_with(".control")).count() == 2
+    })
+    .await;
+    let cached = async |port| {
+        let get = move || get_tcp(port, &format!("127.0.0.1:{port}"), "");
+        let reply = tokio::task::spawn_blocking(get).await.expect("a thread");
+        let reply = reply.expect("an answer");
+        let line = reply
+            .lines()
+            .find_map(|line| line.strip_prefix("X-Cache: "));
+        line.map(str::to_owned).unwrap_or_default()
+    };
+    for port in ports {
+        let seen = (cached(port).await, cached(port).await);
+        assert_eq!(seen, ("MISS".to_owned(), "HIT".to_owned()));
+    }
+    let purge = |arguments: &[&str]| {
+        let mut purge = command(&[&["purge"], arguments].concat());
+        tokio::task::spawn_blocking(move || purge.output().expect("the program"))
+    };
+    let urls = ports.map(|port| format!("http://127.0.0.1:{port}/page"));
+    let output = purge(&[&urls[1]]).await.expect("a thread");
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(cached(ports[0]).await, "HIT");
+    assert_eq!(cached(ports[1]).await, "MISS");
+    // Neither everything nor pages of both are one server's.
+    for arguments in [&["--all"][..], &[&urls[0], &urls[1]]] {
+        let output = purge(arguments).await.expect("a thread");
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        let several = "several servers run";
+        assert!(said(&output).contains(several), "{}", said(&output));
+    }
 }

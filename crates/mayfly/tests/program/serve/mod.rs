@@ -1,13 +1,15 @@
 //! What `mayfly serve` does for applications that it knows, with a real PHP.
 
 mod dashboard;
-mod http_upstream;
+pub mod http_upstream;
 mod mediawiki;
 mod options;
+mod root_htaccess;
 mod several_applications;
 mod symfony;
 mod tls;
 mod unreadable_folders;
+mod wordpress_home;
 mod wordpress_plugin;
 
 use std::io::Read as _;
