@@ -60,6 +60,10 @@ impl Connections {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().streams.is_empty()
+    }
+
     pub fn census(&self) -> Census {
         let mut census = Census::default();
         self.for_each(|stream| {

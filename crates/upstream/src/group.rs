@@ -478,15 +478,17 @@ impl Group {
     /// What the passing of time asks for: closes connections idle for
     /// `keepalive_timeout`, and lets those in line go to a server that came
     /// back. To be called now and then; waiters call it themselves, and an
-    /// expired connection is never used in any case.
-    pub fn sweep(self: &Arc<Self>, now: Millis) {
+    /// expired connection is never used in any case. Answers whether idle connections are left.
+    pub fn sweep(self: &Arc<Self>, now: Millis) -> bool {
         let mut state = self.state.lock();
         let now = state.advance(now);
         let expired = state.idle.sweep(now);
         let handovers = self.serve_line(&mut state, now);
+        let is_left = !state.idle.is_empty();
         drop(state);
         drop(expired);
         hand_over(handovers);
+        is_left
     }
 
     /// Closes all idle connections to `server`: its processes are about to be

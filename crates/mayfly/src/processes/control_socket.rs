@@ -162,10 +162,12 @@ impl ControlHandler {
     fn shared(&self) -> Result<Arc<WorkersState>, Refusal> {
         let ends = || Refusal::new(503, "the server is about to end");
         let shared = self.shared.upgrade().ok_or_else(ends)?;
-        match shared.is_stopping() {
-            true => Err(ends()),
-            false => Ok(shared),
+        if shared.is_stopping() {
+            return Err(ends());
         }
+        // The command may have pages stored.
+        shared.end_long_pause();
+        Ok(shared)
     }
 }
 

@@ -17,7 +17,7 @@ pub async fn watch(shared: Weak<WorkersState>) {
     let mut idle = IdlePause::default();
     let mut was_large = false;
     while let Some(shared) = shared.upgrade() {
-        shared.pause(&mut idle).await;
+        shared.pause(&mut idle, was_large).await;
         let large = is_large(was_large, stored_bytes(&shared.configuration()));
         if large != was_large {
             huge_pages::permit(large);

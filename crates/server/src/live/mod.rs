@@ -150,13 +150,17 @@ impl LiveState {
         })
     }
 
-    /// Housekeeping, about once a second: removes what was not used for a while.
-    pub fn sweep(&self, now: u64) {
+    /// Housekeeping, about once a second: removes what was not used for a while. Answers whether
+    /// something is left that a later call will remove.
+    pub fn sweep(&self, now: u64) -> bool {
+        let mut is_left = false;
         for zone in self.zones.iter() {
             zone.sweep(http_cache::Millis(now), cache_zones::SWEEP_WORK);
+            is_left |= zone.stats().responses > 0;
         }
         for handle in self.groups.iter() {
-            handle.group.sweep(now);
+            is_left |= handle.group.sweep(now);
         }
+        is_left
     }
 }

@@ -135,10 +135,11 @@ async fn housekeeping(shared: Arc<WorkersState>) {
 /// Removes what was not used for a while.
 async fn sweep(shared: Arc<WorkersState>) {
     let mut idle = IdlePause::default();
+    let mut is_needed = true;
     loop {
-        shared.pause(&mut idle).await;
+        shared.pause(&mut idle, is_needed).await;
         let configuration = shared.configuration();
-        configuration.live.sweep(clock::now());
+        is_needed = configuration.live.sweep(clock::now()) || !configuration.connections.is_empty();
         numbers::keep_history(&configuration);
     }
 }

@@ -22,6 +22,8 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// The same where nothing has happened for as long.
 const REST_INTERVAL: Duration = Duration::from_secs(60);
+/// A longer pause only ends with a connection, where housekeeping would find nothing to do.
+const LONGEST_PAUSE_FOR_NOTHING: Duration = Duration::from_secs(16);
 
 /// A bound and listening socket.
 #[derive(Debug)]
@@ -166,16 +168,20 @@ impl WorkersState {
 
     /// The pause before the next of two looks at something that only requests change: a second
     /// while requests come, growing to a minute without requests, so that a server without visitors
-    /// does not wake up all the time. A new connection ends a long pause.
-    pub async fn pause(&self, idle: &mut IdlePause) {
+    /// does not wake up all the time. A new connection ends a long pause. Unless the look `is_needed`
+    /// without requests as well, nothing else does after half a minute.
+    pub async fn pause(&self, idle: &mut IdlePause, is_needed: bool) {
         if idle.pause <= SWEEP_INTERVAL {
             tokio::time::sleep(idle.pause).await;
         } else {
             let mut connected = std::pin::pin!(self.connected.notified());
             connected.as_mut().enable();
             self.is_resting.store(true, Ordering::Relaxed);
-            // An error is the end of the pause.
-            let _ = tokio::time::timeout(idle.pause, connected).await;
+            let is_bounded = is_needed || idle.pause <= LONGEST_PAUSE_FOR_NOTHING;
+            tokio::select! {
+                () = connected => {}
+                () = tokio::time::sleep(idle.pause), if is_bounded => {}
+            }
         }
         let seen = {
             let stats = &self.glance().live.stats;
@@ -188,8 +194,8 @@ impl WorkersState {
         idle.seen = seen;
     }
 
-    /// A connection has come: ends a long [`WorkersState::pause`].
-    pub(super) fn end_long_pause(&self) {
+    /// A connection or a command has come: ends a long [`WorkersState::pause`].
+    pub fn end_long_pause(&self) {
         if self.is_resting.load(Ordering::Relaxed) {
             self.is_resting.store(false, Ordering::Relaxed);
             self.connected.notify_waiters();
@@ -223,6 +229,7 @@ impl WorkersState {
             .store(is_patient, Ordering::Relaxed);
         self.stopping.store(true, Ordering::Relaxed);
         self.stop.send_replace(true);
+        self.end_long_pause();
         if is_patient {
             return;
         }
