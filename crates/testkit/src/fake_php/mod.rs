@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 
 pub use request::Request;
@@ -82,6 +83,21 @@ impl FakePhp {
     /// When it cannot listen.
     pub async fn tcp(handler: impl Fn(&Request) -> Script + Send + Sync + 'static) -> FakePhp {
         FakePhp::start(listen_tcp().await, handler, false)
+    }
+
+    /// One whose every response begins with `first`, unless that is empty, and goes on with `second`
+    /// when the gate gives it a permit.
+    pub async fn gated(first: &'static str, second: &'static str) -> (FakePhp, Arc<Semaphore>) {
+        let gate = Arc::new(Semaphore::new(0));
+        let held = gate.clone();
+        let php = FakePhp::tcp(move |_| {
+            let begun = match first {
+                "" => Script::new(),
+                first => Script::new().stdout(first),
+            };
+            begun.wait_for(&held).stdout(second)
+        });
+        (php.await, gate)
     }
 
     /// Like [`FakePhp::tcp`], but the handler answers as soon as the params

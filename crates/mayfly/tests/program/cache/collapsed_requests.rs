@@ -4,14 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn simultaneous_requests_for_a_cold_page_are_one_execution() {
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php = FakePhp::tcp(move |_| {
-        Script::new()
-            .wait_for(&held)
-            .stdout("Content-Type: text/html\r\n\r\nthe page")
-    })
-    .await;
+    let (php, gate) = FakePhp::gated("", "Content-Type: text/html\r\n\r\nthe page").await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
     let mut clients = Vec::new();
     for _ in 0..100 {
@@ -31,15 +24,8 @@ async fn simultaneous_requests_for_a_cold_page_are_one_execution() {
 
 #[tokio::test]
 async fn followers_read_while_the_leader_is_still_receiving() {
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php = FakePhp::tcp(move |_| {
-        Script::new()
-            .stdout("Content-Type: text/html\r\n\r\nfirst half,")
-            .wait_for(&held)
-            .stdout(" second half")
-    })
-    .await;
+    let (php, gate) =
+        FakePhp::gated("Content-Type: text/html\r\n\r\nfirst half,", " second half").await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
     let mut leader = server.connect().await;
     leader.send("GET /slow HTTP/1.0\r\n\r\n").await;
@@ -58,15 +44,7 @@ async fn followers_read_while_the_leader_is_still_receiving() {
 
 #[tokio::test]
 async fn the_fetch_goes_on_when_its_visitor_leaves() {
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php = FakePhp::tcp(move |_| {
-        Script::new()
-            .stdout("Content-Type: text/html\r\n\r\nbegun,")
-            .wait_for(&held)
-            .stdout(" done")
-    })
-    .await;
+    let (php, gate) = FakePhp::gated("Content-Type: text/html\r\n\r\nbegun,", " done").await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
     let mut visitor = server.connect().await;
     visitor.send("GET / HTTP/1.0\r\n\r\n").await;
@@ -100,15 +78,7 @@ async fn php_is_told_when_the_visitor_of_a_private_page_leaves() {
 
 #[tokio::test]
 async fn private_pages_do_not_queue_behind_each_other() {
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php = FakePhp::tcp(move |_| {
-        Script::new()
-            .stdout("Set-Cookie: id=1\r\n\r\n")
-            .wait_for(&held)
-            .stdout("mine")
-    })
-    .await;
+    let (php, gate) = FakePhp::gated("Set-Cookie: id=1\r\n\r\n", "mine").await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h; fastcgi_buffering off;").await;
     let mut clients = Vec::new();
     for _ in 0..20 {
@@ -135,10 +105,7 @@ async fn private_pages_do_not_queue_behind_each_other() {
 
 #[tokio::test]
 async fn requests_past_what_php_can_do_wait_in_order_and_then_are_told_to_come_back() {
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php =
-        FakePhp::tcp(move |_| Script::new().wait_for(&held).stdout("X-A: b\r\n\r\ndone")).await;
+    let (php, gate) = FakePhp::gated("", "X-A: b\r\n\r\ndone").await;
     let http = format!(
         "upstream php {{ server {} max_conns=1; queue 1 timeout=1h; }}\n\
          server {{ listen unix:%%/http; location / {{ fastcgi_pass php; fastcgi_param X y; }} }}",

@@ -101,14 +101,7 @@ async fn a_writer_sees_the_own_write_and_others_keep_the_cache() {
 /// What the application takes for the write is no part of the time in which it is shown.
 #[tokio::test]
 async fn the_time_of_a_writer_begins_with_the_response() {
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php = FakePhp::tcp(move |_| {
-        Script::new()
-            .wait_for(&held)
-            .stdout("X-A: b\r\n\r\nwritten")
-    })
-    .await;
+    let (php, gate) = FakePhp::gated("", "X-A: b\r\n\r\nwritten").await;
     let server = cached(&php, "cache_read_your_writes 1h;").await;
     let target = server.target();
     let written = tokio::spawn(async move { target.ask("POST", "/page", "", "text=hello").await });

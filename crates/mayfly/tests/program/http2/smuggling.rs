@@ -12,67 +12,72 @@ use testkit::running::RunningServer;
 use super::{GET, POST, frames, site, with};
 
 /// Two upstreams behind one site, and what they were asked.
-struct UpstreamPair {
-    server: RunningServer,
+pub struct UpstreamPair<S> {
+    pub site: S,
     http: FakeHttp,
     php: FakePhp,
-    heads: Arc<Mutex<Vec<fake_http::Request>>>,
-    params: Arc<Mutex<Vec<fake_php::Request>>>,
+    pub heads: Arc<Mutex<Vec<fake_http::Request>>>,
+    pub params: Arc<Mutex<Vec<fake_php::Request>>>,
 }
 
-/// Requests below `/http`, `/http-stream`, `/php` and `/php-stream` go to an upstream, whole or
-/// while they arrive.
-async fn behind() -> UpstreamPair {
-    let (heads, params) = (Arc::default(), Arc::default());
-    let seen: Arc<Mutex<Vec<fake_http::Request>>> = Arc::clone(&heads);
-    let http = FakeHttp::start(move |request| {
-        seen.lock().push(request.clone());
-        fake_http::Script::page("", "page")
-    })
-    .await;
-    let seen: Arc<Mutex<Vec<fake_php::Request>>> = Arc::clone(&params);
-    let php = FakePhp::tcp(move |request| {
-        seen.lock().push(request.clone());
-        fake_php::Script::page("", "page")
-    })
-    .await;
-    let (url, address) = (http.url(), php.address());
-    let fastcgi = format!(
-        "fastcgi_pass {address}; fastcgi_param REQUEST_METHOD $request_method;\n\
-         fastcgi_param REQUEST_URI $request_uri; fastcgi_param CONTENT_LENGTH $content_length;"
-    );
-    let server = site(&format!(
-        "location /http {{ proxy_http_version 1.1; proxy_pass {url}; }}\n\
-         location /http-stream {{ proxy_http_version 1.1; proxy_request_buffering off; proxy_pass {url}; }}\n\
-         location /php {{ {fastcgi} }}\n\
-         location /php-stream {{ fastcgi_request_buffering off; {fastcgi} }}"
-    ))
-    .await;
-    UpstreamPair {
-        server,
-        http,
-        php,
-        heads,
-        params,
+impl<S> UpstreamPair<S> {
+    /// `start` gets locations: requests below `/http`, `/http-stream`, `/php` and `/php-stream` go to an
+    /// upstream, whole or while they arrive.
+    pub async fn behind(start: impl AsyncFnOnce(&str) -> S) -> UpstreamPair<S> {
+        let (heads, params) = (Arc::default(), Arc::default());
+        let seen: Arc<Mutex<Vec<fake_http::Request>>> = Arc::clone(&heads);
+        let http = FakeHttp::start(move |request| {
+            seen.lock().push(request.clone());
+            fake_http::Script::page("", "page")
+        })
+        .await;
+        let seen: Arc<Mutex<Vec<fake_php::Request>>> = Arc::clone(&params);
+        let php = FakePhp::tcp(move |request| {
+            seen.lock().push(request.clone());
+            fake_php::Script::page("", "page")
+        })
+        .await;
+        let (url, address) = (http.url(), php.address());
+        let fastcgi = format!(
+            "fastcgi_pass {address}; fastcgi_param REQUEST_METHOD $request_method;\n\
+             fastcgi_param REQUEST_URI $request_uri; fastcgi_param CONTENT_LENGTH $content_length;"
+        );
+        let locations = format!(
+            "location /http {{ proxy_http_version 1.1; proxy_pass {url}; }}\n\
+             location /http-stream {{ proxy_http_version 1.1; proxy_request_buffering off; proxy_pass {url}; }}\n\
+             location /php {{ {fastcgi} }}\n\
+             location /php-stream {{ fastcgi_request_buffering off; {fastcgi} }}"
+        );
+        UpstreamPair {
+            site: start(&locations).await,
+            http,
+            php,
+            heads,
+            params,
+        }
+    }
+
+    pub fn requests(&self) -> usize {
+        self.http.requests() + self.php.requests()
     }
 }
 
-const PLACES: [&str; 4] = ["/http", "/http-stream", "/php", "/php-stream"];
+async fn behind() -> UpstreamPair<RunningServer> {
+    UpstreamPair::behind(async |locations| site(locations).await).await
+}
 
-impl UpstreamPair {
+pub const PLACES: [&str; 4] = ["/http", "/http-stream", "/php", "/php-stream"];
+
+impl UpstreamPair<RunningServer> {
     /// Sends a request by itself; the status of its answer, or `None` where it was reset.
     async fn ask(&self, fields: &[(&str, &str)], body: Option<&[u8]>) -> Option<u16> {
-        let mut client = frames(&self.server).await;
+        let mut client = frames(&self.site).await;
         client.send(headers(1, fields, body.is_none())).await;
         if let Some(body) = body {
             client.send(data(1, body, true)).await;
         }
         let outcome = client.outcome(1).await;
         outcome.reply.map(|reply| reply.status)
-    }
-
-    fn requests(&self) -> usize {
-        self.http.requests() + self.php.requests()
     }
 }
 
@@ -302,7 +307,7 @@ async fn what_follows_a_body_as_trailers_is_no_field_of_the_request() {
     for place in PLACES {
         let mut pseudo = POST;
         pseudo[3].1 = place;
-        let mut client = frames(&behind.server).await;
+        let mut client = frames(&behind.site).await;
         client.send(headers(1, &pseudo, false)).await;
         client.send(data(1, b"body", false)).await;
         client
@@ -336,7 +341,7 @@ async fn malformed_trailers_end_the_request() {
     ] {
         let mut pseudo = POST;
         pseudo[3].1 = "/http";
-        let mut client = frames(&behind.server).await;
+        let mut client = frames(&behind.site).await;
         client.send(headers(1, &pseudo, false)).await;
         client.send(data(1, b"body", false)).await;
         client.send(headers(1, trailers, end)).await;

@@ -1,12 +1,9 @@
 //! Stored responses: what one version of HTTP has stored the other is given.
 
-use std::sync::Arc;
-
 use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;
 use testkit::wait::until;
-use tokio::sync::Semaphore;
 
 use super::client;
 use crate::start;
@@ -47,14 +44,7 @@ async fn a_stored_response_is_given_to_both_versions() {
 
 #[tokio::test]
 async fn requests_for_one_page_are_collapsed_and_outlive_the_stream_that_leads() {
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php = FakePhp::tcp(move |_| {
-        Script::new()
-            .wait_for(&held)
-            .stdout("Content-Type: text/plain\r\n\r\npage")
-    })
-    .await;
+    let (php, gate) = FakePhp::gated("", "Content-Type: text/plain\r\n\r\npage").await;
     let server = cached(&php).await;
     let mut client = client(&server).await;
     let (_, mut leader) = client.begin("GET", "/", &[], true).await;

@@ -1,68 +1,20 @@
 //! What HTTP/3 can say and HTTP/1 and FastCGI would misread never reaches an upstream: the same
 //! cases as for HTTP/2.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use quinn::Connection;
-use testkit::fake_http::{self, FakeHttp};
-use testkit::fake_php::{self, FakePhp};
 use testkit::http3::{Outcome, ask_raw, frame, headers};
 
 use super::{Site, site};
-use crate::http2::smuggling::{MALFORMED_FIELDS, MALFORMED_PSEUDO_FIELDS};
+use crate::http2::smuggling::{MALFORMED_FIELDS, MALFORMED_PSEUDO_FIELDS, PLACES, UpstreamPair};
 
-/// Two upstreams behind one site, and what they were asked.
-struct UpstreamPair {
-    _site: Site,
-    connection: Connection,
-    http: FakeHttp,
-    php: FakePhp,
-    heads: Arc<Mutex<Vec<fake_http::Request>>>,
-    params: Arc<Mutex<Vec<fake_php::Request>>>,
-}
-
-/// Requests below `/http`, `/http-stream`, `/php` and `/php-stream` go to an upstream, whole or
-/// while they arrive.
-async fn behind() -> UpstreamPair {
-    let (heads, params) = (Arc::default(), Arc::default());
-    let seen: Arc<Mutex<Vec<fake_http::Request>>> = Arc::clone(&heads);
-    let http = FakeHttp::start(move |request| {
-        seen.lock().push(request.clone());
-        fake_http::Script::page("", "page")
+async fn behind() -> UpstreamPair<(Site, Connection)> {
+    UpstreamPair::behind(async |locations| {
+        let site = site(&format!("keepalive_requests 100000;\n{locations}")).await;
+        let connection = site.quic().connect(site.address, "a.test").await;
+        (site, connection.expect("a handshake"))
     })
-    .await;
-    let seen: Arc<Mutex<Vec<fake_php::Request>>> = Arc::clone(&params);
-    let php = FakePhp::tcp(move |request| {
-        seen.lock().push(request.clone());
-        fake_php::Script::page("", "page")
-    })
-    .await;
-    let (url, address) = (http.url(), php.address());
-    let fastcgi = format!(
-        "fastcgi_pass {address}; fastcgi_param REQUEST_METHOD $request_method;\n\
-         fastcgi_param REQUEST_URI $request_uri; fastcgi_param CONTENT_LENGTH $content_length;"
-    );
-    let site = site(&format!(
-        "keepalive_requests 100000;\n\
-         location /http {{ proxy_http_version 1.1; proxy_pass {url}; }}\n\
-         location /http-stream {{ proxy_http_version 1.1; proxy_request_buffering off; proxy_pass {url}; }}\n\
-         location /php {{ {fastcgi} }}\n\
-         location /php-stream {{ fastcgi_request_buffering off; {fastcgi} }}"
-    ))
-    .await;
-    let connection = site.quic().connect(site.address, "a.test").await;
-    UpstreamPair {
-        connection: connection.expect("a handshake"),
-        _site: site,
-        http,
-        php,
-        heads,
-        params,
-    }
+    .await
 }
-
-const PLACES: [&str; 4] = ["/http", "/http-stream", "/php", "/php-stream"];
 
 /// The pseudo-fields of a request for `path`.
 fn request<'a>(method: &'a str, path: &'a str) -> [(&'a str, &'a str); 4] {
@@ -74,17 +26,13 @@ fn request<'a>(method: &'a str, path: &'a str) -> [(&'a str, &'a str); 4] {
     ]
 }
 
-impl UpstreamPair {
+impl UpstreamPair<(Site, Connection)> {
     async fn ask(&self, fields: &[(&str, &str)], body: Option<&[u8]>) -> Outcome {
         let mut bytes = headers(fields);
         if let Some(body) = body {
             bytes.extend(frame(0, body));
         }
-        ask_raw(&self.connection, &bytes).await
-    }
-
-    fn requests(&self) -> usize {
-        self.http.requests() + self.php.requests()
+        ask_raw(&self.site.1, &bytes).await
     }
 }
 
@@ -210,7 +158,7 @@ async fn trailers_are_no_fields_of_the_request_and_malformed_ones_end_it() {
     };
     for place in PLACES {
         let bytes = trailed(place, &[("x-smuggled", "1"), ("content-length", "9")]);
-        let outcome = ask_raw(&behind.connection, &bytes).await;
+        let outcome = ask_raw(&behind.site.1, &bytes).await;
         assert_eq!(outcome, Outcome::Status(200), "{place}");
     }
     for request in behind.heads.lock().iter() {
@@ -220,7 +168,7 @@ async fn trailers_are_no_fields_of_the_request_and_malformed_ones_end_it() {
     assert_eq!(behind.requests(), 4);
     for trailers in [("x-a", "b\r\nc: d"), (":path", "/http")] {
         let bytes = trailed("/http", &[trailers]);
-        let outcome = ask_raw(&behind.connection, &bytes).await;
+        let outcome = ask_raw(&behind.site.1, &bytes).await;
         assert_eq!(outcome, REFUSED, "{trailers:?}");
     }
     assert_eq!(behind.requests(), 4);
@@ -237,7 +185,7 @@ async fn heads_are_bounded() {
     block.resize(200_000, 0xff);
     let length = (block.len() as u32 | 0x8000_0000).to_be_bytes();
     let bytes = [&[1], &length[..], &block].concat();
-    assert_eq!(ask_raw(&behind.connection, &bytes).await, REFUSED);
+    assert_eq!(ask_raw(&behind.site.1, &bytes).await, REFUSED);
     assert_eq!(behind.requests(), 0);
 }
 
@@ -250,7 +198,7 @@ async fn heads_that_do_not_end_are_bounded_together() {
     bytes.resize(bytes.len() + length as usize - 1, 0);
     let mut streams = Vec::new();
     let excess = loop {
-        let Ok((mut send, receive)) = behind.connection.open_bi().await else {
+        let Ok((mut send, receive)) = behind.site.1.open_bi().await else {
             break true;
         };
         if send.write_all(&bytes).await.is_err() {
@@ -262,7 +210,7 @@ async fn heads_that_do_not_end_are_bounded_together() {
         }
     };
     assert!(excess, "{} heads", streams.len());
-    let closed = behind.connection.closed().await;
+    let closed = behind.site.1.closed().await;
     let quinn::ConnectionError::ApplicationClosed(close) = closed else {
         panic!("{closed}");
     };

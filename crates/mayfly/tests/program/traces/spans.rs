@@ -1,10 +1,7 @@
 //! Which spans a request comes to, and what they say.
 
-use std::sync::Arc;
-
 use testkit::fake_http::{FakeHttp, Script as HttpScript};
 use testkit::fake_php::{FakePhp, Script};
-use tokio::sync::Semaphore;
 
 use super::*;
 
@@ -93,15 +90,8 @@ async fn a_miss_has_the_upstream_in_its_trace_and_a_hit_has_none() {
 #[tokio::test]
 async fn who_waits_for_the_fetch_of_another_links_to_it() {
     let collector = Collector::start().await;
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php = FakePhp::tcp(move |_| {
-        Script::new()
-            .stdout("Content-Type: text/html\r\n\r\nfirst half,")
-            .wait_for(&held)
-            .stdout(" second half")
-    })
-    .await;
+    let (php, gate) =
+        FakePhp::gated("Content-Type: text/html\r\n\r\nfirst half,", " second half").await;
     let server = traced(&collector, ZONE, &cached(&php, "")).await;
     let mut clients = Vec::new();
     for _ in 0..2 {
@@ -184,9 +174,7 @@ async fn a_refresh_in_the_background_is_a_trace_of_its_own_with_a_link_to_its_ca
 #[tokio::test]
 async fn time_in_line_is_a_span_of_its_own() {
     let collector = Collector::start().await;
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php = FakePhp::tcp(move |_| Script::new().wait_for(&held).stdout("X: y\r\n\r\npage")).await;
+    let (php, gate) = FakePhp::gated("", "X: y\r\n\r\npage").await;
     let http = format!(
         "upstream php {{ server {} max_conns=1; queue 10 timeout=30s; }}",
         php.address()
@@ -337,9 +325,7 @@ async fn parts_of_a_page_belong_to_its_trace_and_redirects_keep_it() {
 #[tokio::test]
 async fn a_request_that_no_server_has_room_for_says_so() {
     let collector = Collector::start().await;
-    let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
-    let php = FakePhp::tcp(move |_| Script::new().wait_for(&held).stdout("X: y\r\n\r\npage")).await;
+    let (php, gate) = FakePhp::gated("", "X: y\r\n\r\npage").await;
     let http = format!(
         "upstream php {{ server {} max_conns=1; queue 1 timeout=30ms; }}",
         php.address()
