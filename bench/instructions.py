@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What a hit costs in instructions, which no other load on the machine changes.
 
-The program itself runs under callgrind and is asked over one kept connection, N
-times in one run and 2N times in another. The difference, divided by N, is what one
-request costs in user space from `epoll_wait` back to `epoll_wait`; start and stop
-fall out. What the kernel does is not in it: bench/compare.py measures that. Whoever is at the
+The program itself runs under callgrind and is asked over one kept connection. Counters are read
+before N requests and after them, and once more when as much time has passed without a request: what is
+done by the clock falls out. The rest, divided by N, is what one request costs in user space from
+`epoll_wait` back to `epoll_wait`. What the kernel does is not in it: bench/compare.py measures that. Whoever is at the
 other end of a connection sends only when the program waits: what it finds when it reads
 does not depend on who was quicker, and two counts of one program differ by less than 0.3 %.
 
@@ -24,6 +24,7 @@ it back. A fall wants recording as well, so that it is not lost again unnoticed.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import dataclasses
 import glob
@@ -49,8 +50,9 @@ WORDPRESS = ("wp-login.php", "wp-load.php", "wp-settings.php", "wp-config.php", 
 SMALL, LARGE = 1 << 10, 21 << 10
 # Enough that what happens by the clock (dates, sweeps, flushed logs) does not weigh.
 REQUESTS = 1000
-# The first requests fill buffers and tables that later ones find.
-WARM_UP = 200
+# The first requests fill buffers and tables that later ones find, and of the first in a minute more are timed and
+# named (crates/server/src/base/sampling.rs).
+WARM_UP = 1200
 MOST_RISE = 0.03
 MOST_RISE_WATCHING = 0.10
 # A busy site, for what those who watch it cost: an eighth of what a core answers (docs/benchmarks.md).
@@ -62,6 +64,8 @@ WATCHED_PAGES = 150
 PROMETHEUS = "Accept: application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 # Counts of a scenario before a rise is believed, beyond the first.
 AGAIN = 2
+# Scenarios side by side: for half of its time each waits.
+AT_ONCE = 2
 
 
 class Mayfly(peers.Mayfly):
@@ -81,14 +85,25 @@ class Mayfly(peers.Mayfly):
         process.wait_until_asleep(self.pid)
 
     def instructions(self):
-        """Everything executed from start to end; after `stop` only."""
+        """What was executed since this was last asked, or since the start."""
         total = 0
-        for path in glob.glob(os.path.join(self.folder, "callgrind.*")):
-            with open(path, errors="replace") as file:
-                total += sum(int(line.split()[1]) for line in file if line.startswith("totals:"))
-        if not total:
-            raise RuntimeError("callgrind wrote nothing")
+        for pid in process.tree(self.pid):
+            dumps = os.path.join(self.folder, f"callgrind.{pid}.*")
+            subprocess.run(["vgdb", f"--pid={pid}", "dump"], check=True, capture_output=True, timeout=60)
+            process.wait_until(lambda dumps=dumps: totals(dumps), "callgrind's dump", 60)
+            total += sum(totals(dumps))
+            for path in glob.glob(dumps):
+                os.unlink(path)
         return total
+
+
+def totals(dumps):
+    """What files of callgrind have in their last lines; nothing while they are being written."""
+    found = []
+    for path in glob.glob(dumps):
+        with open(path, errors="replace") as file:
+            found += [int(line.split()[1]) for line in file if line.startswith("totals:")]
+    return found
 
 
 class PlainHttp2(Mayfly):
@@ -192,12 +207,15 @@ class Counted:
     def request(self, number):
         return load.request_bytes(self.method, self.target.format(number), self.fields)
 
-    def ask(self, server, requests):
-        """So many requests on one connection."""
+    @contextlib.contextmanager
+    def asking(self, server):
+        """On one connection: a function that asks for the request with a number."""
         if self.server is PlainHttp2:
-            ask_http2(server, self.target, self.body, requests)
+            with http2.Connection(server.port, self.target) as connection:
+                yield lambda _: ask_http2(connection, server, self.body)
         else:
-            ask(server, [self.request(number) for number in range(requests)])
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+                yield lambda number: ask_on(connection, server, self.request(number))
 
 
 @dataclasses.dataclass
@@ -206,7 +224,8 @@ class Watching(Counted):
 
     most_rise: float = MOST_RISE_WATCHING
 
-    def ask(self, server, seconds):
+    @contextlib.contextmanager
+    def asking(self, server):
         pages = [load.request_bytes("GET", f"/page/{number}?bytes=40&age=3600", ()) for number in range(WATCHED_PAGES)]
         ask(server, pages + pages)
         with contextlib.ExitStack() as connections:
@@ -214,16 +233,20 @@ class Watching(Counted):
                 connections.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
                 for _ in range(2)
             )
-            for second in range(seconds):
-                ask_on(prometheus, server, load.request_bytes("GET", "/metrics", (PROMETHEUS,)))
-                for path in ("/1/numbers", "/1/pages"):
-                    with socket.socket(socket.AF_UNIX) as top:
-                        top.settimeout(60)
-                        top.connect(os.path.join(server.folder, "pid.control"))
-                        ask_on(top, server, load.request_bytes("GET", path, ()))
-                if second % 2 == 0:
-                    for what in ("numbers", "pages"):
-                        ask_on(dashboard, server, load.request_bytes("GET", f"/dashboard?{what}", ()))
+            yield lambda second: watch(dashboard, prometheus, server, second)
+
+
+def watch(dashboard, prometheus, server, second):
+    """What is asked in one second by all who watch."""
+    ask_on(prometheus, server, load.request_bytes("GET", "/metrics", (PROMETHEUS,)))
+    for path in ("/1/numbers", "/1/pages"):
+        with socket.socket(socket.AF_UNIX) as top:
+            top.settimeout(60)
+            top.connect(os.path.join(server.folder, "pid.control"))
+            ask_on(top, server, load.request_bytes("GET", path, ()))
+    if second % 2 == 0:
+        for what in ("numbers", "pages"):
+            ask_on(dashboard, server, load.request_bytes("GET", f"/dashboard?{what}", ()))
 
 
 OWN = [
@@ -238,7 +261,7 @@ OWN = [
     Counted("proxied_21k", "a proxied response of 21 KB", "/large", PassingOn),
     Counted("fastcgi_1k", "a response of 1 KB from FastCGI, not stored", "/fastcgi", PassingOn),
     Watching("watching", "a second of dashboard, metrics and top", scenarios.PAGE.format(0) % 40, Watched,
-             requests=50, warm_up=10),
+             requests=50, warm_up=60),
 ]
 
 
@@ -266,37 +289,33 @@ def ask_on(connection, server, request):
         raise RuntimeError(f"{answer[:100]} to {request[:100]}")
 
 
-def ask_http2(server, target, body, requests):
+def ask_http2(connection, server, body):
     """The same over HTTP/2."""
-    with http2.Connection(server.port, target) as connection:
-        for _ in range(requests):
-            server.wait_until_asleep()
-            connection.ask()
-            received = connection.receive()
-            if received != body:
-                raise RuntimeError(f"a body of {received} bytes, not {body}")
-
-
-def run(counted, count, seconds=0):
-    """(instructions, seconds) of a whole run with so many requests that lasts so long at least."""
-    with subject.Folder() as folder:
-        with counted.server(peers.Site(folder, None), folder, counted.log, counted.gzip) as server:
-            server.wait()
-            began = time.monotonic()
-            # What is stored is stored by a plain GET.
-            ask(server, [load.request_bytes("GET", counted.target.format(0), ())])
-            counted.ask(server, counted.warm_up + count)
-            time.sleep(max(0, began + seconds - time.monotonic()))
-            took = time.monotonic() - began
-            server.stop()
-            return server.instructions(), took
+    server.wait_until_asleep()
+    connection.ask()
+    received = connection.receive()
+    if received != body:
+        raise RuntimeError(f"a body of {received} bytes, not {body}")
 
 
 def count(scenario):
-    """Both runs last equally long, so that what is done by the clock falls out as well."""
-    twice, seconds = run(scenario, 2 * scenario.requests)
-    once, _ = run(scenario, scenario.requests, seconds)
-    return round((twice - once) / scenario.requests)
+    """Instructions for each request."""
+    with subject.Folder() as folder:
+        with scenario.server(peers.Site(folder, None), folder, scenario.log, scenario.gzip) as server:
+            server.wait()
+            # What is stored is stored by a plain GET.
+            ask(server, [load.request_bytes("GET", scenario.target.format(0), ())])
+            with scenario.asking(server) as ask_for:
+                for number in range(scenario.warm_up):
+                    ask_for(number)
+                server.instructions()
+                began = time.monotonic()
+                for number in range(scenario.warm_up, scenario.warm_up + scenario.requests):
+                    ask_for(number)
+                took = time.monotonic() - began
+                asked = server.instructions()
+                time.sleep(took)
+                return round((asked - server.instructions()) / scenario.requests)
 
 
 def recorded():
@@ -318,7 +337,7 @@ def least(scenario, agreed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default=os.environ.get("BINARY", "target/release/mayfly"))
+    parser.add_argument("--binary", default=os.environ.get("BINARY", "target/counted/mayfly"))
     parser.add_argument("--record", action="store_true", help="write the figures to bench/instructions.json")
     names = [counted.name for counted in all_counted()]
     parser.add_argument("--only", choices=names, nargs="+", default=names, metavar="SCENARIO")
@@ -328,11 +347,12 @@ def main():
     peers.Mayfly.binary = chosen.binary
     agreed, risen, lines = recorded(), 0, [("scenario", "instructions", "agreed", "change", "")]
     figures = dict(agreed)
-    for scenario in all_counted():
-        if scenario.name not in chosen.only:
-            continue
+    counted = [scenario for scenario in all_counted() if scenario.name in chosen.only]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        counts = list(pool.map(lambda scenario: least(scenario, agreed.get(scenario.name)), counted))
+    for scenario, now in zip(counted, counts):
         before = agreed.get(scenario.name)
-        figures[scenario.name] = now = least(scenario, before)
+        figures[scenario.name] = now
         change = now / before - 1 if before else 0
         too_many = change > scenario.most_rise
         risen += too_many
