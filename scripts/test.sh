@@ -1,49 +1,51 @@
 #!/usr/bin/env bash
-# Every test: the crates, the demo and the scripts, what a hit costs in instructions, real
-# applications. A part that fails does not keep the next from running; the last line adds
+# Every test: the crates, the demo and the scripts, real applications, what a hit costs in
+# instructions. A part that fails does not keep the next from running; the last line adds
 # all of them up as "N passed, N failed".
 #
-# Parts that keep one core busy, or mostly wait, run beside others: the program is linked while
-# the crates are tested, and instructions, which no load changes, are counted while the checks
-# and the applications run.
+# All but the count of instructions run what `cargo test` builds, whose assertions are on. The
+# optimised build, which only the count needs, takes as much of the processors as half of the
+# rest, and its link keeps one of them busy for minutes, whatever the others do. So it begins
+# first, and what mostly waits runs beside the link:
 #
-#   scripts/test.sh BINARY      the program that the build below leaves
+#     debug-build --> crates, checks, applications ----+
+#     optimised build ----------> instructions --------+--> N passed, N failed
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-binary=$1
+target=${CARGO_TARGET_DIR:-target}
 cargo=${CARGO:-cargo}
 log=$(mktemp)
 beside=$(mktemp -d)
 declare -A started=()
-trap 'kill "${started[@]}" 2>/dev/null; rm -rf "$log" "$beside"' EXIT
+trap stop_all EXIT
 failed_parts=()
 
+stop_all() {
+    local group
+    for group in "${started[@]}"; do
+        kill -- "-$group" 2>/dev/null
+    done
+    rm -rf "$log" "$beside"
+}
+
+# What a part takes, of the clock and of the processors.
+timed() { # timed NAME COMMAND...
+    local TIMEFORMAT="time: $1 %0R s, CPU %0U s and %0S s in the kernel"
+    shift
+    time "$@"
+}
+
 part() { # part NAME COMMAND...
-    local name=$1 begun=$SECONDS
-    shift
-    "$@" 2>&1 | tee -a "$log" || failed_parts+=("$name")
-    took "$name" "$begun"
+    timed "$@" 2>&1 | tee -a "$log" || failed_parts+=("$1")
 }
 
-took() { # took NAME SECONDS_AT_ITS_BEGIN
-    echo "time: $1 $((SECONDS - $2)) s"
-}
-
-# A part in the background, behind the others; `end` waits for it and shows what it said.
+# A part beside the others, in a process group of its own; `end` waits for it and shows what it said.
 begin() { # begin NAME COMMAND...
-    local name=$1
-    shift
-    (
-        begun=$SECONDS
-        nice "$@" &
-        trap 'kill $!' TERM
-        wait $!
-        status=$?
-        took "$name" "$begun"
-        exit "$status"
-    ) >"$beside/$name" 2>&1 &
-    started[$name]=$!
+    set -m
+    timed "$@" >"$beside/$1" 2>&1 &
+    set +m
+    started[$1]=$!
 }
 end() { # end NAME
     wait "${started[$1]}" || failed_parts+=("$1")
@@ -51,23 +53,27 @@ end() { # end NAME
     tee -a "$log" <"$beside/$1"
 }
 
+count_instructions() {
+    timed optimised-build "$cargo" build --profile counted --locked --package mayfly &&
+        bench/instructions.py --binary "$target/counted/mayfly"
+}
+
 # Many tests wait for a clock or for another process, so more of them run than there are cores.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+begin instructions count_instructions
 part debug-build "$cargo" test --workspace --locked --no-run
-begin build "$cargo" build --release --locked --package mayfly
-part crates "$cargo" test --workspace --locked --no-fail-fast
-end build
-begin instructions bench/instructions.py --binary "$binary"
-begin checks scripts/checks/run.py --binary "$binary"
+begin checks scripts/checks/run.py --binary "$target/debug/mayfly"
 if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
-    part applications python3 apps/run.py --binary "$binary" --seconds 30
+    begin applications python3 apps/run.py --binary "$target/debug/mayfly" --seconds 30 --at-once 3
 else
     echo "left out: real applications (apps/run.py needs root, or sudo without a password)"
 fi
+part crates "$cargo" test --workspace --locked --no-fail-fast
 end checks
+[ -z "${started[applications]:-}" ] || end applications
 end instructions
 
-took "all tests" 0
+echo "time: all tests $SECONDS s"
 [ ${#failed_parts[@]} -eq 0 ] || echo "failed: ${failed_parts[*]}"
 # Cargo writes one line for each test program, the others one in all.
 sed -nE 's/^(test result: [A-Za-z]+\. )?([0-9]+) passed[;,] ([0-9]+) failed.*/\2 \3/p' "$log" |

@@ -38,7 +38,7 @@ PARTS = {part.__name__: part for part in (documents, imports, words, manifests, 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--binary", default=os.path.join(ROOT, "target/release/mayfly"))
+    parser.add_argument("--binary", default=os.path.join(ROOT, "target/debug/mayfly"))
     chosen = parser.parse_args()
     binary = os.path.abspath(chosen.binary)
     unknown = set(chosen.parts) - set(PARTS)

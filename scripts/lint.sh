@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# What can be said without running anything: licences, documents, imports, words, manifests,
+# formatting, clippy, the documentation. Warnings are errors. A part that fails does not keep the
+# next from running. What reads files alone runs beside the compiler.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+cargo=${CARGO:-cargo}
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+failed_parts=()
+
+timed() { # timed NAME COMMAND...
+    local TIMEFORMAT="time: $1 %0R s, CPU %0U s and %0S s in the kernel"
+    shift
+    time "$@"
+}
+
+part() { # part NAME COMMAND...
+    timed "$@" || failed_parts+=("$1")
+}
+
+read_files() {
+    local status=0
+    scripts/deny.sh || status=1
+    scripts/checks/run.py documents imports words manifests || status=1
+    "$cargo" fmt --all --check || status=1
+    return $status
+}
+
+timed files read_files >"$said" 2>&1 &
+part clippy "$cargo" clippy --workspace --all-targets --features fuzz/targets --locked -- -D warnings
+RUSTDOCFLAGS="-D warnings" part documentation "$cargo" doc --workspace --no-deps --document-private-items --locked
+wait $! || failed_parts+=(files)
+cat "$said"
+[ ${#failed_parts[@]} -eq 0 ] || { echo "failed: ${failed_parts[*]}"; exit 1; }
