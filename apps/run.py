@@ -31,6 +31,7 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+from harness import mariadb  # noqa: E402
 from harness.report import Report  # noqa: E402
 from harness.subject import NAMES as SUBJECTS  # noqa: E402
 
@@ -144,6 +145,7 @@ def cpu_seconds():
 
 def run_at_once(names, options, report):
     """Each scenario is a process, `options.at_once` of them at a time. What it says is shown when it has ended."""
+    mariadb.first_data()
     waiting, running = list(names), {}
     try:
         while waiting or running:

@@ -10,6 +10,8 @@ import tempfile
 from .workdir import wait_for
 
 START_SECONDS = 30
+# In the environment: where the data directory is that was made first.
+MADE = "MAYFLY_APPS_MARIADB"
 # A small log: what is written is little, and copied for each scenario.
 OPTIONS = ("--no-defaults", "--user=mysql", "--innodb-log-file-size=8M")
 
@@ -24,16 +26,22 @@ class Database:
 
 @functools.cache
 def first_data():
-    """A data directory as mariadb-install-db makes it. That takes seconds, and a copy does not."""
+    """A data directory as mariadb-install-db makes it. That takes seconds, and a copy does not. The processes that this
+    one starts find it as well."""
+    if MADE in os.environ:
+        return os.environ[MADE]
     folder = tempfile.mkdtemp(prefix="mayfly-mariadb-")
     os.chmod(folder, 0o755)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     shutil.chown(folder, "mysql", "mysql")
-    subprocess.run(
+    done = subprocess.run(
         ["mariadb-install-db", *OPTIONS, f"--datadir={folder}", "--skip-test-db",
          "--auth-root-authentication-method=socket"],
-        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
     )  # fmt: skip
+    if done.returncode != 0:
+        raise RuntimeError(f"mariadb-install-db: {done.stdout}")
+    os.environ[MADE] = folder
     return folder
 
 

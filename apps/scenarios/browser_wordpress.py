@@ -64,6 +64,9 @@ def log_sees_failures(report, browser):
     found = []
     is_seen = set_ups.until(lambda: found.extend(browser.failures()) or any("404" in line for line in found), 30)
     report.check("wordpress: the network log notices a missing picture", is_seen, found)
+    # The log and the console tell of it one after the other.
+    browser.settle()
+    browser.failures()
 
 
 def anonymous_reads(steps, browser):

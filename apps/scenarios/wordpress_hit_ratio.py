@@ -7,6 +7,7 @@ the same order; how fast they come is left to the machine.
 """
 
 import collections
+import copy
 import random
 import threading
 
@@ -16,6 +17,8 @@ from harness.client import Client
 from harness.workdir import Workdir
 
 SEED = 20
+# Nothing ends while they come: what is not shared is what visitors bring along.
+LIFETIME_SECONDS = 3600
 VISITORS = 160
 VIEWS = 4000
 THREADS = 4
@@ -85,6 +88,8 @@ def run(options, report):
     if not options.subject.startswith("mayfly"):
         report.note("left out: nginx has other rules")
         return
+    options = copy.copy(options)
+    options.ttl = LIFETIME_SECONDS
     with Workdir("hit-ratio", keep=options.keep) as workdir:
         site = wordpress.Site(workdir)
         subject = subjects.start(workdir, options, "wordpress", wordpress.ROOT)
