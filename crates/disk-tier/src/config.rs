@@ -1,13 +1,31 @@
 //! What a tier is told when it is opened, and the bounds that are not for its user to choose.
 
+use crate::error::TierError;
 use std::time::Duration;
 
+/// The longest key.
+pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
+/// The longest head, and the longest labels of a record together.
+pub const HEAD_BYTES_MAX: usize = 1 << 20;
+/// What is left of a record's lifetime when it is written or kept in turn.
+pub const LIFETIME_MIN: Duration = Duration::from_secs(60);
+/// What all journals of a folder may take; beyond it the oldest goes, and with it what is stored from before.
+pub const JOURNAL_BYTES_MAX: u64 = 256 << 20;
+/// After this time a write is tried again that the disk refused.
+pub const WRITE_RETRY: Duration = Duration::from_secs(10);
+/// So long the tier rests after slow reads.
+pub const REST: Duration = Duration::from_secs(10);
+/// Events that are kept until they are taken.
+pub const EVENTS_MAX: usize = 1024;
 /// The size of a segment where `max_bytes` allows it.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// The smallest segment: a tier of less than sixteen of these is not worth its files.
 pub const SEGMENT_BYTES_MIN: u64 = 256 << 10;
 /// As many segments a full tier has at least, so that dropping the oldest costs a sixteenth of it.
 const SEGMENTS_MIN: u64 = 16;
+
+/// One that is written, one that is copied into while the oldest goes, and two with records.
+const SEGMENTS_NEEDED: u64 = 4;
 
 /// The terms of a tier.
 #[derive(Clone, Debug)]
@@ -43,6 +61,19 @@ impl TierConfig {
             fingerprint: 0,
             segment_bytes: power.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES),
             reading_threads: 2,
+        }
+    }
+
+    /// Do the terms make sense?
+    pub(crate) fn check(&self) -> Result<(), TierError> {
+        if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES).contains(&self.segment_bytes) {
+            Err(TierError::Terms(
+                "segment_bytes is not between 256 KB and 64 MB",
+            ))
+        } else if self.max_bytes < SEGMENTS_NEEDED * self.segment_bytes {
+            Err(TierError::Terms("max_bytes is less than four segments"))
+        } else {
+            Ok(())
         }
     }
 }

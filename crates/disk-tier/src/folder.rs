@@ -1,25 +1,38 @@
 //! One zone's folder: the tier as its user sees it.
 
+use crate::admission::{USES_MIN, UseSketch};
+use crate::clock_facts::ClockFacts;
 use crate::config::TierConfig;
 use crate::error::TierError;
-use crate::hash::stable_hash;
-use crate::purge::{PurgeTicket, StoppedPurge, WrittenPurge};
-use crate::record::{
-    NewRecord, ReadNow, RecordBody, RecordBytes, RecordPlace, RecordPlaces, StopReport,
-    WriteVerdict,
-};
+use crate::index::{PackedPlace, RecordIndex};
+use crate::journal::queue::JournalQueue;
+use crate::journal::writer::{JournalSizes, JournalWriter};
+use crate::loader::load_all;
+use crate::parts::{TierCounters, TierParts, count};
+use crate::purge::{PurgeNotWritten, PurgeTicket, WrittenPurge};
+use crate::read_queue::{ReadQueue, RecordTicket};
+use crate::reader::{ReadMode, read_record};
+use crate::record::{NewRecord, ReadNow, RecordPlace, RecordPlaces, StopReport, WriteVerdict};
+use crate::segments::{Segment, SegmentTable};
+use crate::start::{FolderStart, io_error};
 use crate::state::{TierEvent, TierState, TierStats};
-use crate::storage::{FolderLock, Storage};
-use crate::times::{RecordAge, TierTime};
+use crate::storage::Storage;
+use crate::times::TierTime;
+use crate::write_queue::WriteQueue;
+use crate::writer::{NotAppended, SegmentWriter, check};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use std::collections::HashMap;
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// Threads that read at most.
+const READING_THREADS_MAX: usize = 4;
+/// How long a close waits for threads: one that hangs on a dead disk is left behind.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 /// What is known when a tier was opened, before it is used.
 #[derive(Clone, Debug)]
@@ -48,33 +61,26 @@ impl Recovery {
 pub enum UseVerdict {
     /// It has earned its place on the disk and is not there.
     Earned,
-    /// Not yet, or it is there already.
+    /// Not yet, or it is there already, or nothing can be written now.
     NotNow,
-}
-
-/// A read by a thread. Resolves to nothing where the record is not there, another one, or damaged.
-#[derive(Debug)]
-pub struct RecordTicket(Option<Box<RecordBytes>>);
-
-impl RecordTicket {
-    /// The caller has waited for as long as it may. Ten of these in a row let the tier rest.
-    pub fn give_up(self) {}
-}
-
-impl Future for RecordTicket {
-    type Output = Option<Box<RecordBytes>>;
-
-    fn poll(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Self::Output> {
-        Poll::Ready(self.0.take())
-    }
 }
 
 /// A zone's folder: the lock is held, and threads write and read.
 #[derive(Debug)]
 pub struct TierFolder {
-    storage: Arc<dyn Storage>,
-    records: Mutex<HashMap<u64, NewRecord>>,
-    _lock: Box<dyn FolderLock>,
+    works: Arc<TierWorks>,
+    /// Hangs up when the last thread has ended.
+    ended: Mutex<mpsc::Receiver<()>>,
+}
+
+/// What the threads do.
+#[derive(Debug)]
+struct TierWorks {
+    parts: Arc<TierParts>,
+    reads: ReadQueue,
+    writes: WriteQueue,
+    /// Segments of earlier starts that are not loaded yet, newest first.
+    listed: Mutex<Vec<Arc<Segment>>>,
 }
 
 impl TierFolder {
@@ -88,169 +94,346 @@ impl TierFolder {
         config: TierConfig,
         storage: Arc<dyn Storage>,
     ) -> Result<(TierFolder, Recovery), TierError> {
-        let io = |what, error| TierError::Io {
-            what,
-            path: path.to_owned(),
-            error,
-        };
-        if config.max_bytes < config.segment_bytes {
-            return Err(TierError::Terms("max_bytes is smaller than a segment"));
-        }
-        if !storage
-            .make_folder(path)
-            .map_err(|error| io("make", error))?
-        {
-            return Err(TierError::NotOurs(path.to_owned()));
-        }
-        let lock = storage
-            .lock(&path.join("lock"))
-            .map_err(|error| io("lock", error))?;
+        let reading_threads = config.reading_threads.clamp(1, READING_THREADS_MAX);
+        let (works, recovery) = TierWorks::open(path, config, storage, JournalSizes::default())?;
+        let (sender, ended) = mpsc::channel();
+        // From here on an error closes what was begun.
         let tier = TierFolder {
-            storage,
-            records: Mutex::default(),
-            _lock: lock.ok_or_else(|| TierError::Locked(path.to_owned()))?,
+            works,
+            ended: Mutex::new(ended),
         };
-        let recovery = Recovery {
-            start: 1,
-            floor: 1 << 48,
-            purges: Vec::new(),
-            wall_clock_is_behind: false,
-            events: Vec::new(),
+        let spawn = |name: &str, work: fn(&TierWorks)| {
+            let (works, sender) = (Arc::clone(&tier.works), sender.clone());
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            let body = move || {
+                work(&works);
+                drop(works);
+                // Told by the end of the sender, which a thread that hangs does not reach.
+                drop(sender);
+            };
+            thread
+                .spawn(body)
+                .map(drop)
+                .map_err(io_error("start a thread for", path))
         };
+        spawn("tier-journal", TierWorks::keep_journal)?;
+        spawn("tier-write", TierWorks::write)?;
+        spawn("tier-load", TierWorks::load)?;
+        for _ in 0..reading_threads {
+            spawn("tier-read", |works| works.reads.run(&works.parts))?;
+        }
         Ok((tier, recovery))
+    }
+
+    fn parts(&self) -> &TierParts {
+        &self.works.parts
     }
 
     /// The time by the clocks that records are compared with.
     #[must_use]
     pub fn now(&self) -> TierTime {
-        self.storage.now()
+        self.parts().storage.now()
     }
 
     /// Writes a purge down; call it before, or while, the purge is applied in memory. The ticket resolves when the
     /// purge is synced. What was never offered to [`TierFolder::write`] need not wait for it.
-    pub fn append_purge(&self, _purge: &WrittenPurge) -> PurgeTicket {
-        PurgeTicket::ready(Ok(()))
+    pub fn append_purge(&self, purge: &WrittenPurge) -> PurgeTicket {
+        self.parts().journal.append(purge)
     }
 
     /// Where the records of a key may lie, newest first. Memory only. Empty while the tier rests.
     #[must_use]
     pub fn find(&self, key_hash: u64) -> RecordPlaces {
-        let mut places = RecordPlaces::default();
-        if self.records.lock().contains_key(&key_hash) {
-            places.places[0] = Some(RecordPlace {
-                key_hash,
-                packed: 0,
-            });
-            places.count = 1;
+        match self.parts().is_awake() {
+            true => self.parts().index.find(key_hash),
+            false => RecordPlaces::default(),
         }
-        places
     }
 
     /// Reads a record if that needs no disk.
     #[must_use]
     pub fn read_now(&self, place: RecordPlace, key: &[u8]) -> ReadNow {
-        match self.record_at(place, key) {
-            Some(record) => ReadNow::Record(record),
-            None => ReadNow::Missing,
+        let read = read_record(self.parts(), place, key, ReadMode::Now);
+        if matches!(read, ReadNow::Record(_)) {
+            count(&self.parts().counters.reads_inline);
         }
+        read
     }
 
     /// Lets a thread read a record. Resolves at once, to nothing, where too many wait already.
     pub fn read(&self, place: RecordPlace, key: Bytes) -> RecordTicket {
-        RecordTicket(self.record_at(place, &key))
-    }
-
-    fn record_at(&self, place: RecordPlace, key: &[u8]) -> Option<Box<RecordBytes>> {
-        let records = self.records.lock();
-        let record = records
-            .get(&place.key_hash)
-            .filter(|record| record.key == key)?;
-        Some(Box::new(RecordBytes {
-            stamp: record.stamp,
-            received: record.received,
-            age: RecordAge::Millis(
-                self.now()
-                    .boot_millis
-                    .saturating_sub(record.received.boot_millis),
-            ),
-            lifetime: record.lifetime,
-            labels: record.labels.clone(),
-            head: record.head.clone(),
-            body: RecordBody::Inline(record.body.clone()),
-        }))
+        self.works.reads.ask(&self.works.parts, place, key)
     }
 
     /// Hands a record over to the writer. It never waits.
     pub fn write(&self, record: NewRecord) -> WriteVerdict {
-        self.records.lock().insert(stable_hash(&record.key), record);
-        WriteVerdict::Queued
+        let parts = self.parts();
+        if !parts.is_awake() || !parts.health.may_write(parts.boot_millis()) {
+            return WriteVerdict::NotWriting;
+        }
+        match check(parts, &record) {
+            Err(NotAppended::ShortLived) => WriteVerdict::ShortLived,
+            Err(NotAppended::BeforeFloor) => WriteVerdict::BeforeFloor,
+            Err(NotAppended::TooLarge) => WriteVerdict::TooLarge,
+            Err(NotAppended::Refused) => WriteVerdict::NotWriting,
+            Ok(()) if self.works.writes.push(record) => WriteVerdict::Queued,
+            Ok(()) => {
+                count(&parts.counters.dropped);
+                WriteVerdict::QueueFull
+            }
+        }
     }
 
-    /// Counts a use of a key, from whichever tier it was answered, and says whether its response should be written
-    /// now: at its fourth use, at its first while the ring is not full.
-    pub fn note_use(&self, key_hash: u64) -> UseVerdict {
-        match self.records.lock().contains_key(&key_hash) {
-            true => UseVerdict::NotNow,
-            false => UseVerdict::Earned,
+    /// Counts a use of a key and variant, from whichever tier it was answered, and says whether the response should be
+    /// written now: at its [`USES_MIN`]th use, at its first while the ring is not full. A response that takes the place
+    /// of one on the disk has earned it only when that one is forgotten.
+    pub fn note_use(&self, key_hash: u64, variant: u64) -> UseVerdict {
+        let parts = self.parts();
+        let uses = parts.sketch.add(key_hash.wrapping_add(variant));
+        let [variant, ..] = variant.to_le_bytes();
+        let is_there = parts.index.note_used_variant(key_hash, variant);
+        let is_earned = uses >= USES_MIN || !parts.is_full.load(Relaxed);
+        match is_earned && !is_there && parts.is_awake() {
+            true => UseVerdict::Earned,
+            false => UseVerdict::NotNow,
         }
     }
 
     /// What lies there is outdated, or of no use.
     pub fn forget(&self, place: RecordPlace) {
-        self.records.lock().remove(&place.key_hash);
+        let packed = PackedPlace(place.packed);
+        self.parts().index.remove(place.key_hash, packed);
     }
 
-    /// Writes what memory alone has, in the order given, until the time is over. Blocks.
+    /// Writes what waits, then what memory alone has, in the order given, until the time is over. Blocks.
     pub fn flush_for_stop(
         &self,
         records: &mut dyn Iterator<Item = NewRecord>,
-        _within: Duration,
+        within: Duration,
     ) -> StopReport {
+        let until = Instant::now() + within;
+        let parts = self.parts();
+        self.works.writes.drain_until(parts, until);
         let mut report = StopReport::default();
         for record in records {
-            self.write(record);
-            report.written += 1;
+            let is_written = Instant::now() < until
+                && parts.health.may_write(parts.boot_millis())
+                && self
+                    .works
+                    .writes
+                    .writer()
+                    .lock()
+                    .append(parts, &record)
+                    .is_ok();
+            match is_written {
+                true => report.written += 1,
+                false => report.left += 1,
+            }
         }
         report
     }
 
-    /// Ends all threads after what they were given, and finishes the segment under way. Blocks. Later calls find
-    /// nothing and write nothing.
+    /// Ends all threads, and finishes the segment under way and the purges that wait. Blocks, but not for a disk that
+    /// hangs. Later calls find nothing and write nothing.
     pub fn close(&self) {
-        self.records.lock().clear();
+        self.works.close();
+        let until = Instant::now() + CLOSE_WAIT;
+        let ended = self.ended.lock();
+        // Nothing is ever sent: it ends when all threads have, or by time.
+        let _ = ended.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 
     #[must_use]
     pub fn state(&self) -> TierState {
-        TierState::Serving
+        self.parts().health.state(self.parts().boot_millis())
     }
 
     #[must_use]
     pub fn stats(&self) -> TierStats {
-        TierStats {
-            records: self.records.lock().len() as u64,
-            is_loaded: true,
-            ..TierStats::default()
-        }
+        self.parts().stats()
     }
 
     /// What happened since the last call, at most [`crate::EVENTS_MAX`].
     #[must_use]
     pub fn take_events(&self) -> Vec<TierEvent> {
-        Vec::new()
+        self.parts().events.lock().drain(..).collect()
     }
 }
 
-/// Writes purges down while no server has the folder: they hold after its next start. Blocks until they are synced.
-/// `false`: there is no folder, so that nothing is stored.
-///
-/// # Errors
-/// A server has the folder (ask it instead), or the disk refuses.
-pub fn append_while_stopped(
-    path: &Path,
-    storage: &Arc<dyn Storage>,
-    purges: &[StoppedPurge],
-) -> Result<bool, TierError> {
-    let _ = (path, storage, purges);
-    Ok(false)
+impl Drop for TierFolder {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl TierWorks {
+    fn open(
+        path: &Path,
+        config: TierConfig,
+        storage: Arc<dyn Storage>,
+        sizes: JournalSizes,
+    ) -> Result<(Arc<TierWorks>, Recovery), TierError> {
+        config.check()?;
+        if !storage.make_folder(path).map_err(io_error("make", path))? {
+            return Err(TierError::NotOurs(path.to_owned()));
+        }
+        let mut start = FolderStart::take(&*storage, path)?;
+        let journal = JournalWriter::begin(&storage, path, &start.history, start.terms(), sizes)
+            .map_err(io_error("begin a journal in", path))?;
+        let now = storage.now();
+        let shown = start.history.newest_wall_millis;
+        if now.wall_millis < shown {
+            start.events.push(TierEvent::WallClockBehind {
+                by_millis: shown - now.wall_millis,
+            });
+        }
+        let recovery = Recovery {
+            start: start.start,
+            floor: start.floor,
+            purges: std::mem::take(&mut start.history.purges),
+            wall_clock_is_behind: now.wall_millis < shown,
+            events: std::mem::take(&mut start.events),
+        };
+        let segments = SegmentTable::default();
+        for (number, bytes) in start.segments() {
+            segments.add_listed(Segment::listed(number, bytes));
+        }
+        let newest = start
+            .segments()
+            .map(|(number, _)| number)
+            .max()
+            .unwrap_or(0);
+        let parts = TierParts {
+            folder: path.to_owned(),
+            start: start.start,
+            clocks: ClockFacts::new(storage.boot_number(), shown),
+            index: RecordIndex::new(),
+            segments,
+            skipped: Mutex::default(),
+            sketch: UseSketch::for_bytes(config.max_bytes),
+            journal: JournalQueue::new(journal),
+            health: Default::default(),
+            counters: TierCounters::default(),
+            floor: AtomicU64::new(start.floor),
+            is_full: AtomicBool::new(false),
+            is_loaded: AtomicBool::new(false),
+            events: Mutex::default(),
+            _lock: start.lock,
+            storage,
+            config,
+        };
+        parts.note_fullness();
+        let works = TierWorks {
+            listed: Mutex::new(parts.segments.newest_first()),
+            parts: Arc::new(parts),
+            reads: ReadQueue::default(),
+            writes: WriteQueue::new(SegmentWriter::new(newest + 1)),
+        };
+        Ok((Arc::new(works), recovery))
+    }
+
+    fn keep_journal(&self) {
+        while self.parts.journal.wait() {
+            self.commit();
+        }
+    }
+
+    fn commit(&self) {
+        match self.parts.journal.commit() {
+            Ok(purges) => {
+                self.parts
+                    .counters
+                    .purges_written
+                    .fetch_add(purges as u64, Relaxed);
+            }
+            Err(PurgeNotWritten::Failed(reason)) => {
+                self.parts.say(TierEvent::JournalFailed { reason })
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn load(&self) {
+        let listed = std::mem::take(&mut *self.listed.lock());
+        load_all(&self.parts, &listed);
+    }
+
+    fn write(&self) {
+        self.writes.run(&self.parts);
+        self.writes.writer().lock().finish(&self.parts);
+    }
+
+    fn close(&self) {
+        self.parts.health.close();
+        self.writes.close();
+        self.reads.close();
+        self.parts.journal.close();
+    }
+}
+
+/// A tier without threads, for tests: each step is called for.
+#[cfg(any(test, feature = "testing"))]
+impl TierFolder {
+    /// As [`TierFolder::open`]; the journal's files have so many units.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_without_threads(
+        path: &Path,
+        config: TierConfig,
+        storage: Arc<dyn Storage>,
+        journal_units: u32,
+    ) -> Result<(TierFolder, Recovery), TierError> {
+        let sizes = JournalSizes {
+            units_first: journal_units,
+            units_next: journal_units,
+            ..JournalSizes::default()
+        };
+        let (works, recovery) = TierWorks::open(path, config, storage, sizes)?;
+        let (_, ended) = mpsc::channel();
+        let tier = TierFolder {
+            works,
+            ended: Mutex::new(ended),
+        };
+        Ok((tier, recovery))
+    }
+
+    /// Writes the purges that wait, and resolves their tickets.
+    pub fn commit_purges(&self) {
+        self.works.commit();
+    }
+
+    /// Writes the records that wait.
+    pub fn write_waiting(&self) {
+        let until = Instant::now() + Duration::from_secs(3600);
+        self.works.writes.drain_until(self.parts(), until);
+    }
+
+    /// Does what is due from time to time.
+    pub fn tick(&self) {
+        self.works.writes.writer().lock().tick(self.parts());
+    }
+
+    /// Loads the segments of earlier starts.
+    pub fn load(&self) {
+        self.works.load();
+    }
+
+    /// Reads what was asked for and waits for the disk.
+    #[must_use]
+    pub fn read_waiting(
+        &self,
+        place: RecordPlace,
+        key: &[u8],
+    ) -> Option<Box<crate::record::RecordBytes>> {
+        match read_record(self.parts(), place, key, ReadMode::Waiting) {
+            ReadNow::Record(record) => Some(record),
+            ReadNow::NotInMemory | ReadNow::Missing => None,
+        }
+    }
+
+    /// Finishes the segment under way, as a close does.
+    pub fn finish_segment(&self) {
+        self.works.writes.writer().lock().finish(self.parts());
+    }
 }

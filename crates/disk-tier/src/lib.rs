@@ -1,49 +1,98 @@
 //! A tier on disk for a cache: records in a log of segments, found through a small index in memory, with a journal of
 //! purges beside them. Bytes in, bytes out: this crate knows neither HTTP nor what a key means.
 //!
-//! Under construction: the public types are those that stay; for now [`TierFolder`] keeps its records in memory.
+//! **A record is a response whose fetch began at its stamp.** It may be used if no purge since then names one of its
+//! labels. So nothing on the disk is changed by a purge: the purge is written down, and compared when a record is read.
+//! What this crate promises is that a purge whose ticket resolved is in [`Recovery::purges`] after whatever happens
+//! (`kill -9`, a power cut, flipped bits, lost files), or else that all records older than it are void
+//! ([`Recovery::floor`]); and that no byte is read which was not written.
+//!
+//! ```text
+//! FOLDER/lock          held by the one process that uses the folder
+//! FOLDER/journal-N     purges, 64 bytes each; one file for each start, and more when it is full
+//! FOLDER/seg-NNNNNN    up to 64 MB:  header | record | record | ...  | footer block ... | trailer
+//!
+//! record               header 64 | key | labels | head | body | zeros up to 64
+//! footer block         4,096 bytes with a check sum of their own: 127 records of 32 bytes
+//!
+//! memory               key hash ─► slot of 16 bytes: segment, offset, length, variant, used, verified
+//! ```
+//!
+//! The files of `form/` have the layouts byte by byte. How the parts work together:
+//!
+//! ```text
+//! find ─► index                         write ─► bounded queue ─► writer ─► segment under way ─► index
+//!           │                                                       │ full
+//!         read_now: page cache only                                 ▼
+//!           │ not in memory                               footer; next segment; ring drops the oldest,
+//!           ▼                                             and copies what was used since
+//!         read ─► bounded queue ─► 1 to 4 threads
+//!
+//! append_purge ─► bounded queue ─► one write and one sync for all that wait ─► tickets
+//! open ─► lock, journals, number of the start (synced) ─► loader: newest segment first, lookups meanwhile
+//! ```
+//!
+//! - A segment is never written over. When it goes, its file is removed: those who send a part of it keep what they
+//!   have ([`FilePart`]).
+//! - A damaged part costs what it holds: a record, or, in the segment that a kill left unfinished, those behind it. A
+//!   record is never looked for within bytes that a visitor may have chosen.
+//! - No method waits for a disk, except [`TierFolder::open`], [`TierFolder::flush_for_stop`], [`TierFolder::close`], the
+//!   `wait` of a ticket, [`append_while_stopped`] and [`verify`].
+//! - All input and output goes through [`Storage`]; with the feature `testing` there is a disk that fails as wanted.
 
-#![allow(dead_code, reason = "used by the parts that follow")]
-
+mod admission;
+mod clock_facts;
 mod config;
 mod error;
 mod folder;
+mod form;
 mod hash;
+mod health;
+mod index;
+mod journal;
 mod labels;
+mod listing;
+mod loader;
+mod parts;
 mod purge;
+mod read_queue;
+mod reader;
 mod record;
+mod ring;
+mod scan;
+mod segments;
+mod start;
 mod state;
 mod storage;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 mod times;
+mod verify;
+mod write_queue;
+mod writer;
 
-pub use config::{SEGMENT_BYTES, SEGMENT_BYTES_MIN, TierConfig};
+pub use admission::{USES_MIN, UseSketch};
+pub use config::{
+    EVENTS_MAX, HEAD_BYTES_MAX, JOURNAL_BYTES_MAX, KEY_BYTES_MAX, LIFETIME_MIN, REST,
+    SEGMENT_BYTES, SEGMENT_BYTES_MIN, TierConfig, WRITE_RETRY,
+};
 pub use error::TierError;
-pub use folder::{RecordTicket, Recovery, TierFolder, UseVerdict, append_while_stopped};
+pub use folder::{Recovery, TierFolder, UseVerdict};
 pub use hash::stable_hash;
 pub use labels::{LABEL_BYTES_MAX, LabelTooLong, RecordLabel, RecordLabels};
 pub use purge::{
     PurgeMode, PurgeNotWritten, PurgeOutcome, PurgeTicket, StoppedPurge, TARGET_BYTES_MAX,
     WrittenPurge,
 };
+pub use read_queue::RecordTicket;
 pub use record::{
     FilePart, INLINE_BODY_BYTES, NewRecord, ReadNow, RecordBody, RecordBytes, RecordPlace,
     RecordPlaces, StopReport, VARIANTS_MAX, WriteVerdict,
 };
+pub use start::{STOPPED_PURGES_MAX, append_while_stopped};
 pub use state::{TierEvent, TierState, TierStats};
 pub use storage::{FolderLock, ListedFile, Storage, StorageFile, SystemStorage};
 pub use times::{RecordAge, TierTime};
-
-use std::time::Duration;
-
-/// The longest key.
-pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
-/// What is left of a record's lifetime when it is written or kept in turn.
-pub const LIFETIME_MIN: Duration = Duration::from_secs(60);
-/// What all journals of a folder may take; beyond it the oldest goes, and with it what is stored from before.
-pub const JOURNAL_BYTES_MAX: u64 = 256 << 20;
-/// After this time a write is tried again that the disk refused.
-pub const WRITE_RETRY: Duration = Duration::from_secs(10);
-/// So long the tier rests after slow reads.
-pub const REST: Duration = Duration::from_secs(10);
-/// Events that are kept until they are taken.
-pub const EVENTS_MAX: usize = 1024;
+pub use verify::{FolderReport, SegmentFinding, SegmentReport, fuzz_form, verify};

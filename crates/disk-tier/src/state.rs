@@ -85,6 +85,10 @@ pub enum TierEvent {
     WallClockBehind {
         by_millis: u64,
     },
+    /// Purges could not be written, and their tickets say so.
+    JournalFailed {
+        reason: String,
+    },
     WritingStopped {
         reason: String,
     },
@@ -128,6 +132,7 @@ impl fmt::Display for TierEvent {
                     "the wall clock is {by_millis} ms behind: what was stored before is stale"
                 )
             }
+            TierEvent::JournalFailed { reason } => write!(f, "purges are not written: {reason}"),
             TierEvent::WritingStopped { reason } => write!(f, "writing stops: {reason}"),
             TierEvent::WritingResumed => f.write_str("writing goes on"),
             TierEvent::Resting => f.write_str("the disk is slow: the tier rests"),

@@ -65,7 +65,13 @@ pub trait Storage: Send + Sync + Debug {
     /// What the system says.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes names that were made and removed last.
+    /// Gives a file another name in its folder, in place of a file that has it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Returns when names that were made, changed and removed are so on the disk.
     ///
     /// # Errors
     /// What the system says.

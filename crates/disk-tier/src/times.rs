@@ -1,12 +1,11 @@
-//! The two clocks of a record, and its age when it is read: exact while the machine runs, by the wall clock across a
-//! reboot, and unknown where the wall clock cannot be right.
+//! Moments by two clocks, and ages.
 
 /// A moment by both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierTime {
     /// Unix time.
     pub wall_millis: u64,
-    /// Since the machine was started, sleep included.
+    /// Since the machine was started, sleep included. 0: before that, or not known.
     pub boot_millis: u64,
 }
 

@@ -1,0 +1,88 @@
+//! Whether the tier may be asked: a disk that refuses writes is only read for a while, a slow one is left alone.
+
+use crate::config::{REST, WRITE_RETRY};
+use crate::state::TierState;
+use parking_lot::Mutex;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+/// Reads in a row that took too long, after which the tier rests.
+const SLOW_READS: u32 = 10;
+
+#[derive(Debug, Default)]
+pub(crate) struct TierHealth {
+    /// Why writing has stopped.
+    reason: Mutex<Option<String>>,
+    is_write_stopped: AtomicBool,
+    retry_at: AtomicU64,
+    slow_in_row: AtomicU32,
+    rests_until: AtomicU64,
+    is_closed: AtomicBool,
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl TierHealth {
+    pub(crate) fn state(&self, now: u64) -> TierState {
+        if self.is_closed() {
+            TierState::Off
+        } else if self.is_resting(now) {
+            TierState::Resting
+        } else if self.is_write_stopped.load(Relaxed) {
+            TierState::ReadOnly(self.reason.lock().clone().unwrap_or_default())
+        } else {
+            TierState::Serving
+        }
+    }
+
+    pub(crate) fn is_resting(&self, now: u64) -> bool {
+        now < self.rests_until.load(Relaxed)
+    }
+
+    /// Has the tier rested since its start? Without, no clock need be read.
+    pub(crate) fn may_rest(&self) -> bool {
+        self.rests_until.load(Relaxed) != 0
+    }
+
+    pub(crate) fn may_write(&self, now: u64) -> bool {
+        let waits = self.is_write_stopped.load(Relaxed) && now < self.retry_at.load(Relaxed);
+        !self.is_closed() && !waits
+    }
+
+    /// A write was refused; whether that is news.
+    pub(crate) fn note_refused(&self, error: &io::Error, now: u64) -> bool {
+        self.retry_at.store(now + millis(WRITE_RETRY), Relaxed);
+        *self.reason.lock() = Some(error.to_string());
+        !self.is_write_stopped.swap(true, Relaxed)
+    }
+
+    /// A write was taken; whether that is news.
+    pub(crate) fn note_written(&self) -> bool {
+        self.is_write_stopped.load(Relaxed) && self.is_write_stopped.swap(false, Relaxed)
+    }
+
+    /// A read took longer than its caller could wait; whether the tier rests from now on.
+    pub(crate) fn note_slow(&self, now: u64) -> bool {
+        let is_enough = self.slow_in_row.fetch_add(1, Relaxed) + 1 >= SLOW_READS;
+        if is_enough {
+            self.slow_in_row.store(0, Relaxed);
+            self.rests_until.store(now + millis(REST), Relaxed);
+        }
+        is_enough
+    }
+
+    pub(crate) fn note_in_time(&self) {
+        self.slow_in_row.store(0, Relaxed);
+    }
+
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Relaxed)
+    }
+}

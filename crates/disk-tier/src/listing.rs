@@ -1,0 +1,119 @@
+//! What lies in a segment: by its footer, or where that is missing or damaged, by walking through the records.
+
+use crate::form::footer::{BLOCK_BYTES, FooterBlock, FooterEntry, TRAILER_BYTES, Trailer};
+use crate::form::segment::HEADER_BYTES;
+use crate::form::{UNIT, footer};
+use crate::scan::scan_records;
+use crate::storage::StorageFile;
+use std::io;
+
+/// How a segment's records were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListingSource {
+    Footer,
+    /// The segment has no footer: all records were walked.
+    Scan,
+    /// So many records lie where a block of the footer is damaged.
+    DamagedFooter(u64),
+}
+
+/// The records of a segment, in the order of their places.
+#[derive(Debug)]
+pub(crate) struct SegmentListing {
+    pub(crate) entries: Vec<FooterEntry>,
+    pub(crate) source: ListingSource,
+}
+
+impl SegmentListing {
+    /// Reads what lies in a segment.
+    pub(crate) fn read(file: &dyn StorageFile, number: u64) -> io::Result<SegmentListing> {
+        let len = file.byte_len()?;
+        let mut trailer = [0; TRAILER_BYTES];
+        if let Some(at) = len.checked_sub(TRAILER_BYTES as u64)
+            && file.read_at(&mut trailer, at)? == TRAILER_BYTES
+            && let Some(trailer) = Trailer::read(&trailer, number, len)
+        {
+            return read_footer(file, &trailer);
+        }
+        let mut entries = Vec::new();
+        scan_into(&mut entries, file, HEADER_BYTES as u64, len)?;
+        Ok(SegmentListing {
+            entries,
+            source: ListingSource::Scan,
+        })
+    }
+
+    pub(crate) fn lowest_stamp(&self) -> u64 {
+        self.entries
+            .iter()
+            .map(|entry| entry.stamp)
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
+    /// Gives a segment without a footer one, behind all that it has.
+    pub(crate) fn write_footer(&self, file: &dyn StorageFile, number: u64) -> io::Result<()> {
+        let blocks_at = file.byte_len()?.next_multiple_of(BLOCK_BYTES as u64);
+        file.write_at(
+            &footer::footer_bytes(number, &self.entries, blocks_at),
+            blocks_at,
+        )
+    }
+}
+
+fn scan_into(
+    entries: &mut Vec<FooterEntry>,
+    file: &dyn StorageFile,
+    from: u64,
+    to: u64,
+) -> io::Result<u64> {
+    let before = entries.len();
+    scan_records(file, from..to, &mut |header, at| {
+        entries.push(FooterEntry::of(header, at))
+    })?;
+    Ok((entries.len() - before) as u64)
+}
+
+fn read_footer(file: &dyn StorageFile, trailer: &Trailer) -> io::Result<SegmentListing> {
+    let mut bytes = vec![0; trailer.blocks_bytes()];
+    let count = file.read_at(&mut bytes, trailer.blocks_at)?;
+    bytes.truncate(count);
+    let (blocks, _) = bytes.as_chunks::<BLOCK_BYTES>();
+    let mut entries = Vec::with_capacity(trailer.entries as usize);
+    // Where the part that the next block covers must begin, and what was found where blocks are damaged.
+    let (mut end_units, mut walked, mut is_damaged) = (first_units(), 0, false);
+    for (at, block) in blocks.iter().enumerate() {
+        let Some(block) = FooterBlock::read(block, trailer.number, at) else {
+            is_damaged = true;
+            continue;
+        };
+        if end_units < block.begin_units {
+            walked += scan_into(
+                &mut entries,
+                file,
+                in_bytes(end_units),
+                in_bytes(block.begin_units),
+            )?;
+        }
+        end_units = block.end_units;
+        entries.extend(block.entries);
+    }
+    if is_damaged {
+        walked += scan_into(&mut entries, file, in_bytes(end_units), trailer.blocks_at)?;
+    }
+    Ok(SegmentListing {
+        entries,
+        source: match is_damaged {
+            true => ListingSource::DamagedFooter(walked),
+            false => ListingSource::Footer,
+        },
+    })
+}
+
+fn first_units() -> u32 {
+    u32::try_from(HEADER_BYTES / UNIT).unwrap_or(0)
+}
+
+fn in_bytes(units: u32) -> u64 {
+    u64::from(units) * UNIT as u64
+}

@@ -1,0 +1,159 @@
+//! A disk that is full, read-only, failing or slow: reads go on as long as they can, and the state says why.
+
+use super::*;
+use crate::testing::{DiskFault, DiskOperation};
+use crate::{PurgeNotWritten, TierEvent, TierState};
+
+#[test]
+fn refused_write_stops_writing_for_a_while_and_reads_go_on() {
+    for fault in [DiskFault::Full, DiskFault::ReadOnly, DiskFault::Failing] {
+        let disk = SimulatedDisk::new();
+        let (tier, recovery) = open(&disk);
+        let record = |key| stamped(&tier, &recovery, key, b"body");
+        write(&tier, record("a"));
+        drop(tier.take_events());
+        disk.set_fault(DiskOperation::Write, Some(fault));
+        write(&tier, record("b"));
+        assert!(matches!(tier.state(), TierState::ReadOnly(_)), "{fault:?}");
+        assert_eq!(tier.write(record("c")), WriteVerdict::NotWriting);
+        assert!(read(&tier, "a").is_some() && read(&tier, "b").is_none());
+        disk.set_fault(DiskOperation::Write, None);
+        disk.advance(10_000);
+        write(&tier, record("d"));
+        assert!(read(&tier, "d").is_some());
+        assert_eq!(tier.state(), TierState::Serving);
+        let events = tier.take_events();
+        assert!(matches!(
+            events[..],
+            [TierEvent::WritingStopped { .. }, TierEvent::WritingResumed]
+        ));
+        let (tier, _) = restart(&disk, tier);
+        assert!(read(&tier, "a").is_some() && read(&tier, "d").is_some());
+    }
+}
+
+#[test]
+fn segment_that_cannot_be_made_leaves_nothing_behind() {
+    let disk = SimulatedDisk::new();
+    let (tier, recovery) = open(&disk);
+    for operation in [DiskOperation::Create, DiskOperation::Write] {
+        disk.set_fault(operation, Some(DiskFault::Full));
+        write(&tier, stamped(&tier, &recovery, "a", b"body"));
+        disk.set_fault(operation, None);
+        disk.advance(10_000);
+        assert!(
+            !disk
+                .files()
+                .iter()
+                .any(|(path, _)| path.to_string_lossy().contains("seg-"))
+        );
+    }
+    assert_eq!(tier.stats().segments, 0);
+    write(&tier, stamped(&tier, &recovery, "a", b"body"));
+    assert!(read(&tier, "a").is_some());
+}
+
+#[test]
+fn purge_that_the_disk_refuses_is_said_to_be_lost_and_raises_the_floor() {
+    for operation in [DiskOperation::Write, DiskOperation::Sync] {
+        let disk = SimulatedDisk::new();
+        let (tier, recovery) = open(&disk);
+        let first = recovery.first_stamp();
+        write(&tier, stamped(&tier, &recovery, "old", b"body"));
+        disk.set_fault(operation, Some(DiskFault::Failing));
+        let ticket = tier.append_purge(&purge(first + 1, "old"));
+        tier.commit_purges();
+        assert!(matches!(ticket.wait(), Err(PurgeNotWritten::Failed(_))));
+        disk.set_fault(operation, None);
+        confirm(&tier, &purge(first + 2, "new"));
+        let (tier, recovery) = restart(&disk, tier);
+        assert!(recovery.floor > first, "{operation:?}");
+        assert!(read(&tier, "old").is_none(), "{operation:?}");
+        assert!(targets(&recovery).contains(&"new".to_owned()));
+    }
+}
+
+#[test]
+fn folder_that_cannot_be_written_is_not_opened() {
+    for operation in [
+        DiskOperation::Create,
+        DiskOperation::Write,
+        DiskOperation::Sync,
+    ] {
+        let disk = SimulatedDisk::new();
+        disk.set_fault(operation, Some(DiskFault::ReadOnly));
+        let opened = TierFolder::open_without_threads(folder(), config(), disk.storage(), UNITS);
+        let error = opened.unwrap_err().to_string();
+        assert!(
+            error.contains("cannot begin a journal in /cache/tier"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn record_that_cannot_be_read_is_missing() {
+    let disk = SimulatedDisk::new();
+    let (tier, recovery) = open(&disk);
+    write(&tier, stamped(&tier, &recovery, "a", b"body"));
+    disk.set_fault(DiskOperation::Read, Some(DiskFault::Failing));
+    assert!(read(&tier, "a").is_none());
+    assert_eq!(tier.stats().damaged, 1);
+}
+
+#[test]
+fn journal_that_cannot_be_read_makes_all_void() {
+    let disk = SimulatedDisk::new();
+    let (tier, recovery) = open(&disk);
+    write(&tier, stamped(&tier, &recovery, "a", b"body"));
+    disk.kill();
+    drop(tier);
+    disk.set_fault(DiskOperation::Read, Some(DiskFault::Failing));
+    let (tier, recovery) = open_with(&disk, config());
+    disk.set_fault(DiskOperation::Read, None);
+    tier.load();
+    assert_eq!(recovery.floor, recovery.first_stamp());
+    assert!(read(&tier, "a").is_none());
+}
+
+#[test]
+fn ten_slow_reads_let_the_tier_rest() {
+    let disk = SimulatedDisk::new();
+    let (tier, recovery) = open(&disk);
+    write(&tier, stamped(&tier, &recovery, "a", b"body"));
+    drop(tier.take_events());
+    let place = tier.find(stable_hash(b"a")).iter().next().unwrap();
+    for _ in 0..10 {
+        assert_eq!(tier.state(), TierState::Serving);
+        // No thread reads here.
+        tier.read(place, Bytes::from_static(b"a")).give_up();
+    }
+    assert_eq!(tier.state(), TierState::Resting);
+    assert_eq!(tier.take_events(), [TierEvent::Resting]);
+    assert!(tier.find(stable_hash(b"a")).is_empty());
+    assert_eq!(
+        tier.note_use(stable_hash(b"x"), 0),
+        crate::UseVerdict::NotNow
+    );
+    assert_eq!(
+        tier.write(record(&tier, "b", b"body")),
+        WriteVerdict::NotWriting
+    );
+    disk.advance(10_000);
+    assert_eq!(tier.state(), TierState::Serving);
+    assert!(read(&tier, "a").is_some());
+    assert_eq!(tier.stats().reads_given_up, 10);
+}
+
+#[test]
+fn reads_that_wait_are_bounded() {
+    let disk = SimulatedDisk::new();
+    let (tier, recovery) = open(&disk);
+    write(&tier, stamped(&tier, &recovery, "a", b"body"));
+    let place = tier.find(stable_hash(b"a")).iter().next().unwrap();
+    let tickets: Vec<_> = (0..1025)
+        .map(|_| tier.read(place, Bytes::from_static(b"a")))
+        .collect();
+    // The last one found no room, and resolves to nothing at once.
+    assert!(tickets.into_iter().last().unwrap().wait().is_none());
+}

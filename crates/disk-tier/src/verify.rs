@@ -1,0 +1,234 @@
+//! Reads a folder through and says what is in it. Nothing is changed and no lock is taken, so that it works beside a
+//! server, whose unfinished segment then counts as such.
+
+use crate::error::TierError;
+use crate::form::segment::{HEADER_BYTES, SegmentHeader, SegmentOpening, segment_number};
+use crate::form::{footer, journal, record};
+use crate::journal::history::JournalHistory;
+use crate::listing::{ListingSource, SegmentListing};
+use crate::start::{io_error, is_ours};
+use crate::storage::{Storage, StorageFile};
+use bytes::BytesMut;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// What a folder has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FolderReport {
+    pub segments: Vec<SegmentReport>,
+    pub journals: usize,
+    /// Purges that are kept.
+    pub purges: usize,
+    /// What is wrong with the journals.
+    pub journal_damage: Vec<String>,
+    /// Records with an earlier stamp are void.
+    pub floor: u64,
+    /// The number of the last start.
+    pub last_start: u32,
+    /// Names of files that are not of a cache.
+    pub foreign: Vec<String>,
+}
+
+/// What a file with the name of a segment has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentReport {
+    pub name: String,
+    pub bytes: u64,
+    pub finding: SegmentFinding,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SegmentFinding {
+    Records {
+        zone: u64,
+        fingerprint: u64,
+        start: u16,
+        whole: u64,
+        /// Records whose purges are not known any more.
+        void: u64,
+        damaged: u64,
+        has_footer: bool,
+    },
+    /// It is of another form, damaged at its begin, or cannot be read: this is why.
+    Skipped(String),
+    Foreign,
+}
+
+impl FolderReport {
+    /// Records that are whole and not void.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        let of = |segment: &SegmentReport| match segment.finding {
+            SegmentFinding::Records { whole, void, .. } => whole - void,
+            _ => 0,
+        };
+        self.segments.iter().map(of).sum()
+    }
+
+    /// Is nothing damaged?
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let is_whole = |segment: &SegmentReport| match segment.finding {
+            SegmentFinding::Records { damaged, .. } => damaged == 0,
+            SegmentFinding::Skipped(_) => false,
+            SegmentFinding::Foreign => true,
+        };
+        self.journal_damage.is_empty() && self.segments.iter().all(is_whole)
+    }
+}
+
+impl fmt::Display for FolderReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for segment in &self.segments {
+            writeln!(f, "{segment}")?;
+        }
+        writeln!(
+            f,
+            "{} journals: {} purges, start {}, floor {:#x}",
+            self.journals, self.purges, self.last_start, self.floor
+        )?;
+        for damage in &self.journal_damage {
+            writeln!(f, "damaged: {damage}")?;
+        }
+        for name in &self.foreign {
+            writeln!(f, "{name}: not of a cache")?;
+        }
+        write!(f, "{} records are of use", self.records())
+    }
+}
+
+impl fmt::Display for SegmentReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} bytes, ", self.name, self.bytes)?;
+        match &self.finding {
+            SegmentFinding::Foreign => f.write_str("not of a cache"),
+            SegmentFinding::Skipped(reason) => write!(f, "skipped: {reason}"),
+            SegmentFinding::Records {
+                zone,
+                fingerprint,
+                start,
+                whole,
+                void,
+                damaged,
+                has_footer,
+            } => {
+                let end = if *has_footer {
+                    "finished"
+                } else {
+                    "not finished"
+                };
+                write!(
+                    f,
+                    "{whole} records ({void} void), {damaged} damaged, {end}, start {start}, zone {zone:#x}, \
+                     configuration {fingerprint:#x}"
+                )
+            }
+        }
+    }
+}
+
+/// Reads a folder through: each record with its check sums.
+///
+/// # Errors
+/// The folder cannot be listed.
+pub fn verify(path: &Path, storage: &dyn Storage) -> Result<FolderReport, TierError> {
+    let mut listed = storage.list(path).map_err(io_error("list", path))?;
+    listed.sort_by(|one, other| one.name.cmp(&other.name));
+    let history = JournalHistory::read(storage, path, &listed);
+    let void_all = if history.is_void() { u64::MAX } else { 0 };
+    let floor = history.floor.max(void_all);
+    let mut report = FolderReport {
+        journals: history.files.len(),
+        purges: history.purges.len(),
+        floor,
+        last_start: history.last_start,
+        journal_damage: history.damage,
+        ..FolderReport::default()
+    };
+    for file in listed {
+        match (segment_number(&file.name), file.len) {
+            (Some(number), Some(bytes)) => {
+                let opened = storage.open(&path.join(&file.name));
+                let finding = opened.and_then(|open| finding(&*open, number, floor));
+                report.segments.push(SegmentReport {
+                    name: file.name,
+                    bytes,
+                    finding: finding
+                        .unwrap_or_else(|error| SegmentFinding::Skipped(error.to_string())),
+                });
+            }
+            _ if is_ours(&file) => {}
+            _ => report.foreign.push(file.name),
+        }
+    }
+    Ok(report)
+}
+
+fn finding(file: &dyn StorageFile, number: u64, floor: u64) -> io::Result<SegmentFinding> {
+    let mut header = [0; HEADER_BYTES];
+    let count = file.read_at(&mut header, 0)?;
+    let header = match SegmentHeader::read(&header[..count]) {
+        SegmentOpening::Header(header) => header,
+        SegmentOpening::OtherForm(form) => {
+            return Ok(SegmentFinding::Skipped(format!("form {form}")));
+        }
+        SegmentOpening::Damaged => return Ok(SegmentFinding::Skipped("damaged".to_owned())),
+        SegmentOpening::Foreign => return Ok(SegmentFinding::Foreign),
+    };
+    let listing = SegmentListing::read(file, number)?;
+    let (mut whole, mut void) = (0, 0);
+    for entry in &listing.entries {
+        if is_whole(file, entry)? {
+            whole += 1;
+            void += u64::from(entry.stamp < floor);
+        }
+    }
+    Ok(SegmentFinding::Records {
+        zone: header.zone,
+        fingerprint: header.fingerprint,
+        start: header.start,
+        whole,
+        void,
+        damaged: listing.entries.len() as u64 - whole,
+        has_footer: listing.source != ListingSource::Scan,
+    })
+}
+
+fn is_whole(file: &dyn StorageFile, entry: &footer::FooterEntry) -> io::Result<bool> {
+    let (at, len) = entry.range();
+    if at + len as u64 > file.byte_len()? {
+        return Ok(false);
+    }
+    let mut bytes = BytesMut::zeroed(len);
+    if file.read_at(&mut bytes, at)? < len {
+        return Ok(false);
+    }
+    Ok(record::is_whole(&bytes.freeze()))
+}
+
+/// Whatever bytes a file has: it is read as a record, a segment's begin and footer, and a journal.
+#[doc(hidden)]
+pub fn fuzz_form(bytes: &[u8]) {
+    let shared = bytes::Bytes::copy_from_slice(bytes);
+    if let Some(head) = record::RecordHead::read(&shared) {
+        head.labels.iter().for_each(drop);
+    }
+    let _ = record::is_whole(&shared);
+    let _ = SegmentHeader::read(bytes);
+    let _ = footer::Trailer::read(bytes, 0, bytes.len() as u64);
+    let _ = footer::FooterBlock::read(bytes, 0, 0);
+    // Check sums keep a fuzzer out: each unit is tried with the right one as well.
+    let mut sealed = bytes.to_vec();
+    for (number, unit) in (0..).zip(sealed.chunks_exact_mut(crate::form::UNIT)) {
+        if number == 0 || unit[..4] == [0xff; 4] {
+            crate::form::seal(unit);
+        }
+        if let Some(unit) = unit.first_chunk() {
+            let _ = journal::read_unit(unit, number);
+        }
+    }
+    let mut history = JournalHistory::default();
+    history.add_file(1, bytes);
+    history.add_file(2, &sealed);
+}
