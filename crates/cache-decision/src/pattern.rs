@@ -3,8 +3,6 @@
 //! The time that a match takes grows with the text alone, whatever the pattern is (crate `regex`),
 //! and what a pattern may be compiled to is bounded.
 
-use std::sync::Arc;
-
 use http_cache::Pattern;
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -48,9 +46,58 @@ pub fn regex(text: &str) -> Result<Regex, String> {
     })
 }
 
+/// Stands before the text of a pattern that is written down: one regular expression.
+const ONE: u8 = b'1';
+/// Likewise, one for the host and one for the path. Each is [`ABSENT`], or has [`PRESENT`] before it
+/// and [`END`] behind it, which stands in no text that people write.
+const TWO: u8 = b'2';
+const ABSENT: u8 = b'-';
+const PRESENT: u8 = b'+';
+const END: u8 = 0;
+
 /// Whatever `regex` finds.
 pub fn matching(regex: Regex) -> Pattern {
-    Pattern::Matching(Arc::new(move |text: &[u8]| regex.is_match(text)))
+    let written = [&[ONE], regex.as_str().as_bytes()].concat();
+    Pattern::matching(&written, move |text: &[u8]| regex.is_match(text))
+}
+
+/// The pattern that was written down as `written`; `None` where it cannot be read.
+pub fn read_written(written: &[u8]) -> Option<Pattern> {
+    let (form, text) = written.split_first()?;
+    match *form {
+        ONE => Some(matching(regex(std::str::from_utf8(text).ok()?).ok()?)),
+        TWO => {
+            let (host, rest) = read_part(text)?;
+            let (path, rest) = read_part(rest)?;
+            rest.is_empty().then(|| by_host_and_path(host, path))
+        }
+        _ => None,
+    }
+}
+
+fn read_part(text: &[u8]) -> Option<(Option<Regex>, &[u8])> {
+    let (mark, rest) = text.split_first()?;
+    match *mark {
+        ABSENT => Some((None, rest)),
+        PRESENT => {
+            let end = memchr::memchr(END, rest)?;
+            let (part, rest) = rest.split_at(end);
+            let part = regex(std::str::from_utf8(part).ok()?).ok()?;
+            Some((Some(part), rest.get(1..)?))
+        }
+        _ => None,
+    }
+}
+
+fn write_part(part: Option<&Regex>, written: &mut Vec<u8>) {
+    match part {
+        None => written.push(ABSENT),
+        Some(part) => {
+            written.push(PRESENT);
+            written.extend_from_slice(part.as_str().as_bytes());
+            written.push(END);
+        }
+    }
 }
 
 /// A pattern of addresses as people write it. `hosts` are those of a pattern that begins with `/`.
@@ -124,12 +171,15 @@ fn translated(text: &str) -> String {
 
 /// Addresses whose host and whose path with its query are found by one regular expression each.
 pub fn by_host_and_path(host: Option<Regex>, path: Option<Regex>) -> Pattern {
-    Pattern::Matching(Arc::new(move |address: &[u8]| {
+    let mut written = vec![TWO];
+    write_part(host.as_ref(), &mut written);
+    write_part(path.as_ref(), &mut written);
+    Pattern::matching(&written, move |address: &[u8]| {
         let end = memchr::memchr(b'/', address).unwrap_or(address.len());
         let (of_host, of_path) = address.split_at(end);
         let is = |regex: &Option<Regex>, text| regex.as_ref().is_none_or(|it| it.is_match(text));
         is(&host, of_host) && is(&path, of_path)
-    }))
+    })
 }
 
 /// All addresses of a host, whose name is as people write it.
@@ -142,10 +192,13 @@ mod tests {
     use super::*;
 
     fn is_match(pattern: &Pattern, address: &str) -> bool {
-        match pattern {
-            Pattern::Matching(is_match) => is_match(address.as_bytes()),
-            _ => panic!("another kind of pattern"),
-        }
+        let Pattern::Matching { written, .. } = pattern else {
+            panic!("another kind of pattern");
+        };
+        let again = read_written(written).expect("what is written down can be read");
+        let is_match = pattern.matches(address.as_bytes());
+        assert_eq!(again.matches(address.as_bytes()), is_match, "{address}");
+        is_match
     }
 
     #[test]

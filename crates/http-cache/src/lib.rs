@@ -26,11 +26,13 @@ mod policy;
 pub mod private;
 pub mod purge;
 mod reason;
+pub mod record;
 mod size_class;
 pub mod stale;
 pub mod storability;
 pub mod store;
 pub mod stored;
+pub mod tier;
 pub mod time;
 pub mod vary;
 
@@ -52,15 +54,17 @@ pub use policy::{IgnoreFields, Methods, Policy, StatusSet, ValidRule};
 pub use private::GroupLimits;
 pub use purge::{
     LabelNames, Pattern, PurgeMode, PurgeResult, PurgeTarget, Stamp, Tags, TooManyTags,
+    written::ReadTarget,
 };
 pub use reason::{DecidedBy, Reason};
 pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{RequestFacts, ResponseFacts, Storable, decide};
 pub use store::{
-    AwaitedPurge, FoundResponse, InspectedResponse, MostWanted, NotFresh, NotFreshKind,
-    PurgeArrivals, Refusal, Sharing, Stats, StoredId, SweepResult, Walk, WantedResponse,
-    WantedWalk, Zone, ZoneConfig,
+    AwaitedPurge, FoundResponse, InspectedResponse, KeptVerdict, MostWanted, NotFresh,
+    NotFreshKind, Promotion, PurgeArrivals, Refusal, Sharing, Stats, StoredId, SweepResult, Walk,
+    WantedResponse, WantedWalk, Zone, ZoneConfig,
 };
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
+pub use tier::{FilePart, Tier, TierBody, TierFuture, TierLook, TierPage};
 pub use time::{Millis, RoughSpan};
 pub use vary::{ONE_COOKIE, VaryKey, VarySpec};

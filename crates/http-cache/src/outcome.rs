@@ -96,6 +96,8 @@ pub struct Outcome {
     pub stored: bool,
     /// Waited for another request's fetch instead of making one.
     pub collapsed: bool,
+    /// The stored response came from where the zone keeps others beside memory.
+    pub from_tier: bool,
     /// The cache key, where the operator wants it shown.
     pub key: Option<String>,
 }
@@ -167,6 +169,7 @@ impl fmt::Display for CacheStatus<'_> {
             ttl_secs,
             stored,
             collapsed,
+            from_tier,
             key,
         } = self.outcome;
         f.write_str(self.cache)?;
@@ -193,6 +196,8 @@ impl fmt::Display for CacheStatus<'_> {
         }
         if let Some(reason) = self.reason {
             write!(f, "; detail={}", reason.word())?;
+        } else if *from_tier {
+            f.write_str("; detail=disk")?;
         }
         Ok(())
     }

@@ -173,6 +173,13 @@ impl StoredHead {
         }
     }
 
+    /// For how long past its lifetime it may be shown at most, on its own account.
+    #[must_use]
+    pub fn stale_windows(&self) -> Duration {
+        let refreshed = self.stale_while_revalidate.duration();
+        refreshed.max(self.stale_if_error.duration())
+    }
+
     /// The validator `ETag`, as received.
     #[must_use]
     pub fn etag(&self) -> Option<&[u8]> {

@@ -80,6 +80,16 @@ impl From<Duration> for RoughSpan {
 }
 
 impl RoughSpan {
+    /// As it is kept elsewhere.
+    pub(crate) fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// The length of time with these bits.
+    pub(crate) fn from_bits(bits: u16) -> RoughSpan {
+        RoughSpan(bits)
+    }
+
     /// In microseconds.
     #[must_use]
     #[inline]

@@ -82,6 +82,14 @@ impl VaryKey {
         }))
     }
 
+    /// Of its parts, as they were kept elsewhere.
+    pub(crate) fn of_parts(spec: VarySpec, values: &[u8]) -> VaryKey {
+        VaryKey {
+            spec: Arc::new(spec),
+            values: values.into(),
+        }
+    }
+
     /// The values of a request for what a response is known to vary on.
     #[must_use]
     pub(crate) fn for_request(spec: Arc<VarySpec>, request: &dyn RequestFields) -> VaryKey {

@@ -2,6 +2,9 @@
 //! fail and die, responses that are evicted, purges of each kind and reloads in between. What is
 //! checked is the promise: when a purge has returned, no answer begun afterwards shows older data.
 //!
+//! Pages and purges go to a disk as well ([`disk`]), and the server is killed and started again: what was not synced
+//! is lost then, as after a power cut.
+//!
 //! A reload that changes the terms of a zone puts a new, empty one in its place. Requests that have
 //! begun go on with the one that they began with, and a purge concerns all of them.
 //!
@@ -10,10 +13,13 @@
 //! unfinished. Time is a number that sometimes moves. What must hold is checked after each step;
 //! a failure names its seed.
 
+mod disk;
+
 use super::*;
 use crate::testing::{Random, T0, fields, key, storable};
 use crate::{Pattern, PurgeMode, PurgeTarget, ResponseHead, ZoneConfig};
 use bytes::Bytes;
+use disk::{Disk, Rule};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::Future;
@@ -41,6 +47,9 @@ struct World {
     purges: [Cell<u64>; KEYS],
     /// The version that the last finished purge of a key came with: nothing older may be seen.
     purged: [Cell<u64>; KEYS],
+    disk: Rc<Disk>,
+    /// Zones of servers that were killed: no other zone is to have the address of one.
+    killed: RefCell<Vec<Arc<Zone>>>,
     /// By zone, key and variant: leaders under way since the last purge of the key.
     leaders: RefCell<HashMap<LeaderKey, usize>>,
     fetches: Cell<u64>,
@@ -72,8 +81,25 @@ impl World {
         Arc::clone(self.zones.borrow().last().expect("a configuration"))
     }
 
+    /// Another zone for the same pages. It takes the disk over.
     fn reload(&self) {
-        self.zones.borrow_mut().push(new_zone());
+        let mut zones = self.zones.borrow_mut();
+        zones.push(new_zone());
+        let zone = zones.last().expect("a zone");
+        self.disk.open(zone);
+    }
+
+    fn versions(&self) -> [u64; KEYS] {
+        self.version.each_ref().map(Cell::get)
+    }
+
+    /// The server is killed, and starts again. Those who had asked it get no answer.
+    fn crash(&self) {
+        self.disk.crash(&mut self.random.borrow_mut());
+        self.killed
+            .borrow_mut()
+            .append(&mut self.zones.borrow_mut());
+        self.reload();
     }
 
     fn lead(self: &Rc<World>, zone: &Arc<Zone>, page: usize, variant: usize) -> LeaderGuard {
@@ -139,8 +165,12 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
     let fields = fields(&[&format!("X: {variant}")]);
     let zone = world.zone();
     let (at_least, came_at) = (world.purged[page].get(), zone.stamp());
+    let server = world.disk.starts();
     let address = format!("host/{page}");
     let show = |text: &[u8]| {
+        if world.disk.starts() != server {
+            return;
+        }
         let version = version_of(text, page, variant);
         assert!(
             version >= at_least,
@@ -171,6 +201,11 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
             FoundResponse::Fresh(response) => return show(&response.body.chunks().concat()),
             FoundResponse::NotFresh(found) => found,
         };
+        if let NotFreshKind::Miss | NotFreshKind::VaryMiss = found.kind
+            && let Some(text) = disk::read(world, &zone, &name, &fields).await
+        {
+            return show(&text);
+        }
         // What was found is used now or after what others do meanwhile.
         if world.below(4) == 0 {
             pause().await;
@@ -304,7 +339,9 @@ async fn purger(world: Rc<World>) {
         let suffix = address.clone();
         let (host, page_of) = (
             Pattern::Host(b"host"[..].into()),
-            Pattern::Matching(Arc::new(move |text: &[u8]| *text == *suffix.as_bytes())),
+            Pattern::matching(suffix.clone().as_bytes(), move |text: &[u8]| {
+                *text == *suffix.as_bytes()
+            }),
         );
         let (one, all) = (page..page + 1, 0..KEYS);
         let (target, hit) = match world.below(8) {
@@ -332,9 +369,24 @@ async fn purger(world: Rc<World>) {
         for zone in world.zones.borrow().iter() {
             zone.purge(target, mode, world.now.get());
         }
-        for page in hit {
+        for page in hit.clone() {
             world.purges[page].set(world.purges[page].get() + 1);
-            world.purged[page].set(world.version[page].get());
+        }
+        let (server, versions) = (world.disk.starts(), world.versions());
+        if !world.disk.leaves_out(Rule::WaitForSync) {
+            // A slow disk: what is fetched meanwhile may be on it before.
+            for _ in 0..world.below(60) {
+                pause().await;
+            }
+            world.disk.sync();
+        }
+        if world.disk.starts() != server {
+            // It was not answered.
+            continue;
+        }
+        for page in hit {
+            let purged = world.purged[page].get().max(versions[page]);
+            world.purged[page].set(purged);
         }
     }
 }
@@ -344,7 +396,10 @@ async fn operator(world: Rc<World>) {
         for _ in 0..world.below(60) {
             pause().await;
         }
-        world.reload();
+        match world.below(2) {
+            0 => world.reload(),
+            _ => world.crash(),
+        }
     }
 }
 
@@ -376,21 +431,23 @@ fn new_zone() -> Arc<Zone> {
     })
 }
 
-/// Runs one world to its end; gives fetches and answers.
-fn run(seed: u64) -> (u64, u64) {
-    let zone = new_zone();
-    let base = zone.stats().used_bytes;
+/// Runs one world to its end; gives fetches, answers, and those from the disk among them.
+fn run(seed: u64, left_out: Option<Rule>) -> (u64, u64, u64) {
+    let base = new_zone().stats().used_bytes;
     let world = Rc::new(World {
-        zones: RefCell::new(vec![zone]),
+        zones: RefCell::default(),
+        disk: Rc::new(Disk::new(left_out)),
         random: RefCell::new(Random(seed)),
         now: Cell::new(T0),
         version: Default::default(),
         purges: Default::default(),
         purged: Default::default(),
+        killed: RefCell::default(),
         leaders: RefCell::default(),
         fetches: Cell::new(0),
         answers: Cell::new(0),
     });
+    world.reload();
     let mut tasks: Vec<Task> = (0..CLIENTS)
         .map(|_| spawn(client(Rc::clone(&world))))
         .collect();
@@ -430,21 +487,39 @@ fn run(seed: u64) -> (u64, u64) {
         zone.purge(PurgeTarget::Prefix(b""), PurgeMode::Hard, T0);
         assert_eq!(zone.stats().used_bytes, base, "every byte was given back");
     }
-    (world.fetches.get(), world.answers.get())
+    (
+        world.fetches.get(),
+        world.answers.get(),
+        world.disk.answers(),
+    )
 }
 
 #[test]
 fn nobody_waits_for_ever_and_nobody_sees_what_was_purged() {
-    let (mut fetches, mut answers) = (0, 0);
+    let (mut fetches, mut answers, mut from_disk) = (0, 0, 0);
     for seed in 0..SEEDS {
-        let outcome = std::panic::catch_unwind(|| run(seed));
-        let (fetched, answered) = outcome.unwrap_or_else(|_| panic!("seed {seed}"));
+        let outcome = std::panic::catch_unwind(|| run(seed, None));
+        let (fetched, answered, read) = outcome.unwrap_or_else(|_| panic!("seed {seed}"));
         fetches += fetched;
         answers += answered;
+        from_disk += read;
     }
-    // The simulation is worth something only if both happen often.
+    // The simulation is worth something only if all of these happen often.
     assert!(
-        fetches > SEEDS * 10 && answers > SEEDS * 10,
-        "{fetches} {answers}"
+        fetches > SEEDS * 10 && answers > SEEDS * 10 && from_disk > SEEDS,
+        "{fetches} {answers} {from_disk}"
     );
+}
+
+#[test]
+fn each_rule_of_the_disk_that_is_left_out_lets_somebody_see_what_was_purged() {
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut caught = Vec::new();
+    for rule in Rule::ALL {
+        let sees = |seed: &u64| std::panic::catch_unwind(|| run(*seed, Some(rule))).is_err();
+        caught.push((rule, (0..SEEDS).find(sees)));
+    }
+    drop(std::panic::take_hook());
+    let missed: Vec<_> = caught.iter().filter(|(_, seed)| seed.is_none()).collect();
+    assert!(missed.is_empty(), "{caught:?}");
 }

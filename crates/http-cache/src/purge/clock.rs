@@ -8,7 +8,7 @@
 //! hit compares that with `good_since`, the last stamp at which a purge may have hit anything stored,
 //! and looks at the labels only where it is older.
 
-use super::labels::Labels;
+use super::labels::{LabelNames, Labels};
 use super::recent::RecentPurges;
 use super::{PurgeMode, PurgeTarget, Stamp};
 use crate::key::KeyRef;
@@ -82,7 +82,7 @@ impl Purges {
         let mut recent = self.recent.write();
         // Advanced last: a thread that reads the new stamp finds the purge written down.
         let stamp = self.clock.load(SeqCst) + 1;
-        recent.add(target, stamp);
+        recent.add(target, mode, stamp);
         match target {
             PurgeTarget::Everything => {
                 match mode {
@@ -106,6 +106,70 @@ impl Purges {
         }
         self.clock.store(stamp, SeqCst);
         Stamp(stamp)
+    }
+
+    /// The clock goes on from here: all its readings of earlier starts are before this one.
+    pub(crate) fn begin_at(&self, first: Stamp) {
+        let _recent = self.recent.write();
+        self.clock.fetch_max(first.0, SeqCst);
+    }
+
+    /// Takes back what an earlier start has written down. What is stored already does not hear of it:
+    /// it was fetched since.
+    pub(crate) fn recall(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp) {
+        self.recall_in(&mut self.recent.write(), target, mode, stamp);
+    }
+
+    /// The same with the next reading of the clock.
+    pub(crate) fn recall_now(&self, target: PurgeTarget<'_>, mode: PurgeMode) -> Stamp {
+        let mut recent = self.recent.write();
+        let stamp = Stamp(self.clock.load(SeqCst) + 1);
+        self.recall_in(&mut recent, target, mode, stamp);
+        stamp
+    }
+
+    fn recall_in(
+        &self,
+        recent: &mut RecentPurges,
+        target: PurgeTarget<'_>,
+        mode: PurgeMode,
+        stamp: Stamp,
+    ) {
+        recent.add(target, mode, stamp.0);
+        match (target, mode) {
+            (PurgeTarget::NotFound, _) => self.not_found_before.fetch_max(stamp.0, SeqCst),
+            (PurgeTarget::Everything, PurgeMode::Soft) => {
+                self.expired_before.fetch_max(stamp.0, SeqCst)
+            }
+            _ => 0,
+        };
+        self.clock.fetch_max(stamp.0, SeqCst);
+    }
+
+    /// Purges up to this stamp are not known: what is older is not to be used.
+    pub(crate) fn forget_before(&self, stamp: Stamp) {
+        self.recent.write().forget_before(stamp.0);
+    }
+
+    /// What purges say about a response with this stamp that was kept elsewhere; `None`: nothing.
+    pub(crate) fn since(
+        &self,
+        key: &KeyRef<'_>,
+        names: &LabelNames<'_>,
+        (status, stamp): (u16, Stamp),
+    ) -> Option<PurgeMode> {
+        if !self.has_purged_since(stamp) {
+            return None;
+        }
+        let is_before = |purge: &AtomicU64| stamp.0 < purge.load(SeqCst);
+        if is_not_found(status) && is_before(&self.not_found_before) {
+            return Some(PurgeMode::Hard);
+        }
+        let verdict = self.recent.read().verdict(key, names, stamp.0);
+        match is_before(&self.expired_before) {
+            true => Some(verdict.unwrap_or(PurgeMode::Soft)),
+            false => verdict,
+        }
     }
 
     /// Call after the stamps of labels of stored responses were set: responses that were compared

@@ -38,7 +38,7 @@ pub struct LabelNames<'a> {
 }
 
 impl<'a> LabelNames<'a> {
-    fn each(&self) -> impl Iterator<Item = (Kind, &'a [u8])> {
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Kind, &'a [u8])> {
         let address = Some(self.address).filter(|address| !address.is_empty());
         let tags = self.tags.into_iter().flat_map(Tags::iter);
         let address = address.into_iter().map(|text| (Kind::Address, text));

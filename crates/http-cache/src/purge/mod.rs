@@ -9,6 +9,7 @@
 //! clock    the clock of a zone, and what purges of the whole zone say about a stored response
 //! labels   by what a stored response is purged: its address, its tags
 //! recent   the purges that fetches under way may have missed
+//! written  targets as bytes, for a journal
 //! ```
 
 pub(crate) mod clock;
@@ -17,6 +18,7 @@ pub(crate) mod recent;
 mod tags;
 #[cfg(test)]
 mod tests;
+pub mod written;
 
 pub use labels::LabelNames;
 pub use tags::{Tags, TooManyTags};
@@ -35,7 +37,24 @@ impl Stamp {
     pub fn number(self) -> u64 {
         self.0
     }
+
+    /// The reading with this number: what was kept elsewhere says when its fetch began.
+    #[must_use]
+    pub fn from_number(number: u64) -> Stamp {
+        Stamp(number)
+    }
+
+    /// The first reading of a start of the server. Starts are counted where pages are kept for the
+    /// next one, so that no reading comes twice, not even after a crash.
+    #[must_use]
+    pub fn first_of_start(start: u16) -> Stamp {
+        Stamp(u64::from(start) << READING_BITS)
+    }
 }
+
+/// Bits of a reading that count steps of the clock; those above count starts. At a million purges a
+/// second they last for eight years.
+const READING_BITS: u32 = 48;
 
 /// What to purge.
 #[derive(Clone, Copy, Debug)]
@@ -71,10 +90,26 @@ pub enum Pattern {
     /// The addresses of this host.
     Host(Box<[u8]>),
     /// What the function says.
-    Matching(Arc<Matches>),
+    Matching {
+        /// Says whether a text is named.
+        matches: Arc<Matches>,
+        /// From this whoever made the function can make it again, see [`written`].
+        written: Arc<[u8]>,
+    },
 }
 
 impl Pattern {
+    /// What `matches` says. `written`: from what it can be made again.
+    pub fn matching(
+        written: &[u8],
+        matches: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+    ) -> Pattern {
+        Pattern::Matching {
+            matches: Arc::new(matches),
+            written: written.into(),
+        }
+    }
+
     /// Does the pattern name `text`?
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
@@ -83,7 +118,7 @@ impl Pattern {
             Pattern::Host(host) => text
                 .strip_prefix(&**host)
                 .is_some_and(|rest| rest.first() == Some(&b'/')),
-            Pattern::Matching(matches) => matches(text),
+            Pattern::Matching { matches, .. } => matches(text),
         }
     }
 }
@@ -93,7 +128,9 @@ impl fmt::Debug for Pattern {
         match self {
             Pattern::Prefix(prefix) => write!(f, "Prefix({:?})", String::from_utf8_lossy(prefix)),
             Pattern::Host(host) => write!(f, "Host({:?})", String::from_utf8_lossy(host)),
-            Pattern::Matching(_) => f.write_str("Matching"),
+            Pattern::Matching { written, .. } => {
+                write!(f, "Matching({:?})", String::from_utf8_lossy(written))
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The purges that fetches under way may have missed: what they will carry is known when they end.
+//! The purges that fetches under way may have missed: what they will carry is known when they end. The
+//! same for responses that were kept elsewhere, whose fetch began long ago.
 
-use super::labels::{Kind, Labels, label_hash};
-use super::{Pattern, PurgeTarget};
+use super::labels::{Kind, LabelNames, Labels, label_hash};
+use super::{Pattern, PurgeMode, PurgeTarget};
 use crate::key::KeyRef;
 use hashbrown::HashTable;
 use std::collections::VecDeque;
@@ -12,19 +13,47 @@ const PATTERNS: usize = 1024;
 /// Keys, addresses and tags that were purged, by hash, the latest stamp of each.
 pub(crate) struct RecentPurges {
     capacity: usize,
-    latest: HashTable<(u64, u64)>,
+    latest: HashTable<LatestPurge>,
     /// Hashes and stamps, in the order of the purges.
     order: VecDeque<(u64, u64)>,
-    patterns: VecDeque<(PurgedPattern, u64)>,
-    /// Fetches with an earlier stamp are outdated, whatever they carry: purges are forgotten that
-    /// came later than that.
+    patterns: VecDeque<(PurgedPattern, PurgeMode, u64)>,
+    /// Fetches with an earlier stamp are outdated, whatever they carry.
     floor: u64,
+    /// Purges are forgotten that came later than that: all with an earlier stamp may have been removed.
+    forgotten: u64,
+}
+
+/// The last purge of what has a hash.
+#[derive(Clone, Copy)]
+struct LatestPurge {
+    /// The hash, but for its lowest bit: 1 where one of the purges that are remembered was a hard one.
+    /// A later soft one does not bring back what that one has removed, and eight more bytes for each
+    /// entry would tell only whether a page is gone or stale.
+    hash_and_mode: u64,
+    stamp: u64,
 }
 
 /// What was purged by a pattern.
 enum PurgedPattern {
     Keys(Box<[u8]>),
     Labels(Kind, Pattern),
+}
+
+impl LatestPurge {
+    fn is_of(&self, hash: u64) -> bool {
+        self.hash_and_mode | 1 == hash | 1
+    }
+
+    fn hash(&self) -> u64 {
+        self.hash_and_mode | 1
+    }
+
+    fn mode(&self) -> PurgeMode {
+        match self.hash_and_mode & 1 {
+            0 => PurgeMode::Soft,
+            _ => PurgeMode::Hard,
+        }
+    }
 }
 
 impl RecentPurges {
@@ -36,118 +65,185 @@ impl RecentPurges {
             order: VecDeque::new(),
             patterns: VecDeque::new(),
             floor: 0,
+            forgotten: 0,
         }
     }
 
-    pub(crate) fn add(&mut self, target: PurgeTarget<'_>, stamp: u64) {
+    pub(crate) fn add(&mut self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: u64) {
+        let of_labels = |kind, pattern: &Pattern| PurgedPattern::Labels(kind, pattern.clone());
         match target {
-            PurgeTarget::Key(key) => self.add_hash(key.hash(), stamp),
-            PurgeTarget::Tag(tag) => self.add_hash(label_hash(Kind::Tag, tag), stamp),
-            PurgeTarget::Address(at) => self.add_hash(label_hash(Kind::Address, at), stamp),
+            PurgeTarget::Key(key) => self.add_hash(key.hash(), mode, stamp),
+            PurgeTarget::Tag(tag) => self.add_hash(label_hash(Kind::Tag, tag), mode, stamp),
+            PurgeTarget::Address(at) => self.add_hash(label_hash(Kind::Address, at), mode, stamp),
             PurgeTarget::Prefix(prefix) => {
-                self.add_pattern(PurgedPattern::Keys(prefix.into()), stamp)
+                self.add_pattern(PurgedPattern::Keys(prefix.into()), mode, stamp)
             }
             PurgeTarget::Tags(pattern) => {
-                self.add_pattern(PurgedPattern::Labels(Kind::Tag, pattern.clone()), stamp);
+                self.add_pattern(of_labels(Kind::Tag, pattern), mode, stamp)
             }
             PurgeTarget::Addresses(pattern) => {
-                self.add_pattern(PurgedPattern::Labels(Kind::Address, pattern.clone()), stamp);
+                self.add_pattern(of_labels(Kind::Address, pattern), mode, stamp);
             }
             PurgeTarget::Everything => {
-                self.floor = stamp;
-                self.latest.clear();
-                self.order.clear();
-                self.patterns.clear();
+                self.floor = self.floor.max(stamp);
+                // After a soft one, earlier hard ones have still removed what they named.
+                if mode == PurgeMode::Hard {
+                    self.forget_before(stamp);
+                    self.latest.clear();
+                    self.order.clear();
+                    self.patterns.clear();
+                }
             }
             // A fetch that has begun is stored with its own, earlier stamp.
             PurgeTarget::NotFound => {}
         }
     }
 
-    fn add_hash(&mut self, hash: u64, stamp: u64) {
+    /// All that has an earlier stamp may have been purged: what was said of it is not known any more.
+    pub(crate) fn forget_before(&mut self, stamp: u64) {
+        self.forgotten = self.forgotten.max(stamp);
+        self.floor = self.floor.max(stamp);
+    }
+
+    fn add_hash(&mut self, hash: u64, mode: PurgeMode, stamp: u64) {
         if self.order.len() == self.capacity
             && let Some((oldest, forgotten)) = self.order.pop_front()
         {
-            self.floor = self.floor.max(forgotten);
-            let is_latest = |entry: &(u64, u64)| *entry == (oldest, forgotten);
-            if let Ok(entry) = self.latest.find_entry(oldest, is_latest) {
+            self.forget_before(forgotten);
+            let is_latest = |entry: &LatestPurge| entry.is_of(oldest) && entry.stamp == forgotten;
+            if let Ok(entry) = self.latest.find_entry(oldest | 1, is_latest) {
                 entry.remove();
             }
         }
         self.order.push_back((hash, stamp));
-        match self.latest.find_mut(hash, |entry| entry.0 == hash) {
-            Some(entry) => entry.1 = stamp,
+        let is_hard = u64::from(mode == PurgeMode::Hard);
+        match self.latest.find_mut(hash | 1, |entry| entry.is_of(hash)) {
+            Some(entry) => {
+                entry.stamp = entry.stamp.max(stamp);
+                entry.hash_and_mode |= is_hard;
+            }
             None => {
+                let entry = LatestPurge {
+                    hash_and_mode: hash & !1 | is_hard,
+                    stamp,
+                };
                 self.latest
-                    .insert_unique(hash, (hash, stamp), |entry| entry.0);
+                    .insert_unique(hash | 1, entry, LatestPurge::hash);
             }
         }
     }
 
-    fn add_pattern(&mut self, named: PurgedPattern, stamp: u64) {
+    fn add_pattern(&mut self, named: PurgedPattern, mode: PurgeMode, stamp: u64) {
         if self.patterns.len() == PATTERNS
-            && let Some((_, forgotten)) = self.patterns.pop_front()
+            && let Some((_, _, forgotten)) = self.patterns.pop_front()
         {
-            self.floor = self.floor.max(forgotten);
+            self.forget_before(forgotten);
         }
-        self.patterns.push_back((named, stamp));
+        self.patterns.push_back((named, mode, stamp));
     }
 
     /// Has a purge since `began` named the key or the address?
     pub(crate) fn names_target(&self, key: &KeyRef<'_>, address: &[u8], began: u64) -> bool {
-        let by_key = |named: &PurgedPattern| matches!(named, PurgedPattern::Keys(prefix) if key.bytes().starts_with(prefix));
         began < self.floor
-            || self.is_later(key.hash(), began)
-            || self.patterns_since(began).any(by_key)
-            || (!address.is_empty()
-                && self.names_label(
-                    Kind::Address,
-                    address,
-                    label_hash(Kind::Address, address),
-                    began,
-                ))
+            || self.of_key(key, began).is_some()
+            || (!address.is_empty() && self.of_label(Kind::Address, address, began).is_some())
     }
 
     /// Has a purge since `began` named one of the labels?
     pub(crate) fn names_one_of(&self, labels: &Labels, began: u64) -> bool {
         labels
             .hashes()
-            .any(|(kind, text, hash)| self.names_label(kind, text, hash, began))
+            .any(|(kind, text, hash)| self.of_hashed_label(kind, text, hash, began).is_some())
     }
 
-    fn names_label(&self, kind: Kind, text: &[u8], hash: u64, began: u64) -> bool {
+    /// What the purges that came later say of a response with this stamp that was kept elsewhere.
+    pub(crate) fn verdict(
+        &self,
+        key: &KeyRef<'_>,
+        names: &LabelNames<'_>,
+        stamp: u64,
+    ) -> Option<PurgeMode> {
+        if stamp < self.forgotten {
+            return Some(PurgeMode::Hard);
+        }
+        let mut worst = self.of_key(key, stamp);
+        for (kind, text) in names.each() {
+            if worst == Some(PurgeMode::Hard) {
+                break;
+            }
+            worst = worse(worst, self.of_label(kind, text, stamp));
+        }
+        worst
+    }
+
+    fn of_key(&self, key: &KeyRef<'_>, began: u64) -> Option<PurgeMode> {
+        let by_key = |named: &PurgedPattern| matches!(named, PurgedPattern::Keys(prefix) if key.bytes().starts_with(prefix));
+        worse(
+            self.later(key.hash(), began),
+            self.worst_pattern(began, by_key),
+        )
+    }
+
+    fn of_label(&self, kind: Kind, text: &[u8], began: u64) -> Option<PurgeMode> {
+        self.of_hashed_label(kind, text, label_hash(kind, text), began)
+    }
+
+    fn of_hashed_label(&self, kind: Kind, text: &[u8], hash: u64, began: u64) -> Option<PurgeMode> {
         let by_pattern = |named: &PurgedPattern| matches!(named, PurgedPattern::Labels(of, pattern) if *of == kind && pattern.matches(text));
-        self.is_later(hash, began) || self.patterns_since(began).any(by_pattern)
+        worse(
+            self.later(hash, began),
+            self.worst_pattern(began, by_pattern),
+        )
     }
 
-    fn is_later(&self, hash: u64, began: u64) -> bool {
-        let entry = self.latest.find(hash, |entry| entry.0 == hash);
-        entry.is_some_and(|entry| began < entry.1)
+    fn later(&self, hash: u64, began: u64) -> Option<PurgeMode> {
+        let entry = self.latest.find(hash | 1, |entry| entry.is_of(hash))?;
+        (began < entry.stamp).then(|| entry.mode())
     }
 
-    fn patterns_since(&self, began: u64) -> impl Iterator<Item = &PurgedPattern> {
-        let later = self
-            .patterns
-            .iter()
-            .rev()
-            .take_while(move |(_, stamp)| began < *stamp);
-        later.map(|(named, _)| named)
+    fn worst_pattern(
+        &self,
+        began: u64,
+        names: impl Fn(&PurgedPattern) -> bool,
+    ) -> Option<PurgeMode> {
+        let mut worst = None;
+        for (named, mode, stamp) in self.patterns.iter().rev() {
+            if *stamp <= began || worst == Some(PurgeMode::Hard) {
+                break;
+            }
+            if (worst.is_none() || *mode == PurgeMode::Hard) && names(named) {
+                worst = Some(*mode);
+            }
+        }
+        worst
+    }
+}
+
+/// What two purges say together.
+fn worse(one: Option<PurgeMode>, other: Option<PurgeMode>) -> Option<PurgeMode> {
+    match (one, other) {
+        (Some(PurgeMode::Hard), _) | (_, Some(PurgeMode::Hard)) => Some(PurgeMode::Hard),
+        (one, other) => one.or(other),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::purge::Tags;
     use crate::testing::key;
+
+    const HARD: PurgeMode = PurgeMode::Hard;
+    const SOFT: PurgeMode = PurgeMode::Soft;
 
     #[test]
     fn only_what_was_purged_since_counts() {
         let mut recent = RecentPurges::new(100);
         let (a, b) = (key("a"), key("b"));
-        recent.add(PurgeTarget::Key(a.as_ref()), 1);
-        recent.add(PurgeTarget::Address(b"host/b"), 2);
+        recent.add(PurgeTarget::Key(a.as_ref()), HARD, 1);
+        recent.add(PurgeTarget::Address(b"host/b"), HARD, 2);
         let pattern = Pattern::Host(b"other"[..].into());
-        recent.add(PurgeTarget::Addresses(&pattern), 3);
+        recent.add(PurgeTarget::Addresses(&pattern), HARD, 3);
         let is_named = |key: &crate::CacheKey, address: &str, began| {
             recent.names_target(&key.as_ref(), address.as_bytes(), began)
         };
@@ -163,7 +259,7 @@ mod tests {
         let mut recent = RecentPurges::new(2);
         let names: Vec<_> = (0..4).map(|n| key(&n.to_string())).collect();
         for (stamp, name) in (1u64..).zip(&names) {
-            recent.add(PurgeTarget::Key(name.as_ref()), stamp);
+            recent.add(PurgeTarget::Key(name.as_ref()), HARD, stamp);
         }
         let other = key("other");
         let is_named = |began| recent.names_target(&other.as_ref(), b"", began);
@@ -182,9 +278,56 @@ mod tests {
         let mut recent = RecentPurges::new(3);
         let a = key("a");
         for stamp in 1..10 {
-            recent.add(PurgeTarget::Key(a.as_ref()), stamp);
+            recent.add(PurgeTarget::Key(a.as_ref()), HARD, stamp);
         }
         assert!(recent.names_target(&a.as_ref(), b"", 8));
         assert!(!recent.names_target(&a.as_ref(), b"", 9));
+    }
+
+    #[test]
+    fn what_was_kept_elsewhere_is_gone_or_stale_by_its_key_address_tags_and_patterns() {
+        let a = key("a");
+        let mut tags = Tags::default();
+        tags.add(b"news");
+        let names = LabelNames {
+            address: b"host/a",
+            tags: Some(&tags),
+        };
+        let (host, start) = (
+            Pattern::Host(b"host"[..].into()),
+            Pattern::Prefix(b"ne"[..].into()),
+        );
+        let targets = [
+            PurgeTarget::Key(a.as_ref()),
+            PurgeTarget::Prefix(b""),
+            PurgeTarget::Address(b"host/a"),
+            PurgeTarget::Addresses(&host),
+            PurgeTarget::Tag(b"news"),
+            PurgeTarget::Tags(&start),
+        ];
+        for target in targets {
+            let mut recent = RecentPurges::new(100);
+            let verdict = |recent: &RecentPurges, stamp| recent.verdict(&a.as_ref(), &names, stamp);
+            recent.add(PurgeTarget::Tag(b"other"), HARD, 1);
+            recent.add(target, HARD, 3);
+            recent.add(target, SOFT, 7);
+            assert_eq!(verdict(&recent, 2), Some(HARD), "{target:?}");
+            assert!(verdict(&recent, 5).is_some(), "{target:?}");
+            assert_eq!(verdict(&recent, 7), None, "{target:?}");
+        }
+        let mut recent = RecentPurges::new(100);
+        recent.add(PurgeTarget::Tag(b"news"), SOFT, 7);
+        assert_eq!(recent.verdict(&a.as_ref(), &names, 5), Some(SOFT));
+    }
+
+    #[test]
+    fn what_was_kept_elsewhere_is_gone_where_purges_are_forgotten() {
+        let a = key("a");
+        let names = LabelNames::default();
+        let mut recent = RecentPurges::new(1);
+        recent.add(PurgeTarget::Tag(b"1"), SOFT, 1);
+        recent.add(PurgeTarget::Tag(b"2"), SOFT, 2);
+        assert_eq!(recent.verdict(&a.as_ref(), &names, 0), Some(HARD));
+        assert_eq!(recent.verdict(&a.as_ref(), &names, 1), None);
     }
 }

@@ -182,7 +182,7 @@ fn an_address_takes_all_keys_under_it() {
     assert_eq!(left(PurgeTarget::Addresses(&pattern)), 3);
     assert_eq!(left(PurgeTarget::Addresses(&other)), 1);
     assert_eq!(left(PurgeTarget::Addresses(&othe)), 0);
-    let ends = Pattern::Matching(Arc::new(|text: &[u8]| text.ends_with(b"=2")));
+    let ends = Pattern::matching(b"", |text: &[u8]| text.ends_with(b"=2"));
     assert_eq!(left(PurgeTarget::Addresses(&ends)), 1);
     assert_eq!(left(PurgeTarget::Tags(&ends)), 0, "no tag is an address");
 }
@@ -233,7 +233,7 @@ fn purges_of_other_pages_cost_no_fetch() {
 #[test]
 fn a_fetch_under_way_is_not_stored_when_its_tags_or_its_address_were_purged() {
     let pattern = Pattern::Prefix(b"ho"[..].into());
-    let like = Pattern::Matching(Arc::new(|text: &[u8]| text.starts_with(b"ne")));
+    let like = Pattern::matching(b"", |text: &[u8]| text.starts_with(b"ne"));
     for (target, is_hit) in [
         (PurgeTarget::Tag(b"news:5"), true),
         (PurgeTarget::Tag(b"news:6"), false),

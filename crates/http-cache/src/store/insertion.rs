@@ -1,6 +1,7 @@
 //! Storing a response, with what has to leave for it; and counting what is kept beside a stored
 //! response: encoded forms, files.
 
+use super::promotion::KeptVerdict;
 use super::shard;
 use super::zone::Zone;
 use crate::encoded::{EncodedForms, FormsHome};
@@ -14,6 +15,32 @@ use crate::stored::StoredResponse;
 use crate::time::Millis;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::{Arc, Weak};
+
+/// Where a response comes from that is to be stored.
+#[derive(Clone, Copy)]
+pub(super) enum Arrival<'a> {
+    /// From the upstream.
+    Fetched,
+    /// From where it was kept. Purges have said this of it.
+    Returned {
+        names: &'a LabelNames<'a>,
+        verdict: KeptVerdict,
+    },
+}
+
+/// Why a response was not stored.
+#[derive(Debug)]
+pub(super) enum NotInserted {
+    /// It was kept elsewhere, and what is stored is newer.
+    Newer,
+    Because(Reason),
+}
+
+impl From<Reason> for NotInserted {
+    fn from(reason: Reason) -> NotInserted {
+        NotInserted::Because(reason)
+    }
+}
 
 impl Zone {
     /// Stores a complete response that can be purged by its key alone.
@@ -37,18 +64,39 @@ impl Zone {
     pub fn insert_named(
         &self,
         key: &KeyRef<'_>,
-        mut response: StoredResponse,
+        response: StoredResponse,
         names: &LabelNames<'_>,
         now: Millis,
     ) -> Result<Arc<StoredResponse>, Reason> {
+        let stored = self.insert_arrived(key, response, names, Arrival::Fetched, now);
+        let stored = stored.map_err(|why| match why {
+            NotInserted::Because(reason) => reason,
+            // A fetch is newer than what is stored.
+            NotInserted::Newer => Reason::Purged,
+        })?;
+        if let Some(tier) = self.tier() {
+            tier.note_stored(key, &stored, now);
+        }
+        Ok(stored)
+    }
+
+    /// Stores a complete response, wherever it comes from.
+    pub(super) fn insert_arrived(
+        &self,
+        key: &KeyRef<'_>,
+        mut response: StoredResponse,
+        names: &LabelNames<'_>,
+        arrival: Arrival<'_>,
+        now: Millis,
+    ) -> Result<Arc<StoredResponse>, NotInserted> {
         if response.body.len() > self.config.max_response_bytes {
-            return Err(Reason::TooLarge);
+            return Err(Reason::TooLarge.into());
         }
         let labels = self.labels.enter(names, response.stamp.0, self);
         let labels = labels.map_err(|NoRoom| Reason::NoRoom)?;
         response.labels = labels.clone();
         let stamp = response.stamp.0;
-        let stored = self.insert_labelled(key, response, now);
+        let stored = self.insert_labelled(key, response, arrival, now);
         if stored.is_err() {
             self.labels.leave(&labels, stamp, self);
         }
@@ -60,11 +108,12 @@ impl Zone {
         &self,
         key: &KeyRef<'_>,
         response: StoredResponse,
+        arrival: Arrival<'_>,
         now: Millis,
-    ) -> Result<Arc<StoredResponse>, Reason> {
+    ) -> Result<Arc<StoredResponse>, NotInserted> {
         let cost = shard::cost_bytes(key.bytes().len(), &response);
         if !self.reserve(cost) {
-            return Err(Reason::NoRoom);
+            return Err(Reason::NoRoom.into());
         }
         let home: Weak<dyn FormsHome> = self.me.clone();
         response.set_home(home, key.hash());
@@ -81,10 +130,22 @@ impl Zone {
         let displaced = {
             let mut shard = cell.shard.write();
             // Under the lock: a purge that is not written down yet will find what we store.
-            if self.is_outdated(key, &response) {
+            let refusal = match arrival {
+                Arrival::Fetched if self.is_outdated(key, &response) => Some(Reason::Purged.into()),
+                Arrival::Fetched => None,
+                Arrival::Returned { .. } if shard.has_newer(key, &response) => {
+                    Some(NotInserted::Newer)
+                }
+                Arrival::Returned { names, verdict } => {
+                    let facts = (response.head.status, response.stamp);
+                    let is_same = self.judge_kept(key, names, facts) == verdict;
+                    (!is_same).then_some(Reason::Purged.into())
+                }
+            };
+            if let Some(refusal) = refusal {
                 drop(shard);
                 self.release(cost);
-                return Err(Reason::Purged);
+                return Err(refusal);
             }
             if let (Some(group), Some(limits)) = (response.group, self.config.group_limits) {
                 displaced_members = self.groups.enter(group, member, limits);

@@ -117,10 +117,26 @@ impl Zone {
             FoundResponse::Fresh(_) => cell.hits.fetch_add(1, Relaxed),
             FoundResponse::NotFresh(not_fresh) => match not_fresh.kind {
                 NotFreshKind::Stale(..) => cell.stale_hits.fetch_add(1, Relaxed),
+                // The tier is asked next: see [`Zone::count_tier_lookup`].
+                NotFreshKind::Miss | NotFreshKind::VaryMiss if self.tier().is_some() => 0,
                 _ => cell.misses.fetch_add(1, Relaxed),
             },
         };
         found
+    }
+
+    /// Counts the lookup of a request that memory had nothing for, once the zone's tier was asked.
+    pub fn count_tier_lookup(&self, key: &KeyRef<'_>, is_hit: bool) {
+        let cell = self.cell(key.hash());
+        match is_hit {
+            true => {
+                cell.hits.fetch_add(1, Relaxed);
+                self.counters.tier_hits.fetch_add(1, Relaxed);
+            }
+            false => {
+                cell.misses.fetch_add(1, Relaxed);
+            }
+        }
     }
 
     /// As [`Zone::find`], but counts nowhere: for another round of a request that was counted.

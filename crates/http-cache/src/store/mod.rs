@@ -17,6 +17,7 @@
 //! lookup     what is stored for a request
 //! inspection what is stored, for people
 //! insertion  storing, and what is kept beside a stored response
+//! promotion  storing what was kept elsewhere
 //! removal    purges and sweeps
 //! wanted     the most wanted of what purges have hit
 //! ```
@@ -25,6 +26,7 @@ mod insertion;
 mod inspection;
 mod lookup;
 mod notes;
+mod promotion;
 mod purge_arrivals;
 mod removal;
 mod shard;
@@ -38,6 +40,7 @@ pub use inspection::{InspectedResponse, StoredId, Walk};
 pub(crate) use lookup::ResponseWorth;
 pub use lookup::{FoundResponse, NotFresh, NotFreshKind};
 pub use notes::{Refusal, Sharing};
+pub use promotion::{KeptVerdict, Promotion};
 pub use purge_arrivals::{AwaitedPurge, PurgeArrivals};
 pub use removal::SweepResult;
 pub use wanted::{MostWanted, WantedResponse, WantedWalk};

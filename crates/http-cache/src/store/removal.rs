@@ -30,6 +30,9 @@ impl Zone {
     pub fn purge(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> PurgeResult {
         // First written down, then applied: see the head of `purge/clock.rs`.
         let stamp = self.purges.record(target, mode, now);
+        if let Some(tier) = self.tier() {
+            tier.write_down(target, mode, stamp, now);
+        }
         let responses = match target {
             PurgeTarget::Key(key) => self.purge_key(&key, mode, now),
             PurgeTarget::Prefix(prefix) => self.purge_prefix(prefix, mode, now),
@@ -139,9 +142,7 @@ impl Zone {
         };
         let is_over = |response: &StoredResponse, last_used: Millis| {
             let expiry_bound = self.config.keep_stale.map(|keep| {
-                let head = &response.head;
-                let windows = head.stale_while_revalidate.duration();
-                let windows = windows.max(head.stale_if_error.duration());
+                let windows = response.head.stale_windows();
                 response.expires_at.plus(keep.max(windows))
             });
             now.since(last_used) >= self.config.inactive

@@ -23,6 +23,7 @@ use crate::time::Millis;
 use crate::vary::VarySpec;
 use bytes::Bytes;
 use hashbrown::HashTable;
+use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -51,7 +52,15 @@ pub(super) struct Shard {
     newest: Option<u32>,
     oldest: Option<u32>,
     hand: Option<u32>,
+    /// Those that are asked for again and again, for a tier that keeps them; none where there is no tier.
+    wanted: Option<Mutex<Vec<StoredId>>>,
 }
+
+/// In so many different seconds a response was asked for that has earned a place in a tier beside memory.
+const WANTED_SECONDS: u32 = 4;
+
+/// Those that wait to be written to a tier; what comes on top is noted at a later use.
+const MAX_WANTED: usize = 256;
 
 /// A stored response in the index. A lookup goes from here to the block and to the response at the
 /// same time, and has no need to wait for the slot.
@@ -141,12 +150,24 @@ impl Shard {
             };
             if selected {
                 if let Some(now) = touch {
-                    self.slot(*at).touch(now);
+                    self.slot(*at).touch(now, self.wanted.as_ref());
                 }
                 return SelectedResponse::Found(response);
             }
         }
         spec.map_or(SelectedResponse::Miss, SelectedResponse::VaryMiss)
+    }
+
+    /// Is the response that this one would replace as new? Where the key's responses vary on other
+    /// fields, each of them is.
+    pub(super) fn has_newer(&self, key: &KeyRef<'_>, than: &StoredResponse) -> bool {
+        self.under(key).any(|found| {
+            let is_replaced = match (&found.response.vary, &than.vary) {
+                (Some(one), Some(other)) if one.spec() == other.spec() => one == other,
+                _ => true,
+            };
+            is_replaced && than.stored_at <= found.response.stored_at
+        })
     }
 
     /// What the key's stored responses vary on, if they do.
@@ -484,6 +505,25 @@ impl Shard {
         })
     }
 
+    /// Those that are asked for again and again are noted from now on.
+    pub(super) fn note_wanted(&mut self) {
+        self.wanted = Some(Mutex::default());
+    }
+
+    /// Those that were noted since the last time, with their keys.
+    pub(super) fn take_wanted(&self) -> Vec<(Box<[u8]>, Arc<StoredResponse>)> {
+        let taken = self
+            .wanted
+            .as_ref()
+            .map(|wanted| std::mem::take(&mut *wanted.lock()));
+        let found = taken.unwrap_or_default().into_iter().filter_map(|id| {
+            let at = self.position_of_id(id.hash, id.serial)?;
+            let found = self.indexed(at)?;
+            Some((found.key().into(), Arc::clone(&found.response)))
+        });
+        found.collect()
+    }
+
     /// Where the response that was stored with this id is.
     pub(super) fn position_of_id(&self, hash: u64, id: u64) -> Option<u32> {
         let mut found = self.index.iter_hash(hash).map(|found| found.at);
@@ -520,7 +560,7 @@ impl IndexedResponse {
 
 impl Slot {
     /// Loads before stores: on a popular page the line stays shared between the cores.
-    fn touch(&self, now: Millis) {
+    fn touch(&self, now: Millis, wanted: Option<&Mutex<Vec<StoredId>>>) {
         if !self.visited.load(Relaxed) {
             self.visited.store(true, Relaxed);
         }
@@ -529,6 +569,24 @@ impl Slot {
         if unused_for >= 1000 {
             self.uses.count(unused_for);
             self.last_used.store(now.0, Relaxed);
+            if let Some(wanted) = wanted {
+                self.note_wanted(wanted);
+            }
+        }
+    }
+
+    /// Notes at some of its uses that it is wanted: at the first that is enough, and later where that was
+    /// not heard.
+    fn note_wanted(&self, wanted: &Mutex<Vec<StoredId>>) {
+        let seconds = self.uses.seconds(0);
+        if seconds >= WANTED_SECONDS && seconds.is_power_of_two() {
+            let mut wanted = wanted.lock();
+            if wanted.len() < MAX_WANTED {
+                wanted.push(StoredId {
+                    hash: self.hash,
+                    serial: self.id,
+                });
+            }
         }
     }
 

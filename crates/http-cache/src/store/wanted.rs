@@ -192,6 +192,34 @@ pub struct WantedWalk {
 }
 
 impl Zone {
+    /// All that is stored and may be shown, with its keys, most wanted first; at most `most` of it.
+    #[must_use]
+    pub fn most_wanted_stored(
+        &self,
+        now: Millis,
+        most: usize,
+    ) -> Vec<(Box<[u8]>, Arc<StoredResponse>)> {
+        let mut stored = Vec::new();
+        for cell in &self.shards {
+            let shard = cell.shard.read();
+            let slots = 0..u32::try_from(shard.slots_len()).unwrap_or(u32::MAX);
+            stored.extend(slots.filter_map(|at| {
+                let found = shard.inspected(at, now)?;
+                let is_good = self.purges.standing(&found.response) == PurgeVerdict::Good;
+                is_good.then_some((
+                    found.seconds_used,
+                    found.last_used,
+                    found.key,
+                    found.response,
+                ))
+            }));
+        }
+        stored.sort_by_key(|(seconds, last_used, ..)| Reverse((*seconds, *last_used)));
+        stored.truncate(most);
+        let shown = |(_, _, key, response)| (key, response);
+        stored.into_iter().map(shown).collect()
+    }
+
     /// Looks at up to `work` slots from where `walk` stands, and adds what purges have hit. Says
     /// whether there is more to look at.
     pub fn walk_wanted(

@@ -13,13 +13,14 @@ use crate::purge::Stamp;
 use crate::purge::clock::Purges;
 use crate::purge::labels::{Budget, LabelTable};
 use crate::reason::Reason;
+use crate::tier::Tier;
 use crate::time::Millis;
 use crate::vary::VarySpec;
 use parking_lot::{Mutex, RwLock};
 use std::fmt;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 /// How a zone is made.
@@ -42,6 +43,9 @@ pub struct ZoneConfig {
     pub max_variants: usize,
     /// Bounds on private groups.
     pub group_limits: Option<GroupLimits>,
+    /// How many purges are told apart; none: as many as fetches under way need. What is kept elsewhere
+    /// needs those of its whole life.
+    pub purges_remembered: Option<usize>,
 }
 
 impl Default for ZoneConfig {
@@ -55,6 +59,7 @@ impl Default for ZoneConfig {
             shards: 64,
             max_variants: 16,
             group_limits: None,
+            purges_remembered: None,
         }
     }
 }
@@ -95,6 +100,11 @@ pub struct Stats {
     pub collapsed: u64,
     /// Fetches under way.
     pub in_flight: u64,
+    /// Lookups that found nothing here, and a response where the zone keeps others ([`crate::tier`]).
+    /// They are among `hits`.
+    pub tier_hits: u64,
+    /// Responses stored again that came from there.
+    pub promoted: u64,
 }
 
 /// A zone remembers one key per this many bytes of its budget, in each of its tables of notes.
@@ -124,6 +134,8 @@ pub struct Zone {
     pub(crate) flights: Flights,
     pub(super) file_bytes: Arc<FileBytes>,
     habits: ApplicationHabits,
+    /// Where responses are kept beside memory.
+    pub(super) tier: OnceLock<Arc<dyn Tier>>,
     pub(crate) counters: Counters,
 }
 
@@ -159,6 +171,8 @@ pub(crate) struct Counters {
     pub(super) variants_dropped: AtomicU64,
     pub(crate) refreshes: AtomicU64,
     pub(crate) collapsed: AtomicU64,
+    pub(super) tier_hits: AtomicU64,
+    pub(super) promoted: AtomicU64,
 }
 
 impl Zone {
@@ -174,7 +188,8 @@ impl Zone {
                 ..Default::default()
             })
             .collect();
-        let recent = (config.memory_budget_bytes / BYTES_PER_PURGE).min(MAX_NOTES) as usize;
+        let of_fetches = (config.memory_budget_bytes / BYTES_PER_PURGE).min(MAX_NOTES) as usize;
+        let recent = config.purges_remembered.unwrap_or(of_fetches);
         let fixed = count * (size_of::<ShardCell>() + Notes::size_bytes(notes_per_shard));
         Arc::new_cyclic(|me| Zone {
             me: Weak::clone(me),
@@ -191,6 +206,7 @@ impl Zone {
             flights: Flights::new(count),
             file_bytes: Arc::default(),
             habits: ApplicationHabits::default(),
+            tier: OnceLock::new(),
             counters: Counters::default(),
         })
     }
@@ -311,6 +327,8 @@ impl Zone {
             refreshes: self.counters.refreshes.load(Relaxed),
             collapsed: self.counters.collapsed.load(Relaxed),
             in_flight: self.flights.len(),
+            tier_hits: self.counters.tier_hits.load(Relaxed),
+            promoted: self.counters.promoted.load(Relaxed),
         }
     }
 

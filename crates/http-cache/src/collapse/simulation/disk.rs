@@ -1,0 +1,298 @@
+//! A disk in memory for the simulation: records and purges that survive a crash once they are synced. Records reach it
+//! whenever they like. A rule may be left out, to see that the simulation notices.
+
+use super::{World, pause};
+use crate::purge::written::ReadTarget;
+use crate::record::{self, KeptBytes};
+use crate::testing::Random;
+use crate::{
+    CacheKey, Field, FoundResponse, KeyRef, Millis, Pattern, PurgeMode, PurgeTarget, RequestFields,
+    Stamp, StoredResponse, Tier, TierBody, TierFuture, TierLook, TierPage, Zone,
+};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// What keeps the promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// Purges are written down.
+    WriteDown,
+    /// They are answered when they are synced.
+    WaitForSync,
+    /// Those of earlier starts are read before the first request.
+    Recall,
+    /// Stamps count starts.
+    CountStarts,
+    /// What is older than the oldest purge that is known is void.
+    Floor,
+    /// What was read is compared with the purges.
+    Judge,
+}
+
+impl Rule {
+    pub(super) const ALL: [Rule; 6] = [
+        Rule::WriteDown,
+        Rule::WaitForSync,
+        Rule::Recall,
+        Rule::CountStarts,
+        Rule::Floor,
+        Rule::Judge,
+    ];
+}
+
+/// Purges that the journal keeps; the oldest go, and the floor rises.
+const MAX_PURGES: usize = 4;
+
+pub(super) struct Disk {
+    left_out: Option<Rule>,
+    content: Arc<Mutex<Content>>,
+    answers: AtomicU64,
+}
+
+#[derive(Default)]
+struct Content {
+    starts: u16,
+    /// The zone that has the disk.
+    owner: u64,
+    records: Vec<Record>,
+    synced: Vec<WrittenPurge>,
+    waiting: Vec<WrittenPurge>,
+    floor: u64,
+}
+
+#[derive(Clone)]
+struct Record {
+    key: Vec<u8>,
+    head: Vec<u8>,
+    body: Bytes,
+    stored_at: Millis,
+    stamp: Stamp,
+    values: Vec<u8>,
+}
+
+#[derive(Clone)]
+struct WrittenPurge {
+    target: Vec<u8>,
+    mode: PurgeMode,
+    stamp: Stamp,
+}
+
+/// A zone's hold on the disk.
+struct SimulatedTier {
+    owner: u64,
+    left_out: Option<Rule>,
+    content: Arc<Mutex<Content>>,
+}
+
+impl Disk {
+    pub(super) fn new(left_out: Option<Rule>) -> Disk {
+        Disk {
+            left_out,
+            content: Arc::default(),
+            answers: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn leaves_out(&self, rule: Rule) -> bool {
+        self.left_out == Some(rule)
+    }
+
+    /// How often a zone has taken the disk since a crash, and the number of crashes: what tells servers apart.
+    pub(super) fn starts(&self) -> u64 {
+        self.content.lock().owner >> 32
+    }
+
+    pub(super) fn answers(&self) -> u64 {
+        self.answers.load(SeqCst)
+    }
+
+    /// A zone takes the disk over, and hears of the purges.
+    pub(super) fn open(&self, zone: &Arc<Zone>) {
+        let mut content = self.content.lock();
+        content.sync();
+        if !self.leaves_out(Rule::CountStarts) {
+            content.starts += 1;
+        }
+        content.owner += 1;
+        let purges = content.synced.iter().map(|purge| {
+            let read = ReadTarget::of(&purge.target, &read_pattern);
+            (read, purge.mode, purge.stamp)
+        });
+        let floor = match self.leaves_out(Rule::Floor) {
+            true => 0,
+            false => content.floor,
+        };
+        let start = content.starts;
+        if self.leaves_out(Rule::Recall) {
+            zone.recall(start, Stamp::from_number(floor), std::iter::empty());
+        } else {
+            zone.recall(start, Stamp::from_number(floor), purges);
+        }
+        zone.set_tier(Arc::new(SimulatedTier {
+            owner: content.owner,
+            left_out: self.left_out,
+            content: Arc::clone(&self.content),
+        }));
+    }
+
+    pub(super) fn sync(&self) {
+        self.content.lock().sync();
+    }
+
+    /// Some of what was not synced is lost.
+    pub(super) fn crash(&self, random: &mut Random) {
+        let mut content = self.content.lock();
+        let kept = random.below(content.waiting.len() + 1);
+        content.waiting.truncate(kept);
+        content.owner = ((content.owner >> 32) + 1) << 32;
+    }
+}
+
+impl Content {
+    fn sync(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.synced.extend(waiting);
+        let excess = self.synced.len().saturating_sub(MAX_PURGES);
+        for purge in self.synced.drain(..excess) {
+            self.floor = self.floor.max(purge.stamp.number());
+        }
+    }
+}
+
+/// The one of the simulation: it names one text.
+fn read_pattern(written: &[u8]) -> Option<Pattern> {
+    let named = written.to_vec();
+    Some(Pattern::matching(written, move |text: &[u8]| {
+        *text == *named
+    }))
+}
+
+/// What is on the disk for a request, if it may be shown.
+pub(super) async fn read(
+    world: &Rc<World>,
+    zone: &Arc<Zone>,
+    name: &CacheKey,
+    fields: &Vec<Field>,
+) -> Option<Vec<u8>> {
+    let tier = zone.tier()?;
+    let TierLook::Here(page) = tier.look(&name.as_ref(), fields, world.now.get()) else {
+        return None;
+    };
+    if world.below(3) == 0 {
+        pause().await;
+    }
+    let TierBody::Bytes(body) = &page.body else {
+        return None;
+    };
+    let (now, key) = (world.now.get(), name.as_ref());
+    if world.disk.leaves_out(Rule::Judge) {
+        world.disk.answers.fetch_add(1, SeqCst);
+        return page.record.head.is_fresh(now).then(|| body.to_vec());
+    }
+    let response = page.record.with_body(body.clone(), page.stamp);
+    let _ = zone.promote(&key, response, &page.record.names(), now);
+    match zone.find_again(&key, fields, now) {
+        FoundResponse::Fresh(response) => {
+            world.disk.answers.fetch_add(1, SeqCst);
+            Some(response.body.chunks().concat())
+        }
+        FoundResponse::NotFresh(_) => None,
+    }
+}
+
+impl SimulatedTier {
+    /// The content, while the zone has the disk.
+    fn own(&self) -> Option<parking_lot::MutexGuard<'_, Content>> {
+        let content = self.content.lock();
+        (content.owner == self.owner).then_some(content)
+    }
+}
+
+impl Tier for SimulatedTier {
+    fn write_down(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp, _: Millis) {
+        let (Some(mut content), Some(target)) = (self.own(), target.written()) else {
+            return;
+        };
+        if self.left_out != Some(Rule::WriteDown) {
+            content.waiting.push(WrittenPurge {
+                target,
+                mode,
+                stamp,
+            });
+        }
+    }
+
+    fn written_down(&self) -> Option<TierFuture<()>> {
+        None
+    }
+
+    fn look(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> TierLook {
+        let Some(content) = self.own() else {
+            return TierLook::Nothing;
+        };
+        let of_key = content.records.iter().rev();
+        for kept in of_key.filter(|kept| kept.key == key.bytes()) {
+            let read = KeptBytes {
+                head: &kept.head,
+                body_bytes: kept.body.len() as u64,
+                age: Some(now.since(kept.stored_at)),
+            };
+            let record = record::read(read, now).expect("what was written");
+            let vary = record.head.vary.as_ref();
+            if vary.is_none_or(|vary| vary.matches(request)) {
+                return TierLook::Here(Arc::new(TierPage {
+                    record,
+                    stamp: kept.stamp,
+                    body: TierBody::Bytes(kept.body.clone()),
+                }));
+            }
+        }
+        TierLook::Nothing
+    }
+
+    fn look_at(
+        &self,
+        page: Arc<TierPage>,
+        _: &KeyRef<'_>,
+        _: &dyn RequestFields,
+        _: Millis,
+    ) -> TierLook {
+        TierLook::Here(page)
+    }
+
+    fn note_stored(&self, key: &KeyRef<'_>, response: &Arc<StoredResponse>, _: Millis) {
+        let Some(mut content) = self.own() else {
+            return;
+        };
+        let values = response
+            .head
+            .vary
+            .as_ref()
+            .map_or(Vec::new(), |vary| vary.values().to_vec());
+        let is_same = |kept: &Record| kept.key == key.bytes() && kept.values == values;
+        content.records.retain(|kept| !is_same(kept));
+        content.records.push(Record {
+            key: key.bytes().to_vec(),
+            head: record::write(response),
+            body: response.body.chunks().concat().into(),
+            stored_at: response.head.stored_at,
+            stamp: response.stamp,
+            values,
+        });
+    }
+
+    fn note_wanted(&self, _: &[u8], _: &Arc<StoredResponse>, _: Millis) {}
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+impl std::fmt::Debug for SimulatedTier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SimulatedTier")
+    }
+}

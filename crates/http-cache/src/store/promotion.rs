@@ -1,0 +1,141 @@
+//! Responses that come back from where a zone keeps them beside memory ([`crate::tier`]): whether purges
+//! allow it, and storing them again.
+
+use super::insertion::{Arrival, NotInserted};
+use super::zone::Zone;
+use crate::key::KeyRef;
+use crate::purge::written::ReadTarget;
+use crate::purge::{LabelNames, PurgeMode, Stamp};
+use crate::reason::Reason;
+use crate::stored::{StoredHead, StoredResponse};
+use crate::tier::Tier;
+use crate::time::Millis;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What may be done with a response that was kept elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptVerdict {
+    /// Show it as its times say.
+    Good,
+    /// A soft purge has hit it: it is stale.
+    Stale,
+    /// It is not to be shown.
+    Purged,
+}
+
+/// What became of a response that came back.
+#[derive(Debug)]
+pub enum Promotion {
+    /// It is stored in memory, fresh or stale.
+    Stored(Arc<StoredResponse>),
+    /// Memory has a newer one by now.
+    Newer,
+    /// A purge has hit it.
+    Purged,
+    /// There is no room for it.
+    NoRoom,
+}
+
+impl Zone {
+    /// Where the zone keeps responses beside memory.
+    #[inline]
+    #[must_use]
+    pub fn tier(&self) -> Option<&Arc<dyn Tier>> {
+        self.tier.get()
+    }
+
+    /// Purges are written down there from now on, and responses come from there. Once only, before the
+    /// zone is used.
+    pub fn set_tier(&self, tier: Arc<dyn Tier>) {
+        for cell in &self.shards {
+            cell.shard.write().note_wanted();
+        }
+        let _ = self.tier.set(tier);
+    }
+
+    /// Tells the tier what is asked for again and again. Call it every second or so.
+    pub fn tell_wanted(&self, now: Millis) {
+        let Some(tier) = self.tier() else {
+            return;
+        };
+        for cell in &self.shards {
+            let wanted = cell.shard.read().take_wanted();
+            for (key, response) in wanted {
+                tier.note_wanted(&key, &response, now);
+            }
+        }
+    }
+
+    /// Takes back what was written down before this start of the server: purges in their order, and the
+    /// stamp up to which they may be incomplete. The clock goes on with the readings of this start.
+    pub fn recall(
+        &self,
+        start: u16,
+        forgotten: Stamp,
+        purges: impl Iterator<Item = (ReadTarget, PurgeMode, Stamp)>,
+    ) {
+        self.purges.forget_before(forgotten);
+        for (target, mode, stamp) in purges {
+            self.purges.recall(target.as_target(), mode, stamp);
+        }
+        self.purges.begin_at(Stamp::first_of_start(start));
+    }
+
+    /// Takes back a purge that was noted before the clock went on with the readings of this start, and that
+    /// what is kept elsewhere has not heard of.
+    pub fn recall_one(&self, target: &ReadTarget, mode: PurgeMode) -> Stamp {
+        self.purges.recall_now(target.as_target(), mode)
+    }
+
+    /// Whether purges allow a response to be shown that was kept elsewhere.
+    #[must_use]
+    pub fn judge_kept(
+        &self,
+        key: &KeyRef<'_>,
+        names: &LabelNames<'_>,
+        (status, stamp): (u16, Stamp),
+    ) -> KeptVerdict {
+        match self.purges.since(key, names, (status, stamp)) {
+            None => KeptVerdict::Good,
+            Some(PurgeMode::Soft) => KeptVerdict::Stale,
+            Some(PurgeMode::Hard) => KeptVerdict::Purged,
+        }
+    }
+
+    /// Stores a response again that was kept elsewhere, if no purge has hit it since its fetch began and
+    /// nothing newer is stored.
+    pub fn promote(
+        &self,
+        key: &KeyRef<'_>,
+        mut response: StoredResponse,
+        names: &LabelNames<'_>,
+        now: Millis,
+    ) -> Promotion {
+        let facts = (response.head.status, response.stamp);
+        let verdict = self.judge_kept(key, names, facts);
+        match verdict {
+            KeptVerdict::Good => {}
+            KeptVerdict::Stale => response.head.expire_since_stored(),
+            KeptVerdict::Purged => return Promotion::Purged,
+        }
+        let arrival = Arrival::Returned { names, verdict };
+        match self.insert_arrived(key, response, names, arrival, now) {
+            Ok(stored) => {
+                self.counters.promoted.fetch_add(1, Relaxed);
+                Promotion::Stored(stored)
+            }
+            Err(NotInserted::Newer) => Promotion::Newer,
+            Err(NotInserted::Because(Reason::Purged)) => Promotion::Purged,
+            Err(NotInserted::Because(_)) => Promotion::NoRoom,
+        }
+    }
+}
+
+impl StoredHead {
+    /// A soft purge has hit it, and it is not known when: stale since it was stored.
+    pub fn expire_since_stored(&mut self) {
+        self.expires_at = self.expires_at.min(self.stored_at);
+        self.is_purged = true;
+    }
+}

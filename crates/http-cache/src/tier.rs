@@ -1,0 +1,104 @@
+//! Another place where a zone keeps responses: slower than memory, larger, and still there after a
+//! restart. What it is made of is not known here.
+//!
+//! A response that comes from there is a fetch that began at its stamp: it may be used if no purge that is
+//! written down since then names it ([`Zone::promote`](crate::Zone::promote)). So a tier is never searched
+//! for what a purge has hit. It writes the purges down instead, and gives them back at its next start
+//! ([`Zone::recall`](crate::Zone::recall)).
+//!
+//! ```text
+//!   Zone::find ── nothing ──► Tier::look ── Here ───► Zone::promote ──► a hit
+//!                                  │  └──── Coming ─► wait, then the same
+//!                                  └─────── Nothing ► a fetch
+//!   Zone::insert ─► Tier::note_stored        Zone::purge ─► Tier::write_down, then Tier::written_down
+//! ```
+
+use crate::fields::RequestFields;
+use crate::key::KeyRef;
+use crate::purge::{PurgeMode, PurgeTarget, Stamp};
+use crate::record::PageRecord;
+use crate::stored::StoredResponse;
+use crate::time::Millis;
+use bytes::Bytes;
+use std::fmt;
+use std::fs::File;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// Something of a tier that takes waiting.
+pub type TierFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Where responses are kept beside memory. No call waits for a disk: what takes waiting is a future.
+pub trait Tier: fmt::Debug + Send + Sync {
+    /// Begins to write a purge down. What it names is removed from memory afterwards.
+    fn write_down(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp, now: Millis);
+
+    /// Resolves once all purges that were handed over so far hold, whatever happens to the server;
+    /// `None`: they do.
+    fn written_down(&self) -> Option<TierFuture<()>>;
+
+    /// What is kept for a request that memory has nothing for.
+    fn look(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> TierLook;
+
+    /// What becomes of a request whose [`TierLook::Coming`] has given a page: it may be of another variant,
+    /// and purges have come meanwhile.
+    fn look_at(
+        &self,
+        page: Arc<TierPage>,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+        now: Millis,
+    ) -> TierLook;
+
+    /// A response was stored in memory: what is kept under its key is older.
+    fn note_stored(&self, key: &KeyRef<'_>, response: &Arc<StoredResponse>, now: Millis);
+
+    /// A stored response is asked for again and again, and has not left memory.
+    fn note_wanted(&self, key: &[u8], response: &Arc<StoredResponse>, now: Millis);
+
+    /// Itself, for whoever made it.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
+/// What a tier has for a request.
+pub enum TierLook {
+    /// Nothing.
+    Nothing,
+    /// It is here.
+    Here(Arc<TierPage>),
+    /// It has to be waited for, no longer than the tier's own bound; then [`Tier::look_at`] it. `None`:
+    /// nothing came.
+    Coming(TierFuture<Option<Arc<TierPage>>>),
+}
+
+/// A response as a tier has kept it.
+#[derive(Debug)]
+pub struct TierPage {
+    /// All but the body.
+    pub record: PageRecord,
+    /// When its fetch began.
+    pub stamp: Stamp,
+    /// The body.
+    pub body: TierBody,
+}
+
+/// Where a body is.
+#[derive(Clone, Debug)]
+pub enum TierBody {
+    /// It was read.
+    Bytes(Bytes),
+    /// It can be sent from a file.
+    File(FilePart),
+}
+
+/// A part of a file, whose content never changes.
+#[derive(Clone, Debug)]
+pub struct FilePart {
+    /// The file.
+    pub file: Arc<File>,
+    /// Where the part begins.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub len: u64,
+}
