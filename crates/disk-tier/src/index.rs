@@ -71,7 +71,7 @@ impl PackedPlace {
         (units < (1 << LEN_BITS) - 1).then(|| usize::try_from(units).unwrap_or(0) * UNIT)
     }
 
-    fn variant(self) -> u64 {
+    pub(crate) fn variant(self) -> u64 {
         self.bits(VARIANT_AT, 8)
     }
 

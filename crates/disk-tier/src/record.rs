@@ -1,5 +1,6 @@
 //! Records as callers see them: what is handed over to be kept, and what is read.
 
+use crate::index::PackedPlace;
 use crate::labels::RecordLabels;
 use crate::times::{RecordAge, TierTime};
 use bytes::Bytes;
@@ -34,10 +35,18 @@ pub struct NewRecord {
 }
 
 /// Where a record lies: a hint from memory. What lies there is compared with the key when it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub struct RecordPlace {
     pub(crate) key_hash: u64,
     pub(crate) packed: u64,
+}
+
+impl RecordPlace {
+    /// May the record be of this variant?
+    #[must_use]
+    pub fn is_of_variant(&self, variant: u64) -> bool {
+        PackedPlace(self.packed).variant() == variant & 0xff
+    }
 }
 
 /// The places of the records of one key hash.
