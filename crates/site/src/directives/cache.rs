@@ -109,20 +109,29 @@ pub(super) const TABLE: &[Directive] = &[
             memory.")
         .example("fastcgi_cache_min_uses 2;"),
     Directive::new("*_cache_path", &[Context::Http])
-        .takes(2, usize::MAX, "PATH keys_zone=NAME:SIZE [memory=SIZE] [max_size=SIZE] [inactive=TIME] [levels=LEVELS] ...").repeats()
+        .takes(2, usize::MAX, "PATH keys_zone=NAME:SIZE [memory=SIZE] [max_size=SIZE] [min_free=SIZE] [inactive=TIME] [disk=on|off] [disk_timeout=TIME] [levels=LEVELS] ...").repeats()
         .short("defines a cache zone")
         .long("\
-            Stored responses are kept in memory, not in files. Nothing is kept when the process ends. A \
-            reload keeps everything.\n\n\
+            Stored responses are kept in memory. Those that are asked for again and again are kept on disk \
+            as well, so that they are still there after a restart, after a crash and where memory does not \
+            suffice. A reload keeps everything. `docs/kept-pages.md` says what is kept, and what a purge \
+            promises.\n\n\
             - `keys_zone=NAME:SIZE`: the name of the zone. The size must be there, and has no effect.\n\
-            - `memory=SIZE`: the limit for everything that is stored: bodies, fields, keys and the \
-            index. When it is reached, responses that have not been used for long are removed.\n\
-            - `max_size=SIZE`: used in place of `memory` if PATH is on a file system in memory, such as \
-            `/dev/shm`.\n\
-            - `inactive=TIME` (default 10m): a response that is not used for this time is removed.\n\n\
+            - `memory=SIZE`: the limit for everything that is stored in memory: bodies, fields, keys and \
+            the index. When it is reached, responses that have not been used for long are removed.\n\
+            - `max_size=SIZE`: the limit for what is kept on disk. Without it, a tenth of the file system, but \
+            at most 8 GB. If PATH is on a file system in memory, such as `/dev/shm`, nothing is kept on disk, \
+            and the size is used in place of `memory`.\n\
+            - `min_free=SIZE` (default 512m): what is left free on the file system.\n\
+            - `inactive=TIME` (default 10m): a response that is not used for this time is removed.\n\
+            - `disk=off`: nothing is kept on disk.\n\
+            - `disk_timeout=TIME` (default 50ms): a request waits no longer for the disk. Then the \
+            response is fetched.\n\n\
             Without a limit, all zones without one share a quarter of the memory of the machine or of \
-            the control group. `levels` and other parameters for files are accepted and have no effect.")
-        .example("fastcgi_cache_path /run/mayfly/cache keys_zone=example:10m memory=64m inactive=10m;"),
+            the control group. What is kept on disk lies in a folder of its own, `mayfly-NAME`, below PATH: \
+            files that nginx has left there are neither used nor touched. `levels` and other parameters for \
+            nginx's files are accepted and have no effect.")
+        .example("fastcgi_cache_path /var/cache/mayfly keys_zone=example:10m memory=64m max_size=4g inactive=1d;"),
     Directive::new("*_cache_purge", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "METHOD [purge_all] [from ADDRESS | local ...] | VALUE ... | ZONE KEY").inherited_as_a_whole().repeats()
         .short("removes stored responses")
@@ -329,6 +338,16 @@ pub(super) const TABLE: &[Directive] = &[
             any text. Names are compared as PHP reads them.\n\n\
             `copies` (default 16) and `size` (default 1m) limit what is kept for one session.")
         .example("cache_private PHPSESSID wordpress_logged_in_* copies=16 size=1m;"),
+    Directive::new("cache_purge_again", &[Context::Http])
+        .takes(1, 1, "TIME | off")
+        .default("off")
+        .short("repeats each purge after a time")
+        .long("\
+            A database that answers from a copy may give the old data for a moment after a change. A page \
+            that is made within that time is old, and is stored. With this directive each purge \
+            is done once more after the time. Set it to more than the copy is behind, for example `3s` for an \
+            asynchronous replica of MySQL. What a visitor's write removes is removed again as well.")
+        .example("cache_purge_again 3s;"),
     Directive::new("cache_queue_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER | off").inherited()
         .default("off")

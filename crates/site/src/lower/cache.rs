@@ -29,6 +29,12 @@ const VALID_STATUSES: [u16; 3] = [200, 301, 302];
 /// Copies of private pages kept for one session, where `copies=` is not given.
 const PRIVATE_COPIES: usize = 16;
 
+/// How long a request waits for the disk, where `disk_timeout=` is not given: PHP may be slower.
+const DISK_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// What stays free on the file system of a zone, where `min_free=` is not given.
+const MIN_FREE_BYTES: u64 = 512 << 20;
+
 /// Bytes of one session's private pages, where `size=` is not given.
 const PRIVATE_BYTES: u64 = 1 << 20;
 
@@ -52,6 +58,8 @@ impl Lowering<'_> {
         let path = self.own_files.cache.join(&node.arg(0).text);
         let mut name = None;
         let (mut memory_bytes, mut max_size_bytes) = (None, None);
+        let (mut min_free_bytes, mut disk_timeout) = (MIN_FREE_BYTES, DISK_TIMEOUT);
+        let mut is_on_disk = true;
         let mut inactive = seconds(600);
         for word in node.args().iter().skip(1) {
             let (parameter, text) = word.split_once('=').unwrap_or((word, ""));
@@ -71,8 +79,16 @@ impl Lowering<'_> {
                 "memory" => memory_bytes = self.size_in(word, text),
                 "max_size" => max_size_bytes = self.size_in(word, text),
                 "inactive" => inactive = self.duration_in(word, text).unwrap_or(inactive),
-                // They are about files on disk, which do not exist here.
-                "levels" | "use_temp_path" | "min_free" | "manager_files" | "manager_sleep"
+                "min_free" => min_free_bytes = self.size_in(word, text).unwrap_or(min_free_bytes),
+                "disk" => match text {
+                    "on" | "off" => is_on_disk = text == "on",
+                    _ => self.invalid(word, "disk", "expected disk=on or disk=off"),
+                },
+                "disk_timeout" => {
+                    disk_timeout = self.duration_in(word, text).unwrap_or(disk_timeout);
+                }
+                // They are about one file for each response, which does not exist here.
+                "levels" | "use_temp_path" | "manager_files" | "manager_sleep"
                 | "manager_threshold" | "loader_files" | "loader_sleep" | "loader_threshold"
                 | "purger" | "purger_files" | "purger_sleep" | "purger_threshold" => {}
                 _ => self.unknown_parameter(
@@ -84,6 +100,9 @@ impl Lowering<'_> {
                         "memory",
                         "max_size",
                         "inactive",
+                        "min_free",
+                        "disk",
+                        "disk_timeout",
                         "levels",
                         "use_temp_path",
                     ],
@@ -97,15 +116,23 @@ impl Lowering<'_> {
             );
             return None;
         };
-        if memory_bytes.is_none() && is_on_tmpfs(&path) {
+        let is_on_tmpfs = is_on_tmpfs(&path);
+        if memory_bytes.is_none() && is_on_tmpfs {
             // A path in memory says how much memory the cache may use.
             memory_bytes = max_size_bytes;
         }
+        let disk = (is_on_disk && !is_on_tmpfs).then(|| CacheDisk {
+            folder: path.join(folder_name(&name)),
+            max_bytes: max_size_bytes,
+            min_free_bytes,
+            timeout: disk_timeout,
+        });
         Some(CacheZone {
             name,
             path,
             memory_bytes,
             inactive,
+            disk,
         })
     }
 
@@ -488,6 +515,15 @@ pub(super) fn names(level: &Level<'_>, name: &str) -> Vec<Box<[u8]>> {
 }
 
 /// Is the path, or the part of it that exists, on a file system in memory?
+/// The folder of a zone below its path. Two zones may have the same path.
+fn folder_name(zone: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let name = zone
+        .chars()
+        .map(|letter| if is_plain(letter) { letter } else { '_' });
+    format!("mayfly-{}", name.collect::<String>())
+}
+
 fn is_on_tmpfs(path: &Path) -> bool {
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
     mounts

@@ -3,6 +3,8 @@
 //! Names are declared first (variables, groups, zones), so that values may use them wherever
 //! they are written.
 
+use std::time::Duration;
+
 use super::Lowering;
 use super::cache::{name_set, names};
 use super::level::Level;
@@ -63,10 +65,19 @@ impl Lowering<'_> {
             limit_req_zones: std::mem::take(&mut self.limit_req_zones),
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
             log_formats: std::mem::take(&mut self.log_formats),
+            purge_again: self.purge_again(level),
             purge_log,
             shown_arguments,
             uses_cache_last_modified: self.variables.uses_cache_last_modified,
             uses_upstream_fields: self.variables.uses_upstream_fields,
+        }
+    }
+
+    fn purge_again(&mut self, level: &Level<'_>) -> Option<Duration> {
+        let word = level.find("cache_purge_again")?.arg(0);
+        match &*word.text {
+            "off" => None,
+            text => self.duration_in(word, text),
         }
     }
 

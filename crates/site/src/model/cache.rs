@@ -24,6 +24,21 @@ pub struct CacheZone {
     /// machine's memory (`None`: decided at start).
     pub memory_bytes: Option<u64>,
     pub inactive: Duration,
+    /// Where responses are kept beside memory; `None` for a path on tmpfs, and with `disk=off`.
+    pub disk: Option<CacheDisk>,
+}
+
+/// What a zone keeps on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheDisk {
+    /// A folder of its own, below the path of the zone: files of others there are left alone.
+    pub folder: PathBuf,
+    /// `max_size=SIZE`; `None`: a share of the file system, decided at start.
+    pub max_bytes: Option<u64>,
+    /// `min_free=SIZE`
+    pub min_free_bytes: u64,
+    /// `disk_timeout=TIME`: a request waits no longer for the disk.
+    pub timeout: Duration,
 }
 
 /// How one location uses a cache zone.

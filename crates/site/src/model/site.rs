@@ -1,6 +1,7 @@
 //! A whole configuration as one value: the process, and the `http` block with its servers.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use shared_request::NameSet;
 
@@ -70,6 +71,8 @@ pub struct Http {
     pub log_formats: Vec<LogFormat>,
     /// `cache_show_args`: arguments whose values are shown to who looks at what is stored.
     pub shown_arguments: NameSet,
+    /// `cache_purge_again`: each purge is repeated after this time.
+    pub purge_again: Option<Duration>,
     /// `cache_purge_log`
     pub purge_log: Option<PurgeLog>,
     /// Some value reads `$upstream_cache_last_modified`.

@@ -197,9 +197,9 @@ pub fn facts(site: &Site, plain: &Site) -> String {
         error_logs, shutdown_timeout, php_pools);
     differing(&mut out, "", &process, &unset);
     let http = fields!(site.http; geos, split_clients, slots, groups, resolvers, matches,
-        cache_zones, limit_req_zones, limit_conn_zones, server_tls, otel_exporter, http2_receive_buffer_bytes);
+        cache_zones, purge_again, limit_req_zones, limit_conn_zones, server_tls, otel_exporter, http2_receive_buffer_bytes);
     let unset = fields!(plain.http; geos, split_clients, slots, groups, resolvers, matches,
-        cache_zones, limit_req_zones, limit_conn_zones, server_tls, otel_exporter, http2_receive_buffer_bytes);
+        cache_zones, purge_again, limit_req_zones, limit_conn_zones, server_tls, otel_exporter, http2_receive_buffer_bytes);
     differing(&mut out, "", &http, &unset);
     for check in &site.http.health_checks {
         let shown = fields!(check; group, interval, jitter, fails, passes, uri, mandatory,
