@@ -28,19 +28,36 @@ pub fn from_here(path: PathBuf) -> PathBuf {
 /// # Errors
 /// The account has no home.
 pub fn state() -> Result<PathBuf, String> {
+    own_folder(
+        "STATE_DIRECTORY",
+        "/var/lib/mayfly",
+        ("XDG_STATE_HOME", ".local/state"),
+    )
+    .ok_or_else(|| "there is no HOME to keep keys and certificates in".to_owned())
+}
+
+/// Where `mayfly serve` keeps pages: a folder of the system's for root, else one of the account's, and one in
+/// memory where the account has no home.
+pub fn cache() -> PathBuf {
+    let user = ("XDG_CACHE_HOME", ".cache");
+    own_folder("CACHE_DIRECTORY", "/var/cache/mayfly", user)
+        .unwrap_or_else(|| "/dev/shm/mayfly".into())
+}
+
+/// What systemd says with this variable, else root's folder, else the account's: `user` is a variable, and what
+/// stands for it below HOME.
+fn own_folder(systemd: &str, of_root: &str, user: (&str, &str)) -> Option<PathBuf> {
     let absolute = |name: &str| {
         let path = PathBuf::from(std::env::var_os(name)?);
         path.is_absolute().then_some(path)
     };
-    // systemd's `StateDirectory=` says where.
-    if let Some(folder) = absolute("STATE_DIRECTORY") {
-        return Ok(folder);
+    if let Some(folder) = absolute(systemd) {
+        return Some(folder);
     }
     if crate::processes::account::is_root() {
-        return Ok("/var/lib/mayfly".into());
+        return Some(of_root.into());
     }
-    let state = absolute("XDG_STATE_HOME")
-        .or_else(|| Some(absolute("HOME")?.join(".local/state")))
-        .ok_or("there is no HOME to keep keys and certificates in")?;
-    Ok(state.join("mayfly"))
+    let (variable, below_home) = user;
+    let folder = absolute(variable).or_else(|| Some(absolute("HOME")?.join(below_home)))?;
+    Some(folder.join("mayfly"))
 }

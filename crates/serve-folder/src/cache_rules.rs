@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::applications::{ANALYTICS_ARGUMENTS, HARMLESS_COOKIES, Rules};
-use super::conf_text::{Conf, list, table_word, time};
+use super::conf_text::{CannotWrite, Conf, list, path, table_word, time};
 use super::options::ServeOptions;
 
 /// Crawlers get pages up to this age.
@@ -28,16 +28,36 @@ pub(super) const FASTCGI: Spelling = Spelling {
     failures: "error timeout invalid_header http_500 http_503",
 };
 
+/// A page that no visitor asks for is kept for at least this long.
+const LEAST_INACTIVE: Duration = Duration::from_secs(3600);
+
 /// The zone for pages; `name` is the folder's or the upstream's.
-pub(super) fn cache_zone(conf: &mut Conf, spelling: Spelling, name: &[u8]) {
+///
+/// # Errors
+/// The path of the folder for pages cannot be written.
+pub(super) fn cache_zone(
+    conf: &mut Conf,
+    spelling: Spelling,
+    name: &[u8],
+    options: &ServeOptions,
+) -> Result<(), CannotWrite> {
     let Spelling { prefix, maker, .. } = spelling;
-    conf.note("Pages are kept in memory. A page nobody asked for in an hour is let go;");
-    conf.note(&format!("until then it can stand in while {maker} fails."));
-    let path = format!("/dev/shm/mayfly-{:016x}", digest(name));
+    let longest = options.ttl.max(options.vouched_ttl.unwrap_or_default());
+    let inactive = longest.max(LEAST_INACTIVE);
+    conf.note("Pages are kept in memory, and on disk where they live long enough: they are still");
+    conf.note(&format!(
+        "there after a restart. A page nobody asked for in {} is let go; until then",
+        time(inactive)
+    ));
+    conf.note(&format!("it can stand in while {maker} fails."));
+    let folder = options.cache_folder.join(format!("{:016x}", digest(name)));
     conf.line(&format!(
-        "{prefix}_cache_path {path} levels=1:2 keys_zone=pages:8m inactive=1h;"
+        "{prefix}_cache_path {} levels=1:2 keys_zone=pages:8m inactive={};",
+        path(&folder)?,
+        time(inactive)
     ));
     conf.gap();
+    Ok(())
 }
 
 /// A short name for a site (FNV-1a, 64 bits): two sites on one machine must

@@ -16,6 +16,8 @@ pub struct ServeOptions {
     pub ttl: Duration,
     /// How long a page is kept that WordPress's plug-in vouches for, if that is another time.
     pub vouched_ttl: Option<Duration>,
+    /// Pages are kept below this folder.
+    pub cache_folder: PathBuf,
     /// PHP workers; `None` lets the machine decide.
     pub workers: Option<u32>,
     /// The php-fpm binary; `None` finds one.
@@ -80,6 +82,7 @@ impl Default for ServeOptions {
             listen: vec!["127.0.0.1:8080".to_owned()],
             ttl: DEFAULT_TTL,
             vouched_ttl: None,
+            cache_folder: "/var/cache/mayfly".into(),
             workers: None,
             php: None,
             prepend: None,

@@ -103,7 +103,7 @@ pub fn write_upstream_config(
     log(&mut conf, options)?;
     compression(&mut conf);
     if rules.is_some() {
-        cache_zone(&mut conf, PROXY, upstream.text.as_bytes());
+        cache_zone(&mut conf, PROXY, upstream.text.as_bytes(), options)?;
     }
     conf.note("WebSocket goes through; other connections are kept.");
     conf.map(

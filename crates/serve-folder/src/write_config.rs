@@ -43,7 +43,12 @@ pub fn write_config(
     types(&mut conf);
     compression(&mut conf);
     if caching.is_some() {
-        cache_zone(&mut conf, FASTCGI, dir.as_os_str().as_encoded_bytes());
+        cache_zone(
+            &mut conf,
+            FASTCGI,
+            dir.as_os_str().as_encoded_bytes(),
+            options,
+        )?;
     }
     if rules.is_some() && !options.behind.is_empty() {
         conf.note("The port that visitors see is the one of the proxy in front.");
@@ -224,6 +229,7 @@ mod tests {
         let mut debian = found(Kind::WordPress);
         debian.wp_content_parent = Some("/var/lib/wordpress");
         let all_options = ServeOptions {
+            cache_folder: "/srv/pages".into(),
             listen: vec!["80".into(), "[::]:80".into()],
             ttl: Duration::from_millis(200),
             vouched_ttl: None,

@@ -47,6 +47,8 @@ impl FolderServer {
             .arg(format!("unix:{}", folder.path().join("http").display()))
             .args(arguments)
             .env("RUNTIME_DIRECTORY", folder.path())
+            // What it keeps goes with the test.
+            .env("CACHE_DIRECTORY", folder.path().join("cache"))
             .stdin(Stdio::null())
             .stdout(output("stdout"))
             .stderr(output("stderr"))

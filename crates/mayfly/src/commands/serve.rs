@@ -115,6 +115,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         listen: listen.clone(),
         ttl: args.ttl.unwrap_or(DEFAULT_TTL),
         vouched_ttl: (has_plugin && args.ttl.is_none()).then_some(VOUCHED_TTL),
+        cache_folder: paths::cache(),
         workers: match args.workers {
             Workers::Auto => None,
             Workers::Count(count) => Some(count),
@@ -458,6 +459,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         behind: args.behind.clone(),
         dashboard: dashboard.clone(),
         https: https.clone(),
+        cache_folder: paths::cache(),
         local_certificate: local.map(|local| local.certificate),
         ..ServeOptions::default()
     };
