@@ -141,6 +141,10 @@ pub struct CachePart {
     /// The address by which it can be purged.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub address: String,
+    /// Whether the zone's disk has something for the key, or why it does not serve; empty where the zone keeps
+    /// nothing on disk.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub disk: String,
 }
 
 /// What the cache would do, in nginx's words as far as it has them.

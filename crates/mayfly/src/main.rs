@@ -98,6 +98,7 @@ fn run(command: Command, start: Start) -> Exit {
         Command::Advise(args) => commands::advise::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Cache(word) => commands::cache::run(&word),
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());

@@ -32,6 +32,22 @@ impl RunningServer {
         RunningServer(started)
     }
 
+    /// Starts `program` again in the same folder, with the configuration that is there, after it has ended.
+    ///
+    /// # Panics
+    /// When it does not start; with what it said.
+    pub async fn start_again(&mut self, program: &str) {
+        // After a `kill -9` they still lie there.
+        for name in ["pid", "http"] {
+            let _ = std::fs::remove_file(self.path(name));
+        }
+        let child = spawn_configured(program, self.folder_path());
+        self.0.replace_child(child);
+        self.0
+            .wait_for_start(|folder| folder.join("pid").exists())
+            .await;
+    }
+
     /// Replaces the configuration file.
     ///
     /// # Panics
@@ -72,6 +88,10 @@ fn write_configuration(folder: &Path, main: &str, http: &str) {
 
 fn spawn(program: &str, folder: &Path, main: &str, http: &str) -> Child {
     write_configuration(folder, main, http);
+    spawn_configured(program, folder)
+}
+
+fn spawn_configured(program: &str, folder: &Path) -> Child {
     let stderr = std::fs::File::create(folder.join("stderr")).expect("a file for stderr");
     let mut command = Command::new(program);
     command.arg("-p").arg(folder);

@@ -28,6 +28,11 @@ impl StartedProcess {
         }
     }
 
+    /// Another process in the place of one that has ended.
+    pub(crate) fn replace_child(&mut self, child: Child) {
+        self.child = child;
+    }
+
     /// Waits for the start to be over.
     ///
     /// # Panics

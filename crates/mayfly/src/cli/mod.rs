@@ -12,8 +12,8 @@ use std::ffi::OsString;
 pub use flags::{Action, Flags, SignalName};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
-    AdviseArgs, BenchArgs, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServeArgs, ServerArgs,
-    TopArgs, WarmArgs, Workers,
+    AdviseArgs, BenchArgs, CacheWord, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServeArgs,
+    ServerArgs, TopArgs, WarmArgs, Workers,
 };
 use words::{Word, WordResult};
 
@@ -32,6 +32,7 @@ pub enum Command {
     Bench(Box<BenchArgs>),
     Doctor(DoctorArgs),
     Upgrade(ServerArgs),
+    Cache(CacheWord),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
     /// The detached half of `daemon on` (see `daemon`).
@@ -99,6 +100,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         WordResult::Word(Word::Bench(args)) => Command::Bench(args),
         WordResult::Word(Word::Doctor(args)) => Command::Doctor(args),
         WordResult::Word(Word::Upgrade(args)) => Command::Upgrade(args),
+        WordResult::Word(Word::Cache(word)) => Command::Cache(word),
         WordResult::Word(Word::Version) => Command::Text(version::version_text()),
         WordResult::Text(text) => Command::Text(text),
     })
@@ -147,11 +149,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, help, version.",
+                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, cache, help, version.",
             ),
             (
                 "sevre",
-                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, help, version.",
+                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, cache, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

@@ -53,6 +53,9 @@ pub enum Word {
     /// old one takes no more connections, finishes what is under way, and ends. If the new one refuses to
     /// serve, ends or does not answer, the old one goes on, and this command says why and ends with 1.
     Upgrade(ServerArgs),
+    /// Look into a folder in which a zone keeps pages on disk
+    #[command(subcommand)]
+    Cache(CacheWord),
     /// Show the version
     Version,
 }
@@ -441,6 +444,18 @@ pub struct DoctorArgs {
     pub root: Option<PathBuf>,
 }
 
+/// What is done with such a folder.
+#[derive(Clone, Debug, PartialEq, Subcommand)]
+pub enum CacheWord {
+    /// Read all records and journals, and say what is whole, void, damaged or of others; changes nothing. Exit
+    /// codes: 0 all is whole; 1 something is damaged, or the folder cannot be read
+    Verify {
+        /// The folder: mayfly-NAME below the path of the zone
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
 fn rate(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
     let is_possible = |it: &f64| (0.001..=1_000_000.0).contains(it);
@@ -463,9 +478,9 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for the message about a mistyped one.
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 13] = [
     "serve", "check", "explain", "purge", "warm", "top", "advise", "bench", "doctor", "upgrade",
-    "help", "version",
+    "cache", "help", "version",
 ];
 
 /// Whether an argument is one of the words, or an option in the place of one.

@@ -184,6 +184,9 @@ fn cache_lines(told: &Explanation) -> Vec<Line> {
     let mut all = Vec::new();
     if let Some(cache) = &told.cache {
         all.push(("zone", cache.zone.clone()));
+        if !cache.disk.is_empty() {
+            all.push(("disk", cache.disk.clone()));
+        }
         all.push(("key", cache.key.clone()));
     }
     if let Some(asked) = &told.asked {

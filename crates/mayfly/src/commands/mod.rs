@@ -4,6 +4,7 @@
 pub mod advise;
 pub mod bench;
 pub mod bench_page;
+pub mod cache;
 pub mod check;
 pub mod doctor;
 pub mod explain;

@@ -1,12 +1,15 @@
-//! `mayfly purge`: finds the running server by its control socket, and has it purge.
+//! `mayfly purge`: finds the running server by its control socket, and has it purge. Where none runs, the purge is
+//! written down for its next start.
 
 use std::io::{self, Write};
 
 use control::{PurgeReport, PurgeRequest};
-use server::content::purging::token;
+use server::content::purging::{token, while_stopped};
 
 use crate::cli::PurgeArgs;
-use crate::commands::running_server::{complain, explained, find, printable};
+use crate::commands::running_server::{
+    complain, configuration_at_hand, explained, find, printable,
+};
 use crate::exit::Exit;
 
 /// Does what was typed.
@@ -31,6 +34,7 @@ pub fn run(args: &PurgeArgs) -> Exit {
     event_loop.block_on(async {
         let path = match find(&args.server, &urls_of(args)).await {
             Ok(path) => path,
+            Err((Exit::NoServer, message)) => return while_stopped(args, &request, &message),
             Err((exit, message)) => return complain(exit, &message),
         };
         match control::client::purge(&path, &request).await {
@@ -45,7 +49,10 @@ pub fn run(args: &PurgeArgs) -> Exit {
             }
             Err(error) => {
                 let (exit, message) = explained(&path, &error);
-                complain(exit, &message)
+                match exit {
+                    Exit::NoServer => while_stopped(args, &request, &message),
+                    exit => complain(exit, &message),
+                }
             }
         }
     })
@@ -57,6 +64,35 @@ fn urls_of(args: &PurgeArgs) -> Vec<String> {
     let hosts = args.host.iter().map(|host| format!("http://{host}/"));
     let whole = written.filter(|url| url.contains("://")).cloned();
     whole.chain(hosts).collect()
+}
+
+/// No server runs: pages that are kept on disk are purged by its next start. `no_server` says that there is none.
+fn while_stopped(args: &PurgeArgs, request: &PurgeRequest, no_server: &str) -> Exit {
+    let configuration = configuration_at_hand(&args.server).filter(|_| !request.dry_run);
+    let Some(configuration) = configuration else {
+        return complain(Exit::NoServer, no_server);
+    };
+    let done = match while_stopped::write_down(&configuration.site, request) {
+        Ok(done) => done,
+        Err(refusal) => return complain(Exit::Refused, &refusal.to_string()),
+    };
+    if let Some(failure) = done.failures.first() {
+        return complain(Exit::NoServer, &format!("{no_server}; {failure}"));
+    }
+    if done.folders.is_empty() {
+        return complain(Exit::NoServer, no_server);
+    }
+    let folders = done
+        .folders
+        .iter()
+        .map(|folder| folder.display().to_string());
+    let folders: Vec<String> = folders.collect();
+    let text = format!(
+        "No server runs. The purge is written down in {}: it holds from the next start on\n",
+        folders.join(", ")
+    );
+    let _ = io::stdout().write_all(text.as_bytes());
+    Exit::Done
 }
 
 fn new_token(name: &str) -> Exit {

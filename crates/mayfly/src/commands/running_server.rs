@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use control::{ClientError, ExplainRequest};
 
 use crate::cli::{Flags, ServerArgs};
-use crate::config::{self, Invocation};
+use crate::config::{self, AcceptedConfiguration, Invocation};
 use crate::exit::Exit;
 use crate::paths;
 use crate::processes::control_socket as socket;
@@ -127,6 +127,18 @@ fn with_port(place: &str) -> Option<(&str, &str)> {
 fn shown(paths: &[PathBuf]) -> String {
     let paths: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
     paths.join(", ")
+}
+
+/// The configuration of a server that does not run, where one is at hand.
+pub fn configuration_at_hand(args: &ServerArgs) -> Option<AcceptedConfiguration> {
+    let flags = Flags {
+        conf: args.conf.clone(),
+        prefix: args.prefix_folder.clone(),
+        ..Flags::default()
+    };
+    let is_there = args.conf.is_some() || args.prefix_folder.is_some() || flags.conf().exists();
+    let read = is_there.then(|| config::judge(Invocation::from_flags(&flags).read()));
+    read?.ok()
 }
 
 fn of_configuration(flags: &Flags) -> Result<PathBuf, String> {

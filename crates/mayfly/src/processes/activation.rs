@@ -149,6 +149,7 @@ impl LogsOpen {
         limits::make_temp_folders(&accepted.site, account, &invocation.prefix, journal)
             .map_err(|message| vec![message])?;
         limits::make_run_folder(&accepted.site.process, &invocation.prefix);
+        limits::make_disk_folders(&accepted.site, account, journal);
         let wanted = wanted_sockets(&accepted.site);
         let sockets = held.sockets.bind(&wanted, workers, journal).await?;
         let process = &accepted.site.process;

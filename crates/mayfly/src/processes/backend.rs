@@ -110,7 +110,7 @@ impl Backend {
             Some(account) => {
                 let mut worker = spawn(&account, &handover, &orders)?;
                 if let Err(reason) = worker.serve(handover.sent(0)).await {
-                    worker.kill().await;
+                    worker.end().await;
                     return Err(reason);
                 }
                 Ok(Backend::Separate {
@@ -217,8 +217,11 @@ impl Backend {
     /// Lets go of connections to PHP, and of the process if there is one.
     pub async fn end(self) {
         match self {
-            Backend::InProcess(threads) => threads.serving.close_idle_upstreams(),
-            Backend::Separate { worker, .. } => worker.kill().await,
+            Backend::InProcess(threads) => {
+                threads.serving.close_idle_upstreams();
+                threads.serving.close_disk_pages().await;
+            }
+            Backend::Separate { worker, .. } => worker.end().await,
         }
     }
 }

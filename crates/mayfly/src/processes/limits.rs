@@ -80,6 +80,39 @@ pub fn make_run_folder(process: &Process, prefix: &Path) {
     }
 }
 
+/// Makes the folders in which zones keep pages, for the account that serves, where this one is another. Without
+/// them the zones work in memory, and the server says so.
+pub fn make_disk_folders(site: &Site, account: Option<&Account>, journal: &Journal) {
+    let Some(account) = account else {
+        return;
+    };
+    for disk in site
+        .http
+        .cache_zones
+        .iter()
+        .filter_map(|zone| zone.disk.as_ref())
+    {
+        if let Err((folder, error)) = make_disk_folder(&disk.folder, account) {
+            journal.notice(format_args!(
+                "mkdir() \"{}\" failed ({})",
+                folder.display(),
+                SystemError(&error)
+            ));
+        }
+    }
+}
+
+/// Makes the folder of a zone and what is missing above it. What is there stays whose it is: nginx has left files
+/// there, or all accounts use it.
+fn make_disk_folder<'a>(folder: &'a Path, account: &Account) -> Result<(), (&'a Path, io::Error)> {
+    let missing = folder.ancestors().skip(1);
+    let missing: Vec<&Path> = missing.take_while(|path| !path.exists()).collect();
+    for above in missing.into_iter().rev() {
+        trusted_path::make_open_folder(above).map_err(|error| (above, error))?;
+    }
+    trusted_path::make_folder(folder, account.uid).map_err(|error| (folder, error))
+}
+
 fn make_folder(folder: &Path, account: Option<&Account>) -> io::Result<()> {
     if let Some(account) = account {
         return trusted_path::make_folder(folder, account.uid);

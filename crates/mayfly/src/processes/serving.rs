@@ -46,6 +46,9 @@ pub struct RunningWorkers {
 /// A configuration that was replaced; it lives until its last request ends.
 pub struct Former(Weak<ActiveConfiguration>);
 
+/// How often it is tried to open a folder for pages that another process has.
+const OPEN_AGAIN: Duration = Duration::from_secs(5);
+
 /// What waits of traces is sent at the end, if the collector takes it so soon.
 const SEND_TRACES_WITHIN: Duration = Duration::from_secs(1);
 
@@ -83,6 +86,7 @@ impl RunningWorkers {
         let threads = worker::start(&shared, count)
             .map_err(|error| format!("could not start workers: {error}"))?;
         tokio::spawn(large_store::watch(Arc::downgrade(&shared)));
+        open_waiting_folders(&shared);
         let (sender, ended) = oneshot::channel();
         let shared_by_end = shared.clone();
         let end = move || {
@@ -90,9 +94,13 @@ impl RunningWorkers {
                 // A worker that panicked has said so; the others go on.
                 let _ = thread.join();
             }
-            if let Some(traces) = &shared_by_end.configuration().live.traces {
+            let configuration = shared_by_end.configuration();
+            if let Some(traces) = &configuration.live.traces {
                 traces.finish(SEND_TRACES_WITHIN);
             }
+            configuration
+                .live
+                .close_disk_pages(&configuration.site.process.error_logs);
             let _ = sender.send(());
         };
         std::thread::Builder::new()
@@ -118,6 +126,7 @@ impl RunningWorkers {
         let former = self.shared.configuration();
         let (configuration, sockets, pools) = build(served, Some(&former))?;
         self.shared.replace(configuration, sockets);
+        open_waiting_folders(&self.shared);
         // Who waits on the same socket is accepted by the next who looks there.
         let begin = |listener| ControlTask::begin(listener, &self.shared, self.orders.clone());
         self.answers = control.map(begin);
@@ -205,6 +214,17 @@ impl RunningWorkers {
         }
     }
 
+    /// Writes what only memory has to the disk, for a bounded time. Nothing more is kept there.
+    pub async fn close_disk_pages(&self) {
+        let configuration = self.shared.configuration();
+        let close = move || {
+            let logs = &configuration.site.process.error_logs;
+            configuration.live.close_disk_pages(logs);
+        };
+        // A panic there has said so.
+        let _ = tokio::task::spawn_blocking(close).await;
+    }
+
     /// Closes kept connections to PHP: a worker waits for its client.
     pub fn close_idle_upstreams(&self) {
         let configuration = self.shared.configuration();
@@ -215,6 +235,32 @@ impl RunningWorkers {
                 .for_each(|server| group.close_idle(server.server));
         }
     }
+}
+
+/// Opens the folders of zones that another process has, once that has ended; no task where none has.
+fn open_waiting_folders(shared: &Arc<WorkersState>) {
+    if !shared.configuration().live.waits_for_disk() {
+        return;
+    }
+    let shared = Arc::downgrade(shared);
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(OPEN_AGAIN).await;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            let configuration = shared.configuration();
+            if !configuration.live.waits_for_disk() {
+                return;
+            }
+            let open = move || {
+                let logs = &configuration.site.process.error_logs;
+                configuration.live.open_disk_pages(logs);
+            };
+            // A panic there has said so, and the next try comes.
+            let _ = tokio::task::spawn_blocking(open).await;
+        }
+    });
 }
 
 /// `worker_processes`; `auto` is one for each core.
@@ -251,8 +297,12 @@ fn build(
         log_sinks: LogSinks::with_files(files),
         pools: addresses.collect(),
         tls_files,
+        keeps_on_disk: true,
     };
     let configuration =
         compose::configuration(site, resources, previous).map_err(|error| error.to_string())?;
+    configuration
+        .live
+        .open_disk_pages(&configuration.site.process.error_logs);
     Ok((configuration, sockets, pools))
 }

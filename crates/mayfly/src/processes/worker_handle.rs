@@ -35,6 +35,8 @@ use crate::processes::messages::{self, FromWorker, SentConfiguration};
 use crate::processes::orders::Orders;
 use crate::processes::pools::PoolStatus;
 
+/// How long it may take to end, once it is told to: longer than it writes for.
+const END_WITHIN: Duration = Duration::from_secs(4);
 /// A configuration of the largest size is in force within a second or two.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a part of a message may wait for the worker to read.
@@ -186,10 +188,15 @@ impl WorkerProcess {
         }
     }
 
-    /// Ends it now.
-    pub async fn kill(mut self) {
-        // It may have ended already.
-        let _ = self.child.kill().await;
+    /// Ends it now, once it has written what pages on disk need. It may have ended already.
+    pub async fn end(mut self) {
+        let _ = rustix::net::shutdown(&*self.channel, rustix::net::Shutdown::Both);
+        if tokio::time::timeout(END_WITHIN, self.child.wait())
+            .await
+            .is_err()
+        {
+            let _ = self.child.kill().await;
+        }
     }
 }
 

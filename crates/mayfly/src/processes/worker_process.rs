@@ -94,7 +94,10 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
             }
         };
         let Some(message) = message else {
-            // The parent is gone, and with it PHP: nothing is left to wait for.
+            // The parent is gone, and with it PHP, or it ends: no request is waited for.
+            if let Some(serving) = &serving {
+                serving.close_disk_pages().await;
+            }
             return Exit::Refused;
         };
         match message {
@@ -135,6 +138,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                 if let Some(serving) = &mut serving {
                     serving.stop_gracefully(patience);
                     drain(serving, &mut messages).await;
+                    serving.close_disk_pages().await;
                 }
                 return Exit::Done;
             }

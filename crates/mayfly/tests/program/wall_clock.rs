@@ -129,3 +129,27 @@ async fn what_is_shown_follows_the_wall_clock_and_stored_pages_live_as_long_as_t
     let seconds: i64 = ttl.split("ttl=").nth(1).unwrap().parse().unwrap();
     assert!((7000..=7200).contains(&seconds), "{ttl}");
 }
+
+#[tokio::test]
+async fn pages_on_disk_keep_their_age_when_the_wall_clock_is_set_between_two_starts() {
+    let Some(clock) = Clock::make() else { return };
+    let php = FakePhp::tcp(|_| Script::page("Cache-Control: max-age=36000\r\n", "page")).await;
+    let http = php.cached_site("");
+    let mut server = RunningServer::start(&clock.program(), "", &http).await;
+    assert_eq!(server.target().get("/").await.x_cache(), "MISS");
+    for hours in [-24, 24, 0] {
+        server.signal(testkit::process::Signal::TERM);
+        server.ended().await;
+        clock.set(hours * HOUR);
+        server.start_again(&clock.program()).await;
+        let reply = server.target().get("/").await;
+        assert_eq!(
+            (reply.text().as_str(), reply.x_cache()),
+            ("page", "HIT"),
+            "{hours}"
+        );
+        let age: u64 = reply.field("age").parse().expect("an age");
+        assert!(age < 3600, "{hours}: {age}");
+    }
+    assert_eq!(php.requests(), 1);
+}

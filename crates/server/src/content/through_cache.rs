@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! look_up ── fresh ────────────────────────────────► stored response
+//!    ├ nothing ─ kept on disk ──────────────────────► stored response (from_disk)
 //!    └ CacheMiss ─ stale, shown while refreshed ───► stored response (refreshing)
 //!         └ collapse ─ lead ── head may be shared ─► read along while it is stored (leading)
 //!                   │      └── may not be shared ──► the fetch is handed to this client
@@ -15,8 +16,10 @@
 //! when the client leaves (`storing`).
 
 pub mod cookies;
+mod file_part;
 mod following;
 mod for_browsers;
+mod from_disk;
 mod from_memory;
 mod leading;
 pub mod miss;
@@ -45,19 +48,29 @@ pub use variables::VARIABLES;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 
+use from_disk::ComingPage;
 use from_memory::reply_from_memory;
 
+/// What a request's lookup gave where no fresh response is at hand.
+#[derive(Default)]
+pub struct MissedLookup {
+    /// What memory has; `None` where the cache is bypassed.
+    found: Option<NotFresh>,
+    /// What the zone keeps on disk and has to be waited for.
+    coming: Option<ComingPage>,
+}
+
 /// Looks for a fresh stored response; a request does so once. What there is instead travels to
-/// the fetch; `None` where the cache is bypassed.
+/// the fetch.
 #[inline]
-pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Option<NotFresh>> {
+pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Box<MissedLookup>> {
     if plan.past.is_some() {
-        return Err(None);
+        return Err(Box::default());
     }
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
     match plan.zone.find(&key, &plan.fields(&request.head), now) {
         FoundResponse::Fresh(stored) => Ok(reply_from_memory(request, stored, ServedFrom::Fresh)),
-        FoundResponse::NotFresh(found) => Err(Some(found)),
+        FoundResponse::NotFresh(found) => from_disk::look_up(request, plan, found),
     }
 }
 
@@ -67,6 +80,8 @@ pub struct CacheMiss<'a> {
     pub decision: Decision,
     /// What [`look_up`] found, and what may stand in for a response.
     found: Option<(NotFresh, StandIn)>,
+    /// What is waited for first.
+    coming: Option<ComingPage>,
 }
 
 impl<'a> CacheMiss<'a> {
@@ -75,8 +90,9 @@ impl<'a> CacheMiss<'a> {
         request: &mut Request,
         pass: &Pass,
         mut plan: Plan<'a>,
-        found: Option<NotFresh>,
+        missed: Box<MissedLookup>,
     ) -> CacheMiss<'a> {
+        let MissedLookup { found, coming } = *missed;
         plan.came_at = plan.zone.stamp();
         let found = found.map(|found| {
             let count = match request.is_to_be_stored() {
@@ -95,6 +111,7 @@ impl<'a> CacheMiss<'a> {
                 .unwrap_or(Decision::OFF),
             plan,
             found,
+            coming,
         }
     }
 }

@@ -13,6 +13,7 @@ use numbers::{HistoryReport, Number, Pages, Snapshot};
 use upstream::{Group, ServerSnapshot, Standing};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::live::disk_pages::{DiskPages, DiskState};
 use crate::live::stats::Stats;
 
 /// All numbers.
@@ -113,6 +114,19 @@ fn of_zone(snapshot: &mut Snapshot, zone: &Zone) {
         (Number::ZoneFetches, stats.in_flight),
     ] {
         snapshot.put(number, &[name], count as f64);
+    }
+    if let Some(pages) = DiskPages::of(zone) {
+        let disk = pages.stats().unwrap_or_default();
+        let is_serving = pages.state() == DiskState::Serving;
+        for (number, count) in [
+            (Number::ZoneDiskHits, stats.tier_hits),
+            (Number::ZoneDiskResponses, disk.records),
+            (Number::ZoneDiskBytes, disk.bytes),
+            (Number::ZoneDiskWrites, disk.written),
+            (Number::ZoneDiskIsServing, u64::from(is_serving)),
+        ] {
+            snapshot.put(number, &[name], count as f64);
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::LimitVerdict as Foreseen;
 use crate::exchange::request::Request;
+use crate::live::disk_pages::DiskPages;
 
 /// What would become of a request, or what became of it where the caller wants it made.
 ///
@@ -179,6 +180,14 @@ fn cache_part(lookup: &Lookup) -> CachePart {
         zone: lookup.zone.config().name.clone(),
         key: readable(&lookup.key),
         address: readable(&lookup.address),
+        disk: DiskPages::of(&lookup.zone).map_or_else(String::new, |pages| {
+            let state = pages.state();
+            match (state.why(), pages.has(&lookup.key)) {
+                (Some(why), _) => format!("{}: {why}", state.word()),
+                (None, true) => "has a response for this key".to_owned(),
+                (None, false) => "has nothing for this key".to_owned(),
+            }
+        }),
     }
 }
 

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use site::{CacheZone, Content, Site};
 
 use crate::base::memory_limit::MemoryLimit;
+use crate::live::disk_pages::DiskPages;
 use crate::live::registry::Registry;
 
 /// What one visitor's private copies may take, with `cache_litespeed`: a page has several fragments.
@@ -17,6 +18,9 @@ const OF_VISITOR: GroupLimits = GroupLimits {
 };
 /// Smallest share of memory a zone gets without `memory=`.
 const LEAST_ZONE_BYTES: u64 = 8 << 20;
+/// Purges that a zone with pages on disk tells apart: 64 MB, grown into as they come. They last for an hour at a
+/// thousand different ones a second.
+const PURGES_REMEMBERED: usize = 4_000_000;
 /// Stored responses looked at in one sweep of a zone: well under a millisecond.
 pub const SWEEP_WORK: usize = 4096;
 
@@ -24,18 +28,27 @@ pub const SWEEP_WORK: usize = 4096;
 pub fn build(
     site: &Site,
     previous: Option<&Registry<CacheZone, Arc<Zone>>>,
+    keeps_on_disk: bool,
 ) -> Registry<CacheZone, Arc<Zone>> {
     let default_memory = DefaultMemory::of(site);
     let bytes_each = default_memory.map_or(LEAST_ZONE_BYTES, |memory| memory.bytes_each);
     let zones = site.http.cache_zones.iter().map(|zone| {
         let make = || {
-            Zone::new(ZoneConfig {
+            let disk = zone.disk.as_ref().filter(|_| keeps_on_disk);
+            let made = Zone::new(ZoneConfig {
                 name: zone.name.clone(),
                 memory_budget_bytes: zone.memory_bytes.unwrap_or(bytes_each),
                 inactive: zone.inactive,
                 group_limits: private_limits(site),
+                purges_remembered: disk.map(|_| PURGES_REMEMBERED),
                 ..ZoneConfig::default()
-            })
+            });
+            if let Some(disk) = disk {
+                let pages = DiskPages::waiting(zone, disk);
+                pages.set_zone(&made);
+                made.set_tier(pages);
+            }
+            made
         };
         (zone.clone(), make)
     });

@@ -8,6 +8,7 @@ pub mod acme_answers;
 mod build_error;
 pub mod cache_zones;
 pub mod connectors;
+pub mod disk_pages;
 pub mod error_log;
 pub mod limit_conn;
 pub mod limit_req;
@@ -27,7 +28,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use http_cache::Zone;
-use site::{CacheZone, Site, Template};
+use site::{CacheZone, ErrorLog, LogLevel, Site, Template};
 
 use acme_answers::AcmeAnswers;
 pub use build_error::BuildError;
@@ -50,6 +51,8 @@ pub struct Resources {
     /// By name.
     pub pools: HashMap<String, PoolAddress>,
     pub tls_files: TlsFiles,
+    /// Zones keep pages on disk where they may: it is not only looked at what a configuration says.
+    pub keeps_on_disk: bool,
 }
 
 /// What tells one `limit_req_zone` from another: its size may change.
@@ -119,7 +122,8 @@ impl LiveState {
             };
             (spec, || Arc::new(limit_conn::Zone::new(zone)))
         });
-        let zones = cache_zones::build(site, previous.map(|live| &live.zones));
+        let before = previous.map(|live| &live.zones);
+        let zones = cache_zones::build(site, before, resources.keeps_on_disk);
         let alive_zones: Arc<AliveZones> =
             previous.map_or_else(Arc::default, |live| live.alive_zones.clone());
         alive_zones.add(&zones);
@@ -150,12 +154,42 @@ impl LiveState {
         })
     }
 
+    /// Opens the folders that zones keep pages in. Blocks: the purges of earlier starts have to be known before
+    /// the first request. Call it again, and those are tried that another process had.
+    pub fn open_disk_pages(&self, logs: &[ErrorLog]) {
+        for (level, line) in disk_pages::open_all(&self.zones, &self.alive_zones.zones()) {
+            let message = format_args!("{line}");
+            self.error_logs.write(logs, level, 0, message, "");
+        }
+    }
+
+    /// Writes what only memory has, for a bounded time, and closes the folders. Blocks.
+    pub fn close_disk_pages(&self, logs: &[ErrorLog]) {
+        let now = http_cache::Millis(clock::now());
+        for line in disk_pages::close_all(&self.zones, now) {
+            let message = format_args!("{line}");
+            self.error_logs
+                .write(logs, LogLevel::Notice, 0, message, "");
+        }
+    }
+
+    /// Writes what has happened to the folders of zones.
+    pub fn log_disk_events(&self, logs: &[ErrorLog]) {
+        disk_pages::log_events(&self.zones, logs, &self.error_logs);
+    }
+
+    /// Does a zone wait for a folder that another process has?
+    pub fn waits_for_disk(&self) -> bool {
+        disk_pages::is_any_waiting(&self.zones)
+    }
+
     /// Housekeeping, about once a second: removes what was not used for a while. Answers whether
     /// something is left that a later call will remove.
     pub fn sweep(&self, now: u64) -> bool {
         let mut is_left = false;
         for zone in self.zones.iter() {
             zone.sweep(http_cache::Millis(now), cache_zones::SWEEP_WORK);
+            zone.tell_wanted(http_cache::Millis(now));
             is_left |= zone.stats().responses > 0;
         }
         for handle in self.groups.iter() {

@@ -140,6 +140,8 @@ async fn sweep(shared: Arc<WorkersState>) {
         shared.pause(&mut idle, is_needed).await;
         let configuration = shared.configuration();
         is_needed = configuration.live.sweep(clock::now()) || !configuration.connections.is_empty();
+        let logs = &configuration.site.process.error_logs;
+        configuration.live.log_disk_events(logs);
         numbers::keep_history(&configuration);
     }
 }

@@ -10,6 +10,7 @@ use super::UpstreamPlan;
 use super::direct::direct;
 use super::page_fetch;
 use super::response::of_cache;
+use crate::content::purging::{again, durable};
 use crate::content::through_cache;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
@@ -36,6 +37,11 @@ pub async fn ask(
                 && (200..400).contains(&reply.head.status)
             {
                 invalidation.carry_out(Millis(clock::now()));
+                // A disk that takes longer goes on writing.
+                durable::written_down_for_visitor(invalidation.zone).await;
+                if let Some(time) = again::after(&request.configuration) {
+                    invalidation.repeat_after(time);
+                }
             }
             return handled;
         }

@@ -9,6 +9,7 @@ use site::Pass;
 
 use super::address_rules;
 use super::api::refused;
+use super::durable;
 use super::order::{Order, Target, TargetNames};
 use super::{PurgeCall, Scope, doors, purge as purge_asked, purge_now};
 use crate::content::own_machine::Stranger;
@@ -64,7 +65,7 @@ pub fn begin(
         Err(refusal) => return Ok(refused(&refusal)),
     };
     zone.purge_arrivals().note_purge(Millis(clock::now()));
-    if purge.order.is_long() {
+    if purge.order.is_long() || durable::are_kept(std::slice::from_ref(zone)) {
         return Err(Box::new(purge));
     }
     let LocationPurge {

@@ -11,15 +11,18 @@
 //! A bounded number of them may wait, and others are told to come back (429).
 
 pub mod address_rules;
+pub mod again;
 pub mod api;
 pub mod bearer;
 pub mod by_request;
 pub mod by_response;
 pub mod carry_out;
 pub mod doors;
+pub mod durable;
 pub mod edits;
 pub mod order;
 pub mod token;
+pub mod while_stopped;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,6 +31,7 @@ use std::time::Instant;
 use control::{PurgeReport, PurgeRequest, Refusal};
 use http_cache::{Millis, Zone};
 use parking_lot::Mutex;
+use site::LogLevel;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::log::purge_log::{self, Source};
@@ -43,6 +47,7 @@ const MAX_SHORT_TARGETS: usize = 256;
 const RETRY_AFTER: u32 = 1;
 
 /// What is asked for.
+#[derive(Clone)]
 pub enum PurgeCall {
     /// By a program, in the terms of the interface.
     Program(PurgeRequest),
@@ -60,11 +65,47 @@ pub enum Scope {
 }
 
 /// Purges. When it returns, no answer that is begun afterwards shows what was stored or under way
-/// before.
+/// before, not even after a crash, unless the disk takes longer than [`durable`] waits.
 ///
 /// # Errors
 /// Why nothing was purged.
 pub async fn purge(
+    configuration: Arc<ActiveConfiguration>,
+    asked: PurgeCall,
+    scope: Scope,
+    source: Source,
+) -> Result<PurgeReport, Refusal> {
+    let (zones, within) = (
+        zones(&configuration, &scope),
+        durable::longest_wait(source.door),
+    );
+    let repeated = again::after(&configuration).map(|time| (time, asked.clone(), source.clone()));
+    let purged = purge_in_time(configuration.clone(), asked, scope.clone(), source).await;
+    if let (Some((time, asked, source)), Ok(report)) = (repeated, &purged)
+        && !report.dry_run
+    {
+        let configuration = configuration.clone();
+        again::spawn(time, async move {
+            // What was wrong with it would have been said the first time.
+            let _ = purge_in_time(configuration, asked, scope, source).await;
+        });
+    }
+    if matches!(&purged, Ok(report) if !report.dry_run)
+        && !durable::written_down(&zones, within).await
+    {
+        let message = format_args!(
+            "a purge holds in memory and is not on the disk after {} ms, which goes on writing it",
+            within.as_millis()
+        );
+        let logs = &configuration.site.process.error_logs;
+        let error_logs = &configuration.live.error_logs;
+        error_logs.write(logs, LogLevel::Warn, 0, message, "");
+    }
+    purged
+}
+
+/// Purges in memory, on a thread of its own where that takes long.
+async fn purge_in_time(
     configuration: Arc<ActiveConfiguration>,
     asked: PurgeCall,
     scope: Scope,

@@ -13,6 +13,7 @@ use transport::client::{ClientSide, unless_gone};
 
 use super::CacheMiss;
 use super::following::{answer_follower, wait_for_leader};
+use super::from_disk;
 use super::from_memory::{from_memory, hit, note_not_stored};
 use super::leading::lead_fetch;
 use super::refreshing::{Upstream, count_left_out_refresh, refresh};
@@ -40,10 +41,15 @@ pub async fn serve(
         mut plan,
         decision,
         found,
+        coming,
     } = miss;
-    let mut step = match found {
-        None => past(request, &plan, &decision),
-        Some(found) => obey(request, pass, &plan, decision, found),
+    let mut step = match (found, coming) {
+        (None, _) => past(request, &plan, &decision),
+        (Some(_), Some(coming)) => match from_disk::wait_for(request, &plan, coming).await {
+            Some(reply) => Step::Answer(StageEnd::Reply(reply)),
+            None => look_again(request, pass, &mut plan),
+        },
+        (Some(found), None) => obey(request, pass, &plan, decision, found),
     };
     let began = Instant::now();
     let mut rounds = 1;

@@ -1,9 +1,12 @@
 //! Removing from a zone what a write has made out of date, once `purge_keys` has said what. (Purges
 //! by order are in `content/purging`.)
 
+use std::time::Duration;
+
 use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
 
 use super::purge_keys::{InvalidatedPage, Invalidation};
+use crate::content::purging::again;
 
 impl Invalidation<'_> {
     /// Removes it.
@@ -27,5 +30,18 @@ impl Invalidation<'_> {
                 }
             }
         }
+    }
+
+    /// Removes it once more after a time, however often that is done.
+    pub fn repeat_after(self, time: Duration) {
+        let (zone, what) = (self.zone.clone(), self.what);
+        again::spawn(time, async move {
+            let now = Millis(clock::now());
+            let target = match &what {
+                InvalidatedPage::Key(key) => PurgeTarget::Key(KeyRef::new(key)),
+                InvalidatedPage::Shared { address, .. } => PurgeTarget::Address(address),
+            };
+            zone.purge(target, PurgeMode::Hard, now);
+        });
     }
 }

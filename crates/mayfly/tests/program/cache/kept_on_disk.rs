@@ -1,0 +1,364 @@
+//! Pages that a zone keeps on disk: after a stop, after `kill -9`, beside other servers and other files, and what
+//! purges have made of them. What a page says is which version of the data it was made of.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use control::PurgeRequest;
+use numbers::Number;
+use testkit::fake_php::{FakePhp, Script};
+use testkit::process::{self, Signal};
+use testkit::running::RunningServer;
+
+use super::cached;
+use crate::{file_names, program, start};
+
+const RULES: &str = "fastcgi_cache_valid 200 404 1h; fastcgi_cache_purge PURGE from all;\n\
+                     cache_tags on; fastcgi_cache_use_stale updating error;\n\
+                     fastcgi_cache_background_update on;";
+
+/// PHP that says which version of the data it has seen, with a tag; a long page for `/long`, and one that varies
+/// for `/varying`.
+struct Data {
+    php: FakePhp,
+    version: Arc<AtomicUsize>,
+}
+
+impl Data {
+    async fn new() -> Data {
+        let version = Arc::new(AtomicUsize::new(1));
+        let seen = Arc::clone(&version);
+        let php = FakePhp::tcp(move |request| {
+            let version = seen.load(Ordering::SeqCst);
+            let uri = request.param("REQUEST_URI");
+            let head = match &uri[..] {
+                "/varying" => "Cache-Tag: news\r\nVary: X-Kind\r\n",
+                _ => "Cache-Tag: news\r\n",
+            };
+            let kind = request.param("HTTP_X_KIND");
+            let line = format!("version {version} of {uri} {kind};");
+            let lines = if uri == "/long" { 4000 } else { 1 };
+            Script::page(head, line.repeat(lines))
+        })
+        .await;
+        Data { php, version }
+    }
+
+    fn change(&self) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    async fn server(&self) -> RunningServer {
+        cached(&self.php, RULES).await
+    }
+}
+
+/// Waits until this many responses have been written to the disk since the start.
+async fn written(server: &RunningServer, count: f64) {
+    let socket = server.path("pid.control");
+    for _ in 0..600 {
+        let numbers = control::client::numbers(&socket).await.expect("numbers");
+        if numbers.sum(Number::ZoneDiskWrites, &[]) >= count {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("not written: {}", server.error_log());
+}
+
+/// Ends all processes of a server at once, as a power cut would.
+async fn kill(server: &mut RunningServer) {
+    for pid in process::descendants(server.pid()) {
+        process::send_signal(pid, Signal::KILL);
+    }
+    server.signal(Signal::KILL);
+    server.ended().await;
+}
+
+async fn stop(server: &mut RunningServer) {
+    server.signal(Signal::TERM);
+    server.ended().await;
+}
+
+/// What a page shows, and where it came from.
+async fn shown(server: &RunningServer, path: &str) -> (String, String) {
+    let reply = server.target().get(path).await;
+    let text = reply.text();
+    let version = text.split(" of ").next().unwrap_or_default().to_owned();
+    let is_from_disk = reply.field("cache-status").contains("detail=disk");
+    let from = match (reply.x_cache(), is_from_disk) {
+        ("HIT", true) => "disk",
+        ("HIT", false) => "memory",
+        ("STALE" | "UPDATING", _) => "stale",
+        _ => "php",
+    };
+    (version, from.to_owned())
+}
+
+fn is(shown: &(String, String), version: &str, from: &str) -> bool {
+    shown.0 == version && shown.1 == from
+}
+
+#[tokio::test]
+async fn a_page_outlives_a_stop() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    assert!(is(&shown(&server, "/a").await, "version 1", "php"));
+    assert!(is(&shown(&server, "/a").await, "version 1", "memory"));
+    data.change();
+    stop(&mut server).await;
+    let log = server.error_log();
+    assert!(
+        log.contains("responses that only memory had were written"),
+        "{log}"
+    );
+    server.start_again(program()).await;
+    let first = server.target().get("/a").await;
+    assert_eq!(first.text(), "version 1 of /a ;", "{first:?}");
+    assert!(first.field("cache-status").contains("hit"), "{first:?}");
+    assert!(
+        first.field("cache-status").contains("detail=disk"),
+        "{first:?}"
+    );
+    assert!(is(&shown(&server, "/a").await, "version 1", "memory"));
+    assert_eq!(data.php.requests(), 1);
+}
+
+#[tokio::test]
+async fn a_long_page_and_each_variant_outlive_a_kill() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    let long = server.target().get("/long").await.text();
+    assert!(long.len() > 50_000);
+    for kind in ["a", "b"] {
+        let fields = format!("X-Kind: {kind}\r\n");
+        server.target().get_with("/varying", &fields).await;
+    }
+    written(&server, 3.0).await;
+    kill(&mut server).await;
+    server.start_again(program()).await;
+    let again = server.target().get("/long").await;
+    assert!(
+        again.text() == long && again.x_cache() == "HIT",
+        "{:?}",
+        again.field("cache-status")
+    );
+    for kind in ["b", "a", "c"] {
+        let fields = format!("X-Kind: {kind}\r\n");
+        let reply = server.target().get_with("/varying", &fields).await;
+        assert_eq!(reply.text(), format!("version 1 of /varying {kind};"));
+        let expected = if kind == "c" { "MISS" } else { "HIT" };
+        assert_eq!(reply.x_cache(), expected, "{kind}: {reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_purge_that_was_answered_holds_through_a_kill() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    for path in ["/a", "/b", "/c"] {
+        assert!(is(&shown(&server, path).await, "version 1", "php"));
+    }
+    written(&server, 3.0).await;
+    data.change();
+    let purged = server.target().ask("PURGE", "/a", "", "").await;
+    assert_eq!(purged.status, 200);
+    kill(&mut server).await;
+    server.start_again(program()).await;
+    assert!(is(&shown(&server, "/a").await, "version 2", "php"));
+    assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
+    // A purge of what is on the disk alone, after the restart.
+    let purged = server.target().ask("PURGE", "/c", "", "").await;
+    assert_eq!(purged.status, 404, "memory has nothing of it");
+    assert!(is(&shown(&server, "/c").await, "version 2", "php"));
+    kill(&mut server).await;
+    server.start_again(program()).await;
+    assert_eq!(shown(&server, "/c").await.0, "version 2");
+}
+
+#[tokio::test]
+async fn a_tag_purged_softly_makes_pages_on_disk_stale_and_not_gone() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    assert!(is(&shown(&server, "/a").await, "version 1", "php"));
+    written(&server, 1.0).await;
+    stop(&mut server).await;
+    server.start_again(program()).await;
+    data.change();
+    let order = PurgeRequest {
+        tags: vec!["news".to_owned()],
+        soft: true,
+        ..PurgeRequest::default()
+    };
+    control::client::purge(&server.path("pid.control"), &order)
+        .await
+        .expect("purged");
+    assert!(is(&shown(&server, "/a").await, "version 1", "stale"));
+    wait_for_version(&server, "/a", "version 2").await;
+}
+
+async fn wait_for_version(server: &RunningServer, path: &str, version: &str) {
+    for _ in 0..600 {
+        if shown(server, path).await.0 == version {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("no {version}: {}", server.error_log());
+}
+
+#[tokio::test]
+async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    for path in ["/a", "/b"] {
+        assert!(is(&shown(&server, path).await, "version 1", "php"));
+    }
+    stop(&mut server).await;
+    data.change();
+    let purge = |arguments: &[&str]| {
+        let conf = server.path("test.conf");
+        let output = Command::new(program())
+            .arg("purge")
+            .args(arguments)
+            .arg("-c")
+            .arg(conf)
+            .output()
+            .expect("the command runs");
+        let said = [output.stdout, output.stderr].concat();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&said).into_owned(),
+        )
+    };
+    let (code, said) = purge(&["http://site.test/a"]);
+    assert!(
+        code == Some(0) && said.contains("next start"),
+        "{code:?} {said}"
+    );
+    // What would be counted is not known.
+    let (code, said) = purge(&["--dry-run", "http://site.test/b"]);
+    assert_eq!(code, Some(2), "{said}");
+    server.start_again(program()).await;
+    assert!(is(&shown(&server, "/a").await, "version 2", "php"));
+    assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
+}
+
+#[tokio::test]
+async fn what_others_have_left_in_the_path_stays_as_it_is() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    shown(&server, "/a").await;
+    stop(&mut server).await;
+    let of_nginx = server.path("cache/c/29");
+    std::fs::create_dir_all(&of_nginx).unwrap();
+    let file = of_nginx.join("b7f54b2df7773722d382f4809d65029c");
+    std::fs::write(&file, "KEY: http://site.test/a").unwrap();
+    server.start_again(program()).await;
+    assert!(is(&shown(&server, "/a").await, "version 1", "disk"));
+    stop(&mut server).await;
+    assert_eq!(std::fs::read(&file).unwrap(), b"KEY: http://site.test/a");
+    assert_eq!(file_names(&server.path("cache")), ["c", "mayfly-zone"]);
+    let mode = std::fs::metadata(server.path("cache/mayfly-zone")).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn damaged_files_are_a_miss_and_a_line_in_the_log() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    for number in 0..20 {
+        shown(&server, &format!("/{number}")).await;
+    }
+    stop(&mut server).await;
+    data.change();
+    let folder = server.path("cache/mayfly-zone");
+    let verify = || {
+        let output = Command::new(program())
+            .args(["cache", "verify"])
+            .arg(&folder)
+            .output();
+        let output = output.expect("the command runs");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    let (code, said) = verify();
+    assert!(
+        code == Some(0) && said.contains("20 records are of use"),
+        "{said}"
+    );
+    for name in file_names(&folder) {
+        if name.starts_with("seg") {
+            let path = folder.join(name);
+            let mut bytes = std::fs::read(&path).unwrap();
+            // One byte in each 512.
+            bytes
+                .iter_mut()
+                .skip(300)
+                .step_by(512)
+                .for_each(|byte| *byte ^= 0x55);
+            std::fs::write(&path, bytes).unwrap();
+        }
+    }
+    let (code, said) = verify();
+    assert!(code == Some(1) && said.contains("damaged"), "{said}");
+    server.start_again(program()).await;
+    for number in 0..20 {
+        let reply = server.target().get(&format!("/{number}")).await;
+        let (first, second) = (
+            format!("version 1 of /{number} ;"),
+            format!("version 2 of /{number} ;"),
+        );
+        assert!([first, second].contains(&reply.text()), "{reply:?}");
+        assert_eq!(reply.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_second_server_on_the_folder_serves_without_it() {
+    let data = Data::new().await;
+    let first = data.server().await;
+    shown(&first, "/a").await;
+    let rules = data.php.cached_site(RULES);
+    let path = first.path("cache").display().to_string();
+    let second = start(&rules.replace("%%/cache", &path)).await;
+    assert!(is(&shown(&second, "/a").await, "version 1", "php"));
+    assert!(is(&shown(&second, "/a").await, "version 1", "memory"));
+    let log = second.error_log();
+    assert!(log.contains("is in use by another process"), "{log}");
+    assert!(is(&shown(&first, "/a").await, "version 1", "memory"));
+}
+
+#[tokio::test]
+async fn with_disk_off_nothing_is_kept() {
+    let data = Data::new().await;
+    let http = data
+        .php
+        .cached_site(RULES)
+        .replace("memory=8m", "memory=8m disk=off");
+    let mut server = start(&http).await;
+    shown(&server, "/a").await;
+    stop(&mut server).await;
+    assert!(!server.path("cache").exists());
+    server.start_again(program()).await;
+    assert!(is(&shown(&server, "/a").await, "version 1", "php"));
+}
+
+#[tokio::test]
+async fn a_purge_is_repeated_for_a_database_that_is_behind() {
+    let data = Data::new().await;
+    let http = data.php.cached_site(RULES);
+    let server = start(&format!("cache_purge_again 300ms;\n{http}")).await;
+    assert!(is(&shown(&server, "/a").await, "version 1", "php"));
+    let purged = server.target().ask("PURGE", "/a", "", "").await;
+    assert_eq!(purged.status, 200);
+    // The copy of the database has not heard of the change yet.
+    assert_eq!(shown(&server, "/a").await.0, "version 1");
+    data.change();
+    wait_for_version(&server, "/a", "version 2").await;
+}

@@ -1,0 +1,145 @@
+//! Replies made of what a zone keeps on disk, where memory has nothing for a request. What is small, or asked for
+//! often, is stored in memory again on its way.
+//!
+//! No purge that has returned is overlooked: a page from the disk is a fetch that began at its stamp.
+
+use std::sync::Arc;
+
+use cache_decision::Plan;
+use http_cache::{
+    FoundResponse, Millis, NotFresh, NotFreshKind, Promotion, ServedFrom, StoredResponse, TierBody,
+    TierFuture, TierLook, TierPage,
+};
+
+use super::MissedLookup;
+use super::file_part;
+use super::from_memory::reply_from_memory;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
+
+/// A page that a thread reads.
+pub type ComingPage = TierFuture<Option<Arc<TierPage>>>;
+
+/// How often a request waits for the disk: a page that was read may be of another variant.
+const MAX_READS: usize = 3;
+
+/// Asks the disk where memory has nothing.
+pub fn look_up(
+    request: &mut Request,
+    plan: &Plan<'_>,
+    found: NotFresh,
+) -> Result<Box<Reply>, Box<MissedLookup>> {
+    let tier = match found.kind {
+        NotFreshKind::Miss | NotFreshKind::VaryMiss => plan.zone.tier(),
+        NotFreshKind::Stale(..) | NotFreshKind::NotShareable(_) => None,
+    };
+    let Some(tier) = tier else {
+        return Err(Box::new(MissedLookup {
+            found: Some(found),
+            coming: None,
+        }));
+    };
+    let now = Millis(request.now);
+    let looked = tier.look(&plan.key.as_ref(), &plan.fields(&request.head), now);
+    match take(request, plan, looked) {
+        TakenPage::Reply(reply) => {
+            plan.zone.count_tier_lookup(&plan.key.as_ref(), true);
+            Ok(reply)
+        }
+        // It is stored, and stale.
+        TakenPage::LookAgain(found) => {
+            plan.zone.count_tier_lookup(&plan.key.as_ref(), true);
+            Err(Box::new(MissedLookup {
+                found: Some(found),
+                coming: None,
+            }))
+        }
+        TakenPage::Coming(coming) => Err(Box::new(MissedLookup {
+            found: Some(found),
+            coming: Some(coming),
+        })),
+        TakenPage::Nothing => {
+            plan.zone.count_tier_lookup(&plan.key.as_ref(), false);
+            Err(Box::new(MissedLookup {
+                found: Some(found),
+                coming: None,
+            }))
+        }
+    }
+}
+
+/// Waits for a page that is read, no longer than the disk may take. `None`: look into memory again.
+pub async fn wait_for(
+    request: &mut Request,
+    plan: &Plan<'_>,
+    mut coming: ComingPage,
+) -> Option<Box<Reply>> {
+    let (zone, key) = (plan.zone, plan.key.as_ref());
+    for _ in 0..MAX_READS {
+        let page = coming.await;
+        request.now = clock::now();
+        let now = Millis(request.now);
+        let looked = match (page, zone.tier()) {
+            (Some(page), Some(tier)) => tier.look_at(page, &key, &plan.fields(&request.head), now),
+            _ => break,
+        };
+        match take(request, plan, looked) {
+            TakenPage::Reply(reply) => {
+                zone.count_tier_lookup(&key, true);
+                return Some(reply);
+            }
+            TakenPage::LookAgain(_) => {
+                zone.count_tier_lookup(&key, true);
+                return None;
+            }
+            TakenPage::Nothing => break,
+            TakenPage::Coming(next) => coming = next,
+        }
+    }
+    zone.count_tier_lookup(&key, false);
+    None
+}
+
+enum TakenPage {
+    Reply(Box<Reply>),
+    /// Memory has this of it.
+    LookAgain(NotFresh),
+    Coming(ComingPage),
+    Nothing,
+}
+
+fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
+    let page = match looked {
+        TierLook::Nothing => return TakenPage::Nothing,
+        TierLook::Coming(coming) => return TakenPage::Coming(coming),
+        TierLook::Here(page) => page,
+    };
+    let body = match &page.body {
+        TierBody::Bytes(bytes) => bytes.clone(),
+        TierBody::File(part) => match file_part::read_now(part) {
+            Some(bytes) => bytes,
+            None => return TakenPage::Coming(file_part::read_soon(page)),
+        },
+    };
+    let response = page.record.with_body(body, page.stamp);
+    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+    match plan.zone.promote(&key, response, &page.record.names(), now) {
+        // A newer one is in memory as well.
+        Promotion::Stored(_) | Promotion::Newer => {
+            let fields = plan.fields(&request.head);
+            match plan.zone.find_again(&key, &fields, now) {
+                FoundResponse::Fresh(stored) => TakenPage::Reply(reply(request, stored)),
+                FoundResponse::NotFresh(found) => TakenPage::LookAgain(found),
+            }
+        }
+        Promotion::Purged | Promotion::NoRoom => TakenPage::Nothing,
+    }
+}
+
+fn reply(request: &mut Request, stored: Arc<StoredResponse>) -> Box<Reply> {
+    let reply = reply_from_memory(request, stored, ServedFrom::Fresh);
+    if let Some(outcome) = &mut request.cache.outcome {
+        outcome.from_tier = true;
+    }
+    reply
+}
