@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const WAITING_MAX: usize = 8192;
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// How often the writer looks at what is due, while nothing is written.
-const TICK: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 struct WaitingRecords {
