@@ -2,7 +2,8 @@
 //! stored pages neither become stale nor stay fresh by it. The program sees a clock of the
 //! test's (`scripts/faults/wall_clock.c`); the machine's stays as it is.
 
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -55,7 +56,13 @@ impl Clock {
     }
 
     fn set(&self, ahead: i64) {
-        std::fs::write(self.folder.path().join("ahead"), ahead.to_ne_bytes()).unwrap();
+        // In its place: a program that has mapped the file must not find it empty meanwhile.
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.folder.path().join("ahead"));
+        file.unwrap().write_all_at(&ahead.to_ne_bytes(), 0).unwrap();
     }
 }
 

@@ -64,7 +64,7 @@ pub enum UpstreamPlan<'a> {
     /// The request changes something: what is stored for the same target goes once the
     /// upstream has agreed to it.
     Invalidate(Invalidation<'a>),
-    ThroughCache(CacheMiss<'a>),
+    ThroughCache(Box<CacheMiss<'a>>),
 }
 
 /// Decides what the cache may do, and answers if memory has a fresh answer.
@@ -87,8 +87,8 @@ pub fn decide<'a>(
                 PassDecision::Handled(of_cache(request, pass, reply))
             }
             Err(found) => {
-                let miss = CacheMiss::new(request, pass, plan, found);
-                upstream_needed(request, UpstreamPlan::ThroughCache(miss))
+                let miss = CacheMiss::new(request, pass, plan, *found);
+                upstream_needed(request, UpstreamPlan::ThroughCache(Box::new(miss)))
             }
         },
         CachePlan::NoLookup(
@@ -158,7 +158,7 @@ pub fn aim(request: &mut Request, pass: &Pass) -> Option<StageEnd> {
 /// An upstream is asked, unless the server asks itself and has no use for the answer.
 fn upstream_needed<'a>(request: &mut Request, plan: UpstreamPlan<'a>) -> PassDecision<'a> {
     let miss = match &plan {
-        UpstreamPlan::ThroughCache(miss) => Some(miss),
+        UpstreamPlan::ThroughCache(miss) => Some(&**miss),
         UpstreamPlan::Direct | UpstreamPlan::Invalidate(_) => None,
     };
     match own_visit::declines(request, miss) {

@@ -90,9 +90,9 @@ impl<'a> CacheMiss<'a> {
         request: &mut Request,
         pass: &Pass,
         mut plan: Plan<'a>,
-        missed: Box<MissedLookup>,
+        missed: MissedLookup,
     ) -> CacheMiss<'a> {
-        let MissedLookup { found, coming } = *missed;
+        let MissedLookup { found, coming } = missed;
         plan.came_at = plan.zone.stamp();
         let found = found.map(|found| {
             let count = match request.is_to_be_stored() {

@@ -50,7 +50,7 @@ pub async fn ask(
     key.clear();
     key.extend_from_slice(miss.plan.key.as_ref().bytes());
     let began = clock::now();
-    let handled = Box::pin(through_cache::miss::serve(request, pass, miss, client)).await;
+    let handled = Box::pin(through_cache::miss::serve(request, pass, *miss, client)).await;
     if let Some(reason) = request.cache.reason.filter(|why| *why != Reason::Failed) {
         let took = clock::now().saturating_sub(began);
         error_log::not_stored(request, reason.word(), took);
