@@ -45,6 +45,7 @@ use trusted_path::OwnFolder;
 use crate::fpm_conf::{MasterAccount, PRIORITY};
 use crate::handover::PoolEstate;
 use crate::master::Master;
+use crate::probe;
 use crate::spec::{LogLevel, PoolSpec};
 use crate::state::Event;
 use crate::supervisor::StartError;
@@ -222,8 +223,7 @@ fn remove_abandoned(parent: &Path) {
             continue;
         };
         // In a container, each process may have the same number.
-        let is_another_alive =
-            pid != std::process::id() && Path::new("/proc").join(pid.to_string()).exists();
+        let is_another_alive = pid != std::process::id() && probe::is_alive(pid);
         let path = entry.path();
         if !is_another_alive && let Some(folder) = OwnFolder::abandoned(&path) {
             // A folder that cannot be removed does no harm.

@@ -52,6 +52,11 @@ pub(crate) fn exit_code(pid: u32) -> Option<i32> {
     is_ended.then_some(code)
 }
 
+/// Whether a process lives: one that has ended and that its parent has not asked for does not.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    process(pid).is_some_and(|process| process.is_alive)
+}
+
 /// Whether a process lives and belongs to that group.
 pub(crate) fn is_group_member(pid: u32, group: u32) -> bool {
     process(pid).is_some_and(|process| process.group == group && process.is_alive)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use testkit::client::Target;
-use testkit::process::{Signal, is_root};
+use testkit::process::{Signal, is_alive, is_root};
 use testkit::running::RunningServer;
 use testkit::wait::{TIMEOUT, until};
 
@@ -119,13 +119,15 @@ async fn run_folders_of_a_killed_server_go_with_the_next_start() {
         let beside = RunningServer::start(program(), &main, http).await;
         assert_eq!(run_folders(&name).len(), 2);
         server.signal(Signal::KILL);
-        server.ended().await;
+        // Its own parent, the test, has not asked how it ended.
+        until("the end", || !is_alive(server.pid())).await;
         assert!(left[0].exists());
         let theirs = left[0].with_file_name(format!("mayfly-php-{name}-999999999-0"));
         std::fs::create_dir(&theirs).unwrap();
         std::fs::write(theirs.join("notes"), "somebody's").unwrap();
         let next = RunningServer::start(program(), &main, http).await;
         assert!(!left[0].exists());
+        server.ended().await;
         assert!(theirs.join("notes").exists());
         assert_eq!(
             run_folders(&name).len(),
