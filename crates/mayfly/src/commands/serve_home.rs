@@ -16,6 +16,10 @@ use crate::processes::control_socket;
 /// PHP reads it, whatever account that is.
 const FILE_MODE: u32 = 0o644;
 
+/// With this cookie, an invalid one, WordPress answers as it does a visitor, and the answer is not stored:
+/// the first page that the operator asks for is made by PHP, as `serve` says.
+const NOT_STORED: (&str, &str) = ("Cookie", "wordpress_logged_in_mayfly=0");
+
 /// What `--home` asks for.
 pub struct Home {
     pub address: HomeAddress,
@@ -82,6 +86,7 @@ async fn note(control: &Path, url: &str) -> Option<String> {
     let request = ExplainRequest {
         url: url.to_owned(),
         ask: true,
+        fields: vec![(NOT_STORED.0.to_owned(), NOT_STORED.1.to_owned())],
         ..ExplainRequest::default()
     };
     // Where it cannot be told, nothing is said.

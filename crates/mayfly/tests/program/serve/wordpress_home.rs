@@ -37,6 +37,11 @@ async fn a_first_page_that_leads_to_the_live_site_is_told_with_what_to_do() {
         said.contains(note) && said.contains("--home") && said.contains("'Host: live.example'")
     })
     .await;
+    let control = server.control();
+    let control = control.to_str().expect("a plain path");
+    let output = words(&["explain", "http://localhost/", "--socket", control]);
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("stored      no"), "{told}");
 }
 
 #[tokio::test]
