@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use server::content::purging::token;
+use server::live::cache_zones::ExcessiveMemory;
 use server::live::server_tls;
 use server::live::tls_files::TlsFiles;
 
@@ -36,7 +37,7 @@ pub fn test(flags: &Flags, dump: bool) -> Exit {
     if !flags.quiet {
         say(&format!("the configuration file {path} syntax is ok"));
     }
-    say_shared_accounts(&accepted);
+    say_warnings(&accepted);
     let problems = problems(&accepted, &invocation);
     if !problems.is_empty() {
         problems
@@ -54,9 +55,13 @@ pub fn test(flags: &Flags, dump: bool) -> Exit {
     Exit::Done
 }
 
-/// Who would serve and run PHP if root started the server.
-fn say_shared_accounts(accepted: &AcceptedConfiguration) {
-    for message in account::shared_with_php(&accepted.site.process) {
+/// What the system makes of the configuration: who would serve and run PHP if root started the server,
+/// and whether the zones fit into the memory.
+fn say_warnings(accepted: &AcceptedConfiguration) {
+    let excess = ExcessiveMemory::of(&accepted.site);
+    let excess = excess.map(|excess| format!("{excess}; {}", excess.advice()));
+    let accounts = account::shared_with_php(&accepted.site.process);
+    for message in accounts.into_iter().chain(excess) {
         let _ = writeln!(io::stderr(), "mayfly: [warn] {message}");
     }
 }
@@ -120,7 +125,7 @@ pub fn check(args: &CheckArgs) -> Exit {
     match config::judge(reading) {
         Ok(accepted) => {
             config::show(&accepted.warnings, &accepted.sources);
-            say_shared_accounts(&accepted);
+            say_warnings(&accepted);
             let mut problems = tls_problems(&accepted.site);
             problems.extend(token_problems(&accepted.site));
             if !problems.is_empty() {

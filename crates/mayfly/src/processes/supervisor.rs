@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::socket::ControlSocket;
-use server::live::cache_zones::DefaultMemory;
+use server::live::cache_zones::{DefaultMemory, ExcessiveMemory};
 use site::{ListenAddress, LogLevel, Process, Site};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -219,6 +219,7 @@ impl Supervisor {
         let account = account::to_serve(site.process.user.as_ref()).map_err(|it| vec![it])?;
         warn_of_shared_accounts(&site.process, journal);
         let default_memory = default_memory_notice(site);
+        warn_of_memory(site, journal);
         let workers = worker_count(site.process.workers);
         let (sender, pool_changes) = mpsc::unbounded_channel();
         let held_by_other = inherited.as_ref().map(InheritedResources::addresses);
@@ -424,6 +425,7 @@ impl Supervisor {
         }
         self.say_what_needs_a_restart(&accepted.site.process);
         warn_of_shared_accounts(&accepted.site.process, &self.journal);
+        warn_of_memory(&accepted.site, &self.journal);
         let opened = activation::open_logs(accepted)?;
         let surroundings = Surroundings {
             invocation: &self.invocation,
@@ -705,6 +707,13 @@ fn default_memory_notice(site: &Site) -> Option<String> {
     Some(format!(
         "stored responses may take {total} MB, {of}; \"memory=\" of the zone says otherwise"
     ))
+}
+
+/// Says which zones may take more memory than there is.
+fn warn_of_memory(site: &Site, journal: &Journal) {
+    if let Some(excess) = ExcessiveMemory::of(site) {
+        journal.warn(format_args!("{excess}; {}", excess.advice()));
+    }
 }
 
 /// Says which pools run as the account that serves.

@@ -1,6 +1,7 @@
 //! The cache zones of a configuration, and how much memory they may take where it does
 //! not say.
 
+use std::fmt;
 use std::sync::{Arc, Weak};
 
 use http_cache::{GroupLimits, Zone, ZoneConfig};
@@ -109,6 +110,61 @@ impl DefaultMemory {
     }
 }
 
+/// What the server takes beside its zones: itself, and connections.
+const OWN_BYTES: u64 = 32 << 20;
+/// This part of the memory is left to what works beside it, such as PHP.
+const SHARE_OF_OTHERS: u64 = 8;
+
+/// Zones that may take more memory than there is. The kernel would end the server before they are
+/// full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExcessiveMemory {
+    pub zones_bytes: u64,
+    /// What all of them together may take.
+    pub fitting_bytes: u64,
+    pub limit: MemoryLimit,
+}
+
+impl ExcessiveMemory {
+    /// For the zones of `site`; `None` where they fit, and where the system does not tell.
+    pub fn of(site: &Site) -> Option<ExcessiveMemory> {
+        let each = DefaultMemory::of(site).map_or(0, |memory| memory.bytes_each);
+        let zones = site.http.cache_zones.iter();
+        let bytes = zones.map(|zone| zone.memory_bytes.unwrap_or(each));
+        let zones_bytes = bytes.fold(0, u64::saturating_add);
+        ExcessiveMemory::within(zones_bytes, MemoryLimit::observe()?)
+    }
+
+    fn within(zones_bytes: u64, limit: MemoryLimit) -> Option<ExcessiveMemory> {
+        let of_others = OWN_BYTES.saturating_add(limit.bytes / SHARE_OF_OTHERS);
+        let fitting_bytes = limit.bytes.saturating_sub(of_others);
+        (zones_bytes > fitting_bytes).then_some(ExcessiveMemory {
+            zones_bytes,
+            fitting_bytes: fitting_bytes.max(LEAST_ZONE_BYTES),
+            limit,
+        })
+    }
+
+    /// How to mend it.
+    pub fn advice(&self) -> String {
+        format!(
+            "write \"memory=\" with at most {} MB for all zones together, or leave it out: a quarter is taken then",
+            self.fitting_bytes >> 20
+        )
+    }
+}
+
+impl fmt::Display for ExcessiveMemory {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "stored responses may take {} MB of {}, where the server would be killed before they do",
+            self.zones_bytes >> 20,
+            self.limit
+        )
+    }
+}
+
 /// The most generous of all `cache_private` rules.
 fn private_limits(site: &Site) -> Option<GroupLimits> {
     let settings = site
@@ -133,4 +189,31 @@ fn private_limits(site: &Site) -> Option<GroupLimits> {
             max_responses: one.max_responses.max(other.max_responses),
             max_bytes: one.max_bytes.max(other.max_bytes),
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::memory_limit::LimitSource;
+
+    #[test]
+    fn zones_that_do_not_fit_beside_the_server_are_told() {
+        for (zones, limit, fitting) in [
+            (400, 60, Some(20)),
+            (20, 60, None),
+            (21, 60, Some(20)),
+            (8, 30, Some(8)),
+            (6000, 8000, None),
+            (7000, 8000, Some(6968)),
+            (0, 1, None),
+        ] {
+            let limit = MemoryLimit {
+                bytes: limit << 20,
+                source: LimitSource::Machine,
+            };
+            let excess = ExcessiveMemory::within(zones << 20, limit);
+            let found = excess.map(|excess| excess.fitting_bytes >> 20);
+            assert_eq!(found, fitting, "{zones}");
+        }
+    }
 }

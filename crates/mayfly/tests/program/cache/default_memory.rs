@@ -8,6 +8,7 @@ use testkit::process::{descendants, is_root, memory_bytes};
 use testkit::running::RunningServer;
 use testkit::wait::until_or;
 
+use crate::command_line::{code, stderr, words};
 use crate::program;
 
 /// A control group with a limit, gone when dropped.
@@ -116,4 +117,24 @@ async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
     assert!(resident > quarter / 2, "the zone is in use: {resident}");
     assert!(resident < quarter * 2, "{} MB", resident >> 20);
     drop(server);
+}
+
+/// More than any machine has. What is told of a group's limit is the same.
+#[tokio::test]
+async fn a_zone_that_the_memory_has_no_room_for_is_told() {
+    let http = "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=100000g;\n\
+        server { listen unix:%%/http; return 204; }";
+    let server = RunningServer::start(program(), "", http).await;
+    let told = "stored responses may take 102400000 MB of the ";
+    let log = server.error_log();
+    let line = log.lines().find(|line| line.contains(told));
+    let line = line.unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("[warn]"), "{line}");
+    assert!(line.contains("write \"memory=\" with at most "), "{line}");
+
+    let conf = server.path("test.conf");
+    let conf = conf.to_str().expect("a plain path");
+    let output = words(&["check", conf]);
+    assert_eq!(code(&output), 0);
+    assert!(stderr(&output).contains(told), "{}", stderr(&output));
 }
