@@ -13,7 +13,7 @@ use crate::has_php_fpm;
 use crate::tls::Certificates;
 
 /// Runs of the suite for each page and each port: an answer that races an error shows in some.
-const RUNS: usize = 10;
+const RUNS: usize = 3;
 const CASES: usize = 145;
 /// How long a case may wait for a frame, in seconds: the suite's own 2 s are too few beside other load.
 const CASE_SECONDS: &str = "30";

@@ -15,6 +15,9 @@ use super::*;
 const TRACED: &str = "location / { otel_trace on; return 200; }\n\
                       location = /metrics { metrics; }";
 
+/// A request or a stop that waited for a collector would take longer: a batch is given up after 60 s.
+const GIVES_UP: Duration = Duration::from_secs(30);
+
 /// `mayfly_spans_total` with this result.
 async fn counted(server: &RunningServer, result: &str) -> u64 {
     let reply = server.target().get("/metrics").await;
@@ -89,7 +92,7 @@ async fn a_collector_that_hangs_or_is_away_slows_nobody_down_and_takes_a_bounded
                 .await;
             assert_eq!(client.receive(false).await.expect("an answer").status, 200);
         }
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < GIVES_UP);
         // One batch is on its way, and two wait.
         assert!(counted(&server, "dropped").await >= 160);
         // A stop does not wait for it either.
@@ -97,7 +100,7 @@ async fn a_collector_that_hangs_or_is_away_slows_nobody_down_and_takes_a_bounded
         let began = Instant::now();
         server.signal(Signal::QUIT);
         server.ended().await;
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < GIVES_UP);
         assert!(
             server.error_log().contains("spans were dropped"),
             "{}",
