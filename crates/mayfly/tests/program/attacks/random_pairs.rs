@@ -224,7 +224,7 @@ async fn random_visitors_of_an_http_upstream_never_share_what_differs() {
     .await;
     let server = start(&format!(
             "proxy_cache_path %%/pages keys_zone=pages:1m memory=64m;\n\
-             server {{ listen unix:%%/http; {RULES} proxy_cache pages; proxy_cache_valid 300ms;\n\
+             server {{ listen unix:%%/http; {RULES} proxy_cache pages; proxy_cache_valid 1s;\n\
              proxy_http_version 1.1; proxy_set_header Connection '';\n\
              proxy_set_header Host $host; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n\
              proxy_set_header X-Everything \"$request $http_referer $http_x_forwarded_host $args $cookie__ga $http_user_agent\";\n\
@@ -251,16 +251,15 @@ async fn random_visitors_of_php_never_share_what_differs() {
     })
     .await;
     let server = start(&format!(
-            "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=64m;\n\
-             server {{ listen unix:%%/http; {RULES} fastcgi_cache pages; fastcgi_cache_valid 300ms;\n\
+        "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=64m;\n\
+             server {{ listen unix:%%/http; {RULES} fastcgi_cache pages; fastcgi_cache_valid 1s;\n\
              set $referring \"<$http_referer>\";\n\
              fastcgi_param REQUEST_URI $request_uri; fastcgi_param QUERY_STRING $args;\n\
              fastcgi_param REMOTE_USER $remote_user; fastcgi_param REQUEST $request;\n\
              fastcgi_param EVERYTHING \"$http_x_forwarded_host $cookie__ga $http_user_agent\";\n\
              location / {{ fastcgi_pass {}; }} }}",
-            php.address()
-        ),
-    )
+        php.address()
+    ))
     .await;
     let pairs = from_environment("MAYFLY_PAIRS", PAIRS);
     let found = run(&server, pairs).await;
