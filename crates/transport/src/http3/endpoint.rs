@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::connection::{self, ListenerLink, QuicPhase};
 use super::first_packets::FirstPackets;
 use super::handshake::{ConfigChooser, HandshakeConfig, InitialCrypto};
+use super::routing::{OwnIds, RoutedSocket};
 use super::settings::Settings;
 use super::unproven::UnprovenAddresses;
 use crate::connections::TrackedConnection;
@@ -77,13 +78,12 @@ pub async fn listen<S: Service, G: Send + 'static>(
         .incoming_buffer_size_total(WAITING_BYTES_TOTAL);
     let tokio = quinn::default_runtime().ok_or_else(|| io::Error::other("not in a task"))?;
     let unproven = Arc::new(UnprovenAddresses::default());
-    let socket = FirstPackets::new(tokio.wrap_udp_socket(socket)?, unproven.clone());
-    let endpoint = Endpoint::new_with_abstract_socket(
-        EndpointConfig::new(Arc::new(key.reset_key())),
-        Some(config),
-        Arc::new(socket),
-        tokio,
-    )?;
+    let socket = Arc::new(RoutedSocket::new(tokio.wrap_udp_socket(socket)?, local));
+    let socket = FirstPackets::new(socket, unproven.clone());
+    let mut endpoint = EndpointConfig::new(Arc::new(key.reset_key()));
+    endpoint.cid_generator(|| Box::new(OwnIds::of_this_process()));
+    let endpoint =
+        Endpoint::new_with_abstract_socket(endpoint, Some(config), Arc::new(socket), tokio)?;
     let (life, end) = watch::channel(());
     let listening = Listening {
         endpoint,

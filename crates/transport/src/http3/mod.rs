@@ -27,10 +27,12 @@ mod handshake;
 mod host_key;
 mod request;
 mod respond;
+mod routing;
 mod settings;
 mod stream;
 mod unproven;
 
 pub use endpoint::listen;
 pub use host_key::HostKey;
+pub use routing::{QuicEstate, end_of_other, hand_over, inherit};
 pub use settings::Settings;

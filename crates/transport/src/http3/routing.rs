@@ -1,0 +1,554 @@
+//! Packets of QUIC while one program takes the place of another. Both have the socket, and a packet goes to whichever
+//! process reads first. So one of the two reads: the new one. It hands on what belongs to connections of the other,
+//! which sends by itself.
+//!
+//! ```text
+//!  UDP socket ─► new process ─┬─► its own connections
+//!                             └─ connection id of the old one ─► pair of sockets ─► old process
+//! ```
+//!
+//! A connection id says whose it is: five random bytes, and three that a key of its process makes of them. A client
+//! chooses the first id of a connection itself: of those that began in the old process, the new one gets a list.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::io::{self, IoSliceMut, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use parking_lot::Mutex;
+use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, ConnectionId, ConnectionIdGenerator, UdpPoller};
+use quinn_proto::InvalidCid;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::UnixStream;
+
+use super::host_key;
+
+/// Bytes of a connection id of ours, and those of them that are random.
+const ID_BYTES: usize = 8;
+const RANDOM_BYTES: usize = 5;
+/// Connections that began in the last moment before another process reads.
+const MOST_BEGUN: usize = 256;
+/// A connection id is at most so long (RFC 9000 §17.2).
+const LONGEST_ID: usize = 20;
+/// The longest packet that is handed on, with what is said of it.
+const HANDED_ON_BYTES: usize = 66_000;
+/// Before each message, its length.
+const LENGTH_BYTES: usize = 4;
+/// Packets that may wait for the other process. (The kernel takes what it allows.)
+const PAIR_BUFFER_BYTES: usize = 4 << 20;
+
+const LONG_HEADER: u8 = 0x80;
+const TYPE: u8 = 0x30;
+/// What goes over the pair: a packet, or the list of connections that began.
+const PACKET: u8 = b'P';
+const BEGUN: u8 = b'B';
+
+/// The key that connection ids of this process are made with.
+static OWN_IDS: LazyLock<[u8; 32]> = LazyLock::new(host_key::random_bytes);
+
+/// What there is of each address.
+static ROUTES: LazyLock<Mutex<HashMap<SocketAddr, Arc<Route>>>> = LazyLock::new(Mutex::default);
+
+/// What another process needs to go on with the sockets of QUIC.
+pub struct QuicEstate {
+    /// Signs tokens and resets, see [`host_key`].
+    pub host_secret: [u8; 32],
+    /// Made the ids of connections that the other process has.
+    pub ids: [u8; 32],
+    /// Where the packets for them go.
+    pub pairs: Vec<(SocketAddr, OwnedFd)>,
+}
+
+/// From now on another process reads the sockets of QUIC, and hands on what belongs to connections of this one.
+///
+/// # Errors
+/// What the system says.
+pub fn hand_over() -> io::Result<QuicEstate> {
+    let mut pairs = Vec::new();
+    for (address, route) in &*ROUTES.lock() {
+        let (ours, theirs) = StdUnixStream::pair()?;
+        for end in [&ours, &theirs] {
+            end.set_nonblocking(true)?;
+            let end = socket2::SockRef::from(end);
+            // Where the kernel allows less, it takes what it allows.
+            let _ = end.set_send_buffer_size(PAIR_BUFFER_BYTES);
+        }
+        route.change(Reading::FromPair(Arc::new(ours)));
+        pairs.push((*address, theirs.into()));
+    }
+    Ok(QuicEstate {
+        host_secret: host_key::process_secret(),
+        ids: *OWN_IDS,
+        pairs,
+    })
+}
+
+/// From now on this process reads, and hands on what belongs to connections of another.
+pub fn inherit(estate: QuicEstate) {
+    host_key::inherit(estate.host_secret);
+    let ids = OwnIds::new(&estate.ids);
+    let mut routes = ROUTES.lock();
+    for (address, pair) in estate.pairs {
+        let other = Arc::new(OtherConnections {
+            ids: ids.clone(),
+            pair: Mutex::new(OtherEnd {
+                stream: pair.into(),
+                rest: Vec::new(),
+                list: Vec::new(),
+            }),
+            begun: Mutex::default(),
+        });
+        let route = routes.entry(address).or_default();
+        route.change(Reading::ForBoth(other));
+    }
+}
+
+/// There is no other process any more.
+pub fn end_of_other() {
+    for route in ROUTES.lock().values() {
+        route.change(Reading::Alone);
+    }
+}
+
+/// Who reads the packets of an address.
+#[derive(Default)]
+struct Route {
+    reading: Mutex<Reading>,
+    /// Counts changes.
+    version: AtomicU64,
+    waker: Mutex<Option<Waker>>,
+}
+
+#[derive(Clone, Default)]
+enum Reading {
+    #[default]
+    Alone,
+    /// This process, also for another.
+    ForBoth(Arc<OtherConnections>),
+    /// Another process.
+    FromPair(Arc<StdUnixStream>),
+}
+
+/// The connections of another process.
+struct OtherConnections {
+    ids: OwnIds,
+    pair: Mutex<OtherEnd>,
+    begun: Mutex<HashSet<Vec<u8>>>,
+}
+
+/// The end of a pair that packets are written to.
+struct OtherEnd {
+    stream: StdUnixStream,
+    /// Of the last message, what was not taken yet.
+    rest: Vec<u8>,
+    /// What came of a list.
+    list: Vec<u8>,
+}
+
+impl OtherEnd {
+    /// Sends a message. If the other process does not read, the message is lost, as on a network.
+    fn send(&mut self, message: &[u8]) {
+        let rest = std::mem::take(&mut self.rest);
+        self.write(&rest);
+        if self.rest.is_empty() {
+            let length = u32::try_from(message.len()).unwrap_or_default();
+            let framed = [&length.to_le_bytes()[..], message].concat();
+            self.write(&framed);
+            if self.rest.len() == framed.len() {
+                self.rest.clear();
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let written = match bytes.is_empty() {
+            true => 0,
+            false => self.stream.write(bytes).unwrap_or_default(),
+        };
+        self.rest = bytes.get(written..).unwrap_or_default().to_vec();
+    }
+
+    /// The list of connections that began in the other process, once all of it has come.
+    fn list(&mut self) -> Option<Vec<u8>> {
+        let mut more = [0; 1024];
+        while let Ok(read @ 1..) = self.stream.read(&mut more)
+            && self.list.len() < HANDED_ON_BYTES
+        {
+            self.list.extend_from_slice(more.get(..read)?);
+        }
+        let message = message(&self.list)?.to_vec();
+        self.list.clear();
+        Some(message)
+    }
+}
+
+/// The first message of what was read, if all of it is there.
+fn message(read: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = read.split_first_chunk::<LENGTH_BYTES>()?;
+    rest.get(..u32::from_le_bytes(*length) as usize)
+}
+
+impl Route {
+    fn change(&self, reading: Reading) {
+        *self.reading.lock() = reading;
+        self.version.fetch_add(1, Ordering::Release);
+        if let Some(waker) = self.waker.lock().take() {
+            waker.wake();
+        }
+    }
+}
+
+/// Makes connection ids that say which process they are of.
+#[derive(Clone)]
+pub struct OwnIds(hmac::Key);
+
+impl OwnIds {
+    fn new(key: &[u8]) -> OwnIds {
+        OwnIds(hmac::Key::new(hmac::HMAC_SHA256, key))
+    }
+
+    /// Those of this process.
+    pub fn of_this_process() -> OwnIds {
+        OwnIds::new(&*OWN_IDS)
+    }
+
+    fn is_own(&self, id: &[u8]) -> bool {
+        let Some((random, mark)) = id.split_at_checked(RANDOM_BYTES) else {
+            return false;
+        };
+        let made = hmac::sign(&self.0, random);
+        id.len() == ID_BYTES && made.as_ref().starts_with(mark)
+    }
+}
+
+impl ConnectionIdGenerator for OwnIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let random = host_key::random_bytes();
+        let mut id = [0; ID_BYTES];
+        let (head, mark) = id.split_at_mut(RANDOM_BYTES);
+        head.copy_from_slice(&random[..RANDOM_BYTES]);
+        mark.copy_from_slice(&hmac::sign(&self.0, head).as_ref()[..ID_BYTES - RANDOM_BYTES]);
+        ConnectionId::new(&id)
+    }
+
+    fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
+        self.is_own(id).then_some(()).ok_or(InvalidCid)
+    }
+
+    fn cid_len(&self) -> usize {
+        ID_BYTES
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// The id of a datagram's destination, and whether it is the client's own choice (RFC 9000 §17.2).
+fn destination(datagram: &[u8]) -> (&[u8], bool) {
+    let first = datagram.first().copied().unwrap_or_default();
+    if first & LONG_HEADER == 0 {
+        return (datagram.get(1..=ID_BYTES).unwrap_or_default(), false);
+    }
+    let length = datagram.get(5).map_or(0, |length| usize::from(*length));
+    let id = datagram.get(6..6 + length).unwrap_or_default();
+    (id, first & TYPE <= 0x10)
+}
+
+/// A socket whose packets may be another process's.
+pub struct RoutedSocket {
+    inner: Arc<dyn AsyncUdpSocket>,
+    route: Arc<Route>,
+    current: Mutex<Current>,
+}
+
+/// What the socket goes by, as its task has it.
+struct Current {
+    version: u64,
+    reading: Reading,
+    /// The pair, while another process reads.
+    pair: Option<UnixStream>,
+    /// The ids that clients have chosen lately.
+    begun: VecDeque<Vec<u8>>,
+    /// What came over the pair and was not looked at yet.
+    received: Vec<u8>,
+}
+
+impl RoutedSocket {
+    pub fn new(inner: Arc<dyn AsyncUdpSocket>, address: SocketAddr) -> RoutedSocket {
+        let route = ROUTES.lock().entry(address).or_default().clone();
+        RoutedSocket {
+            inner,
+            route,
+            current: Mutex::new(Current {
+                version: u64::MAX,
+                reading: Reading::Alone,
+                pair: None,
+                begun: VecDeque::new(),
+                received: Vec::new(),
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for RoutedSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl Current {
+    /// Takes over what has changed. Another process that reads is told which connections began here.
+    fn renew(&mut self, route: &Route, cx: &Context<'_>) -> io::Result<()> {
+        let version = route.version.load(Ordering::Acquire);
+        *route.waker.lock() = Some(cx.waker().clone());
+        if version == self.version {
+            return Ok(());
+        }
+        self.version = version;
+        self.reading = route.reading.lock().clone();
+        self.pair = None;
+        if let Reading::FromPair(pair) = &self.reading {
+            let pair = UnixStream::from_std(pair.try_clone()?)?;
+            let ids = self.begun.drain(..).flat_map(|id| {
+                let length = u8::try_from(id.len()).unwrap_or_default();
+                [vec![length], id].concat()
+            });
+            let list: Vec<u8> = [BEGUN].into_iter().chain(ids).collect();
+            // A full pair: these few begin anew.
+            let length = u32::try_from(list.len()).unwrap_or_default();
+            let _ = pair.try_write(&[&length.to_le_bytes()[..], &list].concat());
+            self.pair = Some(pair);
+            self.received.clear();
+        }
+        Ok(())
+    }
+
+    /// The next packet that another process has read for this one.
+    fn receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut [u8],
+        meta: &mut RecvMeta,
+    ) -> Poll<io::Result<usize>> {
+        let Some(pair) = &mut self.pair else {
+            return Poll::Pending;
+        };
+        loop {
+            while let Some(packed) = message(&self.received) {
+                let end = LENGTH_BYTES + packed.len();
+                let unpacked = unpack(packed, buf);
+                self.received.drain(..end);
+                if let Some(unpacked) = unpacked {
+                    *meta = unpacked;
+                    return Poll::Ready(Ok(1));
+                }
+            }
+            let mut more = [0; 16 << 10];
+            let mut read = ReadBuf::new(&mut more);
+            ready!(Pin::new(&mut *pair).poll_read(cx, &mut read))?;
+            if read.filled().is_empty() || self.received.len() > HANDED_ON_BYTES {
+                // The other process has ended, which its other socket says as well, or says what makes no sense.
+                return Poll::Pending;
+            }
+            self.received.extend_from_slice(read.filled());
+        }
+    }
+
+    /// Notes which ids clients choose.
+    fn note(&mut self, datagram: &[u8]) {
+        let (id, is_chosen) = destination(datagram);
+        if !is_chosen
+            || id.is_empty()
+            || id.len() > LONGEST_ID
+            || self.begun.iter().any(|it| it == id)
+        {
+            return;
+        }
+        if self.begun.len() == MOST_BEGUN {
+            self.begun.pop_front();
+        }
+        self.begun.push_back(id.to_vec());
+    }
+}
+
+impl OtherConnections {
+    /// Hands on what belongs to the other process.
+    fn take(&self, datagram: &[u8], meta: &RecvMeta) -> bool {
+        let (id, is_chosen) = destination(datagram);
+        let is_other = self.ids.is_own(id) || (is_chosen && self.has_begun(id));
+        if is_other {
+            self.pair.lock().send(&pack(datagram, meta));
+        }
+        is_other
+    }
+
+    /// Did a connection begin there with this id?
+    fn has_begun(&self, id: &[u8]) -> bool {
+        let mut begun = self.begun.lock();
+        if let Some(list) = self.pair.lock().list()
+            && let Some((&BEGUN, mut rest)) = list.split_first()
+        {
+            while let Some((length, after)) = rest.split_first() {
+                let (id, after) = after.split_at(after.len().min(usize::from(*length)));
+                begun.insert(id.to_vec());
+                rest = after;
+            }
+        }
+        begun.contains(id)
+    }
+}
+
+impl AsyncUdpSocket for RoutedSocket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        self.inner.clone().create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        self.inner.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let mut current = self.current.lock();
+        current.renew(&self.route, cx)?;
+        if let (Some(_), Some(buf), Some(meta)) =
+            (&current.pair, bufs.first_mut(), meta.first_mut())
+        {
+            return current.receive(cx, buf, meta);
+        }
+        let count = ready!(self.inner.poll_recv(cx, bufs, meta))?;
+        for (buf, meta) in bufs.iter().zip(meta.iter_mut()).take(count) {
+            let contents = buf.get(..meta.len).unwrap_or_default();
+            // Datagrams that the kernel has joined come from one client, and are of one connection.
+            let mut datagrams = contents.chunks(meta.stride.max(1));
+            match &current.reading {
+                Reading::ForBoth(other) => {
+                    let others = datagrams
+                        .filter(|datagram| other.take(datagram, meta))
+                        .count();
+                    if others > 0 {
+                        // quinn passes over what is empty.
+                        meta.len = 0;
+                    }
+                }
+                _ => {
+                    if let Some(first) = datagrams.next() {
+                        current.note(first);
+                    }
+                }
+            }
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.inner.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}
+
+/// `P`, mark of congestion, the client's address, our own, each behind its length, then the datagram.
+fn pack(datagram: &[u8], meta: &RecvMeta) -> Vec<u8> {
+    let addr = meta.addr.to_string();
+    let own = meta.dst_ip.map(|ip| ip.to_string()).unwrap_or_default();
+    let length = |text: &str| u8::try_from(text.len()).unwrap_or_default();
+    let ecn = meta.ecn.map_or(0, |mark| mark as u8);
+    let mut packed = vec![PACKET, ecn, length(&addr)];
+    packed.extend_from_slice(addr.as_bytes());
+    packed.push(length(&own));
+    packed.extend_from_slice(own.as_bytes());
+    packed.extend_from_slice(datagram);
+    packed
+}
+
+/// Writes the datagram of a message to `buf`; `None` where it is none, or too long.
+fn unpack(packed: &[u8], buf: &mut [u8]) -> Option<RecvMeta> {
+    let (head, rest) = packed.split_at_checked(3)?;
+    let [PACKET, ecn, length] = *head.first_chunk::<3>()? else {
+        return None;
+    };
+    let text = |bytes| std::str::from_utf8(bytes).ok();
+    let (addr, rest) = rest.split_at_checked(usize::from(length))?;
+    let addr: SocketAddr = text(addr)?.parse().ok()?;
+    let (length, rest) = rest.split_first()?;
+    let (own, datagram) = rest.split_at_checked(usize::from(*length))?;
+    let own: Option<IpAddr> = text(own)?.parse().ok();
+    buf.get_mut(..datagram.len())?.copy_from_slice(datagram);
+    Some(RecvMeta {
+        addr,
+        len: datagram.len(),
+        stride: datagram.len(),
+        ecn: EcnCodepoint::from_bits(ecn),
+        dst_ip: own,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_id_says_which_process_it_is_of() {
+        let (mut one, other) = (OwnIds::new(&[1; 32]), OwnIds::new(&[2; 32]));
+        for _ in 0..1000 {
+            let id = one.generate_cid();
+            assert!(one.is_own(&id) && !other.is_own(&id));
+            assert!(!one.is_own(&id[1..]));
+        }
+        let short = [&[0x40][..], &one.generate_cid(), &[0; 20]].concat();
+        let (id, is_chosen) = destination(&short);
+        assert!(one.is_own(id) && !is_chosen);
+        let initial = [&[0xc3, 0, 0, 0, 1, 5][..], b"tests", &[0; 20]].concat();
+        assert_eq!(destination(&initial), (&b"tests"[..], true));
+        let handshake = [&[0xe3, 0, 0, 0, 1, 5][..], b"tests", &[0; 20]].concat();
+        assert_eq!(destination(&handshake), (&b"tests"[..], false));
+    }
+
+    #[test]
+    fn a_datagram_is_handed_on_with_what_is_known_of_it() {
+        let meta = RecvMeta {
+            addr: "[2001:db8::1]:443".parse().unwrap(),
+            len: 5,
+            stride: 5,
+            ecn: EcnCodepoint::from_bits(0b10),
+            dst_ip: Some("127.0.0.1".parse().unwrap()),
+        };
+        let packed = pack(b"quick", &meta);
+        let mut buf = [0; 16];
+        let received = unpack(&packed, &mut buf).unwrap();
+        assert_eq!((received.addr, received.dst_ip), (meta.addr, meta.dst_ip));
+        assert_eq!(
+            (received.ecn, received.len, &buf[..5]),
+            (meta.ecn, 5, &b"quick"[..])
+        );
+        for length in 0..packed.len() - 5 {
+            assert!(unpack(&packed[..length], &mut buf).is_none(), "{length}");
+        }
+        assert!(unpack(&packed, &mut [0; 4]).is_none());
+    }
+}
