@@ -61,8 +61,8 @@ pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{RequestFacts, ResponseFacts, Storable, decide};
 pub use store::{
     AwaitedPurge, FoundResponse, InspectedResponse, KeptVerdict, MostWanted, NotFresh,
-    NotFreshKind, Promotion, PurgeArrivals, Refusal, Sharing, Stats, StoredId, SweepResult, Walk,
-    WantedResponse, WantedWalk, Zone, ZoneConfig,
+    NotFreshKind, Promotion, PurgeArrivals, PurgeListener, Refusal, Sharing, Stats, StoredId,
+    SweepResult, Walk, WantedResponse, WantedWalk, Zone, ZoneConfig,
 };
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
 pub use tier::{FilePart, Tier, TierBody, TierFuture, TierLook, TierPage};

@@ -22,6 +22,7 @@
 //! wanted     the most wanted of what purges have hit
 //! ```
 
+mod beside;
 mod insertion;
 mod inspection;
 mod lookup;
@@ -36,6 +37,7 @@ mod tests;
 mod wanted;
 mod zone;
 
+pub use beside::PurgeListener;
 pub use inspection::{InspectedResponse, StoredId, Walk};
 pub(crate) use lookup::ResponseWorth;
 pub use lookup::{FoundResponse, NotFresh, NotFreshKind};

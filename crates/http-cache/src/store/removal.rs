@@ -28,6 +28,13 @@ impl Zone {
     /// Purges. When it returns, no lookup or join begun afterwards gives what was stored or under
     /// way before (soft: gives it as fresh).
     pub fn purge(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> PurgeResult {
+        let purged = self.purge_here(target, mode, now);
+        self.other.purged(&self.config.name, target, mode);
+        purged
+    }
+
+    /// The same, for a purge that another process has told of: that one knows it.
+    pub fn purge_here(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> PurgeResult {
         // First written down, then applied: see the head of `purge/clock.rs`.
         let stamp = self.purges.record(target, mode, now);
         if let Some(tier) = self.tier() {

@@ -1,6 +1,7 @@
 //! A zone: how it is configured, its shards and counters, and its budget, which it keeps by evicting
 //! responses. Looking up, storing and removing are in the files beside this one.
 
+use super::beside::OtherZone;
 use super::notes::{Notes, Refusal, Sharing};
 use super::purge_arrivals::PurgeArrivals;
 use super::shard::{RemovedResponse, Shard};
@@ -136,6 +137,7 @@ pub struct Zone {
     habits: ApplicationHabits,
     /// Where responses are kept beside memory.
     pub(super) tier: OnceLock<Arc<dyn Tier>>,
+    pub(super) other: OtherZone,
     pub(crate) counters: Counters,
 }
 
@@ -207,6 +209,7 @@ impl Zone {
             file_bytes: Arc::default(),
             habits: ApplicationHabits::default(),
             tier: OnceLock::new(),
+            other: OtherZone::default(),
             counters: Counters::default(),
         })
     }

@@ -212,6 +212,7 @@ impl PoolsReady {
             logs: logs.clone(),
             pools: held.pools.statuses(),
             tls_files: tls_files.clone(),
+            sibling: None,
         };
         let served = match serve(handover).await {
             Ok(served) => served,

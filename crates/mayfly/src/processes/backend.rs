@@ -18,6 +18,7 @@ use crate::processes::messages::SentConfiguration;
 use crate::processes::orders::Orders;
 use crate::processes::pools::PoolStatus;
 use crate::processes::serving::{RunningWorkers, ServedSite};
+use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::worker_handle::{WorkerEvent, WorkerProcess};
 
 /// Who serves.
@@ -56,6 +57,8 @@ pub struct Handover<'a> {
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
     pub tls_files: TlsFiles,
+    /// To the process that serves beside this one from now on.
+    pub sibling: Option<&'a SiblingSocket>,
 }
 
 impl Handover<'_> {
@@ -69,11 +72,12 @@ impl Handover<'_> {
             logs: &self.logs,
             pools: &self.pools,
             tls_files: &self.tls_files,
+            sibling: self.sibling,
         }
     }
 
-    fn served(self) -> ServedSite {
-        ServedSite {
+    fn served(self) -> Result<ServedSite, String> {
+        Ok(ServedSite {
             site: self.site,
             sockets: self.sockets,
             // Without descriptors left, commands are not answered.
@@ -81,7 +85,17 @@ impl Handover<'_> {
             logs: self.logs,
             pools: self.pools,
             tls_files: self.tls_files,
-        }
+            sibling: match self.sibling {
+                None => None,
+                Some(sibling) => Some(SiblingSocket {
+                    socket: sibling
+                        .socket
+                        .try_clone()
+                        .map_err(|error| error.to_string())?,
+                    is_successor: sibling.is_successor,
+                }),
+            },
+        })
     }
 }
 
@@ -99,7 +113,7 @@ impl Backend {
         match account {
             None => {
                 let (release, released) = mpsc::unbounded_channel();
-                let serving = RunningWorkers::start(handover.served(), orders)?;
+                let serving = RunningWorkers::start(handover.served()?, orders)?;
                 Ok(Backend::InProcess(InProcess {
                     serving,
                     serial: 0,
@@ -131,7 +145,7 @@ impl Backend {
     pub async fn replace(&mut self, handover: Handover<'_>) -> Result<u64, String> {
         match self {
             Backend::InProcess(threads) => {
-                let former = threads.serving.replace(handover.served())?;
+                let former = threads.serving.replace(handover.served()?)?;
                 let (former_serial, release) = (threads.serial, threads.release.clone());
                 threads.serial += 1;
                 tokio::spawn(async move {

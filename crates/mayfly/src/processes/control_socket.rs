@@ -210,7 +210,10 @@ impl Handler for ControlHandler {
             is_own_visit: false,
         };
         let asked = PurgeCall::Program(request);
-        purging::purge(shared.configuration(), asked, Scope::All, source).await
+        let configuration = shared.configuration();
+        let purged = purging::purge(configuration.clone(), asked, Scope::All, source).await;
+        configuration.live.sibling.settled().await;
+        purged
     }
 
     async fn warm(&self, request: WarmRequest) -> Result<WarmReport, Refusal> {

@@ -23,6 +23,7 @@ use crate::processes::channel::{self, Message};
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::Outcome;
 use crate::processes::pools::PoolStatus;
+use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::socket_name::{SocketName, listening};
 
 /// A configuration with what belongs to it, as the worker gets it.
@@ -38,6 +39,8 @@ pub struct ReceivedConfiguration {
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
     pub tls_files: TlsFiles,
+    /// To the process that serves beside this one from now on.
+    pub sibling: Option<SiblingSocket>,
 }
 
 /// From the parent.
@@ -97,6 +100,8 @@ struct ConfigurationTexts {
     logs: LogNames,
     pools: Vec<PoolStatus>,
     tls_files: Vec<(OsString, Vec<u8>)>,
+    /// Its descriptor is the last; whether it takes our place.
+    sibling: Option<bool>,
 }
 
 /// The paths of log files; the descriptor of each follows.
@@ -114,6 +119,7 @@ pub struct SentConfiguration<'a> {
     pub logs: &'a LogFiles,
     pub pools: &'a [PoolStatus],
     pub tls_files: &'a TlsFiles,
+    pub sibling: Option<&'a SiblingSocket>,
 }
 
 /// # Errors
@@ -131,6 +137,8 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
     fds.extend(sent.control.map(AsFd::as_fd));
     let texts = sent.sources.files();
     let tls_files = sent.tls_files.iter();
+    let logs = log_names(sent.logs, &mut fds);
+    fds.extend(sent.sibling.map(|sibling| sibling.socket.as_fd()));
     let message = ParentMessage::Serve(ConfigurationTexts {
         path: os_string(&invocation.path),
         prefix: os_string(&invocation.prefix),
@@ -146,7 +154,8 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
             .map(|(address, group)| (SocketName::of(address), group.len()))
             .collect(),
         has_control: sent.control.is_some(),
-        logs: log_names(sent.logs, &mut fds),
+        logs,
+        sibling: sent.sibling.map(|sibling| sibling.is_successor),
         pools: sent.pools.to_vec(),
         tls_files: tls_files
             .map(|(path, bytes)| (os_string(path), bytes.to_vec()))
@@ -287,6 +296,13 @@ fn received(
         sockets,
         control,
         logs: log_files(sent.logs, fds)?,
+        sibling: match sent.sibling {
+            None => None,
+            Some(is_successor) => Some(SiblingSocket {
+                socket: fds.next()?,
+                is_successor,
+            }),
+        },
         pools: sent.pools,
         tls_files: tls_files
             .map(|(path, bytes)| (path.into(), bytes))

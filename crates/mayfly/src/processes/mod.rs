@@ -18,6 +18,7 @@ pub mod orders;
 pub mod pid_file;
 pub mod pools;
 pub mod serving;
+pub mod sibling_socket;
 pub mod signals;
 pub mod socket_holder;
 pub mod socket_name;

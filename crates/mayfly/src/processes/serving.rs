@@ -22,6 +22,7 @@ use crate::processes::large_store;
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::Orders;
 use crate::processes::pools::PoolStatus;
+use crate::processes::sibling_socket::SiblingSocket;
 
 /// Everything a site needs to be served.
 pub struct ServedSite {
@@ -32,6 +33,8 @@ pub struct ServedSite {
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
     pub tls_files: TlsFiles,
+    /// To the process that serves beside this one from now on.
+    pub sibling: Option<SiblingSocket>,
 }
 
 /// Running workers.
@@ -80,8 +83,10 @@ impl RunningWorkers {
     /// A message for the operator.
     pub fn start(mut served: ServedSite, orders: Orders) -> Result<RunningWorkers, String> {
         let control = served.control.take();
+        let sibling = served.sibling.take();
         let count = worker_count(served.site.process.workers);
         let (configuration, sockets, pools) = build(served, None)?;
+        begin_beside(&configuration, sibling)?;
         let shared = WorkersState::new(configuration, sockets);
         let threads = worker::start(&shared, count)
             .map_err(|error| format!("could not start workers: {error}"))?;
@@ -123,8 +128,10 @@ impl RunningWorkers {
     /// A message for the operator; the old one stays in force.
     pub fn replace(&mut self, mut served: ServedSite) -> Result<Former, String> {
         let control = served.control.take();
+        let sibling = served.sibling.take();
         let former = self.shared.configuration();
         let (configuration, sockets, pools) = build(served, Some(&former))?;
+        begin_beside(&configuration, sibling)?;
         self.shared.replace(configuration, sockets);
         open_waiting_folders(&self.shared);
         // Who waits on the same socket is accepted by the next who looks there.
@@ -269,6 +276,23 @@ pub fn worker_count(workers: Option<usize>) -> usize {
     workers.unwrap_or_else(cores).max(1)
 }
 
+/// Before anything is answered under the configuration.
+fn begin_beside(
+    configuration: &ActiveConfiguration,
+    sibling: Option<SiblingSocket>,
+) -> Result<(), String> {
+    let Some(SiblingSocket {
+        socket,
+        is_successor,
+    }) = sibling
+    else {
+        return Ok(());
+    };
+    let live = &configuration.live;
+    let begun = live.sibling.begin(socket, &live.alive_zones, is_successor);
+    begun.map_err(|error| format!("the other process cannot be told of purges: {error}"))
+}
+
 fn build(
     served: ServedSite,
     previous: Option<&ActiveConfiguration>,
@@ -280,6 +304,7 @@ fn build(
         pools,
         tls_files,
         control: _,
+        sibling: _,
     } = served;
     let addresses = pools.iter().map(|pool| {
         let workers = usize::try_from(pool.workers).unwrap_or(usize::MAX);

@@ -38,6 +38,7 @@ use crate::processes::orders::{self, Orders};
 use crate::processes::pid_file::PidFile;
 use crate::processes::pools::{PoolStatus, Pools, RetiredPools};
 use crate::processes::serving::worker_count;
+use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::signals::{Instruction, ReceivedInstruction, Signals};
 use crate::processes::sockets::BoundSockets;
 use crate::processes::upgrade::predecessor::Predecessor;
@@ -245,10 +246,12 @@ impl Supervisor {
             pools: &mut pools,
         };
         let (met, server, givers) = (predecessor.as_mut(), account.clone(), orders.clone());
-        let serve = async move |handover: Handover<'_>| {
-            if let Some(predecessor) = met {
-                predecessor.take_over().await?;
-            }
+        let serve = async move |mut handover: Handover<'_>| {
+            let sibling = match met {
+                Some(predecessor) => Some(predecessor.take_over().await?),
+                None => None,
+            };
+            handover.sibling = sibling.as_ref();
             Backend::start(handover, server, givers).await
         };
         let (backend, activated) = opened.activate(surroundings, held, serve).await?;
@@ -514,6 +517,7 @@ impl Supervisor {
             tokio::time::sleep(SHORT_LIFE).await;
         }
         self.started_at = Instant::now();
+        let sibling = self.next_sibling().await;
         let restarted = match self.current() {
             Err(message) => Err(message),
             Ok((site, invocation)) => {
@@ -526,6 +530,7 @@ impl Supervisor {
                     logs: self.logs.clone(),
                     pools: self.pools.statuses(),
                     tls_files: self.configuration.tls_files.clone(),
+                    sibling: sibling.as_ref(),
                 };
                 self.backend.restart(handover).await
             }
@@ -554,7 +559,7 @@ impl Supervisor {
         match change {
             Change::Answers(waiting) => self.give_answers(waiting).await,
             Change::Certificates => {
-                if let Err(message) = self.serve_current().await {
+                if let Err(message) = self.serve_current(None).await {
                     self.journal.error(format_args!(
                         "new certificates are not served yet: {message}"
                     ));
@@ -566,7 +571,7 @@ impl Supervisor {
 
     /// The configuration in force goes on with the certificates there are now, and with what it has of the
     /// control socket.
-    async fn serve_current(&mut self) -> Result<(), String> {
+    async fn serve_current(&mut self, sibling: Option<&SiblingSocket>) -> Result<(), String> {
         let (site, invocation) = self.current()?;
         let issued = self.certificates.files(&site);
         let tls_files = self.configuration.tls_files.clone().with(issued);
@@ -579,6 +584,7 @@ impl Supervisor {
             logs: self.logs.clone(),
             pools: self.pools.statuses(),
             tls_files: tls_files.clone(),
+            sibling,
         };
         self.backend.replace(handover).await?;
         self.configuration.tls_files = tls_files;

@@ -177,6 +177,7 @@ fn serve_configuration(
         logs,
         pools,
         tls_files,
+        sibling,
         ..
     } = received;
     let accepted = config::judge(invocation.read()).map_err(|rejected| {
@@ -191,6 +192,7 @@ fn serve_configuration(
         logs,
         pools,
         tls_files,
+        sibling,
     };
     match serving {
         None => {

@@ -19,6 +19,7 @@ pub mod quic_keys;
 pub mod registry;
 pub mod repeats;
 pub mod server_tls;
+pub mod sibling;
 pub mod stats;
 pub mod tls_files;
 pub mod traces;
@@ -39,6 +40,7 @@ use names::Names;
 use registry::Registry;
 use repeats::Repeats;
 use server_tls::TlsResumption;
+use sibling::Sibling;
 use stats::Stats;
 use tls_files::TlsFiles;
 use traces::Traces;
@@ -88,6 +90,8 @@ pub struct LiveState {
     pub log_sinks: Arc<LogSinks>,
     pub error_logs: Arc<ErrorLogs>,
     pub stats: Arc<Stats>,
+    /// Another process that serves the same site for a while.
+    pub sibling: Arc<Sibling>,
     /// What applications want asked again and again.
     pub repeats: Arc<Repeats>,
     /// Where traces go.
@@ -127,6 +131,8 @@ impl LiveState {
         let alive_zones: Arc<AliveZones> =
             previous.map_or_else(Arc::default, |live| live.alive_zones.clone());
         alive_zones.add(&zones);
+        let sibling: Arc<Sibling> = previous.map_or_else(Arc::default, |live| live.sibling.clone());
+        sibling.watch(&zones);
         let stats: Arc<Stats> = previous.map_or_else(Arc::default, |live| live.stats.clone());
         Ok(LiveState {
             zones,
@@ -141,6 +147,7 @@ impl LiveState {
             names: Names::build(site, previous.map(|live| &live.names)),
             tls_resumption: TlsResumption::renew(site, previous.map(|live| &live.tls_resumption)),
             acme_answers: previous.map_or_else(Arc::default, |live| live.acme_answers.clone()),
+            sibling,
             repeats: previous.map_or_else(Arc::default, |live| live.repeats.clone()),
             error_logs: Arc::new(ErrorLogs::new(log_sinks.clone(), stats.clone())),
             log_sinks,

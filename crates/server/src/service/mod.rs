@@ -233,7 +233,16 @@ impl Service for WorkersState {
             error_log::request(request, LogLevel::Info, reason);
         }
         let refused = refused.map(|refusal| refusal.status);
-        pipeline::serve(request, client, configuration, refused)
+        let answer = pipeline::serve(request, client, configuration, refused);
+        match configuration.live.sibling.is_there() {
+            false => answer,
+            // What the request has purged is purged in both processes before its client hears of it.
+            true => ReadyOrPending::pending(async move {
+                let outcome = answer.end().await;
+                configuration.live.sibling.settled().await;
+                outcome
+            }),
+        }
     }
 
     fn outlived(&self, request: &Request) -> impl Future<Output = ()> + Send {

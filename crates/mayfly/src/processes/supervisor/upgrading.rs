@@ -15,11 +15,15 @@
 //! Both accept connections from USR2 on, as nginx does. The cache's promise holds meanwhile: a purge returns
 //! when both have applied it.
 
+use std::os::fd::OwnedFd;
+
 use super::{Service, Shutdown, Supervisor};
 use crate::processes::backend::{Backend, Handover, Patience};
+use crate::processes::channel;
 use crate::processes::pid_file::{self, PidFile};
+use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::signals::{ReceivedInstruction, Signals};
-use crate::processes::upgrade::predecessor::Predecessor;
+use crate::processes::upgrade::predecessor::{Predecessor, PredecessorEvent};
 use crate::processes::upgrade::successor::{Successor, SuccessorEvent};
 use crate::processes::upgrade::wire::{Estate, TakenOver};
 use crate::processes::worker_handle::WorkerEvent;
@@ -45,6 +49,10 @@ pub(super) enum RoleEvent {
     GivesBack,
     SuccessorGone,
     PredecessorGone,
+    /// Another process serves beside this one.
+    Sibling(Option<SiblingSocket>),
+    /// Those who serve in the new program have ended: this one ends, since it hears of no purges any more.
+    EndAtOnce,
 }
 
 impl Role {
@@ -54,12 +62,13 @@ impl Role {
             Role::Alone => std::future::pending().await,
             Role::Outgoing { successor, .. } => match successor.next_event().await {
                 SuccessorEvent::GivesBack => RoleEvent::GivesBack,
+                SuccessorEvent::EndAtOnce => RoleEvent::EndAtOnce,
                 SuccessorEvent::Gone => RoleEvent::SuccessorGone,
             },
-            Role::Incoming { predecessor, .. } => {
-                predecessor.gone().await;
-                RoleEvent::PredecessorGone
-            }
+            Role::Incoming { predecessor, .. } => match predecessor.next_event().await {
+                PredecessorEvent::Sibling(sibling) => RoleEvent::Sibling(sibling),
+                PredecessorEvent::Gone => RoleEvent::PredecessorGone,
+            },
         }
     }
 }
@@ -153,9 +162,9 @@ impl Supervisor {
         let mut own_pid_file = None;
         let serves = match prepared {
             Ok(()) => match self.let_go().await {
-                Ok(pid_file) => {
+                Ok((pid_file, theirs)) => {
                     own_pid_file = pid_file;
-                    successor.take_over().await
+                    successor.take_over(&theirs).await
                 }
                 Err(why) => Err(why),
             },
@@ -187,8 +196,9 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Gives away what only one of the two may have. Answers the pid file of this one from now on.
-    async fn let_go(&mut self) -> Result<Option<PidFile>, String> {
+    /// Gives away what only one of the two may have, and stores nothing more. Answers the pid file of this one
+    /// from now on, and the socket on which those who serve hear of purges.
+    async fn let_go(&mut self) -> Result<(Option<PidFile>, OwnedFd), String> {
         let pid_file = match &self.pid_file {
             Some(file) => Some(PidFile::write(&pid_file::of_predecessor(&file.path))?),
             None => None,
@@ -197,8 +207,9 @@ impl Supervisor {
         self.pools.relay(false);
         self.answers_commands = false;
         self.keep_control(false);
-        self.serve_current().await?;
-        Ok(pid_file)
+        let (ours, theirs) = sibling_sockets()?;
+        self.serve_current(Some(&ours)).await?;
+        Ok((pid_file, theirs))
     }
 
     /// Takes back what [`Supervisor::let_go`] gave away.
@@ -214,7 +225,7 @@ impl Supervisor {
             self.journal.error(message);
         }
         if self.service == Service::Serving
-            && let Err(message) = self.serve_current().await
+            && let Err(message) = self.serve_current(None).await
         {
             self.journal.error(message);
         }
@@ -233,6 +244,20 @@ impl Supervisor {
                 self.role = Role::Alone;
                 self.held_by_other.clear();
                 return None;
+            }
+            RoleEvent::Sibling(sibling) => {
+                if let Err(message) = self.serve_current(sibling.as_ref()).await {
+                    self.journal.error(message);
+                }
+                if let Role::Incoming { predecessor } = &self.role {
+                    predecessor.linked();
+                }
+                return None;
+            }
+            RoleEvent::EndAtOnce => {
+                self.journal
+                    .error("the new program hears of no purges any more, this one ends");
+                return Some(Shutdown::Fast);
             }
             RoleEvent::GivesBack => ("is about to end", true),
             RoleEvent::SuccessorGone => ("has ended", false),
@@ -277,6 +302,7 @@ impl Supervisor {
         if self.service == Service::Serving {
             return Ok(());
         }
+        let sibling = self.next_sibling().await;
         let (site, invocation) = self.current().map_err(|message| vec![message])?;
         let handover = Handover {
             site,
@@ -287,6 +313,7 @@ impl Supervisor {
             logs: self.logs.clone(),
             pools: self.pools.statuses(),
             tls_files: self.configuration.tls_files.clone(),
+            sibling: sibling.as_ref(),
         };
         let started = Backend::start(handover, self.account.clone(), self.orders.clone()).await;
         let backend = started.map_err(|message| vec![message])?;
@@ -299,6 +326,23 @@ impl Supervisor {
         }
         self.service = Service::Serving;
         Ok(())
+    }
+
+    /// Another process is about to serve here: beside another program, it and the one that serves there get a
+    /// way to each other first.
+    pub(super) async fn next_sibling(&mut self) -> Option<SiblingSocket> {
+        match &mut self.role {
+            Role::Alone => None,
+            Role::Outgoing { successor, .. } => {
+                let (ours, theirs) = sibling_sockets().ok()?;
+                successor.meet(&theirs).await;
+                Some(ours)
+            }
+            Role::Incoming { predecessor } => {
+                predecessor.end_it();
+                None
+            }
+        }
     }
 
     /// Gives everything back to the program before, if it is still there.
@@ -317,4 +361,15 @@ impl Supervisor {
             control.leave_to_another(!is_own);
         }
     }
+}
+
+/// A way between the processes that serve in both programs: this one's end, and that of the one that takes its place.
+fn sibling_sockets() -> Result<(SiblingSocket, OwnedFd), String> {
+    let (ours, theirs) =
+        channel::channel().map_err(|error| format!("socketpair() failed: {error}"))?;
+    let ours = SiblingSocket {
+        socket: ours,
+        is_successor: true,
+    };
+    Ok((ours, theirs))
 }

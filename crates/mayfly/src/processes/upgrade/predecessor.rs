@@ -2,12 +2,13 @@
 //! own. Its end makes this one an ordinary server.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::sockopt::Timeout;
 
 use crate::processes::channel;
+use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::upgrade::peer::{self, Peer};
 use crate::processes::upgrade::wire::{
     FORM, InheritedResources, TakenOver, ToPredecessor, ToSuccessor,
@@ -64,14 +65,15 @@ impl Predecessor {
         Ok((predecessor, inherited))
     }
 
-    /// Says that everything is there, and waits until it is our own.
+    /// Says that everything is there, and waits until it is our own. Answers the way to those who serve
+    /// there.
     ///
     /// # Errors
     /// A message for the operator.
-    pub async fn take_over(&mut self) -> Result<(), String> {
+    pub async fn take_over(&mut self) -> Result<SiblingSocket, String> {
         self.tell(&ToPredecessor::Prepared)?;
         match tokio::time::timeout(ANSWERS_WITHIN, self.peer.next()).await {
-            Ok(Some((ToSuccessor::TakeOver, _))) => Ok(()),
+            Ok(Some((ToSuccessor::TakeOver, fds))) if !fds.is_empty() => Ok(sibling(fds)),
             _ => Err("the running server does not hand over".to_owned()),
         }
     }
@@ -98,14 +100,52 @@ impl Predecessor {
         }
     }
 
-    /// Waits for its end.
-    pub async fn gone(&mut self) {
-        while self.peer.next().await.is_some() {}
+    /// Waits for its end, or for another process that serves there: the way to it.
+    pub async fn next_event(&mut self) -> PredecessorEvent {
+        loop {
+            match self.peer.next().await {
+                Some((ToSuccessor::Sibling, fds)) => {
+                    return PredecessorEvent::Sibling(fds.into_iter().next().map(|socket| {
+                        SiblingSocket {
+                            socket,
+                            is_successor: false,
+                        }
+                    }));
+                }
+                Some(_) => {}
+                None => return PredecessorEvent::Gone,
+            }
+        }
+    }
+
+    /// Those who serve here know of that process.
+    pub fn linked(&self) {
+        let _ = self.tell(&ToPredecessor::Linked);
+    }
+
+    /// Those who serve here have ended, and with them the way on which purges are told: the other program
+    /// must not answer any more.
+    pub fn end_it(&self) {
+        let _ = self.tell(&ToPredecessor::EndAtOnce);
     }
 
     fn tell(&self, message: &ToPredecessor) -> Result<(), String> {
         let told = self.peer.tell(message, &[]);
         told.map_err(|error| format!("the running server does not listen: {error}"))
+    }
+}
+
+/// What the other program tells.
+pub enum PredecessorEvent {
+    Sibling(Option<SiblingSocket>),
+    Gone,
+}
+
+fn sibling(fds: Vec<OwnedFd>) -> SiblingSocket {
+    let mut fds = fds;
+    SiblingSocket {
+        socket: fds.swap_remove(0),
+        is_successor: false,
     }
 }
 

@@ -2,6 +2,7 @@
 //! says how far it is. Each step has a deadline.
 
 use std::collections::HashSet;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub struct Successor {
 pub enum SuccessorEvent {
     /// It is about to end, and needs to hear that what it had was taken back.
     GivesBack,
+    /// This program must not answer any more.
+    EndAtOnce,
     /// It has ended.
     Gone,
 }
@@ -117,9 +120,9 @@ impl Successor {
     ///
     /// # Errors
     /// Why it does not.
-    pub async fn take_over(&mut self) -> Result<(), String> {
+    pub async fn take_over(&mut self, sibling: &OwnedFd) -> Result<(), String> {
         self.peer
-            .tell(&ToSuccessor::TakeOver, &[])
+            .tell(&ToSuccessor::TakeOver, &[sibling.as_fd()])
             .map_err(|error| format!("the new program takes nothing: {error}"))?;
         match self.message(READY_WITHIN).await {
             Ok(ToPredecessor::Ready(mut taken_over)) => {
@@ -136,8 +139,26 @@ impl Successor {
         loop {
             match self.peer.next().await {
                 Some((ToPredecessor::GivesBack, _)) => return SuccessorEvent::GivesBack,
+                Some((ToPredecessor::EndAtOnce, _)) => return SuccessorEvent::EndAtOnce,
                 Some(_) => {}
                 None => return SuccessorEvent::Gone,
+            }
+        }
+    }
+
+    /// Another process serves here: those who serve there know of it when this returns, or that program is
+    /// not there any more.
+    pub async fn meet(&mut self, sibling: &OwnedFd) {
+        if self
+            .peer
+            .tell(&ToSuccessor::Sibling, &[sibling.as_fd()])
+            .is_err()
+        {
+            return;
+        }
+        while let Ok(message) = self.message(READY_WITHIN).await {
+            if matches!(message, ToPredecessor::Linked) {
+                return;
             }
         }
     }

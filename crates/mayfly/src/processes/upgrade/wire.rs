@@ -26,8 +26,10 @@ pub const FORM: u32 = 1;
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToSuccessor {
     Inherit(Inheritance),
-    /// What was inherited is now its own.
+    /// What was inherited is now its own. With a socket to those who serve.
     TakeOver,
+    /// Another process serves here; a socket to it.
+    Sibling,
     /// What it gave back was taken.
     TakenBack,
 }
@@ -44,6 +46,10 @@ pub enum ToPredecessor {
     Prepared,
     /// It serves.
     Ready(TakenOver),
+    /// Those who serve know of the process of the last `Sibling`.
+    Linked,
+    /// The other program must not answer any more.
+    EndAtOnce,
     /// It is about to end.
     GivesBack,
 }

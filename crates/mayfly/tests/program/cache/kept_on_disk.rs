@@ -34,7 +34,7 @@ impl Data {
         let php = FakePhp::tcp(move |request| {
             let version = seen.load(Ordering::SeqCst);
             let uri = request.param("REQUEST_URI");
-            let head = match &uri[..] {
+            let head = match uri {
                 "/varying" => "Cache-Tag: news\r\nVary: X-Kind\r\n",
                 _ => "Cache-Tag: news\r\n",
             };

@@ -2,6 +2,8 @@
 
 mod failures;
 mod php;
+mod purges;
+mod quic;
 mod sequence;
 
 use std::os::unix::fs::symlink;

@@ -1,0 +1,58 @@
+//! A zone beside that of another process, which answers for the same site for a while: the other one hears of each
+//! purge, and at most one of the two stores what is fetched.
+
+use super::zone::Zone;
+use crate::purge::{PurgeMode, PurgeTarget};
+use parking_lot::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+/// Tells another process what is purged.
+pub trait PurgeListener: Send + Sync {
+    /// It was purged here. Called from the thread that purges, after that.
+    fn purged(&self, zone: &str, target: PurgeTarget<'_>, mode: PurgeMode);
+}
+
+/// What there is of another process.
+#[derive(Default)]
+pub(super) struct OtherZone {
+    is_there: AtomicBool,
+    listener: RwLock<Option<Arc<dyn PurgeListener>>>,
+    /// The other process stores, and this one does not.
+    stores: AtomicBool,
+}
+
+impl OtherZone {
+    /// Whether what is fetched is stored there, and not here.
+    pub(super) fn stores(&self) -> bool {
+        self.stores.load(Acquire)
+    }
+
+    pub(super) fn purged(&self, zone: &str, target: PurgeTarget<'_>, mode: PurgeMode) {
+        if !self.is_there.load(Acquire) {
+            return;
+        }
+        let listener = self.listener.read().clone();
+        if let Some(listener) = listener {
+            listener.purged(zone, target, mode);
+        }
+    }
+}
+
+impl Zone {
+    /// From now on `listener` hears of each purge. Where the other process `stores`, nothing more is stored
+    /// here.
+    pub fn begin_beside(&self, listener: Arc<dyn PurgeListener>, stores: bool) {
+        *self.other.listener.write() = Some(listener);
+        self.other.stores.store(stores, Release);
+        self.other.is_there.store(true, Release);
+    }
+
+    /// There is no other process any more.
+    pub fn end_beside(&self) {
+        self.other.is_there.store(false, Release);
+        self.other.stores.store(false, Release);
+        *self.other.listener.write() = None;
+    }
+}

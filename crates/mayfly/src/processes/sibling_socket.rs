@@ -1,0 +1,12 @@
+//! The way between the processes that serve in two programs, of which one takes the other's place
+//! (`server::live::sibling`).
+
+use std::os::fd::OwnedFd;
+
+/// Where the process listens that serves beside this one.
+#[derive(Debug)]
+pub struct SiblingSocket {
+    pub socket: OwnedFd,
+    /// That process takes the place of this one, and stores what is fetched.
+    pub is_successor: bool,
+}

@@ -1,0 +1,490 @@
+//! The process that serves the same site while one program takes the other's place. A purge returns when both have
+//! applied it: each tells the other what it purges, and a response waits until all that this process has purged before
+//! is applied there as well.
+//!
+//! ```text
+//! zone.purge ─► applied here ─► queue ─► socket ─► applied there ─► Done ─► responses go
+//! ```
+//!
+//! The end of the socket is the proof that the other process answers nothing more. One that says nothing for two
+//! seconds is stopped or stuck, and is killed.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, ReadTarget, Zone};
+use parking_lot::{Condvar, Mutex};
+use rustix::net::sockopt::Timeout;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use rustix::process::{PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use tokio::sync::watch;
+use transport::http3::{self, QuicEstate};
+
+use crate::live::cache_zones::AliveZones;
+
+/// A process that says nothing for so long is killed.
+const SILENCE_MAX: Duration = Duration::from_secs(2);
+/// It is asked whether it is there so often while it is waited for.
+const ASK_EVERY: Duration = Duration::from_millis(250);
+/// Messages that wait to be sent; beyond, one purge of everything stands for them.
+const WAITING_MAX: usize = 65_536;
+/// The longest message is a purge: its target has at most 16 KB.
+const PACKET_BYTES: usize = 64 << 10;
+/// The process, and a pair of sockets for each address of QUIC.
+const INTRODUCTION_FDS: usize = 65;
+
+const PURGE: u8 = b'P';
+const DONE: u8 = b'D';
+const ASK: u8 = b'?';
+const HERE: u8 = b'!';
+
+/// The other process, where there is one.
+#[derive(Default)]
+pub struct Sibling {
+    is_there: AtomicBool,
+    link: Mutex<Option<Arc<Link>>>,
+}
+
+/// The connection to it.
+struct Link {
+    socket: OwnedFd,
+    waiting: Mutex<VecDeque<Vec<u8>>>,
+    is_waiting: Condvar,
+    /// Purges that were told, by number.
+    told: AtomicU64,
+    /// Up to which number they are applied there; all, once the other process has ended.
+    applied: watch::Sender<u64>,
+    /// Counts what came from there.
+    heard: AtomicU64,
+    /// The process.
+    process: Mutex<Option<OwnedFd>>,
+    is_over: AtomicBool,
+    /// What is fetched is stored there.
+    stores_there: bool,
+}
+
+impl Sibling {
+    /// Is there another process?
+    #[inline]
+    pub fn is_there(&self) -> bool {
+        self.is_there.load(Ordering::Relaxed)
+    }
+
+    /// Goes on beside another process until the other end of `socket` is closed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn begin(
+        self: &Arc<Self>,
+        socket: OwnedFd,
+        zones: &Arc<AliveZones>,
+        stores_there: bool,
+    ) -> io::Result<()> {
+        let quic = match stores_there {
+            true => Some(http3::hand_over()?),
+            false => None,
+        };
+        introduce(&socket, quic.as_ref())?;
+        let link = Arc::new(Link {
+            socket,
+            waiting: Mutex::default(),
+            is_waiting: Condvar::new(),
+            told: AtomicU64::new(0),
+            applied: watch::Sender::new(0),
+            heard: AtomicU64::new(0),
+            process: Mutex::default(),
+            is_over: AtomicBool::new(false),
+            stores_there,
+        });
+        if let Some(former) = self.link.lock().replace(link.clone()) {
+            former.end();
+        }
+        if !stores_there {
+            // Before the sockets of QUIC are read.
+            link.meet();
+        }
+        self.is_there.store(true, Ordering::SeqCst);
+        for zone in zones.zones() {
+            link.clone().watch(&zone);
+        }
+        let (writer, sibling, zones) = (link.clone(), self.clone(), zones.clone());
+        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        thread("sibling-tell").spawn(move || writer.write())?;
+        thread("sibling-hear").spawn(move || {
+            link.read(&zones);
+            sibling.ended(&link, &zones);
+        })?;
+        Ok(())
+    }
+
+    /// Zones of another configuration are told of as well.
+    pub fn watch(&self, zones: &[Arc<Zone>]) {
+        if let Some(link) = &*self.link.lock() {
+            zones.iter().for_each(|zone| link.clone().watch(zone));
+        }
+    }
+
+    /// Waits until all that was purged here so far is applied in the other process, or that one has ended.
+    pub async fn settled(&self) {
+        let link = self.link.lock().clone();
+        let Some(link) = link else {
+            return;
+        };
+        let told = link.told.load(Ordering::SeqCst);
+        let mut applied = link.applied.subscribe();
+        let (mut heard, mut silent) = (link.heard.load(Ordering::Relaxed), Duration::ZERO);
+        loop {
+            let wait = applied.wait_for(|applied| *applied >= told);
+            match tokio::time::timeout(ASK_EVERY, wait).await {
+                Ok(_) => return,
+                Err(_) => link.queue(vec![ASK]),
+            }
+            let now = link.heard.load(Ordering::Relaxed);
+            silent = match now == heard {
+                true => silent + ASK_EVERY,
+                false => Duration::ZERO,
+            };
+            heard = now;
+            if silent >= SILENCE_MAX {
+                link.kill();
+            }
+        }
+    }
+
+    /// The other process has ended, or says what makes no sense.
+    fn ended(&self, link: &Arc<Link>, zones: &AliveZones) {
+        link.end();
+        let mut current = self.link.lock();
+        if !current.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)) {
+            return;
+        }
+        *current = None;
+        http3::end_of_other();
+        zones.zones().iter().for_each(|zone| zone.end_beside());
+        self.is_there.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Link {
+    fn watch(self: Arc<Self>, zone: &Zone) {
+        let stores_there = self.stores_there;
+        zone.begin_beside(self, stores_there);
+    }
+
+    fn queue(&self, message: Vec<u8>) {
+        let mut waiting = self.waiting.lock();
+        if waiting.len() >= WAITING_MAX {
+            let last = self.told.load(Ordering::SeqCst);
+            waiting.clear();
+            waiting.push_back(purge_message(
+                last,
+                PurgeMode::Hard,
+                "",
+                PurgeTarget::Everything,
+            ));
+        }
+        waiting.push_back(message);
+        self.is_waiting.notify_one();
+    }
+
+    /// Sends what waits, until the end.
+    fn write(&self) {
+        while !self.is_over.load(Ordering::Relaxed) {
+            let message = {
+                let mut waiting = self.waiting.lock();
+                while waiting.is_empty() && !self.is_over.load(Ordering::Relaxed) {
+                    self.is_waiting.wait(&mut waiting);
+                }
+                waiting.pop_front()
+            };
+            if let Some(message) = message
+                && send(&self.socket, &message).is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Does what comes, until the other end is closed.
+    fn read(&self, zones: &Arc<AliveZones>) {
+        // Walks through all addresses take their time; whether we are here is answered meanwhile.
+        let (purges, given) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.apply_all(given, zones));
+            while let Some(message) = self.receive() {
+                self.heard.fetch_add(1, Ordering::Relaxed);
+                if self.take(message, &purges).is_none() {
+                    break;
+                }
+            }
+            drop(purges);
+        });
+    }
+
+    /// Applies one purge after the other; ends with the first that makes no sense.
+    fn apply_all(&self, given: mpsc::Receiver<Vec<u8>>, zones: &AliveZones) {
+        for number in given.iter().map_while(|message| apply(&message, zones)) {
+            self.queue([&[DONE][..], &number.to_le_bytes()].concat());
+        }
+    }
+
+    /// Does what a message says; `None` for one that makes no sense.
+    fn take(&self, message: Vec<u8>, purges: &mpsc::Sender<Vec<u8>>) -> Option<()> {
+        match *message.first()? {
+            PURGE => purges.send(message).ok()?,
+            DONE => {
+                let number = number(&message)?;
+                let later = |applied: &mut u64| *applied = (*applied).max(number);
+                self.applied.send_modify(later);
+            }
+            ASK => self.queue(vec![HERE]),
+            HERE => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn receive(&self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; PACKET_BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(INTRODUCTION_FDS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let received = loop {
+            let mut buffers = [IoSliceMut::new(&mut bytes)];
+            let flags = RecvFlags::CMSG_CLOEXEC;
+            match rustix::net::recvmsg(&self.socket, &mut buffers, &mut control, flags) {
+                Err(rustix::io::Errno::INTR) => {}
+                result => break result.ok()?,
+            }
+        };
+        bytes.truncate(received.bytes);
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(mut rights) = message {
+                *self.process.lock() = rights.next();
+                if let Some(quic) = quic_estate(&bytes, rights) {
+                    http3::inherit(quic);
+                }
+            }
+        }
+        (received.bytes > 0).then_some(bytes)
+    }
+
+    /// Takes the other process's introduction, which it has sent by now, or is about to.
+    fn meet(&self) {
+        let limit =
+            |time| rustix::net::sockopt::set_socket_timeout(&self.socket, Timeout::Recv, time);
+        // Without an introduction the other one cannot be killed, and its end is waited for.
+        if limit(Some(SILENCE_MAX)).is_ok() {
+            let _ = self.receive();
+            let _ = limit(None);
+        }
+    }
+
+    fn kill(&self) {
+        if let Some(process) = &*self.process.lock() {
+            // It may have ended meanwhile.
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
+    }
+
+    /// Nothing is waited for any more.
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.is_waiting.notify_all();
+        self.applied.send_replace(u64::MAX);
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+    }
+}
+
+impl PurgeListener for Link {
+    fn purged(&self, zone: &str, target: PurgeTarget<'_>, mode: PurgeMode) {
+        if self.is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        // Under the lock, so that the numbers go in their order.
+        let mut waiting = self.waiting.lock();
+        let number = self.told.fetch_add(1, Ordering::SeqCst) + 1;
+        let message = purge_message(number, mode, zone, target);
+        if waiting.len() >= WAITING_MAX {
+            waiting.clear();
+            waiting.push_back(purge_message(
+                number,
+                PurgeMode::Hard,
+                "",
+                PurgeTarget::Everything,
+            ));
+        } else {
+            waiting.push_back(message);
+        }
+        self.is_waiting.notify_one();
+    }
+}
+
+/// Gives the other process what it needs to end this one and, where it takes this one's place, what it needs to go on
+/// with the sockets of QUIC.
+fn introduce(socket: &OwnedFd, quic: Option<&QuicEstate>) -> io::Result<()> {
+    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(INTRODUCTION_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let mut message = vec![HERE];
+    let mut fds = vec![own.as_fd()];
+    if let Some(quic) = quic {
+        message.extend_from_slice(&quic.host_secret);
+        message.extend_from_slice(&quic.ids);
+        for (address, pair) in quic.pairs.iter().take(INTRODUCTION_FDS - 1) {
+            message.extend_from_slice(format!("{address}\n").as_bytes());
+            fds.push(pair.as_fd());
+        }
+    }
+    control.push(SendAncillaryMessage::ScmRights(&fds));
+    let message = [IoSlice::new(&message)];
+    rustix::net::sendmsg(socket, &message, &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// What an introduction says of QUIC.
+fn quic_estate(message: &[u8], fds: impl Iterator<Item = OwnedFd>) -> Option<QuicEstate> {
+    let (host_secret, rest) = message.get(1..)?.split_first_chunk::<32>()?;
+    let (ids, addresses) = rest.split_first_chunk::<32>()?;
+    let addresses = std::str::from_utf8(addresses).ok()?.lines();
+    let addresses = addresses.map(|address| address.parse().ok());
+    let pairs = addresses
+        .zip(fds)
+        .map(|(address, pair)| Some((address?, pair)));
+    Some(QuicEstate {
+        host_secret: *host_secret,
+        ids: *ids,
+        pairs: pairs.collect::<Option<_>>()?,
+    })
+}
+
+fn send(socket: &OwnedFd, message: &[u8]) -> io::Result<()> {
+    loop {
+        match rustix::net::send(socket, message, SendFlags::NOSIGNAL) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => return result.map(drop).map_err(io::Error::from),
+        }
+    }
+}
+
+/// `P`, number, mode, length of the zone's name, the name, the target. Without a name: all zones.
+fn purge_message(number: u64, mode: PurgeMode, zone: &str, target: PurgeTarget<'_>) -> Vec<u8> {
+    // What is too long for a message may be stored there all the same.
+    let everything = || PurgeTarget::Everything.written().unwrap_or_default();
+    let target = target.written().unwrap_or_else(everything);
+    let mode = match mode {
+        PurgeMode::Soft => b's',
+        PurgeMode::Hard => b'h',
+    };
+    let name = zone.as_bytes();
+    let name = name.get(..name.len().min(255)).unwrap_or_default();
+    let length = u8::try_from(name.len()).unwrap_or_default();
+    let head = [mode, length];
+    [&[PURGE][..], &number.to_le_bytes(), &head, name, &target].concat()
+}
+
+fn number(message: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(message.get(1..9)?.try_into().ok()?))
+}
+
+/// Applies a purge; its number. `None` for one that makes no sense.
+fn apply(message: &[u8], zones: &AliveZones) -> Option<u64> {
+    let number = number(message)?;
+    let [mode, length] = *message.get(9..11)?.first_chunk::<2>()?;
+    let (name, target) = message.get(11..)?.split_at_checked(usize::from(length))?;
+    let mode = match mode {
+        b's' => PurgeMode::Soft,
+        _ => PurgeMode::Hard,
+    };
+    // What a later version may say, and what cannot be read, names everything.
+    let target = ReadTarget::of(target, &cache_decision::pattern::read_written);
+    let now = Millis(clock::now());
+    for zone in zones.zones() {
+        if name.is_empty() || zone.config().name.as_bytes() == name {
+            zone.purge_here(target.as_target(), mode, now);
+        }
+    }
+    Some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use http_cache::ZoneConfig;
+
+    use super::*;
+
+    fn zone(name: &str) -> Arc<Zone> {
+        Zone::new(ZoneConfig {
+            name: name.to_owned(),
+            ..ZoneConfig::default()
+        })
+    }
+
+    #[test]
+    fn a_purge_reaches_the_zone_of_its_name_and_what_makes_no_sense_ends_the_talk() {
+        let (one, other) = (zone("one"), zone("other"));
+        let zones = AliveZones::default();
+        zones.add(&[one.clone(), other.clone()]);
+        let stamps = || (one.stamp().number(), other.stamp().number());
+        let message = purge_message(7, PurgeMode::Hard, "one", PurgeTarget::Tag(b"news"));
+        assert_eq!(apply(&message, &zones), Some(7));
+        assert_eq!(stamps(), (1, 0));
+        let message = purge_message(8, PurgeMode::Soft, "", PurgeTarget::Everything);
+        assert_eq!(apply(&message, &zones), Some(8));
+        assert_eq!(stamps(), (2, 1));
+        // One that is too long to be told names everything.
+        let long = vec![b'x'; 100_000];
+        let message = purge_message(9, PurgeMode::Hard, "one", PurgeTarget::Tag(&long));
+        assert!(message.len() < 100);
+        assert_eq!(apply(&message, &zones), Some(9));
+        for length in 0..11 {
+            assert_eq!(apply(&message[..length], &zones), None, "{length}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_purge_is_settled_once_the_other_side_has_applied_it_or_has_ended() {
+        let make = || {
+            let zone = zone("one");
+            let zones = Arc::new(AliveZones::default());
+            zones.add(std::slice::from_ref(&zone));
+            (zone, zones, Arc::new(Sibling::default()))
+        };
+        let (socket, theirs) = rustix::net::socketpair(
+            rustix::net::AddressFamily::UNIX,
+            rustix::net::SocketType::SEQPACKET,
+            rustix::net::SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        let (old, zones_of_old, sibling_of_old) = make();
+        let (new, zones_of_new, sibling_of_new) = make();
+        sibling_of_old.begin(socket, &zones_of_old, true).unwrap();
+        sibling_of_new.begin(theirs, &zones_of_new, false).unwrap();
+        let now = Millis(clock::now());
+        for round in 1..=100 {
+            old.purge(PurgeTarget::Tag(b"a"), PurgeMode::Hard, now);
+            sibling_of_old.settled().await;
+            new.purge(PurgeTarget::Tag(b"b"), PurgeMode::Hard, now);
+            sibling_of_new.settled().await;
+            assert_eq!(
+                (old.stamp().number(), new.stamp().number()),
+                (2 * round, 2 * round)
+            );
+        }
+        let link = sibling_of_new.link.lock().clone().unwrap();
+        link.end();
+        old.purge(PurgeTarget::Everything, PurgeMode::Hard, now);
+        sibling_of_old.settled().await;
+        new.purge(PurgeTarget::Everything, PurgeMode::Hard, now);
+        sibling_of_new.settled().await;
+    }
+}
