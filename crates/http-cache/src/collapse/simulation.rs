@@ -33,6 +33,9 @@ const CLIENTS: usize = 12;
 const REQUESTS: usize = 6;
 const SEEDS: u64 = 20_000;
 
+/// What is wrong where the promise is not kept.
+const OLDER: &str = "an answer is older than a purge that came before its request";
+
 /// The last key varies on `X`.
 const VARYING: usize = KEYS - 1;
 
@@ -172,10 +175,9 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
             return;
         }
         let version = version_of(text, page, variant);
-        assert!(
-            version >= at_least,
-            "not older than a purge that came before the request"
-        );
+        if version < at_least {
+            std::panic::panic_any(OLDER);
+        }
         world.answers.set(world.answers.get() + 1);
     };
     let join_request = |now| JoinRequest {
@@ -297,9 +299,11 @@ async fn fetch(
         }
         _ => {}
     }
+    // Some are over soon, and some outlive what happens to the server.
+    let lifetime = ["Cache-Control: max-age=1", "Cache-Control: max-age=60"][world.below(2)];
     let lines: &[&str] = match page {
-        VARYING => &["Cache-Control: max-age=1", "Vary: X"],
-        _ => &["Cache-Control: max-age=1"],
+        VARYING => &[lifetime, "Vary: X"],
+        _ => &[lifetime],
     };
     let decided = storable(lines, &fields(&[&format!("X: {variant}")]));
     let reason = Bytes::new();
@@ -392,11 +396,11 @@ async fn purger(world: Rc<World>) {
 }
 
 async fn operator(world: Rc<World>) {
-    for _ in 0..world.below(3) {
-        for _ in 0..world.below(60) {
+    for _ in 0..world.below(6) {
+        for _ in 0..world.below(40) {
             pause().await;
         }
-        match world.below(2) {
+        match world.below(3) {
             0 => world.reload(),
             _ => world.crash(),
         }
@@ -506,20 +510,19 @@ fn nobody_waits_for_ever_and_nobody_sees_what_was_purged() {
     }
     // The simulation is worth something only if all of these happen often.
     assert!(
-        fetches > SEEDS * 10 && answers > SEEDS * 10 && from_disk > SEEDS,
+        fetches > SEEDS * 10 && answers > SEEDS * 10 && from_disk > SEEDS / 2,
         "{fetches} {answers} {from_disk}"
     );
 }
 
 #[test]
 fn each_rule_of_the_disk_that_is_left_out_lets_somebody_see_what_was_purged() {
-    std::panic::set_hook(Box::new(|_| ()));
-    let mut caught = Vec::new();
     for rule in Rule::ALL {
-        let sees = |seed: &u64| std::panic::catch_unwind(|| run(*seed, Some(rule))).is_err();
-        caught.push((rule, (0..SEEDS).find(sees)));
+        let shows_older_data = |seed: &u64| {
+            let outcome = std::panic::catch_unwind(|| run(*seed, Some(rule)));
+            let said = outcome.err();
+            said.is_some_and(|said| said.downcast_ref::<&str>() == Some(&OLDER))
+        };
+        assert!((0..SEEDS).any(|seed| shows_older_data(&seed)), "{rule:?}");
     }
-    drop(std::panic::take_hook());
-    let missed: Vec<_> = caught.iter().filter(|(_, seed)| seed.is_none()).collect();
-    assert!(missed.is_empty(), "{caught:?}");
 }

@@ -44,7 +44,7 @@ impl Rule {
 }
 
 /// Purges that the journal keeps; the oldest go, and the floor rises.
-const MAX_PURGES: usize = 4;
+const MAX_PURGES: usize = 1;
 
 pub(super) struct Disk {
     left_out: Option<Rule>,
