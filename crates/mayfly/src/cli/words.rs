@@ -164,6 +164,9 @@ pub struct ServeArgs {
     /// The php-fpm to run [default: the one that is found on the machine]
     #[arg(long, value_name = "BINARY")]
     pub php: Option<PathBuf>,
+    /// The account that runs PHP where root starts the server [default: www-data, else nobody]
+    #[arg(long, value_name = "ACCOUNT")]
+    pub php_user: Option<String>,
     /// A proxy in front of this server (address, network, unix:), whose fields X-Forwarded-* are
     /// believed; may be given more than once
     #[arg(long, value_name = "ADDRESS")]

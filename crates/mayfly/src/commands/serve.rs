@@ -87,7 +87,9 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         below => dir.join(below),
     };
     let user = if account::is_root() {
-        Some(who_runs_php(&document_root, args.print_config)?)
+        Some(who_runs_php(args, &document_root)?)
+    } else if args.php_user.is_some() {
+        return Err("--php-user is for a server that root starts: only root may start PHP as another account".to_owned());
     } else {
         None
     };
@@ -481,9 +483,12 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
 
 /// Who runs PHP when root starts us. This account and the one that serves have to get at the
 /// site, which they do not in root's own folder.
-fn who_runs_php(document_root: &Path, is_only_printed: bool) -> Result<String, String> {
-    let php = account::php_default()?;
-    if !is_only_printed {
+fn who_runs_php(args: &ServeArgs, document_root: &Path) -> Result<String, String> {
+    let php = match &args.php_user {
+        Some(name) => account::named(name)?,
+        None => account::php_default()?,
+    };
+    if !args.print_config {
         for (account, role) in [(&php, "runs PHP"), (&account::server_default()?, "serves")] {
             if !account::may_enter(account, document_root) {
                 return Err(format!(
@@ -601,6 +606,7 @@ mod tests {
             home: None,
             workers: Workers::Auto,
             php: None,
+            php_user: None,
             behind: Vec::new(),
             access_log: None,
             dashboard: None,
