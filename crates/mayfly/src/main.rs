@@ -99,6 +99,13 @@ fn run(command: Command, start: Start) -> Exit {
         Command::Bench(args) => commands::bench::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Cache(word) => commands::cache::run(&word),
+        Command::Manual(folder) => match cli::write_manual(&folder) {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                complain(&format!("mayfly: {}: {error}\n", folder.display()));
+                Exit::Refused
+            }
+        },
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());

@@ -3,13 +3,16 @@
 //! ([`words`]). Nothing here touches files or starts anything.
 
 mod flags;
+mod manual;
 mod page_args;
 mod version;
 mod words;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 pub use flags::{Action, Flags, SignalName};
+pub use manual::write as write_manual;
 pub use version::{build_text, nginx_version_line};
 pub use words::{
     AdviseArgs, BenchArgs, CacheWord, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServeArgs,
@@ -35,6 +38,8 @@ pub enum Command {
     Cache(CacheWord),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
+    /// Manual pages and completions of shells, into a folder.
+    Manual(PathBuf),
     /// The detached half of `daemon on` (see `daemon`).
     Detached(Flags),
     /// The unprivileged process (see `worker_process`).
@@ -58,6 +63,8 @@ pub enum Refusal {
 pub const DETACHED: &str = "--as=main";
 pub const WORKER: &str = "--as=worker";
 pub const SUCCESSOR: &str = "--as=successor";
+/// First argument of who makes packages: a folder follows, for manual pages and completions.
+const MANUAL: &str = "--as=manual";
 
 /// Reads the arguments (without the program's name).
 ///
@@ -67,6 +74,9 @@ pub fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
     let first = arguments.first().and_then(|first| first.to_str());
     match first {
         Some(WORKER) => Ok(Command::Worker),
+        Some(MANUAL) => Ok(Command::Manual(
+            arguments.get(1).map_or_else(PathBuf::new, PathBuf::from),
+        )),
         Some(DETACHED) => match parse_flags(arguments.get(1..).unwrap_or_default())? {
             Command::Flags(flags, Action::Run) => Ok(Command::Detached(flags)),
             other => Ok(other),

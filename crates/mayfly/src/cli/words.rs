@@ -486,6 +486,11 @@ const WORDS: [&str; 13] = [
     "cache", "help", "version",
 ];
 
+/// The definition that help, manual pages and completions are made from.
+pub fn definition() -> clap::Command {
+    <Line as clap::CommandFactory>::command()
+}
+
 /// Whether an argument is one of the words, or an option in the place of one.
 pub fn is_word(word: &str) -> bool {
     WORDS.contains(&word) || matches!(word, "--help" | "--version")
@@ -614,7 +619,7 @@ mod tests {
 
     #[test]
     fn definition_of_the_words_is_sound() {
-        <Line as clap::CommandFactory>::command().debug_assert();
+        definition().debug_assert();
     }
 
     #[test]
