@@ -39,7 +39,14 @@ pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, 
         }
         candidates.push(of_configuration);
     }
-    candidates.extend(socket::serve_folder().map_or_else(|_| Vec::new(), |it| sockets_in(&it)));
+    let others = socket::serve_folder().map_or_else(|_| Vec::new(), |it| sockets_in(&it));
+    // The configuration's may be in the same folder.
+    candidates.extend(
+        others
+            .into_iter()
+            .filter(|it| Some(it) != candidates.first())
+            .collect::<Vec<_>>(),
+    );
     let mut living = Vec::new();
     for path in &candidates {
         match control::client::version(path).await {
