@@ -7,10 +7,10 @@
 //! (`mayfly -c <(make-config)`).
 //!
 //! A descriptor without an owner has no safe interface. This crate uses only numbers that were open
-//! before the program opened anything, and closes each once.
+//! before the program opened anything, and closes each once or gives it one owner.
 
 use std::fs;
-use std::os::fd::RawFd;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 /// The first descriptor behind the standard streams.
 const FIRST: RawFd = 3;
@@ -47,6 +47,21 @@ pub fn keep_from_others() -> InheritedFiles {
 }
 
 impl InheritedFiles {
+    /// The first `count` descriptors behind the standard streams, which a service manager has put there
+    /// (`sd_listen_fds(3)`); fewer where one of them is not open.
+    pub fn take_first(&mut self, count: usize) -> Vec<OwnedFd> {
+        let numbers = (FIRST..).take(count);
+        let is_open = |number: &RawFd| self.0.contains(number);
+        let taken: Vec<RawFd> = numbers.take_while(is_open).collect();
+        self.0.retain(|number| !taken.contains(number));
+        let own = |number| {
+            // SAFETY: it was open before this program opened anything, so that no value of it owns the
+            // number, and it has just left the list: it gets one owner.
+            unsafe { OwnedFd::from_raw_fd(number) }
+        };
+        taken.into_iter().map(own).collect()
+    }
+
     /// Closes them.
     pub fn close(self) {
         for number in self.0 {

@@ -30,6 +30,7 @@ use exit::Exit;
 use inherited_files::InheritedFiles;
 use processes::account::Account;
 use processes::journal::Journal;
+use processes::passed_sockets;
 use processes::supervisor::Plan;
 use processes::upgrade::predecessor::Predecessor;
 use processes::upgrade::program::StartedProgram;
@@ -157,12 +158,13 @@ fn complain(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-fn begin(flags: &Flags, start: Start) -> Exit {
+fn begin(flags: &Flags, mut start: Start) -> Exit {
     let invocation = Invocation::from_flags(flags);
     let (journal, accepted) = match read(&invocation, start.predecessor.as_ref()) {
         Ok(read) => read,
         Err(exit) => return exit,
     };
+    let passed = passed_sockets::take(&mut start.inherited, &journal);
     start.inherited.close();
     // In the place of one that has left the terminal, there is none to leave.
     if accepted.site.process.daemon && start.predecessor.is_none() {
@@ -178,6 +180,7 @@ fn begin(flags: &Flags, start: Start) -> Exit {
         when_ready: Box::new(|_| ()),
         program: start.program,
         predecessor: start.predecessor,
+        passed,
     };
     serve_until_the_end(plan, journal, accepted)
 }
@@ -205,6 +208,7 @@ fn start_detached(flags: &Flags, start: Start) -> Exit {
         when_ready: Box::new(when_ready),
         program: start.program,
         predecessor: None,
+        passed: Vec::new(),
     };
     serve_until_the_end(plan, journal, accepted)
 }
@@ -234,7 +238,8 @@ fn read(
     }
 }
 
-fn serve_folder(args: &ServeArgs, start: Start) -> Exit {
+fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
+    let passed = passed_sockets::take(&mut start.inherited, &Journal::default());
     start.inherited.close();
     let serve = match commands::serve::prepare(args) {
         Ok(serve) => serve,
@@ -283,6 +288,7 @@ fn serve_folder(args: &ServeArgs, start: Start) -> Exit {
                 when_ready,
                 program: start.program,
                 predecessor: start.predecessor,
+                passed,
             };
             serve_until_the_end(plan, journal, accepted)
         }

@@ -174,6 +174,11 @@ fn backlog(spec: &PoolSpec) -> i32 {
 }
 
 fn usual_parent() -> PathBuf {
+    // systemd's `RuntimeDirectory=` says where; with `ProtectSystem=strict`, /run itself is read-only.
+    match std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from) {
+        Some(folder) if folder.is_absolute() && folder.is_dir() => return folder,
+        _ => {}
+    }
     let run = Path::new("/run");
     if rustix::process::geteuid().is_root() && run.is_dir() {
         return run.to_owned();

@@ -47,7 +47,7 @@ pub struct PoolSpec {
     pub binary: Option<PathBuf>,
     /// An existing directory in which the pool makes one of its own (removed
     /// at stop) for its socket and php-fpm's configuration; `None` takes
-    /// `/run`, `$XDG_RUNTIME_DIR` or the directory for temporary files. Started
+    /// `$RUNTIME_DIRECTORY`, `/run`, `$XDG_RUNTIME_DIR` or the directory for temporary files. Started
     /// by root, it must be one where only root decides what is in it.
     pub runtime_parent: Option<PathBuf>,
     /// Who may connect: user and group id that own the socket. `None` leaves it

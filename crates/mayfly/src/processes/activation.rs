@@ -18,7 +18,7 @@ use std::time::Duration;
 use control::socket::ControlSocket;
 use nginx_conf::Sources;
 use server::live::tls_files::TlsFiles;
-use site::{Acme, Content, Process, Site};
+use site::{Acme, Content, ListenAddress, Process, Site};
 
 use crate::config::{AcceptedConfiguration, Invocation};
 use crate::processes::account::{self, Account};
@@ -236,6 +236,11 @@ impl PoolsReady {
         };
         Ok((served, activated))
     }
+}
+
+/// Whether a site listens there.
+pub fn listens_on(site: &Site, address: &ListenAddress) -> bool {
+    site.http.listeners.iter().any(|it| it.address == *address)
 }
 
 /// Where a site listens.

@@ -2,6 +2,7 @@
 //! without root's rights. Both take the same and tell the same.
 
 use std::os::unix::net::UnixListener;
+use std::pin::Pin;
 
 use nginx_conf::Sources;
 use server::live::acme_answers::AcmeAnswerTexts;
@@ -44,6 +45,8 @@ pub struct InProcess {
     serial: u64,
     released: mpsc::UnboundedReceiver<u64>,
     release: mpsc::UnboundedSender<u64>,
+    /// The answer of all workers, where it was asked for.
+    life_sign: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 /// A configuration with everything that belongs to it. The site is for threads
@@ -119,6 +122,7 @@ impl Backend {
                     serial: 0,
                     released,
                     release,
+                    life_sign: None,
                 }))
             }
             Some(account) => {
@@ -202,6 +206,19 @@ impl Backend {
         Ok(())
     }
 
+    /// Asks whether all workers serve: the answer is an event.
+    pub fn ask_for_life_sign(&mut self) {
+        match self {
+            Backend::InProcess(threads) => {
+                let serving = &threads.serving;
+                threads
+                    .life_sign
+                    .get_or_insert_with(|| Box::pin(serving.all_answer()));
+            }
+            Backend::Separate { worker, .. } => worker.ask_for_life_sign(),
+        }
+    }
+
     pub fn reopen(&self, logs: &LogFiles) {
         match self {
             Backend::InProcess(threads) => threads.serving.reopen(logs),
@@ -223,6 +240,10 @@ impl Backend {
                 biased;
                 () = threads.serving.ended() => WorkerEvent::Ended("all workers have ended".to_owned()),
                 Some(serial) = threads.released.recv() => WorkerEvent::Released(serial),
+                () = answered(&mut threads.life_sign) => {
+                    threads.life_sign = None;
+                    WorkerEvent::Served
+                }
             },
             Backend::Separate { worker, .. } => worker.next_event().await,
         }
@@ -237,6 +258,13 @@ impl Backend {
             }
             Backend::Separate { worker, .. } => worker.end().await,
         }
+    }
+}
+
+async fn answered(life_sign: &mut Option<Pin<Box<dyn Future<Output = ()> + Send>>>) {
+    match life_sign {
+        Some(answer) => answer.await,
+        None => std::future::pending().await,
     }
 }
 

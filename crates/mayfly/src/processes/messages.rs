@@ -51,6 +51,8 @@ pub enum ToWorker {
     Reopen(LogFiles),
     /// What issuers of certificates look for.
     Answers(AcmeAnswerTexts),
+    /// Whether all workers still serve.
+    LifeSign,
     /// What came of an order.
     Outcome(u64, Outcome),
     /// Graceful: requests under way are finished.
@@ -64,6 +66,8 @@ pub enum FromWorker {
     Ready,
     /// The last configuration is not in force.
     Refused(String),
+    /// All workers have answered.
+    Served,
     /// No request uses this configuration any more.
     Released(u64),
     /// A caller of the control socket tells the server something.
@@ -81,6 +85,7 @@ enum ParentMessage {
     Pool(PoolStatus),
     Reopen(LogNames),
     Answers(AcmeAnswerTexts),
+    LifeSign,
     Outcome(u64, Outcome),
     Stop { awaits_next_requests: bool },
 }
@@ -186,6 +191,12 @@ pub fn send_answers(channel: BorrowedFd<'_>, answers: &AcmeAnswerTexts) -> io::R
 
 /// # Errors
 /// What the system says.
+pub fn ask_for_life_sign(channel: BorrowedFd<'_>) -> io::Result<()> {
+    send(channel, &ParentMessage::LifeSign, &[])
+}
+
+/// # Errors
+/// What the system says.
 pub fn send_outcome(channel: BorrowedFd<'_>, number: u64, outcome: &Outcome) -> io::Result<()> {
     send(
         channel,
@@ -251,6 +262,7 @@ fn to_worker(message: Message) -> io::Result<ToWorker> {
         ParentMessage::Pool(pool) => Some(ToWorker::Pool(pool)),
         ParentMessage::Reopen(names) => log_files(names, &mut fds).map(ToWorker::Reopen),
         ParentMessage::Answers(answers) => Some(ToWorker::Answers(answers)),
+        ParentMessage::LifeSign => Some(ToWorker::LifeSign),
         ParentMessage::Outcome(number, outcome) => Some(ToWorker::Outcome(number, outcome)),
         ParentMessage::Stop {
             awaits_next_requests: true,

@@ -42,6 +42,8 @@ pub struct RunningWorkers {
     shared: Arc<WorkersState>,
     pools: Vec<PoolStatus>,
     ended: Option<oneshot::Receiver<()>>,
+    /// How many workers were started.
+    count: usize,
     answers: Option<ControlTask>,
     orders: Orders,
 }
@@ -117,6 +119,7 @@ impl RunningWorkers {
             shared,
             pools,
             ended: Some(ended),
+            count,
             orders,
         })
     }
@@ -210,6 +213,12 @@ impl RunningWorkers {
                 shared.stop_gracefully(Patience::ForRequests);
             });
         }
+    }
+
+    /// Resolves when every worker has answered; never where one of them does not.
+    pub fn all_answer(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (shared, count) = (self.shared.clone(), self.count);
+        async move { shared.all_workers_answer(count).await }
     }
 
     /// Resolves when all workers have ended.

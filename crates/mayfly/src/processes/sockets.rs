@@ -17,6 +17,7 @@ use site::{ListenAddress, ListenOptions};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::processes::journal::Journal;
+use crate::processes::passed_sockets::PassedSocket;
 use crate::processes::socket_holder;
 use system_error::SystemError;
 
@@ -37,6 +38,8 @@ type WantedSocket = (ListenAddress, ListenOptions);
 #[derive(Default)]
 pub struct BoundSockets {
     open: HashMap<ListenAddress, (ListenOptions, Vec<Arc<Listening>>)>,
+    /// Files of unix sockets that the service manager made and keeps.
+    kept_files: HashSet<PathBuf>,
 }
 
 /// The sockets of a configuration that is not in force yet: those that stay, and new ones.
@@ -48,6 +51,22 @@ pub struct NewSockets {
 }
 
 impl BoundSockets {
+    /// Those that the service manager has bound.
+    pub fn passed(sockets: Vec<PassedSocket>) -> BoundSockets {
+        let mut bound = BoundSockets::default();
+        for PassedSocket {
+            address, socket, ..
+        } in sockets
+        {
+            if let ListenAddress::Unix(path) = &address {
+                bound.kept_files.insert(path.clone());
+            }
+            let (_, group) = bound.open.entry(address).or_default();
+            group.push(socket);
+        }
+        bound
+    }
+
     /// The sockets, as workers want them.
     pub fn sockets(&self) -> Sockets {
         let group = |(address, (_, group)): (&ListenAddress, &(ListenOptions, Vec<_>))| {
@@ -91,7 +110,10 @@ impl BoundSockets {
 
     /// Those that are open already, and what is missing.
     fn keep<'w>(&self, wanted: &'w WantedSockets) -> (NewSockets, Vec<&'w WantedSocket>) {
-        let mut kept = BoundSockets::default();
+        let mut kept = BoundSockets {
+            open: HashMap::new(),
+            kept_files: self.kept_files.clone(),
+        };
         let mut missing = Vec::new();
         for socket in wanted {
             let (address, options) = socket;
@@ -119,6 +141,7 @@ impl BoundSockets {
         });
         BoundSockets {
             open: open.collect(),
+            kept_files: HashSet::new(),
         }
     }
 
@@ -146,6 +169,7 @@ impl BoundSockets {
         for address in self.open.keys() {
             if let ListenAddress::Unix(path) = address
                 && !is_kept(address)
+                && !self.kept_files.contains(path)
             {
                 // Another process may have been faster.
                 let _ = trusted_path::remove(path);

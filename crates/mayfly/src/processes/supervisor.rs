@@ -35,8 +35,10 @@ use crate::processes::journal::Journal;
 use crate::processes::limits;
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::{self, Orders};
+use crate::processes::passed_sockets::{self, PassedSocket};
 use crate::processes::pid_file::PidFile;
 use crate::processes::pools::{PoolStatus, Pools, RetiredPools};
+use crate::processes::service_manager::ServiceManager;
 use crate::processes::serving::worker_count;
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::signals::{Instruction, ReceivedInstruction, Signals};
@@ -66,6 +68,8 @@ pub struct Plan {
     pub program: StartedProgram,
     /// The program whose place it takes, and what that one gives.
     pub predecessor: Option<(Predecessor, InheritedResources)>,
+    /// Sockets that the service manager has bound.
+    pub passed: Vec<PassedSocket>,
 }
 
 /// A line for the log, and its level.
@@ -101,6 +105,7 @@ struct Supervisor {
     service: Service,
     /// Commands of the control socket are answered here.
     answers_commands: bool,
+    service_manager: ServiceManager,
 }
 
 /// Does this program serve?
@@ -149,6 +154,7 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfigurat
         when_ready,
         program,
         predecessor,
+        passed,
     } = plan;
     let beginning = Beginning {
         invocation,
@@ -156,6 +162,7 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfigurat
         unnamed_control: control_socket,
         orders,
         program,
+        passed,
     };
     let (mut predecessor, inherited) = predecessor.unzip();
     let start = Supervisor::start(beginning, &mut predecessor, inherited, &journal, accepted);
@@ -170,6 +177,7 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfigurat
             if let Some(predecessor) = predecessor {
                 supervisor.begin_beside(predecessor).await;
             }
+            supervisor.service_manager.ready("Serving");
             let shutdown = supervisor.serve(&mut signals).await;
             supervisor.end(shutdown, &mut signals).await
         }
@@ -190,6 +198,7 @@ struct Beginning {
     unnamed_control: Option<PathBuf>,
     orders: Orders,
     program: StartedProgram,
+    passed: Vec<PassedSocket>,
 }
 
 impl Supervisor {
@@ -206,6 +215,7 @@ impl Supervisor {
             unnamed_control,
             orders,
             program,
+            passed,
         } = beginning;
         let opened = activation::open_logs(accepted)?;
         let AcceptedConfiguration { site, .. } = opened.accepted();
@@ -225,9 +235,10 @@ impl Supervisor {
         let (sender, pool_changes) = mpsc::unbounded_channel();
         let held_by_other = inherited.as_ref().map(InheritedResources::addresses);
         let held_by_other = held_by_other.unwrap_or_default();
+        passed_sockets::name_unwanted(&passed, |it| activation::listens_on(site, it), journal);
         let (mut sockets, mut control, estates) = match inherited {
             Some(inherited) => inherited.wanted(site, workers, unnamed_control.as_deref()),
-            None => Default::default(),
+            None => (BoundSockets::passed(passed), None, Vec::new()),
         };
         let mut pools = Pools::new(journal.clone(), sender);
         pools.inherit(estates);
@@ -278,6 +289,7 @@ impl Supervisor {
             held_by_other,
             service: Service::Serving,
             answers_commands: true,
+            service_manager: ServiceManager::of_environment(),
         };
         if let Err(message) = supervisor.write_pid_file() {
             supervisor.dismantle(Shutdown::Fast).await;
@@ -330,7 +342,9 @@ impl Supervisor {
                 }
                 Some(status) = self.pool_changes.recv() => self.backend.pool_changed(status),
                 change = self.certificates.next_change() => self.certificates_changed(change).await,
+                () = self.service_manager.sign_is_due() => self.backend.ask_for_life_sign(),
                 event = self.backend.next_event(), if self.service != Service::Drained => match event {
+                    WorkerEvent::Served => self.service_manager.is_served(),
                     WorkerEvent::Released(serial) => self.stop_retired(|it| it.serial <= serial),
                     WorkerEvent::Ended(_) if self.service == Service::Draining => {
                         self.journal.notice("the last connection has ended");
@@ -367,6 +381,7 @@ impl Supervisor {
             }
             Instruction::Reload => {
                 self.journal.notice(format_args!("{told}, reloading"));
+                self.service_manager.reloading();
                 // A PHP that does not come up must not hold up the end.
                 let reloaded = tokio::select! {
                     reloaded = self.reload() => reloaded,
@@ -376,10 +391,20 @@ impl Supervisor {
                     }
                 };
                 match &reloaded {
-                    Ok(()) => self.journal.notice("reloaded"),
-                    Err(lines) => lines
-                        .iter()
-                        .for_each(|(level, line)| self.journal.line(*level, line)),
+                    Ok(()) => {
+                        self.journal.notice("reloaded");
+                        self.service_manager.ready("Serving");
+                    }
+                    Err(lines) => {
+                        lines
+                            .iter()
+                            .for_each(|(level, line)| self.journal.line(*level, line));
+                        let reasons = errors_of(lines);
+                        let reason = reasons.lines().next().unwrap_or_default();
+                        self.service_manager.ready(&format!(
+                            "Serving the former configuration; the last one was refused: {reason}"
+                        ));
+                    }
                 }
                 told.tell(reloaded.map_err(|lines| errors_of(&lines)));
             }
@@ -611,6 +636,11 @@ impl Supervisor {
     /// Ends what runs, in the order in which one needs the other.
     async fn end(mut self, shutdown: Shutdown, signals: &mut Signals) -> Exit {
         let mut shutdown = shutdown;
+        match &self.role {
+            // It is the service from here on; this one only ends.
+            Role::Outgoing { successor, .. } => self.service_manager.main_pid(successor.pid),
+            _ => self.service_manager.stopping(),
+        }
         self.give_back().await;
         if shutdown == Shutdown::Graceful && self.service != Service::Drained {
             // A caller that comes now is told so at once instead of waiting for nothing.
@@ -643,7 +673,7 @@ impl Supervisor {
             tokio::select! {
                 news = self.backend.next_event() => match news {
                     WorkerEvent::Ended(_) => return Shutdown::Graceful,
-                    WorkerEvent::Released(_) => {}
+                    WorkerEvent::Released(_) | WorkerEvent::Served => {}
                 },
                 Some(status) = self.pool_changes.recv() => self.backend.pool_changed(status),
                 // Callers are heard that came before the control socket was closed.

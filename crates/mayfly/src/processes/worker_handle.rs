@@ -51,12 +51,16 @@ pub struct WorkerProcess {
     child: Child,
     /// Configurations released while we waited for another answer.
     released: Vec<u64>,
+    /// A sign of life was asked for and has not come.
+    awaits_life_sign: bool,
 }
 
 /// What the worker process tells by itself.
 #[derive(Debug)]
 pub enum WorkerEvent {
     Released(u64),
+    /// All workers serve.
+    Served,
     /// The process ended; how.
     Ended(String),
 }
@@ -115,6 +119,7 @@ impl WorkerProcess {
             replies,
             child,
             released: Vec::new(),
+            awaits_life_sign: false,
         })
     }
 
@@ -146,6 +151,7 @@ impl WorkerProcess {
                 Ok(Some(FromWorker::Ready)) => return Ok(()),
                 Ok(Some(FromWorker::Refused(reason))) => return Err(reason),
                 Ok(Some(FromWorker::Released(serial))) => self.released.push(serial),
+                Ok(Some(FromWorker::Served)) => self.awaits_life_sign = false,
                 Ok(Some(FromWorker::Order { .. })) => {}
                 Ok(None) => return Err("the worker process ended".to_owned()),
                 Err(_) => return Err("the worker process does not answer".to_owned()),
@@ -156,6 +162,13 @@ impl WorkerProcess {
     pub fn pool_changed(&self, status: &PoolStatus) {
         // A worker that is gone gets everything anew.
         let _ = messages::send_pool(self.channel.as_fd(), status);
+    }
+
+    /// Asks whether all workers serve, unless the last answer is still awaited.
+    pub fn ask_for_life_sign(&mut self) {
+        if !self.awaits_life_sign {
+            self.awaits_life_sign = messages::ask_for_life_sign(self.channel.as_fd()).is_ok();
+        }
     }
 
     pub fn reopen(&self, logs: &LogFiles) {
@@ -174,8 +187,13 @@ impl WorkerProcess {
         loop {
             tokio::select! {
                 Some(reply) = self.replies.recv() => {
-                    if let FromWorker::Released(serial) = reply {
-                        return WorkerEvent::Released(serial);
+                    match reply {
+                        FromWorker::Released(serial) => return WorkerEvent::Released(serial),
+                        FromWorker::Served => {
+                            self.awaits_life_sign = false;
+                            return WorkerEvent::Served;
+                        }
+                        _ => {}
                     }
                 }
                 status = self.child.wait() => {

@@ -133,6 +133,11 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                     return Exit::Refused;
                 }
             }
+            ToWorker::LifeSign => {
+                if let Some(serving) = &serving {
+                    give_life_sign(channel, serving);
+                }
+            }
             ToWorker::Outcome(number, outcome) => waiting.told(number, outcome),
             ToWorker::Stop(patience) => {
                 if let Some(serving) = &mut serving {
@@ -144,6 +149,16 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
             }
         }
     }
+}
+
+/// Tells the parent that all workers serve, once they have answered.
+fn give_life_sign(channel: &Arc<OwnedFd>, serving: &RunningWorkers) {
+    let (answered, channel) = (serving.all_answer(), channel.clone());
+    tokio::spawn(async move {
+        answered.await;
+        // A parent that is gone is noticed elsewhere.
+        let _ = messages::reply(channel.as_fd(), &FromWorker::Served);
+    });
 }
 
 /// Requests end, for as long as the parent lives: it is what counts the time.

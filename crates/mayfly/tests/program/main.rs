@@ -48,6 +48,7 @@ mod reload;
 mod rewrite;
 mod sendfile;
 mod serve;
+mod service_manager;
 mod signals;
 mod slice;
 mod ssi_gunzip;

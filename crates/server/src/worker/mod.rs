@@ -3,6 +3,7 @@
 //! (`loads`). They share the configuration in force and the cache, nothing else.
 
 mod accepting;
+mod life_sign;
 mod loads;
 mod shared;
 
@@ -86,11 +87,13 @@ fn run(context: &WorkerContext, inbox: mpsc::Receiver<AcceptedConnection>) {
             let sweeping = tokio::spawn(sweep(shared.clone()));
             [sweeping, tokio::spawn(background::run(shared.clone()))]
         });
+        let life_sign = tokio::spawn(life_sign::answer(shared.clone()));
         let receiving = tokio::spawn(accepting::receive(shared.clone(), inbox));
         accepting::accept_all(context).await;
         drained(context).await;
         receiving.abort();
         housekeeping.abort();
+        life_sign.abort();
         for task in background.into_iter().flatten() {
             task.abort();
         }

@@ -14,6 +14,7 @@ use site::ListenAddress;
 use tokio::sync::{Notify, watch};
 use transport::connections::{Connections, TrackedConnection};
 
+use super::life_sign::LifeSigns;
 use super::loads::ConnectionSlot;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
@@ -69,6 +70,7 @@ pub struct WorkersState {
     /// A task rests until there is a connection again.
     is_resting: AtomicBool,
     connected: Notify,
+    pub(super) life_signs: LifeSigns,
 }
 
 /// How soon something is looked at again, see [`WorkersState::pause`].
@@ -121,6 +123,7 @@ impl WorkersState {
             stop: watch::Sender::new(false),
             is_resting: AtomicBool::new(false),
             connected: Notify::new(),
+            life_signs: watch::Sender::new(None),
         })
     }
 

@@ -1,0 +1,101 @@
+//! What a service manager such as systemd is told: that the start is over, that a reload or the end has
+//! begun, which process goes on after an upgrade, and that the server still serves. The protocol is
+//! `sd_notify(3)`: lines of text in one datagram to the socket that `NOTIFY_SOCKET` names.
+//!
+//! Without such a socket nothing is sent, and nothing wakes up.
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::time::Instant;
+
+/// Where messages go.
+const SOCKET: &str = "NOTIFY_SOCKET";
+/// After how many microseconds without a sign of life the manager ends the server.
+const WATCHDOG: &str = "WATCHDOG_USEC";
+/// How many signs of life fit into that time: two may be late before the server is ended.
+const SIGNS: u32 = 3;
+
+/// The service manager that started this program, if there is one.
+pub struct ServiceManager {
+    socket: Option<(UnixDatagram, SocketAddr)>,
+    /// How often it wants a sign of life.
+    interval: Option<Duration>,
+    next_sign: Option<Instant>,
+}
+
+impl ServiceManager {
+    /// As the environment says.
+    pub fn of_environment() -> ServiceManager {
+        let socket = std::env::var(SOCKET).ok();
+        let socket = socket.and_then(|name| {
+            let address = match name.strip_prefix('@') {
+                Some(name) => SocketAddr::from_abstract_name(name),
+                None => SocketAddr::from_pathname(&name),
+            };
+            Some((UnixDatagram::unbound().ok()?, address.ok()?))
+        });
+        let watchdog = std::env::var(WATCHDOG).ok();
+        let interval = watchdog
+            .and_then(|text| text.parse().ok())
+            .filter(|micros| *micros > 0 && socket.is_some())
+            .map(|micros| Duration::from_micros(micros) / SIGNS);
+        ServiceManager {
+            socket,
+            interval,
+            next_sign: interval.map(|_| Instant::now()),
+        }
+    }
+
+    /// The start is over, or a reload is.
+    pub fn ready(&self, status: &str) {
+        self.send(&format!("READY=1\nSTATUS={}", one_line(status)));
+    }
+
+    /// A reload has begun.
+    pub fn reloading(&self) {
+        let now = clock_gettime(ClockId::Monotonic);
+        let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
+        self.send(&format!(
+            "RELOADING=1\nMONOTONIC_USEC={micros}\nSTATUS=Reloading the configuration"
+        ));
+    }
+
+    /// Another process goes on with the service.
+    pub fn main_pid(&self, pid: u32) {
+        self.send(&format!("MAINPID={pid}\nREADY=1\nSTATUS=Serving"));
+    }
+
+    /// The end has begun.
+    pub fn stopping(&self) {
+        self.send("STOPPING=1\nSTATUS=Finishing what is under way");
+    }
+
+    /// Workers serve.
+    pub fn is_served(&self) {
+        self.send("WATCHDOG=1");
+    }
+
+    /// Resolves when the next sign of life is due; never without a watchdog.
+    pub async fn sign_is_due(&mut self) {
+        let (Some(interval), Some(due)) = (self.interval, self.next_sign) else {
+            return std::future::pending().await;
+        };
+        tokio::time::sleep_until(due).await;
+        self.next_sign = Some(Instant::now() + interval);
+    }
+
+    fn send(&self, message: &str) {
+        if let Some((socket, address)) = &self.socket {
+            // A manager that does not listen any more has no use for it.
+            let _ = socket.send_to_addr(message.as_bytes(), address);
+        }
+    }
+}
+
+/// A line end would begin another assignment.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], "; ")
+}
