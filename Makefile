@@ -10,7 +10,7 @@ ifeq ($(wildcard $(TARGET)/debug/incremental),)
 export CARGO_INCREMENTAL ?= 0
 endif
 
-.PHONY: help build run test bench instructions lint fuzz doc clean
+.PHONY: help build run test bench instructions lint fuzz doc package clean
 
 help:
 	@echo "make build   target/release/mayfly, guided by a profile (PLAIN=1 takes half the time)"
@@ -21,6 +21,7 @@ help:
 	@echo "make lint    formatting, clippy, documents, imports, licences; warnings are errors"
 	@echo "make fuzz    each fuzz target for FUZZ_SECONDS=20"
 	@echo "make doc     the documentation of all crates"
+	@echo "make package a Debian package and a static program, in target/package/out"
 
 build:
 	@scripts/setup.sh build $(if $(PLAIN),,train)
@@ -57,6 +58,10 @@ fuzz:
 doc:
 	@scripts/setup.sh build
 	$(CARGO) doc --workspace --no-deps
+
+package:
+	@scripts/setup.sh build package
+	@CARGO="$(CARGO)" scripts/package/build.sh
 
 clean:
 	$(CARGO) clean

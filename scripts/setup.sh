@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a target of the Makefile needs.
 #
-#   scripts/setup.sh GROUP...      groups: build lint train run test bench instructions fuzz
+#   scripts/setup.sh GROUP...      groups: build lint train run test bench instructions fuzz package
 #
 # Silent when everything is there. Uses sudo when not root. Services of newly
 # installed packages are not started: the scripts here start their own.
@@ -17,7 +17,8 @@ packages_of() {
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin golang-go nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
-        *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
+        package) echo debhelper dpkg-dev fakeroot lintian binutils python3 ;;
+        *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package)" >&2; return 1 ;;
     esac
 }
 
@@ -129,6 +130,9 @@ install_tools() {
 # other distributions have other names.
 is_installed() {
     case $1 in
+        debhelper)   command -v dh >/dev/null ;;
+        dpkg-dev)    command -v dpkg-buildpackage >/dev/null ;;
+        binutils)    command -v objdump >/dev/null ;;
         libc6-dev)   [ -e /usr/include/stdio.h ] ;;
         nginx|haproxy) [ -x "/usr/sbin/$1" ] || command -v "$1" >/dev/null ;;
         varnish)     [ -x /usr/sbin/varnishd ] || command -v varnishd >/dev/null ;;
@@ -149,7 +153,7 @@ is_installed() {
 }
 
 if [ $# -eq 0 ]; then
-    echo "usage: scripts/setup.sh GROUP...   (build, lint, train, run, test, bench, instructions, fuzz)" >&2
+    echo "usage: scripts/setup.sh GROUP...   (build, lint, train, run, test, bench, instructions, fuzz, package)" >&2
     exit 2
 fi
 

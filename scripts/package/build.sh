@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Makes the packages of this version, from the sources alone: the same sources give the same bytes.
+#
+#   scripts/package/build.sh [debian] [tarball]     both, where none is named
+#
+# What comes out, in target/package/out (or below CARGO_TARGET_DIR):
+#   mayfly_VERSION_ARCH.deb, mayfly-dbgsym_VERSION_ARCH.deb   the program for Debian and Ubuntu, its symbols apart
+#   mayfly-VERSION-linux-MACHINE.tar.gz                       a static program for any other distribution
+#   mayfly-VERSION.cdx.json                                   what the program is made of (CycloneDX)
+#
+# The network is not used once the crates are there (cargo fetch --locked). MAYFLY_BINARY=PATH packs a program that is
+# there already, to try the scripts of the package. A profile that make build has recorded guides the compiler.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+cargo=${CARGO:-cargo}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+work=$target/package
+out=$work/out
+host=$(rustc -vV | sed -n 's/^host: //p')
+machine=${host%%-*}
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+# A suffix makes a later package of the same sources, for trials of upgrades.
+package_version=$version${MAYFLY_PACKAGE_SUFFIX:-}
+# Older glibcs are those of Ubuntu 22.04 (2.35) and Debian 12 (2.36).
+NEWEST_GLIBC=2.35
+DEB_BYTES_MAX=8000000
+
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
+export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
+
+wanted=${*:-debian tarball}
+mkdir -p "$out"
+
+fetch() {
+    "$cargo" fetch --locked --offline --target "$host" >/dev/null 2>&1 || "$cargo" fetch --locked --target "$host"
+}
+
+# No path of this machine is in the program.
+flags() {
+    local home=${CARGO_HOME:-$HOME/.cargo} profile=$target/guided/profile
+    printf '%s' "--remap-path-prefix=$home=/cargo --remap-path-prefix=$PWD=/mayfly"
+    if [ -s "$profile" ]; then
+        printf ' %s' "-Cprofile-use=$profile"
+    fi
+}
+
+build() { # build NAME TARGET [FLAG...]: leaves the program in $work/NAME/TARGET/release
+    local name=$1 platform=$2
+    shift 2
+    CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD=/mayfly -ffile-prefix-map=${CARGO_HOME:-$HOME/.cargo}=/cargo -ffile-prefix-map=$work=/build" \
+        RUSTFLAGS="$(flags) $*" \
+        "$cargo" build --release --locked --offline --package mayfly --target "$platform" --target-dir "$work/$name"
+}
+
+# The newest version of glibc that a program needs.
+newest_glibc() {
+    objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -1
+}
+
+# Files that packages of all kinds have. Pages and completions come from the program itself.
+lay_out() { # lay_out FOLDER PROGRAM
+    local folder=$1 program=$2
+    rm -rf "$folder"
+    mkdir -p "$folder"/{conf/conf.d,conf/sites,doc/guide,manual}
+    cp packaging/conf/mayfly.conf packaging/conf/fastcgi.conf "$folder/conf/"
+    cp packaging/conf/site.example "$folder/conf/sites/example"
+    scripts/package/mime_types.py "$program" >"$folder/conf/mime.types"
+    "$program" --as=manual "$folder/manual"
+    cp docs/*.md "$folder/doc/"
+    cp docs/guide/*.md "$folder/doc/guide/"
+    cp "$work/THIRD-PARTY-NOTICES" LICENSE "$folder/"
+    cp "$work/mayfly.cdx.json" "$folder/"
+}
+
+bill_of_materials() {
+    scripts/package/materials.py --target "$host" --notices "$work/THIRD-PARTY-NOTICES" --sbom "$work/mayfly.cdx.json"
+    cp "$work/mayfly.cdx.json" "$out/mayfly-$version.cdx.json"
+}
+
+debian() {
+    local program=${MAYFLY_BINARY:-} newest source bytes
+    if [ -z "$program" ]; then
+        build shared "$host"
+        program=$work/shared/$host/release/mayfly
+    fi
+    newest=$(newest_glibc "$program")
+    if [ "$(printf '%s\n' "$newest" "$NEWEST_GLIBC" | sort -V | tail -1)" != "$NEWEST_GLIBC" ]; then
+        echo "The program needs glibc $newest, newer than $NEWEST_GLIBC of Ubuntu 22.04. These symbols do:" >&2
+        objdump -T "$program" | grep "GLIBC_$newest" >&2
+        echo "Build on Debian 12 or Ubuntu 22.04." >&2
+        return 1
+    fi
+    source=$work/mayfly-$version
+    lay_out "$source" "$program"
+    cp "$program" "$source/mayfly"
+    cp -r packaging/debian "$source/debian"
+    mkdir -p "$source"/{default,apparmor,completions/bash,needrestart,sysusers,tmpfiles}
+    cp packaging/conf/default "$source/default/mayfly"
+    mv "$source/debian/mayfly.apparmor" "$source/apparmor/usr.bin.mayfly"
+    mv "$source/debian/mayfly.needrestart" "$source/needrestart/mayfly.conf"
+    mv "$source/debian/mayfly.sysusers" "$source/sysusers/mayfly.conf"
+    mv "$source/debian/mayfly.tmpfiles" "$source/tmpfiles/mayfly.conf"
+    cp "$source/manual/mayfly.bash" "$source/completions/bash/mayfly"
+    cp "$source/manual/mayfly.zsh" "$source/completions/_mayfly"
+    scripts/package/changelog.py >"$source/debian/changelog"
+    cp CHANGELOG.md "$source/CHANGELOG.md"
+    find "$source" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
+    rm -f "$work"/mayfly*_"$package_version"_*
+    (cd "$source" && dpkg-buildpackage --build=binary --no-sign --no-check-builddeps >"$work/dpkg-buildpackage.log" 2>&1) ||
+        { tail -40 "$work/dpkg-buildpackage.log" >&2; return 1; }
+    mv "$work"/mayfly*_"$package_version"_*.deb "$out/"
+    lintian --fail-on error --tag-display-limit 0 "$out"/mayfly_"$package_version"_*.deb
+    bytes=$(stat -c %s "$out"/mayfly_"$package_version"_*.deb)
+    echo "$(basename "$out"/mayfly_"$package_version"_*.deb): $bytes bytes, newest glibc symbol $newest"
+    [ -n "${MAYFLY_BINARY:-}" ] || [ "$bytes" -le "$DEB_BYTES_MAX" ] ||
+        { echo "More than $DEB_BYTES_MAX bytes." >&2; return 1; }
+}
+
+# Static, so that it runs with any C library. musl's target is taken where rustup has it (rustup target add
+# x86_64-unknown-linux-musl, and musl-tools); else glibc itself is linked in, which reads /etc/resolv.conf and
+# /etc/hosts without help since 2.34.
+tarball() {
+    local program=${MAYFLY_BINARY:-} musl=$machine-unknown-linux-musl folder
+    if [ -z "$program" ]; then
+        if [ -d "$(rustc --print sysroot)/lib/rustlib/$musl/lib" ] && command -v musl-gcc >/dev/null; then
+            build static "$musl"
+            program=$work/static/$musl/release/mayfly
+        else
+            echo "The target $musl is not installed: the static program has glibc in it instead of musl."
+            build static "$host" -Ctarget-feature=+crt-static
+            program=$work/static/$host/release/mayfly
+        fi
+        if objdump -p "$program" | grep NEEDED >&2; then
+            echo "It is not static." >&2
+            return 1
+        fi
+    fi
+    folder=$work/mayfly-$version-linux-$machine
+    lay_out "$folder" "$program"
+    objcopy --strip-all "$program" "$folder/mayfly"
+    chmod 755 "$folder/mayfly"
+    cp packaging/tarball.md "$folder/README.md"
+    mkdir "$folder/systemd"
+    cp packaging/debian/mayfly.service packaging/debian/mayfly@.service "$folder/systemd/"
+    cp packaging/debian/mayfly.sysusers "$folder/systemd/mayfly.sysusers.conf"
+    cp packaging/debian/mayfly.tmpfiles "$folder/systemd/mayfly.tmpfiles.conf"
+    tar --directory "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+        --mode=u+rwX,go+rX,go-w --create "$(basename "$folder")" | gzip --no-name -9 >"$out/$(basename "$folder").tar.gz"
+    echo "$(basename "$folder").tar.gz: $(stat -c %s "$out/$(basename "$folder").tar.gz") bytes"
+}
+
+fetch
+bill_of_materials
+for kind in $wanted; do
+    case $kind in
+        debian|tarball) "$kind" ;;
+        *) echo "usage: scripts/package/build.sh [debian] [tarball]" >&2; exit 2 ;;
+    esac
+done

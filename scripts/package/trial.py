@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+"""Installs the package in fresh roots of Debian, runs the service there by its unit's own command lines and restrictions
+(service.py says which), reloads, upgrades under load, removes and purges it.
+
+    trial.py [--packages FOLDER] [--next FOLDER] [SUITE...]      bookworm and trixie
+
+`--next` has a package of a later version, to upgrade to; without it, no upgrade is tried. Everything runs in namespaces of
+its own for network, processes and mounts, so that no port and no process of this machine is touched. Needs root and
+mmdebstrap.
+"""
+
+import argparse
+import glob
+import http.client
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import roots  # noqa: E402
+import service  # noqa: E402
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+WORK = os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "package")
+CONNECTIONS = 50
+MAY_DIFFER = ("var/log/dpkg.log", "var/log/alternatives.log", "var/lib/dpkg/", "var/cache/ldconfig/", "var/cache/man/", "etc/ld.so.cache",
+              "var/cache/debconf/", "run/notify", "tmp/", "var/tmp/", "proc/", "dev/", "var/lib/php/sessions/", "etc/passwd-", "etc/group-", "etc/shadow-",
+              "etc/gshadow-", "etc/subuid", "etc/subgid", "var/lib/logrotate/")
+PAGE = "<?php usleep(2000); echo 'made by PHP ', getmypid(), ' as ', posix_geteuid(), \"\\n\";"
+POOL = "php_pool www {\n    user www-data;\n    workers 2;\n}\n"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--packages", default=os.path.join(WORK, "out"))
+    parser.add_argument("--next")
+    parser.add_argument("--inside")
+    parser.add_argument("suites", nargs="*", default=["bookworm", "trixie"])
+    args = parser.parse_args()
+    if args.inside:
+        return trial(args.inside, args)
+    failed = 0
+    for suite in args.suites:
+        print(f"\n{suite}", flush=True)
+        root = roots.fresh(suite, os.path.join(WORK, "roots", suite))
+        command = ["unshare", "--net", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", sys.executable, os.path.abspath(__file__),
+                   "--inside", root, "--packages", args.packages]
+        failed += subprocess.run(command + (["--next", args.next] if args.next else []), check=False).returncode != 0
+    print(f"\n{len(args.suites) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+class Root:
+    def __init__(self, path):
+        self.path = path
+
+    def run(self, *command, check=True):
+        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "HOME": "/root"}
+        done = subprocess.run(["chroot", self.path, *command], capture_output=True, text=True, env=environment, timeout=300, check=False)
+        said = done.stdout + done.stderr
+        assert not check or done.returncode == 0, f"{' '.join(command)} ended with {done.returncode}:\n{said}"
+        return said if check else (done.returncode, said)
+
+    def write(self, path, text):
+        os.makedirs(os.path.dirname(self.path + path), exist_ok=True)
+        with open(self.path + path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, path):
+        with open(self.path + path, encoding="utf-8") as file:
+            return file.read()
+
+    def files(self):
+        """All files and folders, but for those that dpkg itself keeps; and the accounts."""
+        found = set()
+        for folder, folders, names in os.walk(self.path):
+            below = os.path.relpath(folder, self.path)
+            for name in folders + names:
+                path = os.path.normpath(os.path.join(below, name))
+                if not any((path + "/").startswith(it) or path == it.rstrip("/") for it in MAY_DIFFER):
+                    found.add(path)
+        return found | set(self.read("/etc/passwd").splitlines()) | set(self.read("/etc/group").splitlines())
+
+    def install(self, folder):
+        package = [it for it in glob.glob(os.path.join(folder, "mayfly_*.deb"))]
+        assert len(package) == 1, f"one package in {folder}: {package}"
+        shutil.copy(package[0], self.path + "/tmp/mayfly.deb")
+        return self.run("dpkg", "--install", "/tmp/mayfly.deb")
+
+
+def trial(path, args):
+    root = Root(path)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    prepare(path)
+    service.prepare()
+    before = root.files()
+    step = Steps()
+    step("installs, and takes no port", lambda: installs(root, args.packages))
+    running = step("starts by its unit, read-only but for its own folders", lambda: starts(root))
+    step("serves PHP as one account, as another", lambda: serves(root))
+    step("writes nothing to /etc", lambda: etc_is_unwritten(root))
+    step("reloads; a mistake is said, and the former configuration serves", lambda: reloads(root, running))
+    step("rotates its logs", lambda: rotates(root))
+    if args.next:
+        step(f"is upgraded under {CONNECTIONS} connections", lambda: upgrades(root, running, args.next))
+        step("keeps the old program where the new one refuses", lambda: refuses(root, running, args.packages))
+    step("is removed: it ends, its configuration stays", lambda: removes(root, running))
+    step("is purged: nothing is left", lambda: purges(root, before))
+    return step.failed != 0
+
+
+class Steps:
+    def __init__(self):
+        self.failed = 0
+
+    def __call__(self, name, run):
+        try:
+            result = run()
+        except Exception as error:
+            self.failed += 1
+            print(f"  FAIL  {name}\n        {error}", flush=True)
+            raise SystemExit(1) from error
+        print(f"  ok    {name}" + (f" ({result})" if isinstance(result, str) else ""), flush=True)
+        return result
+
+
+def prepare(path):
+    """What a root needs to run programs."""
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    subprocess.run(["mount", "-t", "proc", "proc", path + "/proc"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "dev", path + "/dev"], check=True)
+    for name, minor in (("null", 3), ("zero", 5), ("full", 7), ("random", 8), ("urandom", 9)):
+        subprocess.run(["mknod", "-m", "666", f"{path}/dev/{name}", "c", "1", str(minor)], check=True)
+    os.mkdir(path + "/dev/shm", 0o1777)
+    os.chmod(path + "/dev/shm", 0o1777)
+
+
+def installs(root, folder):
+    root.install(folder)
+    assert root.run("mayfly", "--version").startswith("mayfly 0."), "no version"
+    root.run("mayfly", "-t")
+    listening = subprocess.run(["ss", "-Hltn"], capture_output=True, text=True, check=True).stdout
+    assert not listening, listening
+    assert os.path.exists(root.path + "/usr/share/man/man1/mayfly-serve.1.gz")
+
+
+def starts(root):
+    root.write("/var/www/site/index.php", PAGE)
+    root.run("chown", "-R", "www-data:www-data", "/var/www/site")
+    text = root.read("/etc/mayfly/mayfly.conf").replace("http {", POOL + "http {", 1)
+    root.write("/etc/mayfly/mayfly.conf", text)
+    site = root.read("/etc/mayfly/sites/example").replace("/var/www/example.org", "/var/www/site")
+    root.write("/etc/mayfly/sites/site.conf", site)
+    return service.Service(root.path, "mayfly.service")
+
+
+def ask(path="/", method="GET"):
+    connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=20)
+    try:
+        connection.request(method, path, headers={"Host": "example.org"})
+        response = connection.getresponse()
+        return response.status, dict(response.getheaders()), response.read().decode()
+    finally:
+        connection.close()
+
+
+def serves(root):
+    status, _, body = ask()
+    assert status == 200 and "made by PHP" in body, (status, body)
+    account = body.split()[-1]
+    assert root.run("id", "-u", "www-data").strip() == account, body
+    assert ask()[1]["X-Cache"] == "HIT"
+    server = root.run("id", "-u", "mayfly").strip()
+    accounts = {line.split()[0] for line in root.run("ps", "-eo", "uid,comm").splitlines() if "mayfly" in line}
+    assert accounts == {"0", server}, accounts
+    return f"PHP as {account}, the server as {server}"
+
+
+def etc_is_unwritten(root):
+    for folder, folders, names in os.walk(root.path + "/etc/mayfly"):
+        for name in folders + names:
+            assert name in ("mayfly.conf", "mime.types", "fastcgi.conf", "conf.d", "sites", "example", "site.conf"), os.path.join(folder, name)
+    assert os.path.exists(root.path + "/run/mayfly/mayfly.pid") and os.path.exists(root.path + "/var/log/mayfly/access.log")
+
+
+def reloads(root, running):
+    site = root.read("/etc/mayfly/sites/site.conf")
+    root.write("/etc/mayfly/sites/site.conf", site.replace("index index.php", "location = /reloaded { return 200 yes; }\n    index index.php"))
+    code, said = running.reload()
+    assert code == 0, said
+    running.wait_for("RELOADING=1")
+    running.wait_for("READY=1")
+    assert ask("/reloaded")[2] == "yes"
+    root.write("/etc/mayfly/conf.d/mistake.conf", "nonsense on;\n")
+    code, said = running.reload()
+    assert code != 0 and "nonsense" in said, (code, said)
+    os.unlink(root.path + "/etc/mayfly/conf.d/mistake.conf")
+    assert ask()[0] == 200
+
+
+def rotates(root):
+    root.run("logrotate", "--force", "/etc/logrotate.d/mayfly")
+    assert os.path.exists(root.path + "/var/log/mayfly/access.log.1")
+    ask("/after-rotation")
+    deadline = time.monotonic() + 30
+    while "/after-rotation" not in root.read("/var/log/mayfly/access.log"):
+        assert time.monotonic() < deadline, "no line in the new log"
+        time.sleep(0.1)
+
+
+class Load:
+    """Connections that ask one request after the other, and what became of them."""
+
+    def __init__(self):
+        self.ends, self.counts, self.failures = threading.Event(), [0, 0], []
+        self.threads = [threading.Thread(target=self.connect, daemon=True) for _ in range(CONNECTIONS)]
+        for thread in self.threads:
+            thread.start()
+
+    def connect(self):
+        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=20)
+        while not self.ends.is_set():
+            try:
+                connection.request("GET", "/", headers={"Host": "example.org"})
+                response = connection.getresponse()
+                response.read()
+                self.counts[0] += 1
+                self.counts[1] += response.getheader("X-Cache") == "HIT"
+                if response.status != 200:
+                    self.failures.append(str(response.status))
+            except (OSError, http.client.HTTPException) as error:
+                self.failures.append(repr(error))
+                connection.close()
+            time.sleep(0.01)
+        connection.close()
+
+    def end(self):
+        self.ends.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def upgrades(root, running, folder):
+    old = running.main
+    load = Load()
+    time.sleep(1)
+    said = root.install(folder)
+    assert "serves, version" in said, said
+    running.wait_for("MAINPID=")
+    time.sleep(2)
+    load.end()
+    assert running.main != old, said
+    assert not load.failures, f"{len(load.failures)} of {load.counts[0]} failed: {set(load.failures)}\n{said}"
+    return f"{load.counts[0]} requests, none failed, {load.counts[1] / load.counts[0]:.2%} from memory"
+
+
+def refuses(root, running, folder):
+    service_pid = running.main
+    root.write("/etc/mayfly/conf.d/mistake.conf", "nonsense on;\n")
+    load = Load()
+    time.sleep(0.5)
+    said = root.install(folder)
+    load.end()
+    os.unlink(root.path + "/etc/mayfly/conf.d/mistake.conf")
+    assert "nonsense" in said and "serves on" in said, said
+    assert running.main == service_pid and os.path.exists(f"{root.path}/proc/{service_pid}"), "it has ended"
+    assert not load.failures, set(load.failures)
+
+
+def removes(root, running):
+    root.run("dpkg", "--remove", "mayfly")
+    running.ended()
+    assert os.path.exists(root.path + "/etc/mayfly/sites/site.conf"), "the configuration is gone"
+    assert not os.path.exists(root.path + "/usr/bin/mayfly")
+
+
+def purges(root, before):
+    root.run("dpkg", "--purge", "mayfly")
+    shutil.rmtree(root.path + "/var/www/site")
+    left = root.files() - before - {"var/www/site", "var/www"}
+    assert not left, sorted(left)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
