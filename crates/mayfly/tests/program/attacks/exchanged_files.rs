@@ -278,7 +278,7 @@ async fn the_servers_memory_is_closed_even_to_its_own_account() {
     server.settles().await;
     let is_server = |&pid: &u32| {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
-        !name.starts_with("php-fpm")
+        name.starts_with("mayfly")
     };
     let worker = children(server.child.0.id()).into_iter().find(is_server);
     let path = format!("/?server={}", worker.unwrap());

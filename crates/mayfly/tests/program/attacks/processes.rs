@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use testkit::process::{
-    Signal, children, is_alive, is_root, send_signal, state_and_parent, status_line, uid,
+    Signal, children, descendants, is_alive, is_root, send_signal, state_and_parent, status_line,
+    uid,
 };
 use testkit::serving::FolderServer;
 use testkit::wait::TIMEOUT;
@@ -33,22 +34,26 @@ function first_line($command) {
     return $lines[0] ?? '';
 }
 
-// Who is there: the process that was started, and what it started.
+// Who is there: the process that was started, what it started, and what the shells of pools started.
 $parent = (int) $_GET['parent'];
 $processes = [$parent];
 $pool = [];
+$parents = [];
 foreach (glob('/proc/[0-9]*/stat') as $file) {
     if (!preg_match('~^(\d+) .*\) \S (\d+) ~s', (string) file_get_contents($file), $found)) continue;
-    if ((int) $found[2] !== $parent) continue;
-    $line = (string) file_get_contents("/proc/$found[1]/cmdline");
+    $parents[(int) $found[1]] = (int) $found[2];
+}
+foreach ($parents as $pid => $of) {
+    if ($of !== $parent && ($parents[$of] ?? 0) !== $parent) continue;
+    $line = (string) file_get_contents("/proc/$pid/cmdline");
     if (str_contains($line, 'master process')) {
         // Its own pool is all a script's: one account, one site.
-        $pool[(int) $found[1]] = preg_replace('~.*\((.*)/php-fpm\.conf\).*~s', '$1', $line);
+        $pool[$pid] = preg_replace('~.*\((.*)/php-fpm\.conf\).*~s', '$1', $line);
     } else {
-        $processes[] = (int) $found[1];
+        $processes[] = $pid;
     }
 }
-if (count($processes) < 2 || count($pool) < 1) gain('nothing was found to attack');
+if (count($processes) < 3 || count($pool) < 1) gain('nothing was found to attack');
 
 foreach ($processes as $pid) {
     foreach (['environ', 'maps', 'smaps_rollup', 'auxv', 'io', 'stack', 'syscall'] as $name) {
@@ -246,7 +251,7 @@ impl AttackedSite {
             // A worker that the old master left behind has another parent by now.
             if let Some((uid, other)) = answer
                 && other != master
-                && children(self.server.pid()).contains(&other)
+                && descendants(self.server.pid()).contains(&other)
             {
                 return Some((uid, other));
             }
@@ -301,7 +306,10 @@ async fn a_script_gains_nothing_from_processes_files_and_sockets_of_the_server()
 
     // Three accounts, and none of the lesser two can become more.
     let (php, master) = attacked.who().await;
-    let mut others = before.into_iter().filter(|&pid| pid != master);
+    // The shell that ends with the server, and PHP with it.
+    let shell = state_and_parent(master).unwrap().1;
+    assert_eq!(uid(shell), Some(0));
+    let mut others = before.into_iter().filter(|&pid| pid != shell);
     let server = others.next().unwrap();
     assert_eq!(others.next(), None);
     assert_eq!(uid(parent), Some(0));
