@@ -56,7 +56,7 @@ async fn a_full_zone_makes_room() {
     for spelling in Spelling::BOTH {
         let site = Site::start(
             spelling,
-            "*_cache_path %%/small keys_zone=small:1m memory=1m;",
+            "*_cache_path %%/small keys_zone=small:1m memory=1m disk=off;",
             "location / { PASS; *_cache small; *_cache_valid any 1h; }",
         )
         .await;
