@@ -37,7 +37,7 @@
 //! - A damaged part costs what it holds: a record, or, in the segment that a kill left unfinished, those behind it. A
 //!   record is never looked for within bytes that a visitor may have chosen.
 //! - No method waits for a disk, except [`TierFolder::open`], [`TierFolder::flush_for_stop`], [`TierFolder::close`], the
-//!   `wait` of a ticket, [`append_while_stopped`] and [`verify`].
+//!   `wait` of a ticket, [`append_while_stopped`] and [`verify()`].
 //! - All input and output goes through [`Storage`]; with the feature `testing` there is a disk that fails as wanted.
 
 mod admission;
