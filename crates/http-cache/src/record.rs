@@ -9,7 +9,7 @@
 //!
 //! Numbers are big-endian, and each text has its length before it. Times are counted from the moment at which
 //! the response was received, which whoever keeps it knows: the clock of a process says nothing to the next. A form that is not this one is not read; whoever
-//! changes what is written counts [`FORM`] up.
+//! changes what is written counts `FORM` up.
 //!
 //! A variance stands under the bare key of a page that varies: it says by which fields its variants, which
 //! are kept under longer keys, are told apart.
@@ -130,7 +130,7 @@ pub fn write(response: &StoredResponse) -> Vec<u8> {
 /// A record as it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptBytes<'a> {
-    /// What [`write`] has written.
+    /// What [`write()`] has written.
     pub head: &'a [u8],
     /// How long the body beside it is.
     pub body_bytes: u64,
@@ -138,7 +138,7 @@ pub struct KeptBytes<'a> {
     pub age: Option<Duration>,
 }
 
-/// Reads what [`write`] has written; `None` where it is anything else.
+/// Reads what [`write()`] has written; `None` where it is anything else.
 #[must_use]
 pub fn read(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
     let mut rest = Unread(kept.head);

@@ -60,7 +60,7 @@ static ROUTES: LazyLock<Mutex<HashMap<SocketAddr, Arc<Route>>>> = LazyLock::new(
 
 /// What another process needs to go on with the sockets of QUIC.
 pub struct QuicEstate {
-    /// Signs tokens and resets, see [`host_key`].
+    /// Signs tokens and resets, see `host_key`.
     pub host_secret: [u8; 32],
     /// Made the ids of connections that the other process has.
     pub ids: [u8; 32],
