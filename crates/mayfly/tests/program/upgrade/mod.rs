@@ -56,9 +56,15 @@ impl ReplacedServer {
         path
     }
 
-    /// The process of the pid file.
+    /// The process of the pid file. While one program takes it over from the other, there is none
+    /// for a moment.
     pub fn pid(&self) -> u32 {
-        self.number("pid").expect("a pid file")
+        let looks = std::iter::repeat_with(|| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            self.number("pid")
+        });
+        let mut looks = std::iter::once(self.number("pid")).chain(looks.take(1000));
+        looks.find_map(|pid| pid).expect("a pid file")
     }
 
     pub fn old_pid(&self) -> Option<u32> {
