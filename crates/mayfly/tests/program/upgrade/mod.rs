@@ -6,6 +6,7 @@ mod purges;
 mod quic;
 mod sequence;
 
+use std::ops::RangeBounds;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -54,6 +55,12 @@ impl ReplacedServer {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a mode");
         self.point_to(&path);
         path
+    }
+
+    /// Waits until the error log has `text` that many times.
+    pub async fn logs(&self, times: impl RangeBounds<usize>, text: &str) {
+        let log = || self.server.error_log();
+        until_or(|| times.contains(&log().matches(text).count()), log).await;
     }
 
     /// The process of the pid file. While one program takes it over from the other, there is none

@@ -66,15 +66,7 @@ async fn a_master_keeps_its_process_over_upgrades_and_ends_with_the_last_program
 
     // The last one watches it, though it is not its child.
     send_signal(before, Signal::KILL);
-    until("another master", || {
-        replaced
-            .server
-            .error_log()
-            .matches("ready with 2 workers")
-            .count()
-            == 2
-    })
-    .await;
+    replaced.logs(2..=2, "ready with 2 workers").await;
     let after = master(&replaced).await;
     assert_ne!(after, before);
     // Killed, it leaves nothing.
@@ -129,14 +121,6 @@ async fn going_back_gives_the_masters_back() {
     replaced.gone(new).await;
     assert_eq!(master(&replaced).await, before);
     send_signal(before, Signal::KILL);
-    until("another master", || {
-        replaced
-            .server
-            .error_log()
-            .matches("ready with 2 workers")
-            .count()
-            == 2
-    })
-    .await;
+    replaced.logs(2..=2, "ready with 2 workers").await;
     assert_ne!(master(&replaced).await, before);
 }

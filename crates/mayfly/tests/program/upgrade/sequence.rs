@@ -17,15 +17,7 @@ async fn usr2_winch_quit_replaces_the_program_and_fails_no_request() {
         clients.answered(20).await;
         assert!(is_alive(old) && is_alive(new), "both serve");
         send_signal(old, Signal::WINCH);
-        until("the workers' end", || {
-            replaced
-                .server
-                .error_log()
-                .matches("the last connection has ended")
-                .count()
-                > 0
-        })
-        .await;
+        replaced.logs(1.., "the last connection has ended").await;
         clients.answered(20).await;
         assert!(is_alive(old), "it waits for QUIT or HUP");
         send_signal(old, Signal::QUIT);
@@ -45,21 +37,9 @@ async fn hup_to_the_old_and_quit_to_the_new_goes_back() {
     let clients = BusyClients::http1(&replaced.server, 4);
     let (old, new) = replaced.usr2().await;
     send_signal(old, Signal::WINCH);
-    until("the workers' end", || {
-        replaced
-            .server
-            .error_log()
-            .contains("the last connection has ended")
-    })
-    .await;
+    replaced.logs(1.., "the last connection has ended").await;
     send_signal(old, Signal::HUP);
-    until("connections again", || {
-        replaced
-            .server
-            .error_log()
-            .contains("taking connections again")
-    })
-    .await;
+    replaced.logs(1.., "taking connections again").await;
     send_signal(new, Signal::QUIT);
     replaced.gone(new).await;
     // The old program writes its pid file again once it has seen the end of the new one.
@@ -81,13 +61,7 @@ async fn the_old_program_serves_again_when_the_new_one_is_killed() {
     let mut replaced = ReplacedServer::start("", SITE).await;
     let (old, new) = replaced.usr2().await;
     send_signal(old, Signal::WINCH);
-    until("the workers' end", || {
-        replaced
-            .server
-            .error_log()
-            .contains("the last connection has ended")
-    })
-    .await;
+    replaced.logs(1.., "the last connection has ended").await;
     send_signal(new, Signal::KILL);
     until("the pid file", || replaced.pid() == old).await;
     assert_eq!(replaced.server.target().get("/").await.text(), "page");
@@ -120,13 +94,9 @@ async fn one_upgrade_at_a_time() {
     let mut replaced = ReplacedServer::start("", SITE).await;
     let (old, _) = replaced.usr2().await;
     send_signal(old, Signal::USR2);
-    until("a refusal", || {
-        replaced
-            .server
-            .error_log()
-            .contains("takes the place of this one already")
-    })
-    .await;
+    replaced
+        .logs(1.., "takes the place of this one already")
+        .await;
     let refused = replaced.upgrade().await;
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
