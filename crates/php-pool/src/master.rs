@@ -53,28 +53,32 @@ impl Master {
         // The shell does not ask for its status while we have the lifeline, so that the number is not another
         // process's by now.
         let number = to_pid(pid).ok_or(io::ErrorKind::InvalidData)?;
-        let process = Arc::new(pidfd_open(number, PidfdFlags::empty())?);
-        Ok(Master {
-            pid,
-            group,
-            generation,
-            since: Instant::now(),
-            running: watched(&process)?,
+        let process = pidfd_open(number, PidfdFlags::empty())?;
+        Master::new(
+            (pid, group, generation),
             process,
-            lifeline: Some(lifeline),
+            lifeline,
             stderr,
-            _guard: Some(guard),
-            is_ready: false,
-            is_over: false,
-        })
+            Some(guard),
+        )
     }
 
-    /// One that another process has started.
+    /// One that another process has started. It is ready.
     pub(crate) fn inherited(
-        (pid, group, generation): (u32, u32, u64),
+        identity: (u32, u32, u64),
         process: OwnedFd,
         lifeline: OwnedFd,
         stderr: OwnedFd,
+    ) -> io::Result<Master> {
+        Master::new(identity, process, lifeline.into(), stderr, None)
+    }
+
+    fn new(
+        (pid, group, generation): (u32, u32, u64),
+        process: OwnedFd,
+        lifeline: UnixStream,
+        stderr: OwnedFd,
+        guard: Option<Child>,
     ) -> io::Result<Master> {
         let process = Arc::new(process);
         Ok(Master {
@@ -84,10 +88,10 @@ impl Master {
             since: Instant::now(),
             running: watched(&process)?,
             process,
-            lifeline: Some(lifeline.into()),
+            lifeline: Some(lifeline),
             stderr,
-            _guard: None,
-            is_ready: true,
+            is_ready: guard.is_none(),
+            _guard: guard,
             is_over: false,
         })
     }
