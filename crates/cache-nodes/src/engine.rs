@@ -22,7 +22,7 @@ pub struct JoinCall<E> {
 pub struct JoinAnswer<E> {
     /// The log's epoch.
     pub epoch: E,
-    /// The number of the oldest entry that is still there; `tip + 1` where there is none.
+    /// The number of the oldest entry that is still there; `tip + 1` where the log is empty.
     pub first: u64,
     /// The number of the newest entry; 0 before the first.
     pub tip: u64,
@@ -95,7 +95,7 @@ pub enum ConfirmAnswer {
 pub enum ReadAnswer<P> {
     /// The next entry that is there, with its number.
     Entry(u64, P),
-    /// There is none yet.
+    /// No entry has followed yet.
     Nothing,
     /// The log is of another epoch.
     OtherEpoch,

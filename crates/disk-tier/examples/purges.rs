@@ -4,7 +4,7 @@
 //! $ cargo run --release -p disk-tier --example purges -- /var/tmp/tier-measured 1000 10
 //! ```
 //!
-//! So many purges a second for so many seconds, in a folder of its own that is removed at the end.
+//! Makes a given number of purges a second for a given time, in a folder of its own that is removed at the end.
 
 use disk_tier::{PurgeMode, SystemStorage, TierConfig, TierFolder, WrittenPurge};
 use std::error::Error;

@@ -4,7 +4,7 @@
 //! $ cargo run --release -p disk-tier --example restart -- /var/tmp/tier-measured 2000000 4000
 //! ```
 //!
-//! Writes so many records with bodies of so many bytes into a folder of its own (which must not be there yet), closes,
+//! Writes a number of records with bodies of a given size into a folder of its own (which must not be there yet), closes,
 //! lets the kernel forget the files, opens again, and removes the folder at the end. Takes about 9 GB in this example.
 
 use disk_tier::{

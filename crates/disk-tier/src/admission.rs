@@ -41,7 +41,7 @@ impl UseSketch {
         UseSketch::for_records(max_bytes / RECORD_BYTES_USUAL)
     }
 
-    /// A sketch for so many records.
+    /// A sketch for this number of records.
     #[must_use]
     pub fn for_records(records: u64) -> UseSketch {
         let lines = (records / (2 * LINE_WORDS as u64)).clamp(LINES_MIN, LINES_MAX);

@@ -374,7 +374,7 @@ impl TierWorks {
 /// A tier without threads, for tests: each step is called for.
 #[cfg(any(test, feature = "testing"))]
 impl TierFolder {
-    /// As [`TierFolder::open`]; the journal's files have so many units.
+    /// As [`TierFolder::open`]; each file of the journal has this number of units.
     ///
     /// # Errors
     /// As there.

@@ -66,7 +66,7 @@ pub enum TierEvent {
     ForeignFile {
         name: String,
     },
-    /// A segment without a footer, as after a `kill -9`: so many records were found in it.
+    /// A segment without a footer, as after a `kill -9`, and the number of records that were found in it.
     SegmentScanned {
         name: String,
         records: u64,

@@ -22,7 +22,7 @@ const SHARE_OF_SEGMENT: u64 = 4;
 const TIME_NOTE_MILLIS: u64 = 60_000;
 /// What the buffer for one record keeps between records.
 const BUFFER_KEPT: usize = 256 << 10;
-/// A name may be taken by a foreign file: so many are passed over.
+/// A name may be taken by a foreign file: the number of names that are passed over.
 const NAMES_TRIED: u64 = 64;
 
 /// The segment that is written.

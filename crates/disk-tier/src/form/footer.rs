@@ -128,7 +128,7 @@ fn put_block(number: u64, at: usize, entries: &[FooterEntry], out: &mut Vec<u8>)
     super::seal(&mut out[begin..]);
 }
 
-/// How many blocks so many entries take.
+/// The number of blocks that this number of entries takes.
 pub(crate) fn blocks_of(entries: usize) -> usize {
     entries.div_ceil(ENTRIES_OF_BLOCK)
 }
