@@ -1,6 +1,7 @@
 //! Processes of this machine, as `/proc` shows them.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Child;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -44,6 +45,11 @@ pub fn state_and_parent(pid: u32) -> Option<(String, u32)> {
 /// Does the process run? A zombie does not.
 pub fn is_alive(pid: u32) -> bool {
     state_and_parent(pid).is_some_and(|(state, _)| state != "Z")
+}
+
+/// Whether the pid file in `folder` is whole: a server makes it empty and writes the number then.
+pub fn has_pid_file(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join("pid")).is_ok_and(|text| text.ends_with('\n'))
 }
 
 /// The processes that `pid` started, zombies included.

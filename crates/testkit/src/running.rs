@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::process::is_root;
+use crate::process::{has_pid_file, is_root};
 use crate::started::StartedProcess;
 
 /// A running server.
@@ -26,9 +26,7 @@ impl RunningServer {
             .expect("a folder");
         let child = spawn(program, folder.path(), main, http);
         let mut started = StartedProcess::new(child, folder, &["error.log", "stderr"]);
-        started
-            .wait_for_start(|folder| folder.join("pid").exists())
-            .await;
+        started.wait_for_start(has_pid_file).await;
         RunningServer(started)
     }
 
@@ -43,9 +41,7 @@ impl RunningServer {
         }
         let child = spawn_configured(program, self.folder_path());
         self.0.replace_child(child);
-        self.0
-            .wait_for_start(|folder| folder.join("pid").exists())
-            .await;
+        self.0.wait_for_start(has_pid_file).await;
     }
 
     /// Replaces the configuration file.

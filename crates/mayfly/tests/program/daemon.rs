@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use testkit::client::Target;
-use testkit::process::{KilledOnDrop, descendants, is_alive};
+use testkit::process::{KilledOnDrop, descendants, has_pid_file, is_alive};
 use testkit::wait::{TIMEOUT, until};
 
 use crate::command_line::{SMALL, code, folder, run, stderr};
@@ -26,7 +26,7 @@ async fn closed_stderr_does_not_matter() {
         .spawn()
         .expect("a shell");
     let _started = KilledOnDrop(child);
-    until("the pid file", || folder.path().join("pid").exists()).await;
+    until("the pid file", || has_pid_file(folder.path())).await;
     assert_eq!(
         Target(folder.path().join("http")).get("/").await.text(),
         "one"

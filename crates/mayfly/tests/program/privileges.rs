@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 use testkit::client::Target;
-use testkit::process::{KilledOnDrop, Signal, is_alive, is_root, send_signal, uid};
+use testkit::process::{KilledOnDrop, Signal, has_pid_file, is_alive, is_root, send_signal, uid};
 use testkit::wait::until;
 
 use crate::command_line::{SMALL, folder};
@@ -45,7 +45,7 @@ async fn root_binds_and_somebody_else_serves() {
     let Some(mut started) = privileged(&folder) else {
         return;
     };
-    until("the pid file", || folder.path().join("pid").exists()).await;
+    until("the pid file", || has_pid_file(folder.path())).await;
     let parent = started.0.id();
     let target = Target(folder.path().join("http"));
     let worker = serving_process(&target).await;
@@ -97,7 +97,7 @@ async fn worker_ends_with_its_parent() {
     let Some(started) = privileged(&folder) else {
         return;
     };
-    until("the pid file", || folder.path().join("pid").exists()).await;
+    until("the pid file", || has_pid_file(folder.path())).await;
     let worker = serving_process(&Target(folder.path().join("http"))).await;
     assert!(is_alive(worker));
     drop(started);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 use testkit::client::Target;
-use testkit::process::is_root;
+use testkit::process::{has_pid_file, is_root};
 use testkit::running::RunningServer;
 use testkit::wait::until;
 
@@ -149,7 +149,7 @@ async fn a_server_in_two_processes_says_the_same() {
         return;
     };
     let path = folder.path();
-    until("the pid file", || path.join("pid").exists()).await;
+    until("the pid file", || has_pid_file(path)).await;
     let shown = path.to_str().expect("a plain path");
     let target = Target(path.join("http"));
     let rewrite = |text: &str| {

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use testkit::client::Target;
-use testkit::process::{KilledOnDrop, descendants, is_root};
+use testkit::process::{KilledOnDrop, descendants, has_pid_file, is_root};
 use testkit::running::RunningServer;
 use testkit::wait::until;
 
@@ -72,7 +72,7 @@ async fn nor_do_a_parent_and_its_worker() {
         .spawn()
         .expect("the program");
     let child = KilledOnDrop(child);
-    until("the pid file", || folder.path().join("pid").exists()).await;
+    until("the pid file", || has_pid_file(folder.path())).await;
     let target = Target(folder.path().join("http"));
     assert_eq!(target.get("/").await.status, 204);
     assert!(wake_ups(child.0.id()).await <= 1);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::process::{KilledOnDrop, Signal, free_port, is_root};
+use testkit::process::{KilledOnDrop, Signal, free_port, has_pid_file, is_root};
 use testkit::wait::until;
 
 use super::*;
@@ -247,7 +247,7 @@ async fn a_server_that_serves_as_another_account_answers_on_the_socket_of_root()
         .spawn()
         .expect("the program");
     let child = testkit::process::KilledOnDrop(child);
-    until("the pid file", || folder.path().join("pid").exists()).await;
+    until("the pid file", || has_pid_file(folder.path())).await;
     let target = Target(folder.path().join("http"));
     for reloads in 1..=2 {
         store(&target, &["/news/5"]).await;

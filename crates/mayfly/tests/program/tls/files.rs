@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use testkit::process::{KilledOnDrop, Signal, is_root, send_signal, uid};
+use testkit::process::{KilledOnDrop, Signal, has_pid_file, is_root, send_signal, uid};
 use testkit::tls_client::TlsClient;
 use testkit::wait::until;
 
@@ -93,7 +93,7 @@ async fn a_key_that_only_root_may_read_is_served_by_somebody_else() {
     command.args(["-c", "test.conf", "-e", "error.log"]);
     let child = command.stdin(Stdio::null()).spawn();
     let started = KilledOnDrop(child.expect("the program starts"));
-    until("the pid file", || folder.path().join("pid").exists()).await;
+    until("the pid file", || has_pid_file(folder.path())).await;
     let (client, socket) = (
         certificates.client().forgetful(),
         folder.path().join("http"),
