@@ -269,7 +269,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     }
 
     fn server(&self, request: &Request) -> &'a Server {
-        &self.configuration.site.http.servers[request.server_id().0]
+        &self.configuration.site.http.servers[request.route.server().0]
     }
 
     #[inline]
@@ -285,7 +285,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     fn locate(&self, request: &mut Request) -> Step<'a> {
         match route::locate(request, self.server(request)) {
             FoundLocation::Location(location) => {
-                request.path_changed = false;
+                request.route.note_location_chosen();
                 Ok(Stage::Rewrite {
                     location,
                     is_named: false,
@@ -311,7 +311,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         let location = route::for_method(request, server, location);
         request.enter(location);
         let found = server.location(location);
-        if found.internal && !request.is_internal() {
+        if found.internal && !request.route.is_internal() {
             return Err(StageEnd::Status(404).into());
         }
         if body_length::is_refused(request, is_named, client) {
@@ -332,13 +332,13 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     /// `rewrite ... last`: another location is looked for.
     fn relocate(&mut self, request: &mut Request) -> Step<'a> {
         self.rewrite_cycles += 1;
-        if request.path.is_empty() {
+        if request.route.path.is_empty() {
             let message = format_args!("the rewritten URI has a zero length");
             error_log::request(request, LogLevel::Error, message);
         } else if self.rewrite_cycles > MAX_REWRITE_CYCLES {
             let message = format_args!(
                 "rewrite or internal redirection cycle while processing \"{}\"",
-                String::from_utf8_lossy(&request.path)
+                String::from_utf8_lossy(&request.route.path)
             );
             error_log::request(request, LogLevel::Error, message);
         } else {
@@ -350,7 +350,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     fn mirror(&self, request: &Request) -> Step<'a> {
         let settings = self.settings(request);
         match &settings.mirror {
-            Some(mirror) if !request.is_subrequest() && !request.is_own_visit() => {
+            Some(mirror) if !request.route.is_subrequest() && !request.is_own_visit() => {
                 Err(End::Wait(Wait::Mirror(mirror)))
             }
             _ => before_content(request),
@@ -405,7 +405,7 @@ fn before_limits<'a>(request: &Request) -> Step<'a> {
 
 fn limit<'a>(request: &mut Request) -> Step<'a> {
     traces::begin(request);
-    if request.is_subrequest() {
+    if request.route.is_subrequest() {
         return Ok(Stage::TryFiles);
     }
     real_ip::apply_real_ip(request);

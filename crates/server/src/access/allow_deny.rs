@@ -13,7 +13,7 @@ pub fn is_allowed(request: &Request) -> bool {
 
 /// The first rule that holds the client's address; `None` where none does.
 pub fn decision(request: &Request) -> Option<bool> {
-    AccessRule::decision(&request.settings().access, request.client_ip())
+    AccessRule::decision(&request.settings().access, request.received.client_ip())
 }
 
 #[cfg(test)]

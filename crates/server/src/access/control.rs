@@ -106,28 +106,33 @@ fn by_password(request: &mut Request) -> Verdict {
 /// (<https://nginx.org/en/docs/http/ngx_http_auth_request_module.html>).
 async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &ClientSide) -> Verdict {
     let mut asked = subrequest::to(request, &auth.target, b"");
-    subrequest::make_get(&mut asked);
+    asked.route.make_get();
     let answer = subrequest::run(&mut asked);
     if unless_gone(client.gone(true), answer).await.is_none() {
         return Verdict::Failed(StageEnd::ClientGone);
     }
     // nginx's subrequests share their variables with the request, so that what
     // the asked location `set` can be used here.
-    request.extras.slots.clone_from(&asked.extras.slots);
+    request
+        .extras
+        .values
+        .slots
+        .clone_from(&asked.extras.values.slots);
     for (target, value) in &auth.set {
         let value = variable::evaluate(&mut asked, value);
         rewrite::assign(&mut asked, target, value.clone());
         rewrite::assign(request, target, value);
     }
-    match asked.status {
+    match asked.delivery.status {
         200..=299 => Verdict::Agreed,
         401 => {
             let mut fields = Fields::new();
             let head = asked
+                .delivery
                 .reply
                 .iter()
                 .flat_map(|reply| reply.head.fields.as_slice());
-            for (name, value) in head.chain(asked.extras.carried_error.as_slice()) {
+            for (name, value) in head.chain(asked.extras.carried.error_fields.as_slice()) {
                 if name.eq_ignore_ascii_case(b"www-authenticate") {
                     fields.append(name.clone(), value.clone());
                 }

@@ -18,7 +18,7 @@ use crate::log::error_log;
 
 pub const VARIABLES: Variables = &[(
     B::LimitConnStatus,
-    Of(|request, out| put_unless_empty(request.extras.limit_conn_status, out)),
+    Of(|request, out| put_unless_empty(request.extras.limits.conn_status, out)),
 )];
 
 /// Longest key that is counted; nginx's bound.
@@ -29,7 +29,7 @@ const MAX_KEY_BYTES: usize = 255;
 /// # Errors
 /// The status to refuse it with.
 pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
-    if !request.extras.limit_conn_status.is_empty() {
+    if !request.extras.limits.conn_status.is_empty() {
         return Ok(());
     }
     let settings = request.settings_held();
@@ -41,9 +41,9 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
         let Some(key) = key_in_zone(request, &zone.key, &zone.name, MAX_KEY_BYTES) else {
             continue;
         };
-        request.extras.limit_conn_status = "PASSED";
+        request.extras.limits.conn_status = "PASSED";
         match zone.enter(key, limit.connections) {
-            Ok(guard) => request.extras.limit_guards.push(guard),
+            Ok(guard) => request.extras.limits.guards.push(guard),
             Err(refused) => {
                 if refused == ConnectionRefusal::Limit {
                     let dry_run = if reaction.dry_run { ", dry run," } else { "" };
@@ -53,12 +53,12 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
                         format_args!("limiting connections{dry_run} by zone \"{}\"", zone.name),
                     );
                 }
-                request.extras.limit_guards.clear();
+                request.extras.limits.guards.clear();
                 if reaction.dry_run {
-                    request.extras.limit_conn_status = "REJECTED_DRY_RUN";
+                    request.extras.limits.conn_status = "REJECTED_DRY_RUN";
                     return Ok(());
                 }
-                request.extras.limit_conn_status = "REJECTED";
+                request.extras.limits.conn_status = "REJECTED";
                 request.configuration.live.stats.refused[1].fetch_add(1, Relaxed);
                 return Err(reaction.status);
             }

@@ -19,7 +19,7 @@ use crate::log::error_log;
 
 pub const VARIABLES: Variables = &[(
     B::LimitReqStatus,
-    Of(|request, out| put_unless_empty(request.extras.limit_req_status, out)),
+    Of(|request, out| put_unless_empty(request.extras.limits.req_status, out)),
 )];
 
 /// Longest key that is counted; nginx's bound.
@@ -36,7 +36,7 @@ pub enum Verdict {
 
 /// Asks the limits of the request's location, once in a request's life.
 pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
-    if !request.extras.limit_req_status.is_empty() {
+    if !request.extras.limits.req_status.is_empty() {
         return Verdict::Pass;
     }
     let settings = request.settings_held();
@@ -74,15 +74,15 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
                 ),
             }
             if reaction.dry_run {
-                request.extras.limit_req_status = "REJECTED_DRY_RUN";
+                request.extras.limits.req_status = "REJECTED_DRY_RUN";
                 return Verdict::Pass;
             }
-            request.extras.limit_req_status = "REJECTED";
+            request.extras.limits.req_status = "REJECTED";
             request.configuration.live.stats.refused[0].fetch_add(1, Relaxed);
             Verdict::Reject(reaction.status)
         }
         Outcome::Passed { delay_ms: 0, .. } => {
-            request.extras.limit_req_status = "PASSED";
+            request.extras.limits.req_status = "PASSED";
             Verdict::Pass
         }
         Outcome::Passed {
@@ -101,10 +101,10 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
                 ),
             );
             if reaction.dry_run {
-                request.extras.limit_req_status = "DELAYED_DRY_RUN";
+                request.extras.limits.req_status = "DELAYED_DRY_RUN";
                 return Verdict::Pass;
             }
-            request.extras.limit_req_status = "DELAYED";
+            request.extras.limits.req_status = "DELAYED";
             Verdict::Delay(Duration::from_millis(delay_ms))
         }
     }

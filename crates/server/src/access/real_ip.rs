@@ -14,28 +14,28 @@ pub fn apply_real_ip(request: &mut Request) {
     if rules.from.is_empty() {
         return;
     }
-    let peer = request.connection.peer;
-    if request.client != peer {
+    let peer = request.received.connection().peer;
+    if request.received.client() != peer {
         return;
     }
     let client = match &rules.header {
-        RealIpHeader::ProxyProtocol => match &request.connection.proxy {
+        RealIpHeader::ProxyProtocol => match &request.received.connection().proxy {
             Some(proxy) if is_trusted(peer.map(|peer| peer.ip()), &rules.from) => {
                 Some(proxy.client)
             }
             _ => None,
         },
         RealIpHeader::Field(name) if name.eq_ignore_ascii_case(b"x-forwarded-for") => {
-            let chain: Vec<&[u8]> = request.head.field_all(name).collect();
+            let chain: Vec<&[u8]> = request.received.head().field_all(name).collect();
             walk(peer, &chain, &rules.from, rules.recursive)
         }
-        RealIpHeader::Field(name) => match request.head.field(name) {
+        RealIpHeader::Field(name) => match request.received.head().field(name) {
             Some(value) => walk(peer, &[value], &rules.from, rules.recursive),
             None => None,
         },
     };
-    if client.is_some() {
-        request.client = client;
+    if let Some(client) = client {
+        request.received.believe_client(client);
     }
 }
 
@@ -51,12 +51,12 @@ pub struct ForwardedFacts {
 /// counts: the proxy itself has added it.
 pub fn forwarded(request: &Request) -> Option<ForwardedFacts> {
     let rules = &request.settings().real_ip;
-    let peer = request.connection.peer.map(|peer| peer.ip());
+    let peer = request.received.connection().peer.map(|peer| peer.ip());
     if !rules.believes_forwarded || !is_trusted(peer, &rules.from) {
         return None;
     }
     let last = |name: &'static [u8]| {
-        let value = request.head.field_all(name).last()?;
+        let value = request.received.head().field_all(name).last()?;
         let value = value.rsplit(|&byte| byte == b',').next()?.trim_ascii();
         (!value.is_empty()).then_some(value)
     };

@@ -25,9 +25,11 @@ const MAX_REFERER_HOST_BYTES: usize = 256;
 /// Is the Referer none of those that `valid_referers` names?
 fn is_referer_invalid(request: &mut Request) -> bool {
     let is_valid = match &request.settings().valid_referers {
-        Some(valid) => is_referer_valid(valid, request.head.field("referer"), |pattern, text| {
-            pattern::is_match(request, pattern, text)
-        }),
+        Some(valid) => is_referer_valid(
+            valid,
+            request.received.head().field("referer"),
+            |pattern, text| pattern::is_match(request, pattern, text),
+        ),
         None => Ok(true),
     };
     !is_valid.unwrap_or_else(|GivenUp| pattern::refuse(request))

@@ -66,7 +66,7 @@ pub fn listing(request: &mut Request, directory: &Path) -> StageEnd {
     let mut out = Vec::with_capacity(256 + entries.len() * 128);
     let media_type: &[u8] = match options.format {
         AutoindexFormat::Html => {
-            put_html(&request.path, &entries, options, is_utf8, &mut out);
+            put_html(&request.route.path, &entries, options, is_utf8, &mut out);
             b"text/html"
         }
         AutoindexFormat::Json | AutoindexFormat::Jsonp => {
@@ -104,7 +104,7 @@ fn failed(request: &Request, directory: &Path, error: &io::Error) -> StageEnd {
 
 /// The `callback` argument; 400 where it could be more than a name of JavaScript.
 fn callback(request: &Request) -> Result<Option<Vec<u8>>, u16> {
-    match request_fields::argument(&request.args, b"callback") {
+    match request_fields::argument(&request.route.args, b"callback") {
         None | Some(b"") => Ok(None),
         Some(name)
             if name

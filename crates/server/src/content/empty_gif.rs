@@ -15,7 +15,7 @@ const EMPTY_GIF_MODIFIED: i64 = 23_349_600;
 
 /// The picture.
 pub fn handle(request: &mut Request) -> StageEnd {
-    if !request.method.is_read() {
+    if !request.route.method.is_read() {
         return StageEnd::Status(405);
     }
     let mut reply = Reply::new(200, b"image/gif", Bytes::from_static(EMPTY_GIF));

@@ -78,7 +78,7 @@ pub fn params(
         }
     }
     if exchange.pass_request_headers {
-        for (name, value) in request.head.fields() {
+        for (name, value) in request.received.head().fields() {
             if !purpose.leaves_out(request, exchange, name) {
                 encoder.push_http_field(name, value);
             }
@@ -92,9 +92,9 @@ fn put_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
     if let Some(split) = &request.extras.path_info {
         return put(Some(&split.script), out);
     }
-    out.extend_from_slice(&request.path);
+    out.extend_from_slice(&request.route.path);
     let settings = request.settings_held();
-    if request.path.last() == Some(&b'/')
+    if request.route.path.last() == Some(&b'/')
         && let Content::Pass(pass) = &settings.content
         && let Some(fastcgi) = pass.fastcgi()
         && let Some(index) = &fastcgi.index
@@ -133,11 +133,11 @@ fn split_path_info(request: &mut Request) {
         .extras
         .path_info
         .as_ref()
-        .is_some_and(|split| split.for_path == request.path)
+        .is_some_and(|split| split.for_path == request.route.path)
     {
         return;
     }
-    let path = request.path.clone();
+    let path = request.route.path.clone();
     request.extras.forget_path_info();
     if let Some(locations) = pattern::captures(request, pattern, &path) {
         let group = |number| {

@@ -61,7 +61,7 @@ pub fn mapped_path(request: &mut Request) -> Option<Vec<u8>> {
 /// An `alias` takes the place of its location's path, which a rewritten path may
 /// not begin with.
 fn is_mapped(request: &Request) -> bool {
-    if !matches!(request.settings().files.root, Root::Alias(_)) || !request.path_changed {
+    if !matches!(request.settings().files.root, Root::Alias(_)) || !request.route.is_rewritten() {
         return true;
     }
     let name = request.location().name.clone();
@@ -77,11 +77,12 @@ fn is_mapped(request: &Request) -> bool {
 fn below_root(request: &Request) -> &[u8] {
     let place = request.location();
     match request.settings().files.root {
-        Root::Root(_) => &request.path,
+        Root::Root(_) => &request.route.path,
         // The value of an alias in a location given by a pattern is a whole path.
-        Root::Alias(_) if place.is_pattern && !request.adds_path_to_alias => b"",
-        Root::Alias(_) if place.is_pattern => &request.path,
+        Root::Alias(_) if place.is_pattern && !request.route.adds_path_to_alias => b"",
+        Root::Alias(_) if place.is_pattern => &request.route.path,
         Root::Alias(_) => request
+            .route
             .path
             .get(place.prefix_bytes.unwrap_or(0)..)
             .unwrap_or_default(),
@@ -119,7 +120,7 @@ pub fn serve(request: &mut Request) -> StageEnd {
     if !is_mapped(request) {
         return StageEnd::Status(500);
     }
-    if request.path.last() == Some(&b'/') {
+    if request.route.path.last() == Some(&b'/') {
         directory(request)
     } else {
         file(request)
@@ -128,10 +129,10 @@ pub fn serve(request: &mut Request) -> StageEnd {
 
 /// A path with a slash at its end: an index file, a listing, or nothing.
 fn directory(request: &mut Request) -> StageEnd {
-    let is_read = matches!(request.method, Method::Get | Method::Head);
+    let is_read = matches!(request.route.method, Method::Get | Method::Head);
     // `PURGE /` and `BAN /` purge the page that the index makes; nginx says 405.
-    let may_purge = matches!(request.method, Method::Purge | Method::Other);
-    if !is_read && !may_purge && request.method != Method::Post {
+    let may_purge = matches!(request.route.method, Method::Purge | Method::Other);
+    if !is_read && !may_purge && request.route.method != Method::Post {
         return StageEnd::Status(405);
     }
     if let Some(handled) = index(request) {
@@ -162,16 +163,16 @@ fn index(request: &mut Request) -> Option<StageEnd> {
         if name.first() == Some(&b'/') {
             return Some(StageEnd::Redirect {
                 path: name,
-                args: request.args.clone(),
+                args: request.route.args.clone(),
             });
         }
         let path = [directory.as_slice(), &name].concat();
         let failure = match open::look(&path, OpenPurpose::Facts, &settings.files) {
             Ok(_) => {
-                let path = [request.path.as_slice(), &name].concat();
+                let path = [request.route.path.as_slice(), &name].concat();
                 return Some(StageEnd::Redirect {
                     path,
-                    args: request.args.clone(),
+                    args: request.route.args.clone(),
                 });
             }
             Err(failure) => failure,
@@ -250,12 +251,15 @@ fn file(request: &mut Request) -> StageEnd {
     let settings = request.settings_held();
     let path = request_path(request);
     let mut varies = false;
-    if matches!(request.method, Method::Get | Method::Head)
+    if matches!(request.route.method, Method::Get | Method::Head)
         && let Some(handled) = precompressed(request, &path, &mut varies)
     {
         return handled;
     }
-    if !matches!(request.method, Method::Get | Method::Head | Method::Post) {
+    if !matches!(
+        request.route.method,
+        Method::Get | Method::Head | Method::Post
+    ) {
         return StageEnd::Status(405);
     }
     let found = match open::look(&path, OpenPurpose::Contents, &settings.files) {
@@ -264,7 +268,7 @@ fn file(request: &mut Request) -> StageEnd {
     };
     match (found.kind, &found.file) {
         (Kind::Directory, _) => add_slash(request),
-        (Kind::File, Some(_)) if request.method == Method::Post => StageEnd::Status(405),
+        (Kind::File, Some(_)) if request.route.method == Method::Post => StageEnd::Status(405),
         (Kind::File, Some(_)) => {
             let mut reply = file_reply(request, &found);
             if varies {
@@ -277,11 +281,11 @@ fn file(request: &mut Request) -> StageEnd {
 }
 
 fn add_slash(request: &mut Request) -> StageEnd {
-    let mut target = escape_uri(&request.path).into_owned();
+    let mut target = escape_uri(&request.route.path).into_owned();
     target.push(b'/');
-    if !request.args.is_empty() {
+    if !request.route.args.is_empty() {
         target.push(b'?');
-        target.extend_from_slice(&request.args);
+        target.extend_from_slice(&request.route.args);
     }
     respond::local_redirect(request, target, 301)
 }
@@ -403,7 +407,7 @@ fn text(path: &[u8]) -> impl std::fmt::Display {
 /// Head and body for an open file.
 fn file_reply(request: &Request, found: &FoundFile) -> Reply {
     let mut head = ReplyHead::new(200);
-    let media_type = media_type(request, &request.path);
+    let media_type = media_type(request, &request.route.path);
     if !media_type.is_empty() {
         head.fields
             .append("Content-Type", Bytes::copy_from_slice(media_type));

@@ -25,7 +25,7 @@ pub fn upstream_request(
         );
         return Err(500);
     }
-    let content_type = files::media_type(request, &request.path).to_vec();
+    let content_type = files::media_type(request, &request.route.path).to_vec();
     Ok(MemcachedRequest {
         key: ::memcached::escape_key(&key).into(),
         content_type: Bytes::from(content_type),

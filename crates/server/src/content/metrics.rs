@@ -14,14 +14,14 @@ const TEXT: &[u8] = b"text/plain; version=0.0.4; charset=utf-8";
 
 /// All numbers.
 pub fn handle(request: &mut Request) -> StageEnd {
-    if !request.method.is_read() {
+    if !request.route.method.is_read() {
         return StageEnd::Status(405);
     }
     if let Some(refused) = own_machine::refuses_look(request) {
         return refused;
     }
     let snapshot = snapshot(&request.configuration);
-    let accept = request.head.field("accept").unwrap_or_default();
+    let accept = request.received.head().field("accept").unwrap_or_default();
     let (media_type, written) = match prefers_open_metrics(accept) {
         true => (OPEN_METRICS, numbers::open_metrics(snapshot)),
         false => (TEXT, numbers::prometheus_text(snapshot)),

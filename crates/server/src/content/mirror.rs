@@ -47,7 +47,7 @@ pub async fn begin(
             );
             return Ok(());
         };
-        let args = request.args.clone();
+        let args = request.route.args.clone();
         let mut copy = subrequest::to(request, target, &args);
         copy.extras.class = Class::Mirror;
         if mirror.with_body {

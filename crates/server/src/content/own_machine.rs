@@ -118,15 +118,15 @@ pub fn purge_reach(request: &Request) -> Result<PurgeReach, Stranger> {
 fn is_for_another_site(request: &Request, initiator: Initiator, purpose: Purpose) -> bool {
     match (initiator, purpose) {
         (Initiator::Program | Initiator::OwnSite, _) | (Initiator::Unknown, Purpose::Look) => false,
-        (Initiator::Unknown, Purpose::Change) => request.method.is_read(),
+        (Initiator::Unknown, Purpose::Change) => request.route.method.is_read(),
         (Initiator::OtherSite, Purpose::Change) => true,
         (Initiator::OtherSite, Purpose::Look) => {
-            !(request.method.is_read() && is_navigation(request.head.view()))
+            !(request.route.method.is_read() && is_navigation(request.received.head().view()))
         }
     }
 }
 
 /// Does an `allow` name the client?
 fn is_named_by_rules(request: &Request) -> bool {
-    AccessRule::decision(&request.settings().access, request.client_ip()) == Some(true)
+    AccessRule::decision(&request.settings().access, request.received.client_ip()) == Some(true)
 }

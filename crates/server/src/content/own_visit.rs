@@ -24,7 +24,8 @@ pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
         (Purpose::Explain, _) => Some(NotAsked::Dry),
         (Purpose::Refill(wanted), Some(CacheMiss { plan, .. }))
             if plan.rules.refill
-                && wanted.is_selected_by(&plan.key.as_ref(), &plan.fields(&request.head)) =>
+                && wanted
+                    .is_selected_by(&plan.key.as_ref(), &plan.fields(request.received.head())) =>
         {
             miss.and_then(|miss| miss.decision.why_not_kept())
                 .map(NotAsked::NotKept)

@@ -147,7 +147,7 @@ fn refuse_purge(request: &Request) -> StageEnd {
 pub fn aim(request: &mut Request, pass: &Pass) -> Option<StageEnd> {
     match &pass.protocol {
         Protocol::Http(proxy) => proxy::evaluate_url(request, &pass.target, proxy),
-        Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
+        Protocol::Memcached(_) if !matches!(request.route.method, Method::Get | Method::Head) => {
             return Some(StageEnd::Status(405));
         }
         Protocol::Memcached(_) | Protocol::FastCgi(_) => {}

@@ -19,6 +19,7 @@ use crate::content::pass::loop_detection;
 use crate::exchange::extras::ProxyUrl;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field as put_request_field;
+use crate::exchange::request_route::TargetOrigin;
 use crate::exchange::tracing::TraceFields;
 use crate::exchange::value::put_address;
 use crate::exchange::variable;
@@ -145,7 +146,7 @@ fn put_forwarded_for(request: &mut Request, out: &mut Vec<u8>) -> bool {
     if put_request_field(request, b"x_forwarded_for", out) {
         out.extend_from_slice(b", ");
     }
-    put_address(request.client, out)
+    put_address(request.received.client(), out)
 }
 
 /// A rendered request, and the body where `proxy_set_body` gives one.
@@ -233,11 +234,12 @@ pub fn render(
 /// Does the client ask for another protocol (RFC 9110 §7.8)? Without the connection option the
 /// field was meant for a server before us, which has not taken it off.
 fn asks_upgrade(request: &Request) -> bool {
-    !request.is_subrequest()
-        && request.head.version() >= Version::Http11
-        && request.head.field("upgrade").is_some()
+    !request.route.is_subrequest()
+        && request.received.head().version() >= Version::Http11
+        && request.received.head().field("upgrade").is_some()
         && request
-            .head
+            .received
+            .head()
             .field_all(b"connection")
             .flat_map(|value| value.split(|&byte| byte == b','))
             .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
@@ -311,7 +313,7 @@ fn put_client_fields(
     (exchange, purpose): (&Exchange, &FetchPurpose<'_>),
     head: &mut Vec<u8>,
 ) {
-    for (name, value) in request.head.fields() {
+    for (name, value) in request.received.head().fields() {
         let is_set = proxy
             .fields
             .iter()
@@ -334,7 +336,7 @@ fn put_framing(request: &Request, framing: BodyFraming, head: &mut Vec<u8>) {
         }
         BodyFraming::Chunked => head.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         // An empty body that was announced is announced again (RFC 9110 §8.6).
-        BodyFraming::None if request.head.field("content-length").is_some() => {
+        BodyFraming::None if request.received.head().field("content-length").is_some() => {
             head.extend_from_slice(b"Content-Length: 0\r\n");
         }
         BodyFraming::None => {}
@@ -416,29 +418,31 @@ fn put_target(request: &Request, proxy: &Proxy, head: &mut Vec<u8>) {
         (ProxyUri::OfTarget, Some(uri)) => head.extend_from_slice(uri),
         (ProxyUri::Replaces { uri, prefix_bytes }, _) => {
             // A path that was changed in this location is sent whole.
-            let (start, kept) = match request.path_changed {
-                true => (&[][..], request.path.as_slice()),
+            let (start, kept) = match request.route.is_rewritten() {
+                true => (&[][..], request.route.path.as_slice()),
                 false => (
                     &uri[..],
-                    request.path.get(*prefix_bytes..).unwrap_or_default(),
+                    request.route.path.get(*prefix_bytes..).unwrap_or_default(),
                 ),
             };
             head.extend_from_slice(start);
             head.extend_from_slice(&escape::escape_uri(kept));
             put_args(request, head);
         }
-        _ if !request.target_changed => head.extend_from_slice(request.received_target()),
+        _ if request.route.origin == TargetOrigin::Received => {
+            head.extend_from_slice(request.received.target())
+        }
         _ => {
-            head.extend_from_slice(&escape::escape_uri(&request.path));
+            head.extend_from_slice(&escape::escape_uri(&request.route.path));
             put_args(request, head);
         }
     }
 }
 
 fn put_args(request: &Request, target: &mut Vec<u8>) {
-    if !request.args.is_empty() {
+    if !request.route.args.is_empty() {
         target.push(b'?');
-        target.extend_from_slice(&request.args);
+        target.extend_from_slice(&request.route.args);
     }
 }
 

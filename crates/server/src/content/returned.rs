@@ -24,6 +24,6 @@ pub fn handle(request: &mut Request, status: u16, value: Option<Vec<u8>>) -> Sta
 
 /// A body, even an empty one, has the type of its path.
 fn typed(request: &Request, status: u16, text: Bytes) -> StageEnd {
-    let content_type = files::media_type(request, &request.path).to_vec();
+    let content_type = files::media_type(request, &request.route.path).to_vec();
     StageEnd::Reply(Box::new(Reply::new(status, &content_type, text)))
 }

@@ -51,7 +51,7 @@ pub fn in_slices(request: &mut Request, handled: StageEnd) -> StageEnd {
 
 /// Makes a whole response of one whose first slice is here.
 fn gather(request: &mut Request, handled: StageEnd) -> StageEnd {
-    let Slicing::First(start) = request.slicing else {
+    let Slicing::First(start) = request.cache.slicing else {
         return handled;
     };
     let StageEnd::Reply(mut reply) = handled else {
@@ -164,7 +164,7 @@ impl Slices {
         }
         let mut part = self.asked.internal();
         part.now = clock::now();
-        part.slicing = Slicing::Next(start);
+        part.cache.slicing = Slicing::Next(start);
         let mut nobody = ClientSide::none();
         let handled = content::make(&mut part, &mut nobody);
         let handled = Box::pin(handled).await;
@@ -222,7 +222,7 @@ impl Slices {
         let end = complete.max(self.complete);
         let mut start = 0;
         for _ in 0..MAX_FORGOTTEN {
-            self.asked.slicing = Slicing::Next(start);
+            self.asked.cache.slicing = Slicing::Next(start);
             let CachePlan::Use(plan) = policy::plan(&mut self.asked, &configuration, pass) else {
                 return;
             };

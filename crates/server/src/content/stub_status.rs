@@ -10,7 +10,7 @@ use crate::exchange::request::Request;
 
 /// A page of counters.
 pub fn handle(request: &mut Request) -> StageEnd {
-    if !request.method.is_read() {
+    if !request.route.method.is_read() {
         return StageEnd::Status(405);
     }
     if let Some(refused) = own_machine::refuses_look(request) {

@@ -68,7 +68,10 @@ pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Box
         return Err(Box::default());
     }
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
-    match plan.zone.find(&key, &plan.fields(&request.head), now) {
+    match plan
+        .zone
+        .find(&key, &plan.fields(request.received.head()), now)
+    {
         FoundResponse::Fresh(stored) => Ok(reply_from_memory(request, stored, ServedFrom::Fresh)),
         FoundResponse::NotFresh(found) => from_disk::look_up(request, plan, found),
     }

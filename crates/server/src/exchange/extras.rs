@@ -25,50 +25,74 @@ pub type Values = Vec<Option<Vec<u8>>>;
 
 #[derive(Default)]
 pub struct Extra {
-    /// What commands have set.
-    pub ssi: Option<SharedSsiValues>,
-    /// What a `proxy_pass` with variables leads to.
-    pub proxy_url: Option<Box<ProxyUrl>>,
-    pub captures: Captures,
-    /// Patterns that gave up on the request.
-    pub failures: Failures,
-    /// Values written by `set` and named captures; `None`: not set.
-    pub slots: Values,
-    /// Results of maps, remembered for the request.
-    pub map_values: Values,
-    /// Likewise of `geo` and `split_clients`.
-    pub geo_values: Values,
-    pub split_values: Values,
+    pub values: RequestValues,
+    pub limits: LimitNotes,
+    pub carried: CarriedToResponse,
+    pub fragments: FragmentFacts,
     pub request_id: Option<[u8; 16]>,
     pub remote_user: Option<Vec<u8>>,
-    pub limit_req_status: &'static str,
-    pub limit_conn_status: &'static str,
-    /// Connections counted by `limit_conn` until the request ends.
-    pub limit_guards: Vec<Guard>,
     pub path_info: Option<PathInfo>,
-    /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
-    pub carried: http_semantics::Fields,
-    /// Fields of an error that its page is to carry (`WWW-Authenticate`).
-    pub carried_error: http_semantics::Fields,
-    /// Fields behind the body of the response.
-    pub trailers: http_semantics::Fields,
-    /// Text of the `Server` field, where it is configured with variables.
-    pub server_text: Option<Vec<u8>>,
-    pub accel_charset: Option<Vec<u8>>,
+    /// What a `proxy_pass` with variables leads to.
+    pub proxy_url: Option<Box<ProxyUrl>>,
     /// Who waits for what upstreams are asked on its behalf.
     pub class: upstream::Class,
     /// The server asks itself.
     pub own_visit: Option<Box<OwnVisit>>,
-    /// It is a page of fragments or a part of one: what they may cost together.
-    pub page: Option<Arc<PageBudget>>,
-    /// Its turn to ask an upstream, as a part of a page.
-    pub page_turn: Option<FetchTurn>,
     /// A refresh that this request has begun.
     pub refresh: Option<tokio::task::JoinHandle<()>>,
     /// The trace that it belongs to.
     pub tracing: Option<Box<Tracing>>,
     /// Where to note what the response says of sharing.
     pub sharing_note: Option<Box<SharingNote>>,
+}
+
+/// Values of variables that are found out once for a request.
+#[derive(Default)]
+pub struct RequestValues {
+    pub captures: Captures,
+    /// Patterns that gave up on the request.
+    pub failures: Failures,
+    /// Values written by `set` and named captures; `None`: not set.
+    pub slots: Values,
+    /// Results of maps, remembered for the request.
+    pub maps: Values,
+    /// Likewise of `geo` and `split_clients`.
+    pub geo: Values,
+    pub splits: Values,
+}
+
+/// What `limit_req` and `limit_conn` did.
+#[derive(Default)]
+pub struct LimitNotes {
+    pub req_status: &'static str,
+    pub conn_status: &'static str,
+    /// Connections counted by `limit_conn` until the request ends.
+    pub guards: Vec<Guard>,
+}
+
+/// What goes to the response from before it.
+#[derive(Default)]
+pub struct CarriedToResponse {
+    /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
+    pub fields: Fields,
+    /// Fields of an error that its page is to carry (`WWW-Authenticate`).
+    pub error_fields: Fields,
+    /// Fields behind the body of the response.
+    pub trailers: Fields,
+    /// Text of the `Server` field, where it is configured with variables.
+    pub server_text: Option<Vec<u8>>,
+    pub accel_charset: Option<Vec<u8>>,
+}
+
+/// What a page of fragments, or a part of one, has.
+#[derive(Default)]
+pub struct FragmentFacts {
+    /// What commands have set.
+    pub ssi: Option<SharedSsiValues>,
+    /// What page and parts may cost together.
+    pub budget: Option<Arc<PageBudget>>,
+    /// Its turn to ask an upstream.
+    pub turn: Option<FetchTurn>,
 }
 
 /// The two captures of `fastcgi_split_path_info`.
@@ -127,29 +151,37 @@ impl SsiValues {
 pub type SharedSsiValues = Arc<Mutex<SsiValues>>;
 
 static NOTHING: Extra = Extra {
-    ssi: None,
-    proxy_url: None,
-    captures: Captures::new(),
-    failures: Failures::None,
-    slots: Vec::new(),
-    map_values: Vec::new(),
-    geo_values: Vec::new(),
-    split_values: Vec::new(),
+    values: RequestValues {
+        captures: Captures::new(),
+        failures: Failures::None,
+        slots: Vec::new(),
+        maps: Vec::new(),
+        geo: Vec::new(),
+        splits: Vec::new(),
+    },
+    limits: LimitNotes {
+        req_status: "",
+        conn_status: "",
+        guards: Vec::new(),
+    },
+    carried: CarriedToResponse {
+        fields: Fields::new(),
+        error_fields: Fields::new(),
+        trailers: Fields::new(),
+        server_text: None,
+        accel_charset: None,
+    },
+    fragments: FragmentFacts {
+        ssi: None,
+        budget: None,
+        turn: None,
+    },
     request_id: None,
     remote_user: None,
-    limit_req_status: "",
-    limit_conn_status: "",
-    limit_guards: Vec::new(),
     path_info: None,
-    carried: Fields::new(),
-    carried_error: Fields::new(),
-    trailers: Fields::new(),
-    server_text: None,
-    accel_charset: None,
+    proxy_url: None,
     class: upstream::Class::Visitor,
     own_visit: None,
-    page: None,
-    page_turn: None,
     refresh: None,
     tracing: None,
     sharing_note: None,
@@ -179,9 +211,9 @@ impl Extras {
     #[inline]
     pub fn reach_response(&self) -> bool {
         self.0.as_ref().is_some_and(|extra| {
-            extra.accel_charset.is_some()
-                || !extra.carried.is_empty()
-                || !extra.carried_error.is_empty()
+            extra.carried.accel_charset.is_some()
+                || !extra.carried.fields.is_empty()
+                || !extra.carried.error_fields.is_empty()
         })
     }
 
@@ -196,13 +228,19 @@ impl Extras {
     pub fn inherited(&self) -> Extras {
         Extras(self.0.as_ref().map(|own| {
             Box::new(Extra {
-                captures: own.captures.clone(),
-                slots: own.slots.clone(),
+                values: RequestValues {
+                    captures: own.values.captures.clone(),
+                    slots: own.values.slots.clone(),
+                    ..RequestValues::default()
+                },
+                fragments: FragmentFacts {
+                    budget: own.fragments.budget.clone(),
+                    ..FragmentFacts::default()
+                },
                 remote_user: own.remote_user.clone(),
                 path_info: own.path_info.clone(),
                 proxy_url: own.proxy_url.clone(),
                 class: own.class,
-                page: own.page.clone(),
                 tracing: own.tracing.as_ref().map(|it| Box::new(it.of_part())),
                 ..Extra::default()
             })

@@ -6,10 +6,12 @@
 //! `compiled_location` import each other in a circle.
 
 pub mod active_configuration;
+pub mod cache_facts;
 pub mod captures;
 pub mod charset_map;
 pub mod compiled_location;
 pub mod configuration_handle;
+pub mod delivery;
 pub mod error_page;
 pub mod extras;
 pub mod forwarded_for;
@@ -20,10 +22,12 @@ pub mod numbers;
 pub mod origin;
 pub mod own_visit;
 pub mod page_budget;
+pub mod received_request;
 pub mod reply;
 pub mod request;
 pub mod request_buffers;
 pub mod request_fields;
+pub mod request_route;
 pub mod sent_fields;
 pub mod sharing_note;
 pub mod slicing;

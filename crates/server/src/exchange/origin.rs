@@ -15,7 +15,7 @@ impl Request {
     /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine says
     /// for whom it asks. Fields that were left out because of their names may have said so.
     pub fn is_made_here(&self) -> bool {
-        let facts = &self.connection;
+        let facts = self.received.connection();
         let is_peer_here = match (facts.peer, &facts.local) {
             (None, _) => true,
             (Some(peer), local) => {
@@ -26,8 +26,12 @@ impl Request {
         };
         is_peer_here
             && facts.proxy.is_none()
-            && self.head.line.ignored_fields == 0
-            && !self.head.fields().any(|(name, _)| tells_of_proxy(name))
+            && self.received.head().line.ignored_fields == 0
+            && !self
+                .received
+                .head()
+                .fields()
+                .any(|(name, _)| tells_of_proxy(name))
     }
 
     /// Was it made on this machine, and by no browser that a foreign page may have led here?
@@ -42,14 +46,18 @@ impl Request {
 
     /// On whose behalf the client sent it, by its fields.
     pub fn initiator(&self) -> Initiator {
-        Initiator::of(self.head.view(), &self.host, self.host.port())
+        Initiator::of(
+            self.received.head().view(),
+            self.received.host(),
+            self.received.host_port(),
+        )
     }
 
     /// Is the host one that leads here by right? A foreign page may have a name that leads to this
     /// machine when the browser asks for it a second time (DNS rebinding). What it loads then has that
     /// name as its host. Names of other servers do not count: these may be of other people.
     pub fn has_own_host(&self) -> bool {
-        let host: &[u8] = &self.host;
+        let host: &[u8] = self.received.host();
         if host.is_empty() || host == b"localhost" || host.ends_with(b".localhost") {
             return true;
         }
@@ -60,7 +68,7 @@ impl Request {
         if text.is_ok_and(|text| text.parse::<IpAddr>().is_ok()) {
             return true;
         }
-        is_server_name(&self.configuration, self.server_id(), host)
+        is_server_name(&self.configuration, self.route.server(), host)
     }
 }
 

@@ -11,16 +11,16 @@ use crate::exchange::view::View;
 /// Several fields of the name are joined by `, ` (`; ` for Cookie). False where there is
 /// none.
 pub fn put_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
-    if let View::Cache(rules) = &request.view
+    if let View::Cache(rules) = &request.cache.view
         && !rules.ignored_cookies.is_empty()
         && name == b"cookie"
     {
-        return cookies::put_others(request.head.view(), &rules.ignored_cookies, out);
+        return cookies::put_others(request.received.head().view(), &rules.ignored_cookies, out);
     }
-    if !request.head.view().may_have_spelt(name) {
+    if !request.received.head().view().may_have_spelt(name) {
         return false;
     }
-    let mut fields = request.head.fields();
+    let mut fields = request.received.head().fields();
     let Some((_, first)) = fields.find(|(field, _)| is_spelt(name, field)) else {
         return false;
     };
@@ -57,10 +57,13 @@ pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 
 /// Appends the cookie called `name`; false where none counts.
 pub fn put_cookie(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
-    if let View::Cache(rules) = &request.view
+    if let View::Cache(rules) = &request.cache.view
         && cookies::is_named(name, &rules.ignored_cookies)
     {
         return false;
     }
-    put(http_semantics::cookie::find(&request.head, name), out)
+    put(
+        http_semantics::cookie::find(request.received.head(), name),
+        out,
+    )
 }

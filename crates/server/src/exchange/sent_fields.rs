@@ -61,7 +61,7 @@ fn writer_cookie(lifetime: Duration) -> String {
 
 /// Appends `$sent_http_NAME` of the response `head`; false where no such field is sent.
 pub fn write(request: &Request, head: &ReplyHead, name: &[u8], out: &mut Vec<u8>) -> bool {
-    match (&request.sent_head, head.content_length) {
+    match (&request.delivery.sent_head, head.content_length) {
         // How the body will be framed is not known yet.
         (None, Some(length)) if name == b"content_length" => {
             decimal::put(length, out);
@@ -74,7 +74,7 @@ pub fn write(request: &Request, head: &ReplyHead, name: &[u8], out: &mut Vec<u8>
         out,
         is_any: false,
     };
-    if let Some(sent) = &request.sent_head {
+    if let Some(sent) = &request.delivery.sent_head {
         sent.walk(&mut values);
     }
     walk(request, head, &mut values);

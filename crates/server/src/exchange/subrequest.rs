@@ -7,7 +7,8 @@ use site::SubrequestTarget;
 
 use crate::base::random;
 use crate::exchange::reply::{Body, Reply};
-use crate::exchange::request::{Method, Request};
+use crate::exchange::request::Request;
+use crate::exchange::request_route::TargetOrigin;
 
 /// A subrequest of `request` for `target`, with `args` where the target has
 /// none of its own. Method and head are the client's; there is no body.
@@ -20,17 +21,10 @@ pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<
     let mut made = request.internal();
     made.extras.request_id = Some(id);
     made.extras.forget_path_info();
-    made.path_changed = false;
-    made.target_changed = true;
-    made.path = target.path.to_vec();
-    made.args = target.args.as_deref().unwrap_or(args).to_vec();
+    made.route.origin = TargetOrigin::Changed;
+    made.route.path = target.path.to_vec();
+    made.route.args = target.args.as_deref().unwrap_or(args).to_vec();
     made
-}
-
-/// Makes it a GET, whatever the client's request is.
-pub fn make_get(request: &mut Request) {
-    request.method = Method::Get;
-    request.method_override = Some("GET");
 }
 
 /// The response of a request that the server makes itself; `None` where the request ends without a
@@ -47,10 +41,10 @@ pub async fn run(request: &mut Request) {
     let Some(mut reply) = reply else {
         return end(
             request,
-            Box::new(Reply::new(request.status, b"", Bytes::new())),
+            Box::new(Reply::new(request.delivery.status, b"", Bytes::new())),
         );
     };
-    if let Some(status) = request.error_page.forced_status() {
+    if let Some(status) = request.delivery.error_page.forced_status() {
         reply.head.status = status;
     }
     let body = std::mem::replace(&mut reply.body, Body::Empty);
@@ -62,8 +56,8 @@ pub async fn run(request: &mut Request) {
 
 fn end(request: &mut Request, mut reply: Box<Reply>) {
     reply.head.unpack();
-    request.status = reply.head.status;
-    request.reply = Some(reply);
-    request.is_complete = true;
+    request.delivery.status = reply.head.status;
+    request.delivery.reply = Some(reply);
+    request.delivery.is_complete = true;
     (request.configuration.functions.log_access)(request);
 }

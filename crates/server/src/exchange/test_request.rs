@@ -6,6 +6,7 @@ use transport::facts::{ConnectionFacts, LocalAddress};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 
 /// A request with this line, such as `GET /a?b`, and these field lines, for the first server. It is in no
@@ -29,10 +30,11 @@ pub fn received(
     };
     let handle = ConfigurationHandle::new(configuration.clone());
     let server = site::ServerId(0);
-    let mut request = Request::new(handle, Arc::new(connection), head, server, now);
+    let received = ReceivedRequest::made(connection, head, now);
+    let mut request = Request::new(handle, received, server, now);
     let (_, target) = line.split_once(' ').unwrap();
     let (path, args) = target.split_once('?').unwrap_or((target, ""));
-    request.path = path.into();
-    request.args = args.into();
+    request.route.path = path.into();
+    request.route.args = args.into();
     request
 }

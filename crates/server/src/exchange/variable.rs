@@ -133,14 +133,17 @@ fn write_of_name(
 ) -> bool {
     match variable {
         Variable::Builtin(_) => write_sent(request, sent, variable, out),
-        Variable::Capture(group) => put(request.extras.captures.group(usize::from(*group)), out),
-        Variable::Slot(slot) => match request.extras.slots.get(slot.0) {
+        Variable::Capture(group) => put(
+            request.extras.values.captures.group(usize::from(*group)),
+            out,
+        ),
+        Variable::Slot(slot) => match request.extras.values.slots.get(slot.0) {
             Some(Some(value)) => put(Some(value), out),
             // As in nginx what `set` would have written is empty, what a pattern would have
             // captured is not there.
             _ => request.configuration.site.http.slots_of_set.contains(slot),
         },
-        Variable::SetOver(slot, made) => match request.extras.slots.get(slot.0) {
+        Variable::SetOver(slot, made) => match request.extras.values.slots.get(slot.0) {
             Some(Some(value)) => put(Some(value), out),
             _ => write_looked_up(request, sent, made, out),
         },
@@ -148,14 +151,14 @@ fn write_of_name(
         Variable::Map(_) | Variable::Geo(_) | Variable::SplitClients(_) => {
             write_looked_up(request, sent, variable, out)
         }
-        Variable::Argument(name) => put(request_fields::argument(&request.args, name), out),
+        Variable::Argument(name) => put(request_fields::argument(&request.route.args, name), out),
         Variable::RequestField(name) => request_fields::put_field(request, name, out),
         Variable::SentField(name) => {
-            let sent = sent.or(request.reply.as_ref().map(|reply| &reply.head));
+            let sent = sent.or(request.delivery.reply.as_ref().map(|reply| &reply.head));
             sent.is_some_and(|head| sent_fields::write(request, head, name, out))
         }
         Variable::SentTrailer(name) => {
-            write_field_called(name, request.extras.trailers.as_slice(), out)
+            write_field_called(name, request.extras.carried.trailers.as_slice(), out)
         }
         Variable::UpstreamTrailer(name) => {
             of_upstream(request, |trace| trace.write_trailer(name, out))
@@ -165,7 +168,7 @@ fn write_of_name(
             of_upstream(request, |trace| trace.write_cookie(name, out))
         }
         Variable::Cookie(name) => request_fields::put_cookie(request, name, out),
-        Variable::ProxyProtocolExtra(wanted) => match &request.connection.proxy {
+        Variable::ProxyProtocolExtra(wanted) => match &request.received.connection().proxy {
             Some(proxy) => proxy_protocol::write_extra(&proxy.extras, *wanted, out),
             None => false,
         },
@@ -190,12 +193,12 @@ fn write_looked_up(
     let configuration = request.configuration.clone();
     let http = &configuration.site.http;
     let (values, at, is_volatile): (fn(&mut Extra) -> &mut Values, usize, bool) = match variable {
-        Variable::Map(id) => (|own| &mut own.map_values, id.0, http.maps[id.0].volatile),
-        Variable::Geo(id) => (|own| &mut own.geo_values, id.0, http.geos[id.0].volatile),
-        Variable::SplitClients(id) => (|own| &mut own.split_values, id.0, false),
+        Variable::Map(id) => (|own| &mut own.values.maps, id.0, http.maps[id.0].volatile),
+        Variable::Geo(id) => (|own| &mut own.values.geo, id.0, http.geos[id.0].volatile),
+        Variable::SplitClients(id) => (|own| &mut own.values.splits, id.0, false),
         _ => return false,
     };
-    let remembers = matches!(request.view, View::Plain) && !is_volatile;
+    let remembers = matches!(request.cache.view, View::Plain) && !is_volatile;
     if remembers && let Some(Some(value)) = values(&mut request.extras).get(at) {
         return put(Some(value), out);
     }

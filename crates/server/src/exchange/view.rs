@@ -6,9 +6,10 @@ use std::sync::{Arc, LazyLock};
 use shared_request::NameSet;
 
 /// How variables see a request.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub enum View {
     /// As it is.
+    #[default]
     Plain,
     /// As the cache does: without the arguments and cookies that do not count.
     Cache(Arc<site::CacheRules>),

@@ -8,6 +8,7 @@ use transport::facts::{ConnectionFacts, LocalAddress};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::upstreams::fetch::Try;
@@ -55,12 +56,11 @@ fn stand_in(
     let now = clock::now();
     let mut request = Request::new(
         ConfigurationHandle::new(configuration.clone()),
-        Arc::new(facts),
-        head,
+        ReceivedRequest::made(facts, head, now),
         ServerId(0),
         now,
     );
-    request.status = answer.status;
+    request.delivery.status = answer.status;
     let mut trace = request.trace().lock();
     trace.tries.push(Try::default());
     trace.head(answer.status);

@@ -49,7 +49,7 @@ pub async fn ask(
     let Some(reply) = reply else {
         return Ok(ApplicationAnswer {
             told: AskedResponse {
-                status: request.status,
+                status: request.delivery.status,
                 cache_status: String::new(),
                 bytes: 0,
                 location: String::new(),
@@ -57,7 +57,7 @@ pub async fn ask(
             reason: Some(Reason::NoAnswer),
         });
     };
-    let status = request.error_page.forced_status();
+    let status = request.delivery.error_page.forced_status();
     let mut head = reply.head;
     let status = status.unwrap_or(head.status);
     head.unpack();

@@ -80,7 +80,7 @@ fn told(
     Explanation {
         url: question.url.clone(),
         method: question.method.clone(),
-        listen: match &request.connection.local {
+        listen: match &request.received.connection().local {
             LocalAddress::Ip(address) => address.to_string(),
             LocalAddress::Unix(path) => format!("unix:{}", path.display()),
         },
@@ -88,7 +88,8 @@ fn told(
         location: request.location().name.clone(),
         plan: way.plan.clone(),
         client: request
-            .client
+            .received
+            .client()
             .filter(|_| question.from.is_some())
             .map(|client| client.ip()),
         limits: limits(request),

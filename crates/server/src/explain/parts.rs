@@ -52,7 +52,7 @@ pub async fn of(configuration: &ConfigurationHandle, question: &Question, way: &
 /// What the part does in which two requests differ; none where that cannot be seen.
 fn effect(way: &Way, other: &Way, field: Option<&str>) -> Option<Effect> {
     let is_same_place = |one: &Way, two: &Way| {
-        one.request.server_id() == two.request.server_id()
+        one.request.route.server() == two.request.route.server()
             && one.request.location().name == two.request.location().name
             && one.plan == two.plan
     };

@@ -99,7 +99,7 @@ pub async fn walk(configuration: &ConfigurationHandle, question: &Question) -> R
             status: None,
         },
         Some(reply) => {
-            let status = request.error_page.forced_status();
+            let status = request.delivery.error_page.forced_status();
             let status = status.unwrap_or(reply.head.status);
             let is_file = matches!(request.settings().content, Content::Files) && status < 300;
             Plan {

@@ -40,7 +40,7 @@ thread_local! {
 /// Writes the line of a request that has ended to its location's logs.
 pub fn log(request: &mut Request) {
     if request.settings().access_logs.is_empty()
-        || (request.is_subrequest() && !request.settings().log_subrequests)
+        || (request.route.is_subrequest() && !request.settings().log_subrequests)
     {
         return;
     }

@@ -17,7 +17,7 @@ pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
     if !are_told(&request.settings().error_logs, level) {
         return;
     }
-    match &request.extras.page {
+    match &request.extras.fragments.budget {
         None => write(request, level, message),
         Some(page) => page_line(page, message, |message| write(request, level, message)),
     }
@@ -25,7 +25,7 @@ pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
 
 fn write(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
     let logs = &request.settings().error_logs;
-    let connection = request.connection.serial;
+    let connection = request.received.connection().serial;
     let error_logs = &request.configuration.live.error_logs;
     error_logs.write(logs, level, connection, message, &context(request));
 }
@@ -47,7 +47,7 @@ pub fn page_line(
 
 /// Says, once for a page, that it has met a bound of what its fragments may cost.
 pub fn beyond_budget(request: &Request, bound: Bound) {
-    let page = request.extras.page.as_ref();
+    let page = request.extras.fragments.budget.as_ref();
     if let Some(message) = page.and_then(|page| page.take_message(bound))
         && are_told(&request.settings().error_logs, LogLevel::Error)
     {
@@ -131,10 +131,13 @@ pub fn emergency(configuration: &ActiveConfiguration, message: fmt::Arguments<'_
 /// What lines say of `request`, for those who write them when it may be gone.
 pub fn origin(request: &Request) -> Origin {
     Origin::new(
-        &request.head,
-        request.client_ip(),
+        request.received.head(),
+        request.received.client_ip(),
         &request.server().name,
-        request.is_subrequest().then_some(&request.path[..]),
+        request
+            .route
+            .is_subrequest()
+            .then_some(&request.route.path[..]),
     )
 }
 

@@ -18,7 +18,12 @@ pub const VARIABLES: Variables = &[
     (B::Msec, Of(|_, out| put_seconds(clock::wall_now(), out))),
     (
         B::RequestTime,
-        Of(|request, out| put_seconds(clock::now().saturating_sub(request.started_at), out)),
+        Of(|request, out| {
+            put_seconds(
+                clock::now().saturating_sub(request.received.started_at()),
+                out,
+            )
+        }),
     ),
     (
         B::TimeIso8601,

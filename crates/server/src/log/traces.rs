@@ -85,7 +85,7 @@ fn tracing_of(request: &mut Request) -> &mut Tracing {
 fn extracted(request: &Request) -> Option<Parent> {
     let otel = request.settings().otel.as_ref();
     otel.filter(|otel| otel.extracts)?;
-    let head = &request.head;
+    let head = request.received.head();
     Parent::read(
         head.field_all(b"traceparent"),
         head.field_all(b"tracestate"),
@@ -111,7 +111,7 @@ pub fn begin(request: &mut Request) {
         return;
     };
     // Parts of a request belong to its trace.
-    if !otel.begins_traces() || request.is_subrequest() || request.is_own_visit() {
+    if !otel.begins_traces() || request.route.is_subrequest() || request.is_own_visit() {
         return;
     }
     if tracing_of(request).is_decided || otel.trace == OtelTrace::Off {
@@ -270,8 +270,8 @@ impl CacheFetch {
         let visitors = Visitors {
             tracing: sent.extras.tracing.replace(Box::new(Tracing::new(None))),
             // They may be made of the visitor's trace.
-            map_values: std::mem::take(&mut sent.extras.map_values),
-            split_values: std::mem::take(&mut sent.extras.split_values),
+            map_values: std::mem::take(&mut sent.extras.values.maps),
+            split_values: std::mem::take(&mut sent.extras.values.splits),
         };
         let otel = sent.settings().otel.clone();
         let is_sampled = otel.is_some_and(|otel| is_on(sent, &otel.trace));
@@ -328,8 +328,8 @@ impl Visitors {
     /// Gives the request back what was its own.
     pub fn put_back(self, request: &mut Request) {
         request.extras.tracing = self.tracing;
-        request.extras.map_values = self.map_values;
-        request.extras.split_values = self.split_values;
+        request.extras.values.maps = self.map_values;
+        request.extras.values.splits = self.split_values;
     }
 }
 

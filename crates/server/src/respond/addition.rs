@@ -114,7 +114,7 @@ pub fn choose(request: &Request, reply: &mut Reply) -> Option<Addition> {
         return None;
     }
     let is_fitting = reply.head.status == 200
-        && !request.is_subrequest()
+        && !request.route.is_subrequest()
         && reply
             .head
             .field("content-type")
@@ -146,7 +146,7 @@ async fn ask(
         args: args.map(Into::into),
     };
     let mut asked = subrequest::to(request, &target, b"");
-    asked.become_get();
+    asked.route.become_get();
     let reply = subrequest::serve(&mut asked).await;
     let mut reply = reply.filter(|reply| (200..300).contains(&reply.head.status))?;
     let expander = recode::expand_part(&asked, &mut reply);

@@ -21,7 +21,7 @@ pub enum Composition {
 impl Composition {
     /// `body` with its commands run as it is pulled, in the name of `request`.
     pub fn around(self, request: &mut Request, body: Body) -> Box<dyn ArrivingBody<Request>> {
-        if request.extras.page.is_some() {
+        if request.extras.fragments.budget.is_some() {
             return self.within(request, body);
         }
         let settings = request.settings();

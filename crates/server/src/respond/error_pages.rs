@@ -11,6 +11,7 @@ use crate::exchange::error_page::ErrorPage;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
+use crate::exchange::request_route::TargetOrigin;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::variable;
 use crate::log::error_log;
@@ -43,11 +44,11 @@ fn after_other(request: &mut Request, handled: StageEnd) -> Next {
     match handled {
         StageEnd::Reply(reply) => Next::Reply(reply),
         StageEnd::ClientGone => {
-            request.status = 499;
+            request.delivery.status = 499;
             Next::Nothing
         }
         StageEnd::Close => {
-            request.status = 444;
+            request.delivery.status = 444;
             Next::Nothing
         }
         StageEnd::Redirect { path, args } => redirected(request, path, args),
@@ -61,7 +62,7 @@ fn after_other(request: &mut Request, handled: StageEnd) -> Next {
 /// configuration says. The first time the error page is looked for; after that no page is sent.
 #[cold]
 fn refuse_for_pattern(request: &mut Request) -> Next {
-    let failures = std::mem::replace(&mut request.extras.failures, Failures::Refused);
+    let failures = std::mem::replace(&mut request.extras.values.failures, Failures::Refused);
     match failures {
         Failures::FoundAgain => broken(request),
         _ => error(request, 500, Fields::new()),
@@ -69,7 +70,7 @@ fn refuse_for_pattern(request: &mut Request) -> Next {
 }
 
 fn redirected(request: &mut Request, path: Vec<u8>, args: Vec<u8>) -> Next {
-    if !request.may_redirect() {
+    if !request.route.may_redirect() {
         error_log::request(
             request,
             LogLevel::Error,
@@ -77,18 +78,17 @@ fn redirected(request: &mut Request, path: Vec<u8>, args: Vec<u8>) -> Next {
         );
         return broken(request);
     }
-    request.path = path;
-    request.args = args;
+    request.route.path = path;
+    request.route.args = args;
     begin_internal(request);
     Next::Redirected
 }
 
 fn begin_internal(request: &mut Request) {
-    request.become_internal();
+    request.route.become_internal();
     request.extras.forget_path_info();
-    request.path_changed = false;
-    request.slicing = Slicing::None;
-    request.target_changed = true;
+    request.cache.slicing = Slicing::None;
+    request.route.origin = TargetOrigin::Changed;
     request.enter(Server::ROOT);
 }
 
@@ -105,7 +105,7 @@ fn named(request: &mut Request, name: &[u8]) -> Next {
         );
         return broken(request);
     };
-    if !request.may_redirect() {
+    if !request.route.may_redirect() {
         error_log::request(
             request,
             LogLevel::Error,
@@ -115,23 +115,23 @@ fn named(request: &mut Request, name: &[u8]) -> Next {
         );
         return broken(request);
     }
-    request.become_internal();
-    request.slicing = Slicing::None;
+    request.route.become_internal();
+    request.cache.slicing = Slicing::None;
     Next::Location(location)
 }
 
 /// The configuration leads nowhere: no page of its own is looked for.
 fn broken(request: &mut Request) -> Next {
-    request.error_page.stop_forcing();
+    request.delivery.error_page.stop_forcing();
     Next::Reply(Box::new(status_page(request, 500)))
 }
 
 /// An error's page: `error_page` where one is given, else the built-in text. An
 /// error or a redirect in the place of a page counts instead of the first error.
 fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
-    request.error_page.stop_forcing();
+    request.delivery.error_page.stop_forcing();
     let settings = request.settings_held();
-    let may_use_page = !request.error_page.is_tried() || settings.recursive_error_pages;
+    let may_use_page = !request.delivery.error_page.is_tried() || settings.recursive_error_pages;
     let page = settings
         .error_pages
         .iter()
@@ -147,11 +147,13 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
         match name.eq_ignore_ascii_case(b"location") {
             true => request
                 .extras
-                .carried_error
+                .carried
+                .error_fields
                 .set(name.clone(), value.clone()),
             false => request
                 .extras
-                .carried_error
+                .carried
+                .error_fields
                 .append(name.clone(), value.clone()),
         }
     }
@@ -162,7 +164,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
         ErrorAnswer::OfPage => None,
     };
     let is_here = matches!(target.first(), Some(b'@' | b'/'));
-    request.error_page = ErrorPage::Tried {
+    request.delivery.error_page = ErrorPage::Tried {
         error: status,
         forced: forced.filter(|_| is_here),
     };
@@ -170,8 +172,8 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
         return named(request, &target);
     }
     if target.first() == Some(&b'/') {
-        request.become_get();
-        request.become_diverted();
+        request.route.become_get();
+        request.route.become_diverted();
         let (path, args) = http_semantics::split_query(&target);
         let (path, args) = (path.to_vec(), args.unwrap_or_default().to_vec());
         return redirected(request, path, args);

@@ -34,7 +34,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
         expires(request, reply, &headers.expires);
     }
     if !headers.add.is_empty() {
-        request.status = reply.head.status;
+        request.delivery.status = reply.head.status;
         for added in &headers.add {
             if !is_usual && !added.always {
                 continue;
@@ -53,7 +53,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
 }
 
 fn adds_nothing(request: &Request) -> bool {
-    !adds_fields(request.settings()) && request.extras.accel_charset.is_none()
+    !adds_fields(request.settings()) && request.extras.carried.accel_charset.is_none()
 }
 
 /// A value with line breaks or NUL, with spaces in their place (RFC 9110 §5.5):
@@ -76,7 +76,11 @@ fn on_one_line(value: Bytes) -> Bytes {
 pub fn add_trailers(request: &mut Request, of_upstream: Fields) {
     add_own_trailers(request);
     for (name, value) in of_upstream.as_slice() {
-        request.extras.trailers.append(name.clone(), value.clone());
+        request
+            .extras
+            .carried
+            .trailers
+            .append(name.clone(), value.clone());
     }
 }
 
@@ -85,14 +89,18 @@ fn add_own_trailers(request: &mut Request) {
         return;
     }
     let settings = request.settings_held();
-    let is_usual = ADDED_TO.contains(&request.status);
+    let is_usual = ADDED_TO.contains(&request.delivery.status);
     for trailer in &settings.headers.trailers {
         if !is_usual && !trailer.always {
             continue;
         }
         let value = on_one_line(variable::evaluate(request, &trailer.value).into());
         if !value.is_empty() {
-            request.extras.trailers.append(trailer.name.clone(), value);
+            request
+                .extras
+                .carried
+                .trailers
+                .append(trailer.name.clone(), value);
         }
     }
 }
@@ -245,7 +253,7 @@ fn charset(
     settings: &site::CharsetSettings,
 ) -> Option<Transcoder> {
     let of_upstream = request.extras.given();
-    let wanted = match of_upstream.and_then(|extra| extra.accel_charset.take()) {
+    let wanted = match of_upstream.and_then(|extra| extra.carried.accel_charset.take()) {
         Some(charset) => charset,
         None if settings.charset.is_empty() || reply.head.keeps_charset => return None,
         None => variable::evaluate(request, &settings.charset),

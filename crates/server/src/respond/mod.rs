@@ -62,7 +62,7 @@ pub struct PendingForm {
 
 /// Completes `reply` as the directives say, and makes it the response of `request`.
 pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
-    if request.head.version() == Version::Http09 {
+    if request.received.head().version() == Version::Http09 {
         return set(request, reply);
     }
     let changes = match adds_nothing(request, &reply) {
@@ -86,8 +86,8 @@ pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
 }
 
 fn set(request: &mut Request, reply: Box<Reply>) -> Completion {
-    request.status = reply.head.status;
-    request.reply = Some(reply);
+    request.delivery.status = reply.head.status;
+    request.delivery.reply = Some(reply);
     Completion::Ready
 }
 
@@ -122,7 +122,7 @@ struct BodyChanges {
 
 impl BodyChanges {
     fn apply(self, request: &mut Request, body: Body) -> Body {
-        if request.method == Method::Head {
+        if request.route.method == Method::Head {
             // It is dropped; that there is one decides how its length is told.
             return body;
         }
@@ -155,13 +155,13 @@ impl Changes {
 #[inline(never)]
 fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
     carry_over(request, reply);
-    if let Some(status) = request.error_page.forced_status() {
+    if let Some(status) = request.delivery.error_page.forced_status() {
         reply.head.status = status;
         reply.head.reason = None;
     }
     // A page of ESI has no validators: what is in it may change when the page itself does not.
     let runs_esi = esi::choose(request, reply);
-    if reply.head.status == 200 && !request.is_subrequest() {
+    if reply.head.status == 200 && !request.route.is_subrequest() {
         check_conditions(request, reply);
     }
     let composition = match runs_esi {
@@ -197,13 +197,13 @@ fn adds_nothing(request: &Request, reply: &Reply) -> bool {
     request.compiled_location().adds_nothing
         && reply.head.stored.is_some()
         && reply.head.status == 200
-        && request.error_page.forced_status().is_none()
+        && request.delivery.error_page.forced_status().is_none()
         && !request.extras.reach_response()
 }
 
 /// What is left to decide about a response that nothing is added to.
 fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Changes {
-    if !request.is_subrequest() {
+    if !request.route.is_subrequest() {
         check_conditions(request, reply);
     }
     let place = request.compiled_location();
@@ -219,18 +219,18 @@ fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Changes {
 
 /// Fields of a response that another one took the place of.
 fn carry_over(request: &mut Request, reply: &mut Reply) {
-    for (name, value) in request.extras.carried_error.as_slice() {
+    for (name, value) in request.extras.carried.error_fields.as_slice() {
         // There is one place to go to, the last that was named.
         if http_semantics::same_name(name, b"location") && reply.head.has("location") {
             continue;
         }
         reply.head.fields.append(name.clone(), value.clone());
     }
-    if request.extras.carried.is_empty() {
+    if request.extras.carried.fields.is_empty() {
         return;
     }
     reply.head.unpack();
-    for (name, value) in std::mem::take(&mut request.extras.carried).as_slice() {
+    for (name, value) in std::mem::take(&mut request.extras.carried.fields).as_slice() {
         if http_semantics::same_name(name, b"set-cookie") {
             reply.head.fields.append(name.clone(), value.clone());
         } else {
@@ -255,19 +255,19 @@ fn may_be_conditional(head: http_semantics::RequestView<'_>) -> bool {
 /// out must not be reported as refused.
 #[inline]
 fn check_conditions(request: &Request, reply: &mut Reply) {
-    if may_be_conditional(request.head.view()) && judges_conditions(request, reply) {
+    if may_be_conditional(request.received.head().view()) && judges_conditions(request, reply) {
         evaluate_conditions(request, reply);
     }
 }
 
 fn judges_conditions(request: &Request, reply: &Reply) -> bool {
-    let is_read = matches!(request.method, Method::Get | Method::Head);
+    let is_read = matches!(request.route.method, Method::Get | Method::Head);
     !reply.head.is_of_upstream && (is_read || !reply.head.is_of_cache)
 }
 
 #[inline(never)]
 fn evaluate_conditions(request: &Request, reply: &mut Reply) {
-    let head = &request.head;
+    let head = request.received.head();
     let last_modified = last_modified(reply);
     let rule = match request.settings().files.if_modified_since {
         IfModifiedSince::Off => conditional::IfModifiedSince::Off,
@@ -322,6 +322,6 @@ pub(crate) fn evaluate_server_text(request: &mut Request) {
     }
     let settings = request.settings_held();
     if let ServerTokens::Text(template) = &settings.headers.server_tokens {
-        request.extras.server_text = Some(variable::evaluate(request, template));
+        request.extras.carried.server_text = Some(variable::evaluate(request, template));
     }
 }

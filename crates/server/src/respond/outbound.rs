@@ -17,12 +17,12 @@ use crate::exchange::sent_fields;
 impl Exchange for Request {
     #[inline]
     fn head(&self) -> &RequestHead {
-        &self.head
+        self.received.head()
     }
 
     #[inline]
     fn wants_head_alone(&self) -> bool {
-        self.method == Method::Head
+        self.route.method == Method::Head
     }
 
     #[inline]
@@ -45,7 +45,7 @@ impl Exchange for Request {
 
     #[inline]
     fn opening(&self) -> Opening<'_> {
-        let Some(reply) = &self.reply else {
+        let Some(reply) = &self.delivery.reply else {
             return Opening {
                 status: 500,
                 reason: None,
@@ -68,14 +68,14 @@ impl Exchange for Request {
 
     #[inline]
     fn walk_fields(&self, to: &mut impl FieldSink) {
-        if let Some(reply) = &self.reply {
+        if let Some(reply) = &self.delivery.reply {
             sent_fields::walk(self, &reply.head, to);
         }
     }
 
     #[inline]
     fn content_length(&self) -> Option<u64> {
-        self.reply.as_ref()?.head.content_length
+        self.delivery.reply.as_ref()?.head.content_length
     }
 
     #[inline]
@@ -86,19 +86,19 @@ impl Exchange for Request {
             may_chunk: settings.connection.chunked_transfer_encoding,
             keepalive_header: settings.connection.keepalive_header,
             may_have_trailers: !settings.headers.trailers.is_empty(),
-            may_be_paced: location.is_paced || self.limit_rate.is_some(),
+            may_be_paced: location.is_paced || self.delivery.limit_rate.is_some(),
             sendfile: settings.files.sendfile,
         }
     }
 
     fn error_status(&self) -> Option<u16> {
-        self.error_page.error_status()
+        self.delivery.error_page.error_status()
     }
 
     #[inline]
     fn body(&mut self) -> &mut Body {
         let empty = || Box::new(Reply::new(500, b"", Bytes::new()));
-        &mut self.reply.get_or_insert_with(empty).body
+        &mut self.delivery.reply.get_or_insert_with(empty).body
     }
 
     fn take_body(&mut self) -> Body {
@@ -111,23 +111,23 @@ impl Exchange for Request {
 
     fn trailers(&mut self, received: Fields) -> &Fields {
         fields::add_trailers(self, received);
-        &self.extras.trailers
+        &self.extras.carried.trailers
     }
 
     #[inline]
     fn note_head(&mut self, head: SentHead) {
-        self.sent_head = Some(head);
+        self.delivery.sent_head = Some(head);
     }
 
     #[inline]
     fn add_sent(&mut self, bytes: u64, head_bytes: u64) {
-        self.bytes_sent += bytes;
-        self.head_bytes_sent += head_bytes;
+        self.delivery.bytes_sent += bytes;
+        self.delivery.head_bytes_sent += head_bytes;
     }
 
     #[inline]
     fn complete(&mut self) {
-        self.is_complete = true;
+        self.delivery.is_complete = true;
     }
 }
 
@@ -137,7 +137,7 @@ fn server_field(request: &Request) -> ServerField<'_> {
     match request.compiled_location().server_line {
         ServerLine::Version => ServerField::Version,
         ServerLine::Name => ServerField::Name,
-        ServerLine::Text => match &request.extras.server_text {
+        ServerLine::Text => match &request.extras.carried.server_text {
             Some(text) => ServerField::Text(text),
             None => ServerField::None,
         },

@@ -8,7 +8,7 @@ use crate::route::rewrite::parse_rate;
 
 /// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
 pub fn of(request: &mut Request) -> Option<Pace> {
-    let rate = match request.limit_rate {
+    let rate = match request.delivery.limit_rate {
         None if !request.compiled_location().is_paced => return None,
         None => {
             let settings = request.settings_held();

@@ -68,11 +68,11 @@ pub fn local_redirect(request: &mut Request, target: Vec<u8>, code: u16) -> Stag
 
 /// To the same path with a slash.
 pub fn add_slash(request: &mut Request) -> StageEnd {
-    let mut target = http_semantics::escape::escape_uri(&request.path).into_owned();
+    let mut target = http_semantics::escape::escape_uri(&request.route.path).into_owned();
     target.push(b'/');
-    if !request.args.is_empty() {
+    if !request.route.args.is_empty() {
         target.push(b'?');
-        target.extend_from_slice(&request.args);
+        target.extend_from_slice(&request.route.args);
     }
     redirect(request, 301, target)
 }
@@ -81,13 +81,13 @@ pub fn add_slash(request: &mut Request) -> StageEnd {
 fn origin(request: &Request) -> Vec<u8> {
     let settings = &request.settings().redirects;
     let server = request.server();
-    let connection = &request.connection;
+    let connection = request.received.connection();
     let mut out = connection.scheme.as_bytes().to_vec();
     out.extend_from_slice(b"://");
     if settings.server_name && !server.name.is_empty() {
         out.extend_from_slice(server.name.as_bytes());
-    } else if !request.host.is_empty() {
-        out.extend_from_slice(&request.host);
+    } else if !request.received.host().is_empty() {
+        out.extend_from_slice(request.received.host());
     } else {
         match &connection.local {
             LocalAddress::Ip(address) => crate::base::address::put_ip(address.ip(), &mut out),

@@ -20,7 +20,7 @@ pub fn apply(request: &Request, settings: &Settings, reply: &mut Reply) {
     let Some(length) = reply.head.content_length.filter(|_| max != Some(0)) else {
         return;
     };
-    match request.head.field("range") {
+    match request.received.head().field("range") {
         None => promise(&mut reply.head),
         Some(asked) => answer(request, reply, (asked, max), length),
     }
@@ -69,7 +69,7 @@ fn range_applies(request: &Request, reply: &Reply) -> bool {
         etag: reply.head.known(KnownField::ETag),
         last_modified,
     };
-    conditional::range_applies(&request.head, validators)
+    conditional::range_applies(request.received.head(), validators)
 }
 
 fn partial(reply: &mut Reply, length: u64) {

@@ -45,7 +45,7 @@ impl RecodedBody {
             if self.flushes && next.is_some() {
                 recoded = joined(recoded, recoder.flush()?);
             }
-            if let Some(reply) = &mut request.reply
+            if let Some(reply) = &mut request.delivery.reply
                 && let Some(compressed) = recoder.compressed()
             {
                 reply.head.compressed = Some(compressed);

@@ -51,12 +51,12 @@ pub fn may_capture(listener: &Listener) -> bool {
 
 /// Where the server was chosen by a pattern, its captures become the request's.
 pub fn capture_server_name(request: &mut Request, listener: &Listener) {
-    if request.host.is_empty() {
+    if request.received.host().is_empty() {
         return;
     }
-    let host = request.host.to_vec();
+    let host = request.received.host().to_vec();
     for (candidate, server) in &listener.names.patterns {
-        if *server == request.server_id() && pattern::matches(request, candidate, &host) {
+        if *server == request.route.server() && pattern::matches(request, candidate, &host) {
             return;
         }
     }
@@ -74,9 +74,9 @@ pub enum FoundLocation {
 /// The location for the request's path: exact, else the longest prefix, else
 /// (unless the prefix forbids) the first pattern, then likewise one level down.
 pub fn locate(request: &mut Request, server: &Server) -> FoundLocation {
-    let path = std::mem::take(&mut request.path);
+    let path = std::mem::take(&mut request.route.path);
     let located = locate_in(request, server, &server.top, &path);
-    request.path = path;
+    request.route.path = path;
     match located {
         LocationMatch::None => FoundLocation::Location(Server::ROOT),
         LocationMatch::Final(location) | LocationMatch::Prefix(location) => {

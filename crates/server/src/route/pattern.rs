@@ -34,13 +34,13 @@ pub fn matches(request: &mut Request, pattern: &Pattern, subject: &[u8]) -> bool
         return false;
     };
     let groups = (0..locations.len()).map(|group| locations.get(group));
-    request.extras.captures.set(subject, groups);
+    request.extras.values.captures.set(subject, groups);
     for &(group, slot) in &pattern.named {
         let value = locations
             .get(group)
             .and_then(|(start, end)| subject.get(start..end));
         let value = value.unwrap_or_default().to_vec();
-        put_value(&mut request.extras.slots, slot.0, Some(value));
+        put_value(&mut request.extras.values.slots, slot.0, Some(value));
     }
     true
 }
@@ -91,7 +91,7 @@ fn log(request: &Request, pattern: &Pattern, subject: &[u8], error: &pcre2::Erro
 /// Notes that the server must refuse the request; false, as nothing matched.
 #[cold]
 pub fn refuse(request: &mut Request) -> bool {
-    let failures = &mut request.extras.failures;
+    let failures = &mut request.extras.values.failures;
     *failures = match *failures {
         Failures::None | Failures::Found => Failures::Found,
         Failures::Refused | Failures::FoundAgain => Failures::FoundAgain,
@@ -103,7 +103,7 @@ pub fn refuse(request: &mut Request) -> bool {
 #[inline]
 pub fn has_failed(request: &Request) -> bool {
     matches!(
-        request.extras.failures,
+        request.extras.values.failures,
         Failures::Found | Failures::FoundAgain
     )
 }

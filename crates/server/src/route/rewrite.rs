@@ -7,6 +7,7 @@ use site::{Condition, FileTest, Part, RewriteOp, RewriteThen, SetTarget, Templat
 use crate::base::site_path;
 use crate::exchange::extras::put_value;
 use crate::exchange::request::Request;
+use crate::exchange::request_route::TargetOrigin;
 use crate::exchange::variable;
 use crate::route::pattern;
 
@@ -51,7 +52,7 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
         match op {
             RewriteOp::AcmeChallenge => {
                 let answers = &request.configuration.live.acme_answers;
-                if let Some(content) = answers.file(&request.path) {
+                if let Some(content) = answers.file(&request.route.path) {
                     return Step::Done(Rewritten::Return {
                         status: 200,
                         value: Some(content),
@@ -97,7 +98,7 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
                 drops_arguments,
                 is_redirect,
             } => {
-                let path = request.path.clone();
+                let path = request.route.path.clone();
                 if !pattern::matches(request, pattern, &path) {
                     continue;
                 }
@@ -137,9 +138,9 @@ fn substitute(
     if redirects {
         out = decode_redirect(out);
     }
-    if redirects && !drops_arguments && !request.args.is_empty() {
+    if redirects && !drops_arguments && !request.route.args.is_empty() {
         out.push(if out.contains(&b'?') { b'&' } else { b'?' });
-        out.extend_from_slice(&request.args);
+        out.extend_from_slice(&request.route.args);
     }
     out
 }
@@ -182,24 +183,23 @@ fn apply(request: &mut Request, target: Vec<u8>, drops_arguments: bool) {
     match target.iter().position(|&byte| byte == b'?') {
         Some(mark) => {
             let mut args = target[mark + 1..].to_vec();
-            if !drops_arguments && !request.args.is_empty() {
+            if !drops_arguments && !request.route.args.is_empty() {
                 if !args.is_empty() {
                     args.push(b'&');
                 }
-                args.extend_from_slice(&request.args);
+                args.extend_from_slice(&request.route.args);
             }
-            request.args = args;
-            request.path = target[..mark].to_vec();
+            request.route.args = args;
+            request.route.path = target[..mark].to_vec();
         }
         None => {
             if drops_arguments {
-                request.args.clear();
+                request.route.args.clear();
             }
-            request.path = target;
+            request.route.path = target;
         }
     }
-    request.path_changed = true;
-    request.target_changed = true;
+    request.route.origin = TargetOrigin::Rewritten;
     request.extras.forget_path_info();
 }
 
@@ -212,12 +212,12 @@ fn set(request: &mut Request, target: &SetTarget, value: &Template) {
 pub fn assign(request: &mut Request, target: &SetTarget, value: Vec<u8>) {
     match target {
         SetTarget::Args => {
-            request.args = value;
-            request.target_changed = true;
+            request.route.args = value;
+            request.route.note_change();
         }
-        SetTarget::LimitRate => request.limit_rate = parse_rate(&value),
+        SetTarget::LimitRate => request.delivery.limit_rate = parse_rate(&value),
         SetTarget::Slot(slot) => {
-            put_value(&mut request.extras.slots, slot.0, Some(value));
+            put_value(&mut request.extras.values.slots, slot.0, Some(value));
         }
     }
 }
@@ -292,7 +292,7 @@ fn put_replacement(
     out: &mut Vec<u8>,
 ) {
     let was_escaped = {
-        let target = request.head.target();
+        let target = request.received.head().target();
         target.contains(&b'%') || target.contains(&b'+')
     };
     let mut in_args = false;
@@ -305,6 +305,7 @@ fn put_replacement(
             Part::Variable(Variable::Capture(group)) => {
                 let text = request
                     .extras
+                    .values
                     .captures
                     .group(usize::from(*group))
                     .unwrap_or_default();

@@ -69,7 +69,7 @@ fn write_geo(request: &mut Request, sent: Option<&ReplyHead>, geo: &Geo, out: &m
         address = binary_address(&text);
     }
     if !geo.proxies.is_empty() {
-        let chain = request.head.field_all(b"x-forwarded-for");
+        let chain = request.received.head().field_all(b"x-forwarded-for");
         let chain: Vec<&[u8]> = chain.collect();
         address =
             forwarded_for::forwarded_address(address, &chain, &geo.proxies, geo.proxy_recursive);

@@ -32,13 +32,13 @@ pub fn count(request: &Request) {
         .note(EndedRequest {
             // The table has them in the order of the enum.
             cache: cache.map_or(NO_CACHE, |status| status as usize),
-            status: request.status,
-            sent_bytes: request.bytes_sent,
+            status: request.delivery.status,
+            sent_bytes: request.delivery.bytes_sent,
             received_bytes: request.received_bytes,
             spared_micros: request.cache.spared_micros,
         });
     use UpstreamCacheStatus as Status;
-    match (cache, request.sample) {
+    match (cache, request.received.sample()) {
         (Some(Status::Hit | Status::Stale | Status::Updating), Some(sample)) => {
             note_hit(request, sample);
         }
@@ -60,7 +60,7 @@ fn note_hit(request: &Request, sample: Sample) {
 
 #[cold]
 fn note_miss(request: &Request) {
-    let took = clock::now().saturating_sub(request.started_at);
+    let took = clock::now().saturating_sub(request.received.started_at());
     let stats = &request.configuration.live.stats;
     let waited = Duration::from_millis(took);
     stats.ended.of_thread().note_miss(waited);
@@ -83,14 +83,14 @@ fn note_miss(request: &Request) {
 
 /// Host and path of a page, with the names of its arguments. What they say may be a secret, as may a part of the path.
 fn write_page_name(request: &Request, name: &mut Vec<u8>) {
-    let target = request.received_target();
+    let target = request.received.target();
     let target = target.get(..MAX_NAMED_BYTES).unwrap_or(target);
     let (path, arguments) = match memchr::memchr(b'?', target) {
         Some(at) => (&target[..at], &target[at + 1..]),
         None => (target, &[][..]),
     };
     name.clear();
-    name.extend_from_slice(&request.host);
+    name.extend_from_slice(request.received.host());
     masked_path::put(path, path.len() == MAX_NAMED_BYTES, name);
     if arguments.is_empty() {
         return;
@@ -112,7 +112,7 @@ fn write_page_name(request: &Request, name: &mut Vec<u8>) {
 /// Counts a connection, with its first request.
 #[cold]
 pub fn count_connection(request: &Request) {
-    let protocol = match request.head.version() {
+    let protocol = match request.received.head().version() {
         Version::Http2 => 1,
         Version::Http3 => 2,
         _ => 0,

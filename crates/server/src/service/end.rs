@@ -20,7 +20,7 @@ pub fn end(
         log_send_error(request, error);
     }
     if let Some(extra) = request.extras.given() {
-        extra.limit_guards.clear();
+        extra.limits.guards.clear();
         if extra.tracing.is_some() {
             traces::end(request);
         }
@@ -31,7 +31,7 @@ pub fn end(
         // A client that sees the connection end finds the line in the log.
         access_log::flush_thread();
     }
-    memory.host = request.host.hand_on();
+    memory.host = request.received.hand_on_host();
     let extra = request.extras.given();
     let refresh = extra.and_then(|extra| extra.refresh.take());
     refresh.filter(|_| matches!(ending, Ok(Ending::Close)))

@@ -2,7 +2,6 @@
 //! would come, and the request of a visitor who has never been here.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 
 use http1::{HeadLimits, parse_head};
 use site::{ListenAddress, Listener, ListenerId};
@@ -16,6 +15,7 @@ use super::{RequestTerms, tls};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::host_name::HostName;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::route;
 
@@ -123,9 +123,10 @@ pub fn request(
     let client = asked
         .client
         .map_or(NOBODY, |client| SocketAddr::new(client, 0));
-    let connection = Arc::new(connection(&terms, listener, &asked.host, client));
-    let (server, now) = (terms.server, clock::now());
-    let mut request = Request::new(terms.configuration, connection, head, server, now);
+    let connection = connection(&terms, listener, &asked.host, client);
+    let now = clock::now();
+    let received = ReceivedRequest::made(connection, head, now);
+    let mut request = Request::new(terms.configuration, received, terms.server, now);
     request.extras.class = upstream::Class::Refresh;
     request.extras.own_visit = Some(Box::new(OwnVisit::new(purpose)));
     let is_dry = request.is_dry();
@@ -145,7 +146,7 @@ pub fn request(
     }
     if request.settings().real_ip.believes_forwarded {
         // The proxy in front would say so.
-        request.scheme = asked.scheme;
+        request.received.believe_scheme(asked.scheme);
     }
     Ok(request)
 }

@@ -6,7 +6,8 @@ use transport::request_body::RequestBody;
 use transport::service::{BodyLength, ReceivedHead, Refusal};
 
 use super::{Memory, RequestTerms, counting, validate};
-use crate::base::sampling;
+use crate::base::sampling::{self, Sample};
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log};
 
@@ -23,8 +24,7 @@ pub fn receive(
     terms.configuration.live.stats.requests.add_one();
     let listener = terms.listener;
     let is_first = received.nth_on_connection == 1;
-    let mut request = begin(terms, received);
-    request.sample = sampling::start();
+    let mut request = begin(terms, received, sampling::start());
     if is_first {
         counting::count_connection(&request);
     }
@@ -39,8 +39,8 @@ pub fn receive(
 pub fn receive_unreadable(terms: RequestTerms, received: ReceivedHead) -> Box<Request> {
     terms.configuration.live.stats.requests.add_one();
     let mut request = begin_unreadable(terms, received);
-    if request.path.is_empty() {
-        request.path.extend_from_slice(b"/");
+    if request.route.path.is_empty() {
+        request.route.path.extend_from_slice(b"/");
     }
     request
 }
@@ -48,7 +48,7 @@ pub fn receive_unreadable(terms: RequestTerms, received: ReceivedHead) -> Box<Re
 /// Logs a request whose head never came whole: no client is there to answer.
 pub fn abandoned(terms: RequestTerms, received: ReceivedHead, reason: &str, status: u16) {
     let mut request = begin_unreadable(terms, received);
-    request.status = status;
+    request.delivery.status = status;
     error_log::request(
         &request,
         LogLevel::Info,
@@ -62,33 +62,26 @@ pub fn abandoned(terms: RequestTerms, received: ReceivedHead, reason: &str, stat
 
 /// The request that was received, with the connection's part of it.
 #[inline]
-fn begin(terms: RequestTerms, received: ReceivedHead) -> Box<Request> {
-    let now = clock::recent();
-    let ReceivedHead {
-        mut head,
-        connection,
-        ..
-    } = received;
+fn begin(terms: RequestTerms, mut received: ReceivedHead, sample: Option<Sample>) -> Box<Request> {
+    let (now, bytes) = (clock::recent(), received.bytes);
+    let head = &mut received.head;
     if received.is_early && head.field(EARLY_DATA).is_none() {
         // The upstream that answers in our place has to know (RFC 8470 §5.1).
         head.add_field(EARLY_DATA, b"1");
     }
-    let mut request = Request::new(terms.configuration, connection, head, terms.server, now);
-    request.started_at = received.started_at;
-    request.nth_on_connection = received.nth_on_connection;
-    request.received_bytes = received.bytes;
-    request.pipelined = received.is_pipelined;
-    request.is_early = received.is_early;
+    let received = ReceivedRequest::new(received, sample);
+    let mut request = Request::new(terms.configuration, received, terms.server, now);
+    request.received_bytes = bytes;
     request
 }
 
 /// What stands for a request with an unreadable head.
 fn begin_unreadable(terms: RequestTerms, received: ReceivedHead) -> Box<Request> {
-    let mut request = begin(terms, received);
-    if let Ok(target) = http_semantics::Target::parse(request.head.target(), true) {
-        request.path.extend_from_slice(&target.path);
+    let mut request = begin(terms, received, None);
+    if let Ok(target) = http_semantics::Target::parse(request.received.head().target(), true) {
+        request.route.path.extend_from_slice(&target.path);
         let query = target.query.unwrap_or_default();
-        request.args.extend_from_slice(query);
+        request.route.args.extend_from_slice(query);
     }
     request
 }

@@ -69,21 +69,21 @@ pub fn judge(terms: &RequestTerms, facts: &mut TlsFacts) {
 /// handshake is not over and the method is not safe (RFC 8470 §4); 495 and 496 where the client's
 /// certificate is bad or not there.
 pub fn check(request: &Request, listener: ListenerId) -> Result<(), Box<Refusal>> {
-    if request.connection.lacks_tls {
+    if request.received.connection().lacks_tls {
         let reason = "client sent plain HTTP request to HTTPS port \
                       while reading client request headers";
         return Err(Refusal::new(497, reason));
     }
-    let Some(facts) = &request.connection.tls else {
+    let Some(facts) = &request.received.connection().tls else {
         return Ok(());
     };
-    if request.is_early && !is_safe(request.method) {
+    if request.received.is_early() && !is_safe(request.route.method) {
         let reason = "client sent a request that changes something before the end of the SSL \
                       handshake while reading client request headers";
         return Err(Refusal::new(425, reason));
     }
     let configuration = &request.configuration;
-    let server = request.server_id();
+    let server = request.route.server();
     let Some(id) = tls_of(configuration, listener, server) else {
         return Ok(());
     };

@@ -21,34 +21,36 @@ pub fn validate(
 ) -> Result<BodyLength, Box<Refusal>> {
     let configuration = &request.configuration;
     let http = &configuration.site.http;
-    let merge = http.servers[request.server_id().0].merge_slashes;
-    let head = request.head.view();
+    let merge = http.servers[request.route.server().0].merge_slashes;
+    let head = request.received.head().view();
     let target = Target::parse(head.target(), merge)?;
     // Also where the rest is refused: the log says what was asked for.
-    request.path.extend_from_slice(&target.path);
+    request.route.path.extend_from_slice(&target.path);
     let query = target.query.unwrap_or_default();
-    request.args.extend_from_slice(query);
+    request.route.args.extend_from_slice(query);
     let field = head.field(b"host");
+    let mut host = HostName::default();
     if target.authority.is_none() && field.is_some_and(|field| last.is_named_by(field)) {
-        request.host = std::mem::take(last);
-    } else if let Some(host) = http_semantics::request_host(head, &target)? {
+        host = std::mem::take(last);
+    } else if let Some(named) = http_semantics::request_host(head, &target)? {
         let received = target.authority.or(field).unwrap_or_default();
-        request.host = std::mem::take(last);
-        request.host.set(received, &host);
+        host = std::mem::take(last);
+        host.set(received, &named);
     }
-    let body = body_of(head, field.is_some())?;
+    let body = body_of(head, field.is_some());
     let authority = target
         .authority
         .filter(|_| target.form == TargetForm::Absolute);
     let replaced = authority.map(|authority| (authority.to_vec(), origin_form(target.raw)));
-    if target.form == TargetForm::Asterisk {
+    let is_asterisk = target.form == TargetForm::Asterisk;
+    // Also where the rest is refused, likewise.
+    request.received.set_host(host);
+    let body = body?;
+    if is_asterisk {
         return Err(TargetError::InvalidTarget.into());
     }
     if let Some((authority, target)) = replaced {
-        // The Host field that came along is not to be believed (RFC 9112 §3.2.2): everything
-        // that asks for it or for the target, the application too, finds what counts.
-        request.head.set_host(&authority);
-        request.head.set_target(&target);
+        request.received.set_target(&authority, &target);
     }
     if request.settings().real_ip.believes_forwarded {
         take_forwarded(request)?;
@@ -59,15 +61,15 @@ pub fn validate(
     let server = match configuration.locations.has_one_server(listener) {
         true => names.default_server,
         false => request
-            .host
+            .received
             .server_in(configuration.serial, |host| route::server_for(names, host)),
     };
     let captures = route::may_capture(names);
     let own_merge = http.servers[server.0].merge_slashes;
     if own_merge != merge {
-        request.path = path_of(request.head.target(), own_merge)?;
+        request.route.path = path_of(request.received.head().target(), own_merge)?;
     }
-    if server != request.server_id() {
+    if server != request.route.server() {
         request.enter_server(server);
     }
     if captures {
@@ -75,7 +77,7 @@ pub fn validate(
         route::capture_server_name(request, &configuration.site.http.listeners[listener.0]);
     }
     access::apply_real_ip(request);
-    if request.connection.tls.is_some() || request.connection.lacks_tls {
+    if request.received.connection().tls.is_some() || request.received.connection().lacks_tls {
         tls::check(request, listener)?;
     }
     Ok(body)
@@ -86,11 +88,10 @@ fn take_forwarded(request: &mut Request) -> Result<(), TargetError> {
     let Some(forwarded) = access::forwarded(request) else {
         return Ok(());
     };
-    request.scheme = forwarded.scheme;
+    request.received.believe_scheme(forwarded.scheme);
     if let Some(received) = forwarded.host {
         let host = http_semantics::parse_host(&received).ok_or(TargetError::InvalidHost)?;
-        request.host.set(&received, &host);
-        request.head.set_host(&received);
+        request.received.believe_host(&received, &host);
     }
     Ok(())
 }

@@ -54,11 +54,11 @@ pub async fn visit(request: &mut Request) -> VisitResult {
         };
     }
     let Some(reply) = reply else {
-        let status = Some(request.status);
+        let status = Some(request.delivery.status);
         let why = Reason::NoAnswer;
         return VisitResult::NotStored { status, why };
     };
-    let status = request.error_page.forced_status();
+    let status = request.delivery.error_page.forced_status();
     let status = status.unwrap_or(reply.head.status);
     let outcome = request.cache.outcome.as_ref();
     let is_hit = outcome.is_some_and(|it| it.served == ServedFrom::Fresh && it.fwd.is_none());
@@ -102,9 +102,9 @@ pub async fn read(
         return Err(not_asked);
     }
     let Some(reply) = reply else {
-        return Ok((request.status, None));
+        return Ok((request.delivery.status, None));
     };
-    let status = request.error_page.forced_status();
+    let status = request.delivery.error_page.forced_status();
     let status = status.unwrap_or(reply.head.status);
     let mut body = reply.body.into_arriving();
     let mut bytes = Vec::new();

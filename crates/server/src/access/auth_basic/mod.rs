@@ -53,7 +53,7 @@ pub fn check(request: &mut Request) -> Verdict {
     if realm == b"off" {
         return Verdict::Pass;
     }
-    let Some((user, password)) = credentials(request.head.field("authorization")) else {
+    let Some((user, password)) = credentials(request.received.head().field("authorization")) else {
         let message = format_args!("no user/password was provided for basic authentication");
         error_log::request(request, LogLevel::Info, message);
         return Verdict::Challenge { realm };
@@ -111,7 +111,7 @@ fn put_remote_user(request: &mut Request, out: &mut Vec<u8>) -> bool {
     if let Some(user) = &request.extras.remote_user {
         return put(Some(user), out);
     }
-    let given = credentials(request.head.field("authorization"));
+    let given = credentials(request.received.head().field("authorization"));
     put(given.as_ref().map(|(user, _)| user.as_slice()), out)
 }
 

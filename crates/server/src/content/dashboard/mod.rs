@@ -44,13 +44,13 @@ use asked::DashboardRequest;
 /// The page, or what it asks for.
 pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> StageEnd {
     let tokens = tokens(request, dashboard);
-    let asked = match DashboardRequest::read(&request.args) {
+    let asked = match DashboardRequest::read(&request.route.args) {
         Ok(asked) => asked,
         Err(refusal) => return refused(&refusal),
     };
     let is_right_method = match asked {
-        DashboardRequest::Purge(_) => request.method == Method::Post,
-        _ => request.method.is_read(),
+        DashboardRequest::Purge(_) => request.route.method == Method::Post,
+        _ => request.route.method.is_read(),
     };
     if !is_right_method {
         return StageEnd::Status(405);

@@ -63,7 +63,7 @@ impl Tree {
     fn request(&self, line: &str) -> Box<Request> {
         let fields = "Accept-Encoding: gzip\r\n";
         let mut request = test_request::received(&self.configuration, (line, fields), 0);
-        let server = &self.configuration.site.http.servers[request.server_id().0];
+        let server = &self.configuration.site.http.servers[request.route.server().0];
         if let FoundLocation::Location(location) = route::locate(&mut request, server) {
             request.enter(location);
         }

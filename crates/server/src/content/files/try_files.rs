@@ -37,7 +37,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd
                 Some(b'@') => StageEnd::Named(target),
                 _ => {
                     let (path, args) = http_semantics::split_query(&target);
-                    let args = args.map_or_else(|| request.args.clone(), <[u8]>::to_vec);
+                    let args = args.map_or_else(|| request.route.args.clone(), <[u8]>::to_vec);
                     StageEnd::Redirect {
                         path: path.to_vec(),
                         args,
@@ -60,6 +60,7 @@ fn candidate_name(request: &mut Request, candidate: &TryFile) -> Vec<u8> {
     if has_variables
         && prefix > 0
         && request
+            .route
             .path
             .get(..prefix)
             .is_some_and(|prefix| name.starts_with(prefix))
@@ -85,12 +86,12 @@ fn take_path(request: &mut Request, name: &[u8], is_directory: bool) {
     if is_whole_path {
         // The alias is the directory for such a candidate, not the file.
         if !is_directory {
-            request.path = name.to_vec();
-            request.adds_path_to_alias = true;
+            request.route.path = name.to_vec();
+            request.route.adds_path_to_alias = true;
         }
         return;
     }
     let prefix = replaced_prefix(request);
-    request.path.truncate(prefix);
-    request.path.extend_from_slice(name);
+    request.route.path.truncate(prefix);
+    request.route.path.extend_from_slice(name);
 }

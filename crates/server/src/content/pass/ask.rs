@@ -23,7 +23,7 @@ pub async fn ask(
     plan: UpstreamPlan<'_>,
     client: &mut ClientSide,
 ) -> StageEnd {
-    if request.extras.page.is_some()
+    if request.extras.fragments.budget.is_some()
         && let Err(refused) = page_fetch::take_turn(request, pass).await
     {
         return refused;

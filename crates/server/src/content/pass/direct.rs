@@ -37,8 +37,8 @@ pub async fn direct(
 ) -> StageEnd {
     let began = Millis(clock::now());
     // The page is asked for once more, with the visitor's own request.
-    if request.extras.page.is_some()
-        && request.extras.page_turn.is_none()
+    if request.extras.fragments.budget.is_some()
+        && request.extras.fragments.turn.is_none()
         && let Err(refused) = page_fetch::take_turn(request, pass).await
     {
         return refused;

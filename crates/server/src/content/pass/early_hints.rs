@@ -32,7 +32,7 @@ impl EarlyHints {
         let settings = request.settings();
         let is_wanted = !settings.early_hints.is_empty()
             && matches!(spec.context.pass.protocol, Protocol::Http(_))
-            && !request.is_subrequest();
+            && !request.route.is_subrequest();
         let client = client.informational().filter(|_| is_wanted)?;
         let (sender, hints) = HintSender::channel();
         spec.hints = Some(sender);
@@ -80,8 +80,8 @@ impl EarlyHints {
         }
         let timeout = settings.connection.send_timeout;
         let sent = self.client.send(EARLY_HINTS, &fields, timeout).await.ok()?;
-        request.bytes_sent += sent;
-        request.head_bytes_sent += sent;
+        request.delivery.bytes_sent += sent;
+        request.delivery.head_bytes_sent += sent;
         Some(())
     }
 }

@@ -49,7 +49,7 @@ pub async fn take_body(
             .is_some_and(|input| input.remaining().is_none());
     if !pass.exchange.request_buffering
         && !needs_length
-        && !request.is_subrequest()
+        && !request.route.is_subrequest()
         // One that is here already can be sent again and read by `$request_body`.
         && !client.input().is_some_and(|input| input.is_at_hand(body))
     {
@@ -71,14 +71,13 @@ pub fn spec(
 ) -> Result<FetchSpec, u16> {
     let page_turn = page_fetch::begun(request)?;
     let (group, lookup) = group(request, pass)?;
-    let method = (request.method, request.method_override);
-    if purpose.as_get && request.method == Method::Head {
-        request.method = Method::Get;
-        request.method_override = Some("GET");
+    let method = (request.route.method, request.route.method_override);
+    if purpose.as_get && request.route.method == Method::Head {
+        request.route.make_get();
     }
-    let is_idempotent = request.method.is_idempotent();
+    let is_idempotent = request.route.method.is_idempotent();
     let rendered = render(request, pass, purpose, &group);
-    (request.method, request.method_override) = method;
+    (request.route.method, request.route.method_override) = method;
     if pattern::has_failed(request) {
         return Err(500);
     }
@@ -111,7 +110,7 @@ pub fn spec(
         hash_key,
         class: request.extras.class,
         tls,
-        client: request.client_ip(),
+        client: request.received.client_ip(),
         local: local_end(request, pass),
         deadline: purpose.deadline.cloned().unwrap_or_default(),
         context: Arc::new(FetchContext {
@@ -121,11 +120,11 @@ pub fn spec(
             log: Box::new(RequestFetchLog {
                 configuration: request.configuration.clone(),
                 settings: request.settings_held(),
-                connection: request.connection.serial,
+                connection: request.received.connection().serial,
                 origin: visitor.origin,
                 scheme: pass.scheme(),
                 target,
-                page: request.extras.page.clone(),
+                page: request.extras.fragments.budget.clone(),
             }),
             turn: page_turn,
         }),
@@ -154,7 +153,7 @@ fn render(
         _ if !pass.exchange.pass_request_body => RequestBody::None,
         body => body.share(),
     };
-    let mut is_head = request.method == Method::Head;
+    let mut is_head = request.route.method == Method::Head;
     let mut tls = None;
     let upstream_request = match &pass.protocol {
         Protocol::FastCgi(fastcgi) => {

@@ -24,13 +24,13 @@ pub fn own_name() -> &'static [u8] {
 
 /// Has this server made the request, or one that led to it, for a fragment?
 pub fn is_from_own_fragment(request: &Request) -> bool {
-    let mut lines = request.head.field_all(b"cdn-loop");
+    let mut lines = request.received.head().field_all(b"cdn-loop");
     lines.any(|line| names(line, own_name()))
 }
 
 /// Must a fetch for this request name this server?
 pub fn is_to_be_named(request: &Request) -> bool {
-    let is_fragment = request.is_subrequest() && request.extras.page.is_some();
+    let is_fragment = request.route.is_subrequest() && request.extras.fragments.budget.is_some();
     is_fragment || is_from_own_fragment(request)
 }
 

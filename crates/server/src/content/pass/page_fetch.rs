@@ -16,7 +16,7 @@ use crate::log::error_log;
 /// # Errors
 /// The page has asked as often as it may, or is itself made for a fragment of this server.
 pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEnd> {
-    let Some(page) = request.extras.page.clone() else {
+    let Some(page) = request.extras.fragments.budget.clone() else {
         return Ok(());
     };
     if loop_detection::is_from_own_fragment(request) {
@@ -29,7 +29,7 @@ pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEn
     }
     // The next slice of a part has the turn of its first one: to wait for another while that is held
     // could be to wait for itself.
-    if matches!(request.slicing, Slicing::Next(_)) {
+    if matches!(request.cache.slicing, Slicing::Next(_)) {
         return Ok(());
     }
     let at_once = match &pass.target {
@@ -40,9 +40,9 @@ pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEn
         PassTarget::Variable(_) => None,
     };
     // One that was asked before has failed.
-    request.extras.page_turn = None;
+    request.extras.fragments.turn = None;
     let turn = page.take_turn_to_fetch(at_once).await;
-    request.extras.page_turn = Some(turn);
+    request.extras.fragments.turn = Some(turn);
     Ok(())
 }
 
@@ -51,13 +51,13 @@ pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEn
 /// # Errors
 /// A status: the page has asked as often as it may.
 pub fn begun(request: &mut Request) -> Result<Option<Box<dyn Send + Sync>>, u16> {
-    let Some(page) = &request.extras.page else {
+    let Some(page) = &request.extras.fragments.budget else {
         return Ok(None);
     };
     if let Err(bound) = page.take_fetch() {
         error_log::beyond_budget(request, bound);
         return Err(503);
     }
-    let turn = request.extras.page_turn.take();
+    let turn = request.extras.fragments.turn.take();
     Ok(turn.map(|turn| Box::new(turn) as Box<dyn Send + Sync>))
 }

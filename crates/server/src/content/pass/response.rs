@@ -99,7 +99,10 @@ pub fn into_handled(
     head.accepts_ranges = exchange.force_ranges;
     rewrite_fields(request, pass, &mut head);
     let mut body = fetched.body;
-    let is_buffered = request.accel_buffering.unwrap_or(exchange.buffering);
+    let is_buffered = request
+        .delivery
+        .accel_buffering
+        .unwrap_or(exchange.buffering);
     // Without buffering the response is the client's alone, as in nginx.
     if let Some(file_copy) = file_copy.filter(|_| is_buffered && !fetched.is_upgrade) {
         body.copy_to(file_copy);
@@ -155,9 +158,9 @@ fn redirect_internally(request: &mut Request, fetched: FetchedResponse, target: 
             kept.append(name.clone(), value.clone());
         }
     }
-    request.extras.carried = kept;
-    request.become_get();
-    request.become_diverted();
+    request.extras.carried.fields = kept;
+    request.route.become_get();
+    request.route.become_diverted();
     fetched.body.give_up(upstream::Outcome::Success);
     if target.first() == Some(&b'@') {
         return StageEnd::Named(target.to_vec());
@@ -185,17 +188,17 @@ fn apply_accel(
 ) {
     for (name, value) in fields {
         if same_name(name, b"x-accel-limit-rate") && !exchange.ignored_fields.x_accel_limit_rate {
-            request.limit_rate = crate::route::rewrite::parse_rate(value);
+            request.delivery.limit_rate = crate::route::rewrite::parse_rate(value);
         } else if same_name(name, b"x-accel-charset") && !exchange.ignored_fields.x_accel_charset {
             if value.eq_ignore_ascii_case(b"off") {
                 head.keeps_charset = true;
             } else {
-                request.extras.accel_charset = Some(value.to_vec());
+                request.extras.carried.accel_charset = Some(value.to_vec());
             }
         } else if same_name(name, b"x-accel-buffering")
             && !exchange.ignored_fields.x_accel_buffering
         {
-            request.accel_buffering = Some(value.eq_ignore_ascii_case(b"yes"));
+            request.delivery.accel_buffering = Some(value.eq_ignore_ascii_case(b"yes"));
         }
     }
 }

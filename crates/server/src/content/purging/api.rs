@@ -75,10 +75,14 @@ fn authorize(request: &Request, api: &PurgeApi) -> Result<String, Refusal> {
 
 /// Reads a request of the interface.
 async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeRequest, Failure> {
-    if request.method != Method::Post {
+    if request.route.method != Method::Post {
         return Err(Refusal::new(405, "expected POST").into());
     }
-    let media_type = request.head.field("content-type").unwrap_or_default();
+    let media_type = request
+        .received
+        .head()
+        .field("content-type")
+        .unwrap_or_default();
     let end = memchr::memchr(b';', media_type).unwrap_or(media_type.len());
     let (media_type, _) = media_type.split_at(end);
     // A page that a browser shows can send other types to this machine without being asked.

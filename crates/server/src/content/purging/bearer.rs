@@ -17,12 +17,16 @@ const BEARER: &[u8] = b"bearer ";
 /// # Errors
 /// The file does not have this token (401), or cannot be read (500).
 pub fn holder(request: &Request, file: &Path) -> Result<Option<String>, Refusal> {
-    let given = request.head.field("authorization").and_then(|value| {
-        let (scheme, token) = value.split_at_checked(BEARER.len())?;
-        scheme
-            .eq_ignore_ascii_case(BEARER)
-            .then_some(token.trim_ascii())
-    });
+    let given = request
+        .received
+        .head()
+        .field("authorization")
+        .and_then(|value| {
+            let (scheme, token) = value.split_at_checked(BEARER.len())?;
+            scheme
+                .eq_ignore_ascii_case(BEARER)
+                .then_some(token.trim_ascii())
+        });
     let Some(given) = given else {
         return Ok(None);
     };

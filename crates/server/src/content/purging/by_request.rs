@@ -102,11 +102,11 @@ fn page(request: &Request, pass: &Pass, mut targets: Vec<Target>) -> Order {
     let knows_address = !targets.iter().all(is_key);
     if !knows_address && !is_handler(pass) {
         let rules = address_rules::of(&request.configuration);
-        let target = request.received_target();
+        let target = request.received.target();
         targets.push(Target {
             kind: TargetKind::Url,
-            text: String::from_utf8_lossy(&[&request.host, target].concat()).into_owned(),
-            named: TargetNames::Addresses(rules.of_target(&request.host, target)),
+            text: String::from_utf8_lossy(&[request.received.host(), target].concat()).into_owned(),
+            named: TargetNames::Addresses(rules.of_target(request.received.host(), target)),
         });
     }
     Order {
@@ -119,7 +119,7 @@ fn page(request: &Request, pass: &Pass, mut targets: Vec<Target>) -> Order {
 /// The targets that a purge reaches. Keys without the host in them may be of pages of other hosts.
 fn within(mut targets: Vec<Target>, reach: PurgeReach, request: &Request) -> Vec<Target> {
     if reach == PurgeReach::OwnHost {
-        let host = &*request.host;
+        let host = request.received.host();
         targets.retain(|target| memchr::memmem::find(target.text.as_bytes(), host).is_some());
     }
     targets

@@ -93,18 +93,19 @@ impl ByResponse {
             repeat,
             is_trusted,
             configuration: request.configuration.shared().clone(),
-            host: request.host.to_vec(),
+            host: request.received.host().to_vec(),
             origin: tags::origin(request),
-            server: request.server_id(),
-            scheme: request.scheme,
+            server: request.route.server(),
+            scheme: request.received.scheme(),
             port: listened_port(request),
-            is_unsafe: request.method.is_write(),
+            is_unsafe: request.route.method.is_write(),
             visitor: match pass.exchange.litespeed {
-                true => litespeed::visitor_ids(request.head.view()),
+                true => litespeed::visitor_ids(request.received.head().view()),
                 false => Vec::new(),
             },
             is_own_visit: request.is_own_visit(),
             who: request
+                .received
                 .client_ip()
                 .map_or_else(|| "unix".to_owned(), |ip| ip.to_string()),
         })
@@ -265,11 +266,14 @@ impl ByResponse {
 }
 
 fn listened_port(request: &Request) -> Option<u16> {
-    let listened = match &request.connection.local {
+    let listened = match &request.received.connection().local {
         LocalAddress::Ip(local) => Some(local.port()),
         LocalAddress::Unix(_) => None,
     };
-    request.host.port().filter(|port| Some(*port) == listened)
+    request
+        .received
+        .host_port()
+        .filter(|port| Some(*port) == listened)
 }
 
 /// A path with its arguments, and how often it is asked for.

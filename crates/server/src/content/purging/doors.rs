@@ -87,10 +87,10 @@ struct RequestAndPath<'a> {
 /// What is wrong with it.
 pub fn of_request(request: &Request) -> Option<Result<Order, Refusal>> {
     // As it was sent: `try_files` and `rewrite` may have led to a script with another path.
-    let sent = http_semantics::Target::parse(request.received_target(), true);
+    let sent = http_semantics::Target::parse(request.received.target(), true);
     let path = sent
         .as_ref()
-        .map_or(&request.path[..], |target| &target.path[..]);
+        .map_or(&request.route.path[..], |target| &target.path[..]);
     of_path(request, path)
 }
 
@@ -101,7 +101,7 @@ fn of_path(request: &Request, path: &[u8]) -> Option<Result<Order, Refusal>> {
         if !door.methods.iter().any(|name| name.as_bytes() == method) {
             continue;
         }
-        let Some(value) = request.head.field(door.field) else {
+        let Some(value) = request.received.head().field(door.field) else {
             continue;
         };
         if !door.value.is_empty() && !value.eq_ignore_ascii_case(door.value.as_bytes()) {
@@ -126,10 +126,10 @@ fn of_path(request: &Request, path: &[u8]) -> Option<Result<Order, Refusal>> {
 /// and `PURGE` with the `purge_location` of FOSHttpCache (`src/ProxyClient/Nginx.php`).
 pub fn in_api_location(request: &Request) -> Option<Result<Order, Refusal>> {
     let path = path_behind_location(request);
-    if let Some(order) = of_path(request, path.unwrap_or(&request.path)) {
+    if let Some(order) = of_path(request, path.unwrap_or(&request.route.path)) {
         return Some(order);
     }
-    match (request.method, target_behind_location(request)) {
+    match (request.route.method, target_behind_location(request)) {
         (Method::Get | Method::Purge, Some(target)) => Some(Ok(page(request, target))),
         _ => None,
     }
@@ -138,15 +138,15 @@ pub fn in_api_location(request: &Request) -> Option<Result<Order, Refusal>> {
 /// `/news/5` of `/purge/news/5`, where the location is `/purge/`.
 fn path_behind_location(request: &Request) -> Option<&[u8]> {
     let folder = folder_bytes(request)?;
-    let path = request.path.get(folder..)?;
+    let path = request.route.path.get(folder..)?;
     (path.first() == Some(&b'/')).then_some(path)
 }
 
 /// The same of the target as it was received.
 fn target_behind_location(request: &Request) -> Option<&[u8]> {
     let folder = folder_bytes(request)?;
-    let (start, target) = request.received_target().split_at_checked(folder)?;
-    let is_plain = request.path.get(..folder) == Some(start);
+    let (start, target) = request.received.target().split_at_checked(folder)?;
+    let is_plain = request.route.path.get(..folder) == Some(start);
     (is_plain && target.first() == Some(&b'/')).then_some(target)
 }
 
@@ -164,8 +164,8 @@ fn page(request: &Request, target: &[u8]) -> Order {
     Order {
         targets: vec![Target {
             kind: TargetKind::Url,
-            text: String::from_utf8_lossy(&[&request.host, target].concat()).into_owned(),
-            named: TargetNames::Addresses(rules.of_target(&request.host, target)),
+            text: String::from_utf8_lossy(&[request.received.host(), target].concat()).into_owned(),
+            named: TargetNames::Addresses(rules.of_target(request.received.host(), target)),
         }],
         soft: false,
         dry_run: false,
@@ -174,7 +174,7 @@ fn page(request: &Request, target: &[u8]) -> Order {
 
 /// Who a request comes from, for the log.
 pub fn client_name(request: &Request) -> String {
-    match request.client_ip() {
+    match request.received.client_ip() {
         Some(address) => address.to_string(),
         None => "unix:".to_owned(),
     }
@@ -215,7 +215,8 @@ fn tag_pattern_alone(asked: &RequestAndPath<'_>, value: &[u8]) -> Result<Vec<Tar
     for field in ["x-host", "x-url", "x-content-type"] {
         if asked
             .request
-            .head
+            .received
+            .head()
             .field(field)
             .is_some_and(|value| value != b".*")
         {
@@ -232,7 +233,8 @@ fn tag_pattern_alone(asked: &RequestAndPath<'_>, value: &[u8]) -> Result<Vec<Tar
 fn host_and_path(asked: &RequestAndPath<'_>, url: &[u8]) -> Result<Vec<Target>, Refusal> {
     if asked
         .request
-        .head
+        .received
+        .head()
         .field("x-content-type")
         .is_some_and(|value| value != b".*")
     {
@@ -241,7 +243,12 @@ fn host_and_path(asked: &RequestAndPath<'_>, url: &[u8]) -> Result<Vec<Target>, 
             "expected .*: addresses do not say of which type a page is",
         ));
     }
-    let host = asked.request.head.field("x-host").unwrap_or(b".*");
+    let host = asked
+        .request
+        .received
+        .head()
+        .field("x-host")
+        .unwrap_or(b".*");
     if (url, host) == (b".*", b".*") {
         return Ok(vec![Target::everything()]);
     }
@@ -263,7 +270,7 @@ fn host_and_path(asked: &RequestAndPath<'_>, url: &[u8]) -> Result<Vec<Target>, 
 /// The path of the request is a regular expression for paths of its host.
 fn path_pattern(asked: &RequestAndPath<'_>, _: &[u8]) -> Result<Vec<Target>, Refusal> {
     let path = std::str::from_utf8(asked.path).map_err(|_| not_utf8())?;
-    let host = regex::escape(&String::from_utf8_lossy(&asked.request.host));
+    let host = regex::escape(&String::from_utf8_lossy(asked.request.received.host()));
     let text = format!("~^{host}{path}");
     let found =
         pattern::regex(&format!("^{host}(?:{path})")).map_err(|why| Refusal::new(400, why))?;
@@ -275,7 +282,7 @@ fn path_with_any_end(asked: &RequestAndPath<'_>, _: &[u8]) -> Result<Vec<Target>
     let Some(start) = asked.path.strip_suffix(b"/.*") else {
         return Ok(Vec::new());
     };
-    let prefix = [&asked.request.host, start, b"/"].concat();
+    let prefix = [asked.request.received.host(), start, b"/"].concat();
     let text = String::from_utf8_lossy(&prefix).into_owned();
     Ok(vec![Target {
         kind: TargetKind::Prefix,

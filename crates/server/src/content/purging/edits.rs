@@ -86,7 +86,7 @@ pub async fn await_purge(
 
 /// Has the application changed a page?
 fn is_edit(request: &Request, fetched: &FetchedResponse) -> bool {
-    if request.method != Method::Post || !(200..400).contains(&fetched.status) {
+    if request.route.method != Method::Post || !(200..400).contains(&fetched.status) {
         return false;
     }
     let cookies = || values(&fetched.fields, b"set-cookie");
@@ -97,7 +97,7 @@ fn is_edit(request: &Request, fetched: &FetchedResponse) -> bool {
     names_revision
         || cookies().any(|cookie| cookie.starts_with(CHANGE_COOKIE)) && {
             let form = form(&request.body);
-            let action = in_form(&request.args)
+            let action = in_form(&request.route.args)
                 .or_else(|| in_form(&form))
                 .or_else(|| in_parts(&form));
             let is_of = |actions: &[&[u8]]| action.is_some_and(|action| actions.contains(&action));
@@ -134,7 +134,7 @@ async fn changes_nothing(request: &Request, fetched: &mut FetchedResponse) -> bo
 }
 
 fn is_api(request: &Request) -> bool {
-    request.path.ends_with(b"/api.php")
+    request.route.path.ends_with(b"/api.php")
 }
 
 fn has(text: &[u8], part: &[u8]) -> bool {

@@ -21,11 +21,11 @@ fn range(request: &mut Request) -> Option<String> {
     if size == 0 {
         return None;
     }
-    let start = match request.slicing {
+    let start = match request.cache.slicing {
         Slicing::First(start) | Slicing::Next(start) => start,
         Slicing::None => {
             let start = asked_start(request) / size * size;
-            request.slicing = Slicing::First(start);
+            request.cache.slicing = Slicing::First(start);
             start
         }
     };
@@ -43,7 +43,7 @@ pub struct WantedSlice {
 impl WantedSlice {
     /// What `request` asks for, once it asked for `$slice_range`.
     pub fn by(request: &Request) -> Option<WantedSlice> {
-        match request.slicing {
+        match request.cache.slicing {
             Slicing::First(start) | Slicing::Next(start) => Some(WantedSlice {
                 start,
                 size: request.settings().slice_bytes,
@@ -66,10 +66,10 @@ impl WantedSlice {
 /// Where the client's single range begins. Zero where that is not known before
 /// the response: no range, several, the last bytes, or a condition on it.
 fn asked_start(request: &Request) -> u64 {
-    if request.head.field("if-range").is_some() {
+    if request.received.head().field("if-range").is_some() {
         return 0;
     }
-    request.head.field("range").map_or(0, start_of)
+    request.received.head().field("range").map_or(0, start_of)
 }
 
 fn start_of(range: &[u8]) -> u64 {

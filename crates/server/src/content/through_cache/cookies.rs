@@ -8,14 +8,14 @@ use crate::exchange::variable;
 
 /// Has the request cookies that count and that its key does not hold?
 pub fn has_cookie_outside_key(request: &mut Request, rules: &CacheRules) -> bool {
-    if !has_cookie_not_named(&request.head, rules) {
+    if !has_cookie_not_named(request.received.head(), rules) {
         return false;
     }
     !rules.cookies_in_key.iter().any(|part| match part {
         CookieInKey::All => true,
         CookieInKey::Named(_) => false,
         CookieInKey::Slot(slot) => {
-            let value = request.extras.slots.get(slot.0);
+            let value = request.extras.values.slots.get(slot.0);
             value.is_some_and(|value| value.as_ref().is_some_and(|value| !value.is_empty()))
         }
         CookieInKey::Map(id) => {

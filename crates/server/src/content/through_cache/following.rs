@@ -27,7 +27,7 @@ pub async fn wait_for_leader(
     mut follower: Follower,
     began: Instant,
 ) -> Result<FollowerOutcome, WaitTimeout> {
-    let fields = plan.fields(&request.head);
+    let fields = plan.fields(request.received.head());
     let rules = plan.rules;
     loop {
         let progress = follower.last_progress();

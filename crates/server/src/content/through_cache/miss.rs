@@ -110,7 +110,10 @@ pub fn decide(
 fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     request.now = clock::now();
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
-    match plan.zone.find_again(&key, &plan.fields(&request.head), now) {
+    match plan
+        .zone
+        .find_again(&key, &plan.fields(request.received.head()), now)
+    {
         FoundResponse::Fresh(stored) => Step::Answer(hit(request, stored)),
         FoundResponse::NotFresh(found) => {
             let (decision, stand_in) = decide(request, pass, plan, &found);
@@ -143,8 +146,12 @@ fn obey(
 
 /// The request's part: to lead a fetch, to follow one, or to go alone.
 fn join(request: &mut Request, plan: &Plan<'_>, found: &NotFresh, stand_in: StandIn) -> Step {
-    let fields = plan.fields(&request.head);
-    let address = address::of_request(&request.host, request.received_target(), plan.rules);
+    let fields = plan.fields(request.received.head());
+    let address = address::of_request(
+        request.received.host(),
+        request.received.target(),
+        plan.rules,
+    );
     let now = Millis(request.now);
     let join = plan
         .zone

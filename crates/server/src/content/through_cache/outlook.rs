@@ -69,7 +69,7 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
         varies_on,
     } = foresee(
         &mut plan,
-        &request.head,
+        request.received.head(),
         &Upstream { request, pass },
         (count, Millis(request.now)),
     );
@@ -84,7 +84,11 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
         lookup: Some(Lookup {
             zone: plan.zone.clone(),
             rules: plan.rules.clone(),
-            address: address::of_request(&request.host, request.received_target(), plan.rules),
+            address: address::of_request(
+                request.received.host(),
+                request.received.target(),
+                plan.rules,
+            ),
             class: plan.audience.class(),
             key: plan.key.into_bytes(),
             stored,
@@ -105,7 +109,11 @@ impl StoringFacts for Facts<'_> {
     }
 
     fn is_authorized(&self) -> bool {
-        self.request.head.field("authorization").is_some()
+        self.request
+            .received
+            .head()
+            .field("authorization")
+            .is_some()
     }
 
     fn has_cookie_outside_key(&mut self) -> bool {

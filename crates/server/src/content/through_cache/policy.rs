@@ -56,7 +56,7 @@ pub fn plan<'a>(
     let Some(rules) = &pass.cache else {
         return no_lookup(request, Decision::OFF, None);
     };
-    if request.method.is_write()
+    if request.route.method.is_write()
         && let Some(lifetime) = rules.read_your_writes
     {
         request.cache.marks_writer = Some(lifetime);
@@ -68,18 +68,19 @@ pub fn plan<'a>(
     };
     let overlooks_something = rules.overlooks_something();
     if overlooks_something {
-        request.view = View::Cache(rules.clone());
+        request.cache.view = View::Cache(rules.clone());
     }
     let plan = plan_with(request, pass, rules, zone);
     if overlooks_something {
-        request.view = View::Plain;
+        request.cache.view = View::Plain;
     }
     plan
 }
 
 /// Is it a question whose answer may be stored under a key that has its body in it?
 pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
-    request.method == Method::Post && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
+    request.route.method == Method::Post
+        && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
 }
 
 fn no_lookup<'a>(
@@ -143,7 +144,7 @@ struct Facts<'r> {
 
 impl RequestFacts for Facts<'_> {
     fn method(&self) -> Method {
-        self.request.method
+        self.request.route.method
     }
 
     fn body(&self) -> BodyPlace {
@@ -182,11 +183,11 @@ impl RequestFacts for Facts<'_> {
 
     fn is_writer(&self) -> bool {
         let lifetime = self.rules.read_your_writes;
-        lifetime.is_some_and(|time| is_writer(&self.request.head, time, self.request.now))
+        lifetime.is_some_and(|time| is_writer(self.request.received.head(), time, self.request.now))
     }
 
     fn range(&self) -> Option<&[u8]> {
-        self.request.head.field("range")
+        self.request.received.head().field("range")
     }
 }
 
@@ -202,13 +203,13 @@ fn audience(
 ) -> Result<Audience, Reason> {
     let Some(shared) = &rules.shared else {
         variable::append(request, &rules.key, key);
-        let session = session_of(&request.head, rules, key);
+        let session = session_of(request.received.head(), rules, key);
         return Ok(session.map_or(Audience::Everybody, Audience::Session));
     };
     match put_shared_key(request, shared, key) {
         Ok(class) => Ok(Audience::Class(
             class,
-            session_of(&request.head, rules, key),
+            session_of(request.received.head(), rules, key),
         )),
         Err(Reason::Cookie) if shared.litespeed => {
             // The key holds all cookies of a visitor who has copies.
@@ -241,7 +242,7 @@ fn put_shared_key(
     rules: &SharedRules,
     key: &mut Vec<u8>,
 ) -> Result<Class, Reason> {
-    if !matches!(request.method, Method::Get | Method::Head) {
+    if !matches!(request.route.method, Method::Get | Method::Head) {
         return Err(Reason::Method);
     }
     let class = shared::put_key(request, rules, key).map_err(of_shared)?;

@@ -28,7 +28,7 @@ pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
 }
 
 fn address_of(request: &Request, rules: &CacheRules) -> Vec<u8> {
-    address::of_request(&request.host, request.received_target(), rules)
+    address::of_request(request.received.host(), request.received.target(), rules)
 }
 
 /// The key that a GET for the same target has.
@@ -38,12 +38,12 @@ fn key_of_get(request: &mut Request, rules: &CacheRules) -> Vec<u8> {
 
 /// The key that the same request has with another method.
 fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Vec<u8> {
-    let method = request.method_override.replace(method);
+    let method = request.route.method_override.replace(method);
     // What maps gave for the method that came is not what they give for this one.
-    let maps = std::mem::take(&mut request.extras.map_values);
+    let maps = std::mem::take(&mut request.extras.values.maps);
     let key = variable::evaluate(request, &rules.key);
-    request.extras.map_values = maps;
-    request.method_override = method;
+    request.extras.values.maps = maps;
+    request.route.method_override = method;
     key
 }
 

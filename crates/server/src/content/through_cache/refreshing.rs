@@ -23,8 +23,12 @@ pub fn refresh(
     found: &NotFresh,
     stored: Arc<StoredResponse>,
 ) -> StageEnd {
-    let fields = plan.fields(&request.head);
-    let address = address::of_request(&request.host, request.received_target(), plan.rules);
+    let fields = plan.fields(request.received.head());
+    let address = address::of_request(
+        request.received.host(),
+        request.received.target(),
+        plan.rules,
+    );
     let join = plan.join_request(&fields, &address, Millis(request.now));
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {

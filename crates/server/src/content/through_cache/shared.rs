@@ -23,20 +23,21 @@ use transport::facts::{ConnectionFacts, LocalAddress};
 
 use crate::content::pass::loop_detection;
 use crate::exchange::request::{Method, Request};
+use crate::exchange::request_route::TargetOrigin;
 
 /// Stands before each value of a variable that is in a key; in no field and no target.
 const SEPARATOR: u8 = 0;
 
 fn received(request: &Request) -> ReceivedRequest<'_> {
-    let rewritten = request.target_changed || request.path_changed;
+    let rewritten = request.route.origin != TargetOrigin::Received;
     ReceivedRequest {
-        head: request.head.view(),
-        scheme: request.scheme,
-        host: &request.host,
-        port: request.host.port(),
-        server_port: request.connection.local.port().unwrap_or(0),
-        target: request.received_target(),
-        rewritten: rewritten.then_some((&request.path, &request.args)),
+        head: request.received.head().view(),
+        scheme: request.received.scheme(),
+        host: request.received.host(),
+        port: request.received.host_port(),
+        server_port: request.received.connection().local.port().unwrap_or(0),
+        target: request.received.target(),
+        rewritten: rewritten.then_some((&request.route.path, &request.route.args)),
     }
 }
 
@@ -68,7 +69,7 @@ pub fn put_visitor(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) ->
     let mut identity = Vec::with_capacity(512);
     shared_request::put_all_cookies(&received(request), &rules.request, &mut identity);
     identity.push(SEPARATOR);
-    if let Some(ip) = request.client_ip() {
+    if let Some(ip) = request.received.client_ip() {
         identity.extend_from_slice(ip.to_string().as_bytes());
     }
     let mut hash = [0; 32];
@@ -89,18 +90,18 @@ fn put_way(request: &Request, key: &mut Vec<u8>) {
     if !location.is_empty() {
         put_numbered(usize::MAX, location, key);
     }
-    if !request.extras.slots.is_empty() || !request.extras.captures.is_empty() {
+    if !request.extras.values.slots.is_empty() || !request.extras.values.captures.is_empty() {
         put_values(request, key);
     }
 }
 
 fn put_values(request: &Request, key: &mut Vec<u8>) {
-    let slots = request.extras.slots.iter();
+    let slots = request.extras.values.slots.iter();
     let values = slots.map(Option::as_deref).enumerate();
     let groups = (1..10).map(|group| {
         (
             usize::from(u16::MAX) + group,
-            request.extras.captures.group(group),
+            request.extras.values.captures.group(group),
         )
     });
     for (number, value) in values.chain(groups) {
@@ -142,14 +143,12 @@ pub fn request_for(
             head.extend_from_slice(part);
         }
     }
-    let mut made = made_for_cache(request, head)?;
-    made.args.clear();
+    let mut made = made_for_cache(request, without_connection(request), head)?;
+    made.route.args.clear();
     let removed = &rules.request.removed_arguments;
-    shared_request::arguments::put_counted(&request.args, removed, &mut made.args);
-    made.method = Method::Get;
-    made.method_override = None;
-    made.scheme = request.scheme;
-    made.connection = without_connection(request);
+    shared_request::arguments::put_counted(&request.route.args, removed, &mut made.route.args);
+    made.route.method = Method::Get;
+    made.route.method_override = None;
     made.extras.remote_user = None;
     // What another upstream has said before (X-Accel-Redirect) is in no key.
     made.trace = None;
@@ -164,16 +163,19 @@ pub fn leaves_something_out(request: &Request, rules: &SharedRules) -> bool {
 /// A request of the server's own with another head. What is taken over: host, server,
 /// location and path (all made from host and target), the values of variables, the client's
 /// address, the slice that is wanted.
-fn made_for_cache(request: &Request, head: Vec<u8>) -> Option<Box<Request>> {
+fn made_for_cache(
+    request: &Request,
+    connection: Arc<ConnectionFacts>,
+    head: Vec<u8>,
+) -> Option<Box<Request>> {
     // What was read once is read again; if not, nothing is sent.
     let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
-    let mut made = request.internal();
-    made.head = head;
-    made.slicing = request.slicing;
-    made.adds_path_to_alias = request.adds_path_to_alias;
+    let mut made = request.internal_with(connection, head);
+    made.cache.slicing = request.cache.slicing;
+    made.route.adds_path_to_alias = request.route.adds_path_to_alias;
     made.trace = request.trace.clone();
     // It is the request that is answered, not a part of another.
-    made.kind = request.kind;
+    made.route.kind = request.route.kind;
     // Both are made of the request; they are made again.
     if let Some(extra) = made.extras.given() {
         extra.path_info = None;
@@ -187,10 +189,10 @@ fn made_for_cache(request: &Request, head: Vec<u8>) -> Option<Box<Request>> {
 /// What the application may learn of the connection: the port it came in by, which is in the
 /// key, and the client's address.
 fn without_connection(request: &Request) -> Arc<ConnectionFacts> {
-    let connection = &request.connection;
+    let connection = request.received.connection();
     Arc::new(ConnectionFacts {
         serial: connection.serial,
-        peer: request.client,
+        peer: request.received.client(),
         local: match &connection.local {
             LocalAddress::Ip(address) => {
                 let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -209,18 +211,18 @@ fn without_connection(request: &Request) -> Arc<ConnectionFacts> {
 /// The request without the arguments and cookies that `cache_ignore_args` and
 /// `cache_ignore_cookies` name.
 pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Option<Box<Request>> {
-    let mut head = Vec::with_capacity(request.head.bytes.len());
-    head.extend_from_slice(request.head.method());
+    let mut head = Vec::with_capacity(request.received.head().bytes.len());
+    head.extend_from_slice(request.received.head().method());
     head.push(b' ');
     let removed = &rules.ignored_arguments;
-    shared_request::arguments::put_target(request.received_target(), removed, &mut head);
+    shared_request::arguments::put_target(request.received.target(), removed, &mut head);
     // Written as HTTP/1 has it, whatever the request came by.
-    let version = request.head.version().min(Version::Http11);
+    let version = request.received.head().version().min(Version::Http11);
     head.extend_from_slice(b" ");
     head.extend_from_slice(version.as_str().as_bytes());
     head.extend_from_slice(b"\r\n");
     let mut cookies_are_sent = false;
-    for (name, value) in request.head.fields() {
+    for (name, value) in request.received.head().fields() {
         let is_cookie = name.eq_ignore_ascii_case(b"cookie");
         if is_cookie && std::mem::replace(&mut cookies_are_sent, true) {
             continue;
@@ -231,7 +233,11 @@ pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Opt
         let value_start = head.len();
         match is_cookie {
             true => {
-                cookies::put_others(request.head.view(), &rules.ignored_cookies, &mut head);
+                cookies::put_others(
+                    request.received.head().view(),
+                    &rules.ignored_cookies,
+                    &mut head,
+                );
             }
             false => head.extend_from_slice(value),
         }
@@ -241,10 +247,10 @@ pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Opt
         }
     }
     head.extend_from_slice(b"\r\n");
-    let mut made = made_for_cache(request, head)?;
-    made.scheme = request.scheme;
+    let connection = request.received.connection().clone();
+    let mut made = made_for_cache(request, connection, head)?;
     made.body = request.body.share();
-    made.args.clear();
-    shared_request::arguments::put_counted(&request.args, removed, &mut made.args);
+    made.route.args.clear();
+    shared_request::arguments::put_counted(&request.route.args, removed, &mut made.route.args);
     Some(made)
 }

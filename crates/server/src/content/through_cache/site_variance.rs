@@ -15,8 +15,8 @@ use crate::upstreams::fetch::FetchedResponse;
 
 /// Stands for the site of a request: its host on one of the servers.
 pub fn site_key(request: &Request) -> CacheKey {
-    let server = request.server_id().0.to_be_bytes();
-    CacheKey::new([&server[..], &request.host].concat())
+    let server = request.route.server().0.to_be_bytes();
+    CacheKey::new([&server[..], request.received.host()].concat())
 }
 
 /// What pages of the request's site are known to vary on.

@@ -22,8 +22,12 @@ impl Step {
     /// Fetch without waiting for others; what may be shared is stored.
     pub fn alone(request: &Request, plan: &Plan<'_>) -> Step {
         let (fields, address) = (
-            plan.fields(&request.head),
-            address::of_request(&request.host, request.received_target(), plan.rules),
+            plan.fields(request.received.head()),
+            address::of_request(
+                request.received.host(),
+                request.received.target(),
+                plan.rules,
+            ),
         );
         let leader = plan.zone.detached(&JoinRequest {
             lock_age: None,

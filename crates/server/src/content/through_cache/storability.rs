@@ -94,7 +94,7 @@ pub fn no_store_condition(request: &mut Request, rules: &Arc<CacheRules>) -> boo
     if rules.no_cache.is_empty() {
         return false;
     }
-    request.view = View::Cache(rules.clone());
+    request.cache.view = View::Cache(rules.clone());
     variable::is_any_true(request, &rules.no_cache)
 }
 

@@ -184,9 +184,12 @@ pub fn prepare(
     let traced = traces::begin_fetch(request, pass);
     let mut made = request_for_cache(request, pass, plan, varied.as_deref())?;
     if let Some(made) = &mut made
-        && let Some(turn) = request.extras.given().and_then(|it| it.page_turn.take())
+        && let Some(turn) = request
+            .extras
+            .given()
+            .and_then(|it| it.fragments.turn.take())
     {
-        made.extras.page_turn = Some(turn);
+        made.extras.fragments.turn = Some(turn);
     }
     let sent = made.as_deref_mut().unwrap_or(request);
     let mut trace = traced;
@@ -197,7 +200,7 @@ pub fn prepare(
         ..purpose
     };
     let spec = spec(sent, pass, &purpose, visitor);
-    let head = sent.head.clone();
+    let head = sent.received.head().clone();
     if let Some(visitors) = visitors {
         visitors.put_back(sent);
     }
@@ -240,7 +243,7 @@ pub fn prepare(
             sent: sent_preferences,
             minds_private,
             expected: expected(plan, leader, vary_value),
-            method: if request.method == Method::Post {
+            method: if request.route.method == Method::Post {
                 b"POST"
             } else {
                 b"GET"

@@ -5,11 +5,11 @@ use crate::exchange::request::Request;
 
 /// The scheme, host and port of a request.
 pub fn origin(request: &Request) -> Vec<u8> {
-    let mut origin = Vec::with_capacity(request.host.len() + 16);
-    origin.extend_from_slice(request.scheme.as_bytes());
+    let mut origin = Vec::with_capacity(request.received.host().len() + 16);
+    origin.extend_from_slice(request.received.scheme().as_bytes());
     origin.extend_from_slice(b"://");
-    origin.extend_from_slice(&request.host);
-    if let Some(port) = request.host.port() {
+    origin.extend_from_slice(request.received.host());
+    if let Some(port) = request.received.host_port() {
         origin.extend_from_slice(format!(":{port}").as_bytes());
     }
     origin

@@ -56,7 +56,7 @@ pub fn put_key(
         noted = Some(Sharing::Group);
     }
     let ids = match noted {
-        Some(Sharing::OneVisitor) => visitor_ids(request.head.view()),
+        Some(Sharing::OneVisitor) => visitor_ids(request.received.head().view()),
         Some(Sharing::Group) | None => Vec::new(),
     };
     let with = match noted {
@@ -90,7 +90,7 @@ pub fn put_key(
 fn note_key(request: &Request, key: &[u8]) -> CacheKey {
     let mut note = key.to_vec();
     static OF_GROUPS: LazyLock<NameSet> = LazyLock::new(|| NameSet::new([VARY_COOKIES.as_bytes()]));
-    for (name, value) in cookies::pairs(request.head.view()) {
+    for (name, value) in cookies::pairs(request.received.head().view()) {
         if cookies::is_named(name, &OF_GROUPS) {
             for part in [&b"\0"[..], name, b"=", value] {
                 note.extend_from_slice(part);
@@ -103,7 +103,7 @@ fn note_key(request: &Request, key: &[u8]) -> CacheKey {
 /// Is a fresh copy kept that was made for the visitor's group? It says by itself who may share it: clients who
 /// invent groups can make the zone forget notes, but not what visitors use.
 fn is_kept_for_group(request: &Request, key: &[u8], zone: &Zone) -> bool {
-    let (key, fields) = (KeyRef::new(key), Fields::Shared(&request.head));
+    let (key, fields) = (KeyRef::new(key), Fields::Shared(request.received.head()));
     match zone.find_again(&key, &fields, Millis(request.now)) {
         // Without the field, it says nothing of groups.
         FoundResponse::Fresh(kept) => kept.vary.is_some(),

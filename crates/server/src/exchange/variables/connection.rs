@@ -14,16 +14,16 @@ use crate::exchange::variable_table::Variables;
 pub const VARIABLES: Variables = &[
     (
         B::Connection,
-        Of(|request, out| put_number(request.connection.serial, out)),
+        Of(|request, out| put_number(request.received.connection().serial, out)),
     ),
     (
         B::ConnectionRequests,
-        Of(|request, out| put_number(request.nth_on_connection, out)),
+        Of(|request, out| put_number(request.received.nth_on_connection(), out)),
     ),
     (
         B::ConnectionTime,
         Of(|request, out| {
-            let accepted_at = request.connection.accepted_at;
+            let accepted_at = request.received.connection().accepted_at;
             put_seconds(clock::now().saturating_sub(accepted_at), out)
         }),
     ),
@@ -31,20 +31,29 @@ pub const VARIABLES: Variables = &[
     (
         B::Http3,
         Of(|request, out| {
-            let is_http3 = request.head.version() == Version::Http3;
+            let is_http3 = request.received.head().version() == Version::Http3;
             put(Some(if is_http3 { b"h3" } else { b"" }), out)
         }),
     ),
     (
         B::Https,
         Of(|request, out| {
-            let is_tls = request.scheme == "https";
+            let is_tls = request.received.scheme() == "https";
             put(Some(if is_tls { b"on" } else { b"" }), out)
         }),
     ),
     (
         B::Pipe,
-        Of(|request, out| put(Some(if request.pipelined { b"p" } else { b"." }), out)),
+        Of(|request, out| {
+            put(
+                Some(if request.received.is_pipelined() {
+                    b"p"
+                } else {
+                    b"."
+                }),
+                out,
+            )
+        }),
     ),
     (
         B::ProxyProtocolAddr,
@@ -64,11 +73,11 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::RealipRemoteAddr,
-        Of(|request, out| put_address(request.connection.peer, out)),
+        Of(|request, out| put_address(request.received.connection().peer, out)),
     ),
     (
         B::RealipRemotePort,
-        Of(|request, out| put_port(request.connection.peer, out)),
+        Of(|request, out| put_port(request.received.connection().peer, out)),
     ),
     (B::ServerAddr, Of(put_server_address)),
     (B::ServerPort, Of(put_server_port)),
@@ -76,11 +85,11 @@ pub const VARIABLES: Variables = &[
 
 /// Nothing where the proxy spoke for itself.
 fn of_proxy(request: &Request) -> Option<&ProxyAddresses> {
-    request.connection.proxy.as_ref()
+    request.received.connection().proxy.as_ref()
 }
 
 fn put_server_address(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    match &request.connection.local {
+    match &request.received.connection().local {
         LocalAddress::Ip(address) => put_address(Some(*address), out),
         LocalAddress::Unix(path) => {
             out.extend_from_slice(b"unix:");
@@ -90,7 +99,7 @@ fn put_server_address(request: &mut Request, out: &mut Vec<u8>) -> bool {
 }
 
 fn put_server_port(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    match request.connection.local.port() {
+    match request.received.connection().local.port() {
         Some(port) => put_number(port, out),
         None => true,
     }
@@ -98,7 +107,10 @@ fn put_server_port(request: &mut Request, out: &mut Vec<u8>) -> bool {
 
 /// `h2` where TLS agreed on HTTP/2, `h2c` where it is spoken without, else nothing.
 fn put_http2(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    let name: &[u8] = match (request.head.version(), &request.connection.tls) {
+    let name: &[u8] = match (
+        request.received.head().version(),
+        &request.received.connection().tls,
+    ) {
         (Version::Http2, Some(_)) => b"h2",
         (Version::Http2, None) => b"h2c",
         _ => b"",

@@ -33,15 +33,15 @@ pub const VARIABLES: Variables = &[
     (B::QueryString, Of(put_args)),
     (
         B::RemoteAddr,
-        Of(|request, out| put_address(request.client, out)),
+        Of(|request, out| put_address(request.received.client(), out)),
     ),
     (
         B::RemotePort,
-        Of(|request, out| put_port(request.client, out)),
+        Of(|request, out| put_port(request.received.client(), out)),
     ),
     (
         B::Request,
-        Of(|request, out| put(Some(request.head.request_line()), out)),
+        Of(|request, out| put(Some(request.received.head().request_line()), out)),
     ),
     (
         B::RequestBody,
@@ -61,7 +61,7 @@ pub const VARIABLES: Variables = &[
     (B::RequestUri, Of(put_request_uri)),
     (
         B::Scheme,
-        Of(|request, out| put(Some(request.scheme.as_bytes()), out)),
+        Of(|request, out| put(Some(request.received.scheme().as_bytes()), out)),
     ),
     (
         B::ServerName,
@@ -72,22 +72,26 @@ pub const VARIABLES: Variables = &[
 ];
 
 fn put_path(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    out.extend_from_slice(&request.path);
+    out.extend_from_slice(&request.route.path);
     true
 }
 
 /// The query string, for the cache without what does not count.
 fn put_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    if request.view.counts_all_arguments() {
-        out.extend_from_slice(&request.args);
+    if request.cache.view.counts_all_arguments() {
+        out.extend_from_slice(&request.route.args);
     } else {
         put_counted_args(request, out);
     }
-    !request.args.is_empty()
+    !request.route.args.is_empty()
 }
 
 fn put_counted_args(request: &Request, out: &mut Vec<u8>) {
-    arguments::put_counted(&request.args, request.view.ignored_arguments(), out);
+    arguments::put_counted(
+        &request.route.args,
+        request.cache.view.ignored_arguments(),
+        out,
+    );
 }
 
 fn put_is_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
@@ -100,13 +104,13 @@ fn put_is_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
 }
 
 fn put_request_uri(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    if !request.has_line() {
+    if !request.received.has_line() {
         return false;
     }
-    let target = request.received_target();
-    match request.view.counts_all_arguments() {
+    let target = request.received.target();
+    match request.cache.view.counts_all_arguments() {
         true => out.extend_from_slice(target),
-        false => arguments::put_target(target, request.view.ignored_arguments(), out),
+        false => arguments::put_target(target, request.cache.view.ignored_arguments(), out),
     }
     true
 }
@@ -119,29 +123,29 @@ fn put_method(request: &mut Request, out: &mut Vec<u8>) -> bool {
 
 /// A request of HTTP/0.9 names no protocol.
 fn put_protocol(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    let version = request.head.version();
-    let is_named = request.has_line() && version != http_semantics::Version::Http09;
+    let version = request.received.head().version();
+    let is_named = request.received.has_line() && version != http_semantics::Version::Http09;
     put(is_named.then(|| version.as_str().as_bytes()), out)
 }
 
 /// The server's name where the client named no host.
 fn put_host(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    match request.host.is_empty() {
+    match request.received.host().is_empty() {
         true => out.extend_from_slice(request.server().name.as_bytes()),
-        false => out.extend_from_slice(&request.host),
+        false => out.extend_from_slice(request.received.host()),
     }
     true
 }
 
 fn put_is_request_port(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    if request.host.port().is_some() {
+    if request.received.host_port().is_some() {
         out.push(b':');
     }
     true
 }
 
 fn put_request_port(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    match request.host.port() {
+    match request.received.host_port() {
         Some(port) => put_number(port, out),
         None => true,
     }
@@ -157,7 +161,7 @@ fn put_content_length(request: &mut Request, out: &mut Vec<u8>) -> bool {
 }
 
 fn put_binary_address(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    match request.client_ip() {
+    match request.received.client_ip() {
         Some(IpAddr::V4(address)) => out.extend_from_slice(&address.octets()),
         Some(IpAddr::V6(address)) => out.extend_from_slice(&address.octets()),
         None => out.extend_from_slice(b"unix:"),

@@ -12,7 +12,10 @@ pub const VARIABLES: Variables = &[
     (
         B::BodyBytesSent,
         Of(|request, out| {
-            let body = request.bytes_sent.saturating_sub(request.head_bytes_sent);
+            let body = request
+                .delivery
+                .bytes_sent
+                .saturating_sub(request.delivery.head_bytes_sent);
             put_number(body, out)
         }),
     ),
@@ -22,7 +25,7 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::BytesSent,
-        Of(|request, out| put_number(request.bytes_sent, out)),
+        Of(|request, out| put_number(request.delivery.bytes_sent, out)),
     ),
     (
         B::GzipRatio,
@@ -30,11 +33,20 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::LimitRate,
-        Of(|request, out| put_number(request.limit_rate.unwrap_or(0), out)),
+        Of(|request, out| put_number(request.delivery.limit_rate.unwrap_or(0), out)),
     ),
     (
         B::RequestCompletion,
-        Of(|request, out| put(Some(if request.is_complete { b"OK" } else { b"" }), out)),
+        Of(|request, out| {
+            put(
+                Some(if request.delivery.is_complete {
+                    b"OK"
+                } else {
+                    b""
+                }),
+                out,
+            )
+        }),
     ),
     (B::Status, Of(put_status)),
     (
@@ -45,7 +57,7 @@ pub const VARIABLES: Variables = &[
 
 fn put_status(request: &mut Request, out: &mut Vec<u8>) -> bool {
     // As in nginx, whose own codes for kinds of a bad request clients never see.
-    let status = match request.status {
+    let status = match request.delivery.status {
         494..=497 => 400,
         status => status,
     };
@@ -61,7 +73,7 @@ fn put_ratio(
     coding: Coding,
     out: &mut Vec<u8>,
 ) -> bool {
-    let sent = sent.or(request.reply.as_ref().map(|reply| &reply.head));
+    let sent = sent.or(request.delivery.reply.as_ref().map(|reply| &reply.head));
     let Some(ratio) = sent.and_then(|head| head.ratio(coding)) else {
         return false;
     };

@@ -87,7 +87,7 @@ pub const VARIABLES: Variables = &[
     (B::SslCurves, Of(|it, out| of_tls(it, out, put_curves))),
     (
         B::SslEarlyData,
-        Of(|it, out| put(it.is_early.then_some(&b"1"[..]), out)),
+        Of(|it, out| put(it.received.is_early().then_some(&b"1"[..]), out)),
     ),
     (B::SslProtocol, Of(|it, out| of_tls(it, out, put_protocol))),
     (
@@ -117,7 +117,7 @@ fn of_tls(
     out: &mut Vec<u8>,
     put: impl Fn(&TlsFacts, &mut Vec<u8>) -> bool,
 ) -> bool {
-    let tls = request.connection.tls.as_deref();
+    let tls = request.received.connection().tls.as_deref();
     tls.is_some_and(|tls| put(tls, out))
 }
 

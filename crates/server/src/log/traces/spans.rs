@@ -51,7 +51,7 @@ fn span(context: TraceContext, name: String, kind: Kind, times: (u64, u64)) -> S
 
 /// The span of the request itself.
 pub fn of_request(request: &mut Request, tracing: &Tracing) -> Span {
-    let times = (request.started_at, clock::now());
+    let times = (request.received.started_at(), clock::now());
     let name = name(request);
     let mut made = span(tracing.context, name, Kind::Server, times);
     if let Some(parent) = &tracing.parent {
@@ -60,7 +60,7 @@ pub fn of_request(request: &mut Request, tracing: &Tracing) -> Span {
         made.state = parent.state.clone();
     }
     made.attributes = attributes(request);
-    if request.status >= 500 {
+    if request.delivery.status >= 500 {
         made.error = Some(String::new());
     }
     let background = tracing.fetches.iter().filter(|fetch| fetch.in_background);
@@ -95,12 +95,12 @@ fn name(request: &mut Request) -> String {
 /// What is asked for.
 pub fn subject(request: &Request) -> Vec<Attribute> {
     let host = match &*request.server().name {
-        "" => bounded(&request.host),
+        "" => bounded(request.received.host()),
         name => name.to_owned(),
     };
     vec![
         Attribute::text("http.method", bounded(request.method_name())),
-        Attribute::text("http.target", bounded(request.received_target())),
+        Attribute::text("http.target", bounded(request.received.target())),
         Attribute::text("net.host.name", host),
     ]
 }
@@ -133,38 +133,44 @@ fn put_http(request: &Request, found: &mut Vec<Attribute>) {
     if !location.is_empty() {
         found.push(Attribute::text("http.route", location.to_string()));
     }
-    found.push(Attribute::text("http.scheme", request.scheme));
-    let version = request.head.version().as_str();
+    found.push(Attribute::text("http.scheme", request.received.scheme()));
+    let version = request.received.head().version().as_str();
     let version = version.strip_prefix("HTTP/").unwrap_or(version);
     found.push(Attribute::text("http.flavor", version));
-    if let Some(agent) = request.head.field("user-agent") {
+    if let Some(agent) = request.received.head().field("user-agent") {
         found.push(Attribute::text("http.user_agent", bounded(agent)));
     }
-    let length = request.head.field("content-length");
+    let length = request.received.head().field("content-length");
     let length = length.and_then(|value| std::str::from_utf8(value).ok()?.parse().ok());
     found.extend([
         Attribute::number("http.request_content_length", length.unwrap_or(0u64)),
         Attribute::number(
             "http.response_content_length",
-            request.bytes_sent.saturating_sub(request.head_bytes_sent),
+            request
+                .delivery
+                .bytes_sent
+                .saturating_sub(request.delivery.head_bytes_sent),
         ),
     ]);
-    if request.status > 0 {
-        found.push(Attribute::number("http.status_code", request.status));
+    if request.delivery.status > 0 {
+        found.push(Attribute::number(
+            "http.status_code",
+            request.delivery.status,
+        ));
     }
 }
 
 fn put_addresses(request: &Request, found: &mut Vec<Attribute>) {
-    let default = if request.connection.scheme == "https" {
+    let default = if request.received.connection().scheme == "https" {
         443
     } else {
         80
     };
-    let port = request.connection.local.port();
+    let port = request.received.connection().local.port();
     if let Some(port) = port.filter(|port| *port != default) {
         found.push(Attribute::number("net.host.port", port));
     }
-    if let Some(client) = request.client {
+    if let Some(client) = request.received.client() {
         found.push(Attribute::text(
             "net.sock.peer.addr",
             client.ip().to_canonical().to_string(),
@@ -234,7 +240,7 @@ pub fn put_children(request: &Request, tracing: &Tracing, out: &mut Vec<Span>) {
                 ..tracing.context
             },
             parent: Some(tracing.context),
-            earliest: request.started_at,
+            earliest: request.received.started_at(),
         };
         let first = out.len();
         put_fetch(&within, fetch, own, out);

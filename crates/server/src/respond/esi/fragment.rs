@@ -8,6 +8,7 @@ use http_semantics::escape;
 use http1::{HeadLimits, parse_head};
 
 use crate::exchange::request::{Method, Request};
+use crate::exchange::request_route::TargetOrigin;
 use crate::respond::parts::MAX_DEPTH;
 
 /// Fields of a visitor that are about the page: conditions, ranges, its body and the connection.
@@ -33,7 +34,7 @@ const ABOUT_THE_PAGE: [&str; 14] = [
 /// # Errors
 /// Why the URL gives no request, as it stands in the log.
 pub fn request(page: &Request, url: &[u8]) -> Result<Box<Request>, &'static str> {
-    if page.depth >= page.settings().esi.max_depth.min(MAX_DEPTH) {
+    if page.route.depth >= page.settings().esi.max_depth.min(MAX_DEPTH) {
         return Err("fragments are nested too deep, or include each other");
     }
     let target = local_target(page, url)?;
@@ -48,15 +49,14 @@ pub fn request(page: &Request, url: &[u8]) -> Result<Box<Request>, &'static str>
     let parsed = http_semantics::Target::parse(path, true).map_err(|_| "its path is not valid")?;
     let head = parse_head(head(page, &target), &HeadLimits::OF_OWN_HEADS)
         .map_err(|_| "it is no valid target")?;
-    let mut fragment = page.internal();
-    fragment.head = head;
-    fragment.depth = page.depth + 1;
-    fragment.method = Method::Get;
-    fragment.method_override = None;
-    fragment.path = parsed.path.into_owned();
-    fragment.args = args.unwrap_or_default().to_vec();
-    fragment.target_changed = false;
-    fragment.path_changed = false;
+    let connection = page.received.connection().clone();
+    let mut fragment = page.internal_with(connection, head);
+    fragment.route.depth = page.route.depth + 1;
+    fragment.route.method = Method::Get;
+    fragment.route.method_override = None;
+    fragment.route.path = parsed.path.into_owned();
+    fragment.route.args = args.unwrap_or_default().to_vec();
+    fragment.route.origin = TargetOrigin::Received;
     fragment.extras.forget_path_info();
     Ok(fragment)
 }
@@ -85,10 +85,10 @@ fn local_target(page: &Request, url: &[u8]) -> Result<Vec<u8>, &'static str> {
         Some(b'/') => {}
         // Relative to the page. A URL without a path is that of the host.
         None | Some(b'?') if behind_scheme.is_some() => target.push(b'/'),
-        Some(b'?') => target.extend_from_slice(&escape::escape_uri(&page.path)),
+        Some(b'?') => target.extend_from_slice(&escape::escape_uri(&page.route.path)),
         _ => {
-            let folder = memchr::memrchr(b'/', &page.path).map_or(0, |at| at + 1);
-            target.extend_from_slice(&escape::escape_uri(&page.path[..folder]));
+            let folder = memchr::memrchr(b'/', &page.route.path).map_or(0, |at| at + 1);
+            target.extend_from_slice(&escape::escape_uri(&page.route.path[..folder]));
         }
     }
     for &byte in local {
@@ -104,15 +104,15 @@ fn is_own_host(page: &Request, host: &[u8]) -> bool {
     let port =
         memchr::memrchr(b':', host).filter(|&at| host[at + 1..].iter().all(u8::is_ascii_digit));
     let name = &host[..port.unwrap_or(host.len())];
-    !page.host.is_empty() && name.eq_ignore_ascii_case(&page.host)
+    !page.received.host().is_empty() && name.eq_ignore_ascii_case(page.received.host())
 }
 
 fn head(page: &Request, target: &[u8]) -> Vec<u8> {
-    let mut head = Vec::with_capacity(page.head.bytes.len() + target.len());
+    let mut head = Vec::with_capacity(page.received.head().bytes.len() + target.len());
     head.extend_from_slice(b"GET ");
     head.extend_from_slice(target);
     head.extend_from_slice(b" HTTP/1.1\r\n");
-    for (name, value) in page.head.fields() {
+    for (name, value) in page.received.head().fields() {
         let is_left_out = ABOUT_THE_PAGE
             .iter()
             .any(|left_out| name.eq_ignore_ascii_case(left_out.as_bytes()));

@@ -314,7 +314,7 @@ fn run_held<'a>(
 ) -> Pin<Box<dyn Future<Output = VecDeque<Piece>> + Send + 'a>> {
     Box::pin(async move {
         let mut state = State::new(tries);
-        let budget = page.extras.page.clone();
+        let budget = page.extras.fragments.budget.clone();
         for token in tokens {
             if let Some(budget) = &budget {
                 budget.before_token().await;

@@ -13,18 +13,18 @@ impl Values for Visitor<'_> {
     fn value(&self, name: &str, key: Option<&str>) -> Option<Vec<u8>> {
         let Visitor(request) = self;
         match (name, key) {
-            ("QUERY_STRING", None) => Some(request.args.clone()),
+            ("QUERY_STRING", None) => Some(request.route.args.clone()),
             ("QUERY_STRING", Some(key)) => {
-                let value = request_fields::argument(&request.args, key.as_bytes())?;
+                let value = request_fields::argument(&request.route.args, key.as_bytes())?;
                 let value: Vec<u8> = value
                     .iter()
                     .map(|&byte| if byte == b'+' { b' ' } else { byte })
                     .collect();
                 Some(escape::unescape(&value).into_owned())
             }
-            ("HTTP_HOST", None) => Some(request.host.to_vec()),
+            ("HTTP_HOST", None) => Some(request.received.host().to_vec()),
             ("HTTP_COOKIE", Some(key)) => {
-                cookie::find(&request.head, key.as_bytes()).map(<[u8]>::to_vec)
+                cookie::find(request.received.head(), key.as_bytes()).map(<[u8]>::to_vec)
             }
             ("HTTP_ACCEPT_LANGUAGE", Some(language)) => Some(accepts(request, language)),
             ("HTTP_USER_AGENT", Some(part)) => user_agent(request, part),
@@ -40,18 +40,22 @@ impl Values for Visitor<'_> {
 
 /// `true` or `false`: is the language among those that the visitor reads?
 fn accepts(request: &Request, language: &str) -> Vec<u8> {
-    let is_there = request.head.field_all(b"accept-language").any(|value| {
-        value.split(|&byte| byte == b',').any(|item| {
-            let range = item.split(|&byte| byte == b';').next().unwrap_or_default();
-            range.trim_ascii().eq_ignore_ascii_case(language.as_bytes())
-        })
-    });
+    let is_there = request
+        .received
+        .head()
+        .field_all(b"accept-language")
+        .any(|value| {
+            value.split(|&byte| byte == b',').any(|item| {
+                let range = item.split(|&byte| byte == b';').next().unwrap_or_default();
+                range.trim_ascii().eq_ignore_ascii_case(language.as_bytes())
+            })
+        });
     is_there.to_string().into_bytes()
 }
 
 /// `browser`, `version` and `os`, in the few words that the language has for them.
 fn user_agent(request: &Request, part: &str) -> Option<Vec<u8>> {
-    let agent = String::from_utf8_lossy(request.head.field("user-agent")?).into_owned();
+    let agent = String::from_utf8_lossy(request.received.head().field("user-agent")?).into_owned();
     let has = |name: &str| agent.contains(name);
     let found = match part {
         "browser" if has("MSIE") || has("Trident/") => "MSIE",

@@ -32,11 +32,11 @@ pub enum RequestedPart {
 /// The page's budget, which the outermost request makes. `includes`: how many parts the page may
 /// include, and the directive that says so.
 pub fn budget(request: &mut Request, includes: (u32, &'static str)) -> Arc<PageBudget> {
-    if let Some(budget) = &request.extras.page {
+    if let Some(budget) = &request.extras.fragments.budget {
         return budget.clone();
     }
     let budget = Arc::new(PageBudget::new(request.settings().fragments, includes));
-    request.extras.page = Some(budget.clone());
+    request.extras.fragments.budget = Some(budget.clone());
     budget
 }
 
@@ -46,7 +46,7 @@ impl RequestedPart {
     /// # Errors
     /// The bound that the page has met.
     pub async fn ask(request: Box<Request>) -> Result<RequestedPart, Bound> {
-        if let Some(budget) = request.extras.page.clone() {
+        if let Some(budget) = request.extras.fragments.budget.clone() {
             budget.before_fragment().await;
             if let Err(bound) = budget.take_include() {
                 error_log::beyond_budget(&request, bound);
@@ -65,11 +65,11 @@ impl RequestedPart {
             // A part that waited for the fetch of another has had no use for its own turn, and is
             // not to hold it while its parts wait for theirs.
             if let Some(extra) = request.extras.given() {
-                extra.page_turn = None;
+                extra.fragments.turn = None;
             }
             if let Some(reply) = &mut reply {
                 let body = std::mem::replace(&mut reply.body, Body::Empty);
-                reply.body = read_ahead(body, request.extras.page.as_ref());
+                reply.body = read_ahead(body, request.extras.fragments.budget.as_ref());
             }
             (request, reply)
         });
@@ -98,7 +98,7 @@ impl RequestedPart {
 /// # Errors
 /// The bound that they would pass.
 pub fn take_bytes(request: &Request, bytes: u64) -> Result<(), Bound> {
-    let Some(budget) = &request.extras.page else {
+    let Some(budget) = &request.extras.fragments.budget else {
         return Ok(());
     };
     let taken = budget.take_bytes(bytes);
@@ -116,7 +116,7 @@ pub async fn next_bytes(
     request: &mut Request,
     body: &mut Box<dyn ArrivingBody<Request>>,
 ) -> Result<Option<Bytes>, SendError> {
-    let Some(budget) = request.extras.page.clone() else {
+    let Some(budget) = request.extras.fragments.budget.clone() else {
         return body.next(request).await;
     };
     let next = timeout_at(budget.deadline(), body.next(request)).await;
@@ -147,7 +147,7 @@ pub async fn answer(
     if let RequestedPart::Answered(answer) = asked {
         return Ok(Some(answer));
     }
-    let budget = page.extras.page.clone();
+    let budget = page.extras.fragments.budget.clone();
     let own = limit.map(|limit| Instant::now() + limit);
     let pages = budget.as_ref().map(|budget| budget.deadline());
     let Some(deadline) = own.into_iter().chain(pages).min() else {
@@ -165,7 +165,7 @@ pub async fn answer(
 
 /// Is a part's answer that of a page that may ask no upstream any more?
 pub fn is_refused(page: &Request, status: u16) -> bool {
-    let budget = page.extras.page.as_ref();
+    let budget = page.extras.fragments.budget.as_ref();
     let met = match status {
         503 => Bound::Fetches,
         508 => Bound::Loop,

@@ -119,7 +119,7 @@ async fn serve(site: &Site, path: &str, leaves_after: usize) -> ServedPage {
     let mut request = site.request(path);
     let reply = subrequest::serve(&mut request).await.expect("a page");
     let mut body = Composition::Esi.around(&mut request, reply.body);
-    let budget = request.extras.page.clone().expect("a budget");
+    let budget = request.extras.fragments.budget.clone().expect("a budget");
     let (is_over, most) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(AtomicUsize::new(0)),

@@ -70,7 +70,7 @@ fn encode(
     };
     let settings = place.settings.compression.coding(coding);
     if is_itself
-        && request.method == Method::Get
+        && request.route.method == Method::Get
         && let Some(file) = files::kept(&reply.body, request.now)
     {
         reply.body = Body::Stored {
@@ -85,7 +85,7 @@ fn encode(
             start: 0,
             end,
         } if is_itself && *end == response.body.len() => {
-            let is_wanted = request.method != Method::Head;
+            let is_wanted = request.route.method != Method::Head;
             match stored::look(response, coding, settings, is_wanted) {
                 stored::EncodedForm::Ready(body) => {
                     stored::send(reply, coding, body);
@@ -114,7 +114,11 @@ fn coding_for(request: &Request, place: &CompiledLocation, head: &mut ReplyHead)
     let compression = &place.settings.compression;
     let is_html = head.is_html();
     let length = head.content_length.unwrap_or(u64::MAX);
-    let accepted = request.head.field("accept-encoding").unwrap_or_default();
+    let accepted = request
+        .received
+        .head()
+        .field("accept-encoding")
+        .unwrap_or_default();
     let mut is_any = false;
     let mut best = (0, None);
     for coding in place.codings.into_iter().flatten() {
@@ -219,7 +223,7 @@ fn expanded(head: &mut ReplyHead) {
 
 /// How much this client wants `coding`, in thousandths; 0 where it must not get it.
 pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
-    let weight = match request.head.field("accept-encoding") {
+    let weight = match request.received.head().field("accept-encoding") {
         Some(value) => accept_encoding::value_weight(value, coding.name().as_bytes()),
         None => 0,
     };
@@ -245,7 +249,7 @@ fn may_have(
 /// May this client get gzip, which it accepts?
 #[inline]
 fn may_have_gzip(request: &Request, settings: &CompressionSettings, head: &ReplyHead) -> bool {
-    let minor = match request.head.version() {
+    let minor = match request.received.head().version() {
         Version::Http09 => return false,
         Version::Http10 => 0,
         _ => 1,
@@ -256,13 +260,13 @@ fn may_have_gzip(request: &Request, settings: &CompressionSettings, head: &Reply
     if !settings.gzip_disable.is_empty() && is_disabled_for(request, settings) {
         return false;
     }
-    request.head.field("via").is_none() || proxied(request, head, settings.gzip_proxied)
+    request.received.head().field("via").is_none() || proxied(request, head, settings.gzip_proxied)
 }
 
 /// `gzip_disable`: is this a client that gzip is kept from? One that cannot be told is.
 #[cold]
 fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
-    let Some(agent) = request.head.field("user-agent") else {
+    let Some(agent) = request.received.head().field("user-agent") else {
         return false;
     };
     let mut patterns = settings.gzip_disable.iter();
@@ -272,7 +276,7 @@ fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
 /// `gzip_proxied`: what a request that came through a proxy may get.
 #[cold]
 fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
-    if allowed.any || (allowed.auth && request.head.field("authorization").is_some()) {
+    if allowed.any || (allowed.auth && request.received.head().field("authorization").is_some()) {
         return true;
     }
     if let Some(expires) = head.field("expires") {

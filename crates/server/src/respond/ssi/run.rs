@@ -8,6 +8,7 @@ use crate::exchange::extras::SharedSsiValues;
 use crate::exchange::page_budget::PageBudget;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
+use crate::exchange::request_route::TargetOrigin;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::respond::composition;
@@ -231,7 +232,7 @@ impl State {
     fn new(request: &mut Request) -> State {
         let errors_are_silent = request.settings().ssi.silent_errors;
         State {
-            values: request.extras.ssi.get_or_insert_default().clone(),
+            values: request.extras.fragments.ssi.get_or_insert_default().clone(),
             conditions: Vec::new(),
             block: None,
             blocks: HashMap::new(),
@@ -538,14 +539,14 @@ fn is_empty(reply: &Reply) -> bool {
 
 /// The request for a part; `None` for a path that leaves its folder, or a cycle.
 fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
-    if request.depth >= MAX_DEPTH {
+    if request.route.depth >= MAX_DEPTH {
         return None;
     }
     let (path, args) = http_semantics::split_query(target);
     let mut whole = Vec::new();
     if path.first() != Some(&b'/') {
-        let folder = memchr::memrchr(b'/', &request.path).map_or(0, |at| at + 1);
-        whole.extend_from_slice(&escape::escape_uri(&request.path[..folder]));
+        let folder = memchr::memrchr(b'/', &request.route.path).map_or(0, |at| at + 1);
+        whole.extend_from_slice(&escape::escape_uri(&request.route.path[..folder]));
     }
     whole.extend_from_slice(path);
     let leaves_folder = escape::unescape(&whole)
@@ -556,20 +557,21 @@ fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
         return None;
     }
     let mut part = request.internal();
-    part.depth = request.depth + 1;
-    part.extras.ssi.clone_from(&request.extras.ssi);
-    part.target_changed = true;
-    part.path_changed = false;
-    part.path = target.path.into_owned();
-    part.args = args.unwrap_or_default().to_vec();
+    part.route.depth = request.route.depth + 1;
+    part.extras
+        .fragments
+        .ssi
+        .clone_from(&request.extras.fragments.ssi);
+    part.route.origin = TargetOrigin::Changed;
+    part.route.path = target.path.into_owned();
+    part.route.args = args.unwrap_or_default().to_vec();
     part.body = match &request.body {
         RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
         RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
         _ => RequestBody::None,
     };
-    if part.method != Method::Get {
-        part.method = Method::Get;
-        part.method_override = Some("GET");
+    if part.route.method != Method::Get {
+        part.route.make_get();
     }
     Some(part)
 }

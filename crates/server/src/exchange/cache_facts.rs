@@ -1,0 +1,63 @@
+//! What the cache knows of a request, and did with it: for stages, variables and logs.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use cache_decision::Decision;
+use http_cache::{DecidedBy, Outcome, Reason};
+
+use crate::exchange::slicing::Slicing;
+use crate::exchange::view::View;
+
+#[derive(Clone, Default)]
+pub struct CacheFacts {
+    /// Set where a cache zone was in play.
+    pub outcome: Option<Outcome>,
+    pub key: Vec<u8>,
+    /// Set once `$slice_range` was asked for.
+    pub slicing: Slicing,
+    pub view: View,
+    /// Age of the stored response in seconds.
+    pub age: Option<u64>,
+    pub last_modified: Option<Bytes>,
+    /// What the answer from memory spared an upstream, in microseconds.
+    pub spared_micros: u64,
+    /// Why the cache had no part in the response, or could not keep it.
+    pub reason: Option<Reason>,
+    /// The visitor gets the read-your-writes cookie, for this time.
+    pub marks_writer: Option<Duration>,
+}
+
+impl CacheFacts {
+    /// Notes what was decided about the request.
+    pub fn note_decision(&mut self, decision: &Decision) {
+        if let Some(forward) = decision.forward {
+            self.outcome = Some(Outcome::forwarded(forward));
+        }
+        self.reason = decision.reason;
+    }
+
+    /// The response is not kept. Where the request went past the cache, that is the reason: no
+    /// response would have been looked up.
+    pub fn note_not_stored(&mut self, why: Reason) {
+        let is_past = |why: Reason| why.decided_by() == DecidedBy::Request;
+        if !self.reason.is_some_and(is_past) {
+            self.reason = Some(why);
+        }
+    }
+
+    /// Its head lets the response be stored: what was known of the one before is over.
+    pub fn note_storing(&mut self) {
+        self.forget(DecidedBy::Response);
+    }
+
+    /// The response is stored.
+    pub fn note_stored(&mut self) {
+        self.forget(DecidedBy::Response);
+        self.forget(DecidedBy::Body);
+    }
+
+    fn forget(&mut self, decided_by: DecidedBy) {
+        self.reason.take_if(|why| why.decided_by() == decided_by);
+    }
+}

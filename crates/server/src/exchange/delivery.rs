@@ -1,0 +1,24 @@
+//! How a request is answered: the response once it is known, what of it has been sent, and what
+//! stages have said of how to send it.
+
+use transport::outbound::SentHead;
+
+use crate::exchange::error_page::ErrorPage;
+use crate::exchange::reply::Reply;
+
+#[derive(Default)]
+pub struct Delivery {
+    /// The response once its head is known: `$sent_http_*`, `$status`. Its body
+    /// is on its way.
+    pub reply: Option<Box<Reply>>,
+    /// What its head says of the connection.
+    pub sent_head: Option<SentHead>,
+    pub status: u16,
+    pub bytes_sent: u64,
+    pub head_bytes_sent: u64,
+    pub is_complete: bool,
+    pub error_page: ErrorPage,
+    pub limit_rate: Option<u64>,
+    /// X-Accel-Buffering, where it was sent.
+    pub accel_buffering: Option<bool>,
+}
