@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What can be said without running anything: licences, documents, imports, words, manifests,
+# What can be said without running anything: licences, documents, imports, words, structs, manifests,
 # formatting, clippy, the documentation. Warnings are errors. A part that fails does not keep the
 # next from running. What reads files alone runs beside the compiler.
 set -uo pipefail
@@ -23,7 +23,7 @@ part() { # part NAME COMMAND...
 read_files() {
     local status=0
     scripts/deny.sh || status=1
-    scripts/checks/run.py documents imports words manifests || status=1
+    scripts/checks/run.py documents imports words structs manifests || status=1
     "$cargo" fmt --all --check || status=1
     return $status
 }

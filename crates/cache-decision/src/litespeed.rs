@@ -26,6 +26,7 @@ const LEAST_ID_BYTES: usize = 16;
 /// Long ones that all visitors of a group, or of a WordPress, have.
 const COMMON_COOKIES: [&[u8]; 2] = [b"_lscache_vary*", b"wordpress_test_cookie"];
 /// What a response says to LiteSpeed's cache.
+// Large: words of LiteSpeed's fields, of which any may be there.
 #[derive(Debug, Default)]
 pub struct LitespeedFields {
     /// `None`: nothing of storing.

@@ -61,6 +61,7 @@ pub(crate) fn head(fields: &[&str]) -> RequestHead {
 }
 
 /// A request of plain facts. Conditions are constants.
+// Large: each is the answer to a question of its own that decisions ask.
 #[derive(Clone)]
 pub(crate) struct TestRequest {
     pub method: Method,

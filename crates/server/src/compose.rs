@@ -6,11 +6,9 @@ use std::sync::Arc;
 use site::Site;
 
 use crate::access::{auth_basic, limit_conn, limit_req, referer};
-use crate::content::{
-    empty_gif, fastcgi, files, metrics, proxy, slice, stub_status, through_cache,
-};
+use crate::content::{fastcgi, files, proxy, slice, through_cache};
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::functions::{Functions, StoreFunctions};
+use crate::exchange::functions::{self, Functions, StoreFunctions};
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::variable_table::VariableTable;
@@ -47,11 +45,6 @@ static FUNCTIONS: Functions = Functions {
         trace::VARIABLES,
         tables::TABLES,
     ),
-    content_handlers: &[
-        ("empty_gif", empty_gif::handle),
-        ("metrics", metrics::handle),
-        ("stub_status", stub_status::handle),
-    ],
     serve: |request| Box::pin(serve_part(request)),
     looking: StoreFunctions {
         search: |configuration, request| Box::pin(explain::search(configuration, request)),
@@ -78,20 +71,6 @@ pub fn configuration(
     resources: Resources,
     previous: Option<&ActiveConfiguration>,
 ) -> Result<Arc<ActiveConfiguration>, BuildError> {
-    ActiveConfiguration::build(site, resources, &FUNCTIONS, previous)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::FUNCTIONS;
-
-    #[test]
-    fn every_content_handler_of_the_directive_table_has_a_function() {
-        let handlers = FUNCTIONS.content_handlers.iter();
-        let mut names: Vec<&str> = handlers.map(|(name, _)| *name).collect();
-        let mut declared: Vec<&str> = site::directives::content_handlers().collect();
-        names.sort_unstable();
-        declared.sort_unstable();
-        assert_eq!(names, declared);
-    }
+    functions::set_table(&FUNCTIONS);
+    ActiveConfiguration::build(site, resources, previous)
 }

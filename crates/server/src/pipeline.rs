@@ -22,6 +22,7 @@ use crate::access::limits::LimitDecision;
 use crate::access::{body_length, control, limits, real_ip};
 use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit};
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::compiled_location::BeforeContent;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::reply::Reply;
@@ -360,7 +361,7 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
     #[inline]
     fn content(&self, request: &mut Request) -> Step<'a> {
         if DRY && !matches!(self.settings(request).content, Content::Files) {
-            own_visit::note(request, NotAsked::Dry);
+            own_visit::note(&mut request.extras, NotAsked::Dry);
             return Err(own_visit::NOT_ASKED.into());
         }
         match content::begin(request, self.configuration) {
@@ -394,12 +395,12 @@ fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, 
 /// Most locations have nothing between rewriting and content.
 #[inline]
 fn before_limits<'a>(request: &Request) -> Step<'a> {
-    if pattern::has_failed(request) {
+    if pattern::has_failed(&request.extras) {
         return Err(StageEnd::Status(500).into());
     }
-    match request.compiled_location().is_open {
-        true => Ok(Stage::Content),
-        false => Ok(Stage::Limits),
+    match request.compiled_location().before_content {
+        BeforeContent::Nothing => Ok(Stage::Content),
+        BeforeContent::Stages | BeforeContent::AccessRules => Ok(Stage::Limits),
     }
 }
 
@@ -424,9 +425,9 @@ fn limit<'a>(request: &mut Request) -> Step<'a> {
 }
 
 fn access<'a>(request: &Request) -> Step<'a> {
-    match request.compiled_location().is_guarded {
-        true => Err(End::Wait(Wait::Access)),
-        false => Ok(Stage::TryFiles),
+    match request.compiled_location().before_content {
+        BeforeContent::AccessRules => Err(End::Wait(Wait::Access)),
+        BeforeContent::Nothing | BeforeContent::Stages => Ok(Stage::TryFiles),
     }
 }
 
@@ -440,7 +441,7 @@ fn try_files<'a>(request: &mut Request) -> Step<'a> {
 }
 
 fn before_content<'a>(request: &Request) -> Step<'a> {
-    match pattern::has_failed(request) {
+    match pattern::has_failed(&request.extras) {
         true => Err(StageEnd::Status(500).into()),
         false => Ok(Stage::Content),
     }

@@ -205,6 +205,7 @@ pub enum Ending {
 }
 
 /// How a location wants its responses sent: what is asked for each, in one answer.
+// Large: directives that do not depend on each other.
 #[derive(Debug, Clone, Copy)]
 pub struct SendRules {
     /// `chunked_transfer_encoding`

@@ -4,14 +4,14 @@
 use site::{Builtin as B, Pattern, ValidReferers};
 
 use crate::exchange::request::Request;
-use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Value::Made;
 use crate::exchange::variable_table::Variables;
 use crate::route::pattern;
 use crate::route::pattern::GivenUp;
 
 pub const VARIABLES: Variables = &[(
     B::InvalidReferer,
-    Of(|request, out| {
+    Made(|request, out| {
         if is_referer_invalid(request) {
             out.push(b'1');
         }
@@ -32,7 +32,7 @@ fn is_referer_invalid(request: &mut Request) -> bool {
         ),
         None => Ok(true),
     };
-    !is_valid.unwrap_or_else(|GivenUp| pattern::refuse(request))
+    !is_valid.unwrap_or_else(|GivenUp| pattern::refuse(&mut request.extras))
 }
 
 fn is_referer_valid(

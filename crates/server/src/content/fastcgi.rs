@@ -10,7 +10,7 @@ use crate::exchange::extras::PathInfo;
 use crate::exchange::request::Request;
 use crate::exchange::value::put;
 use crate::exchange::variable;
-use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Value::Made;
 use crate::exchange::variable_table::Variables;
 use crate::route::pattern;
 
@@ -18,8 +18,8 @@ use crate::route::pattern;
 const TAG_MARK: &[u8] = b"MAYFLY_TAG_MARK";
 
 pub const VARIABLES: Variables = &[
-    (B::FastcgiPathInfo, Of(put_path_info)),
-    (B::FastcgiScriptName, Of(put_script_name)),
+    (B::FastcgiPathInfo, Made(put_path_info)),
+    (B::FastcgiScriptName, Made(put_script_name)),
 ];
 
 /// The params of `fastcgi_param` and of the client's own fields.

@@ -26,7 +26,7 @@ use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::value::put;
 use crate::exchange::variable;
-use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Value::Made;
 use crate::exchange::variable_table::Variables;
 use crate::exchange::variables::files::document_root;
 use crate::log::error_log;
@@ -39,7 +39,7 @@ pub use try_files::try_files;
 
 pub const VARIABLES: Variables = &[(
     B::RequestFilename,
-    Of(|request, out| put(Some(&request_path(request)), out)),
+    Made(|request, out| put(Some(&request_path(request)), out)),
 )];
 
 /// The path on disk that the request's path stands for.
@@ -359,7 +359,7 @@ fn precompressed_in(
     }
     let mut reply = file_reply(request, &found);
     // As in nginx, ranges are for the file itself.
-    reply.head.accepts_ranges = false;
+    reply.head.form.accepts_ranges = false;
     reply.head.fields.append("Content-Encoding", coding.name());
     if says_vary {
         reply.head.fields.append("Vary", "Accept-Encoding");
@@ -420,7 +420,7 @@ fn file_reply(request: &Request, found: &FoundFile) -> Reply {
     }
     head.last_modified = Some(found.modified);
     head.content_length = Some(found.length);
-    head.accepts_ranges = true;
+    head.form.accepts_ranges = true;
     let body = match &found.file {
         Some(file) => Body::file(file.clone(), found.length),
         None => Body::Empty,

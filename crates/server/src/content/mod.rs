@@ -44,7 +44,7 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
     let location = configuration.locations.get(request.compiled_location_id());
     let handled = match &location.settings.content {
         Content::Files => files::serve(request),
-        Content::Pass(pass) if policy::asks_by_body(request, pass) => {
+        Content::Pass(pass) if policy::asks_by_body(&request.route, pass) => {
             return ContentStep::Pending(PendingContent::Body(pass));
         }
         Content::Pass(pass) => match pass::decide(request, configuration, pass) {
@@ -70,12 +70,22 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
         Content::Dashboard(dashboard) => {
             return ContentStep::Pending(PendingContent::Dashboard(dashboard));
         }
-        Content::Handler(_) => match location.content_handler {
+        Content::Handler(name) => match handler(name) {
             Some(handle) => handle(request),
             None => StageEnd::Status(500),
         },
     };
     ContentStep::Handled(slice::in_slices(request, handled))
+}
+
+/// The function of a directive whose presence alone decides who makes the response.
+fn handler(directive: &str) -> Option<fn(&mut Request) -> StageEnd> {
+    match directive {
+        "empty_gif" => Some(empty_gif::handle),
+        "metrics" => Some(metrics::handle),
+        "stub_status" => Some(stub_status::handle),
+        _ => None,
+    }
 }
 
 /// The same, for as long as it takes.
@@ -84,5 +94,15 @@ pub async fn make(request: &mut Request, client: &mut ClientSide) -> StageEnd {
     match begin(request, &configuration) {
         ContentStep::Handled(handled) => handled,
         ContentStep::Pending(pending) => pending.end(request, client, &configuration).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_content_handler_of_the_directive_table_has_a_function() {
+        for directive in site::directives::content_handlers() {
+            assert!(super::handler(directive).is_some(), "{directive}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use site::Content;
 
 use super::through_cache::CacheMiss;
 use super::through_cache::outlook::outlook;
+use crate::exchange::extras::Extras;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::{NotAsked, Purpose};
 use crate::exchange::request::Request;
@@ -38,7 +39,7 @@ pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
     };
     match why {
         Some(why) => {
-            note(request, why);
+            note(&mut request.extras, why);
             true
         }
         None => false,
@@ -46,8 +47,8 @@ pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
 }
 
 /// Notes why no upstream was asked.
-pub fn note(request: &mut Request, why: NotAsked) {
-    if let Some(visit) = &mut request.extras.own_visit {
+pub fn note(extras: &mut Extras, why: NotAsked) {
+    if let Some(visit) = &mut extras.own_visit {
         visit.not_asked = Some(why);
     }
 }

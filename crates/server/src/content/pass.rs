@@ -77,7 +77,7 @@ pub fn decide<'a>(
         return PassDecision::Handled(handled);
     }
     let plan = policy::plan(request, configuration, pass);
-    if pattern::has_failed(request) {
+    if pattern::has_failed(&request.extras) {
         return PassDecision::Handled(StageEnd::Status(500));
     }
     match plan {
@@ -122,7 +122,7 @@ fn purge<'a>(
 ) -> PassDecision<'a> {
     // A sitemap names pages that the server asks for; it purges nothing.
     if request.is_own_visit() {
-        own_visit::note(request, NotAsked::NotKept(Reason::Purge));
+        own_visit::note(&mut request.extras, NotAsked::NotKept(Reason::Purge));
         return PassDecision::Handled(own_visit::NOT_ASKED);
     }
     if !request.is_clients_own() {

@@ -17,9 +17,10 @@ use transport::request_body::RequestBody;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::content::pass::loop_detection;
 use crate::exchange::extras::ProxyUrl;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field as put_request_field;
-use crate::exchange::request_route::TargetOrigin;
+use crate::exchange::request_route::{RequestRoute, TargetOrigin};
 use crate::exchange::tracing::TraceFields;
 use crate::exchange::value::put_address;
 use crate::exchange::variable;
@@ -142,7 +143,7 @@ fn put_host(request: &Request, wants_port: bool, out: &mut Vec<u8>) -> bool {
 }
 
 /// X-Forwarded-For as the client sent it, with the client's address behind it.
-fn put_forwarded_for(request: &mut Request, out: &mut Vec<u8>) -> bool {
+fn put_forwarded_for(request: &Request, out: &mut Vec<u8>) -> bool {
     if put_request_field(request, b"x_forwarded_for", out) {
         out.extend_from_slice(b", ");
     }
@@ -184,7 +185,7 @@ pub fn render(
         ProxyVersion::Http11 => b" HTTP/1.1\r\n",
     });
     let options = put_set_fields(request, proxy, &mut head);
-    put_framing(request, framing, &mut head);
+    put_framing(&request.received, framing, &mut head);
     if let Some(stored) = purpose.validating {
         if let Some(value) = stored.last_modified() {
             put_field(b"If-Modified-Since", value, &mut head);
@@ -256,6 +257,7 @@ pub fn passes_upgrade(request: &mut Request, proxy: &Proxy) -> bool {
 }
 
 /// What the fields sent say of the connection.
+// Large: three options of one list, of which any may be there.
 #[derive(Default)]
 struct ConnectionOptions {
     close: bool,
@@ -327,7 +329,7 @@ fn put_client_fields(
     }
 }
 
-fn put_framing(request: &Request, framing: BodyFraming, head: &mut Vec<u8>) {
+fn put_framing(received: &ReceivedRequest, framing: BodyFraming, head: &mut Vec<u8>) {
     match framing {
         BodyFraming::Length(length) => {
             head.extend_from_slice(b"Content-Length: ");
@@ -336,7 +338,7 @@ fn put_framing(request: &Request, framing: BodyFraming, head: &mut Vec<u8>) {
         }
         BodyFraming::Chunked => head.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         // An empty body that was announced is announced again (RFC 9110 §8.6).
-        BodyFraming::None if request.received.head().field("content-length").is_some() => {
+        BodyFraming::None if received.head().field("content-length").is_some() => {
             head.extend_from_slice(b"Content-Length: 0\r\n");
         }
         BodyFraming::None => {}
@@ -427,22 +429,22 @@ fn put_target(request: &Request, proxy: &Proxy, head: &mut Vec<u8>) {
             };
             head.extend_from_slice(start);
             head.extend_from_slice(&escape::escape_uri(kept));
-            put_args(request, head);
+            put_args(&request.route, head);
         }
         _ if request.route.origin == TargetOrigin::Received => {
             head.extend_from_slice(request.received.target())
         }
         _ => {
             head.extend_from_slice(&escape::escape_uri(&request.route.path));
-            put_args(request, head);
+            put_args(&request.route, head);
         }
     }
 }
 
-fn put_args(request: &Request, target: &mut Vec<u8>) {
-    if !request.route.args.is_empty() {
+fn put_args(route: &RequestRoute, target: &mut Vec<u8>) {
+    if !route.args.is_empty() {
         target.push(b'?');
-        target.extend_from_slice(&request.route.args);
+        target.extend_from_slice(&route.args);
     }
 }
 

@@ -75,7 +75,7 @@ fn gather(request: &mut Request, handled: StageEnd) -> StageEnd {
     head.status = 200;
     head.reason = None;
     head.content_length = Some(found.complete);
-    head.accepts_ranges = true;
+    head.form.accepts_ranges = true;
     for name in ["content-range", "accept-ranges"] {
         head.fields.remove(name);
     }

@@ -10,7 +10,6 @@ use transport::body;
 use transport::connections::Connections;
 
 use crate::exchange::compiled_location::CompiledLocations;
-use crate::exchange::functions::Functions;
 use crate::live::connectors;
 use crate::live::quic_keys::QuicKeys;
 use crate::live::server_tls::{self, ServerTlsInForce};
@@ -26,8 +25,6 @@ pub struct ActiveConfiguration {
     /// Some location has `cache_refill on`.
     pub refills: bool,
     pub live: LiveState,
-    /// What lower floors call of those above them.
-    pub functions: &'static Functions,
     /// Made from the site's `charset_map` tables.
     pub charsets: crate::exchange::charset_map::Conversions,
     pub hostname: String,
@@ -48,7 +45,6 @@ impl ActiveConfiguration {
     pub fn build(
         site: Site,
         resources: Resources,
-        functions: &'static Functions,
         previous: Option<&ActiveConfiguration>,
     ) -> Result<Arc<ActiveConfiguration>, BuildError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
@@ -74,10 +70,9 @@ impl ActiveConfiguration {
         health::watch(&site, groups, former);
         Ok(Arc::new(ActiveConfiguration {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
-            locations: CompiledLocations::of(&site, functions),
+            locations: CompiledLocations::of(&site),
             refills: refills(&site),
             live,
-            functions,
             connectors,
             server_tls,
             quic_keys,

@@ -10,31 +10,34 @@ use site::{
     Server, ServerId, ServerTokens, Settings, Site,
 };
 
-use crate::exchange::functions::{ContentHandler, Functions};
-
 /// One location.
 pub struct CompiledLocation {
     pub settings: Arc<Settings>,
-    /// Makes the response, where a directive of its own says so.
-    pub content_handler: Option<ContentHandler>,
-    /// Nothing stands before the content: no limits, access rules, `try_files`,
-    /// `mirror`, or proxies whose word is taken for the client's address.
-    pub is_open: bool,
-    /// The location has `allow`, `deny`, `auth_basic` or `auth_request`.
-    pub is_guarded: bool,
+    pub before_content: BeforeContent,
     /// Responses leave as they are, but for a content coding: no fields are added, no
     /// body put together.
     pub adds_nothing: bool,
-    /// Bodies may leave in another content coding than they came in.
-    pub recodes: bool,
-    /// What they may be compressed with, in the order of preference.
-    pub codings: [Option<Coding>; 3],
+    /// What bodies may be compressed with, in the order of preference. `None`: they leave in the
+    /// content coding that they came in.
+    pub recoding: Option<[Option<Coding>; 3]>,
     /// Bodies may be slowed down.
     pub is_paced: bool,
     pub server_line: ServerLine,
     /// With `cache_shared`: what tells the location in cache keys from others that the same
     /// URL may lead to. Empty where the URL alone leads to it.
     pub name_in_key: Box<[u8]>,
+}
+
+/// What stands before the content of a location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BeforeContent {
+    /// Nothing: no limits, access rules, `try_files`,
+    /// `mirror`, or proxies whose word is taken for the client's address.
+    Nothing,
+    /// Something, but no access rules.
+    Stages,
+    /// `allow`, `deny`, `auth_basic` or `auth_request`, and perhaps more.
+    AccessRules,
 }
 
 /// The `Server` field of responses.
@@ -60,17 +63,14 @@ pub struct CompiledLocations {
 pub struct CompiledLocationId(usize);
 
 impl CompiledLocations {
-    pub fn of(site: &Site, functions: &Functions) -> CompiledLocations {
+    pub fn of(site: &Site) -> CompiledLocations {
         let (mut first, mut locations) = (Vec::new(), Vec::new());
         for (id, server) in site.http.servers.iter().enumerate() {
             first.push(locations.len());
             let in_key = names_in_key(site, ServerId(id));
             let own = server.locations.iter().zip(in_key);
-            locations.extend(
-                own.map(|(location, name)| {
-                    CompiledLocation::of(&location.settings, name, functions)
-                }),
-            );
+            locations
+                .extend(own.map(|(location, name)| CompiledLocation::of(&location.settings, name)));
         }
         CompiledLocations {
             first,
@@ -178,20 +178,14 @@ fn has_one_server(listener: &Listener) -> bool {
 }
 
 impl CompiledLocation {
-    fn of(
-        settings: &Arc<Settings>,
-        name_in_key: Box<[u8]>,
-        functions: &Functions,
-    ) -> CompiledLocation {
+    fn of(settings: &Arc<Settings>, name_in_key: Box<[u8]>) -> CompiledLocation {
         let codings = codings(&settings.compression);
+        let recodes = settings.compression.gunzip || codings.iter().any(Option::is_some);
         CompiledLocation {
             settings: settings.clone(),
-            content_handler: content_handler(settings, functions),
-            is_open: is_open(settings),
-            is_guarded: is_guarded(settings),
+            before_content: before_content(settings),
             adds_nothing: adds_nothing(settings),
-            recodes: settings.compression.gunzip || codings.iter().any(Option::is_some),
-            codings,
+            recoding: recodes.then_some(codings),
             is_paced: is_paced(settings),
             server_line: server_line(&settings.headers.server_tokens),
             name_in_key,
@@ -199,19 +193,17 @@ impl CompiledLocation {
     }
 }
 
-fn content_handler(settings: &Settings, functions: &Functions) -> Option<ContentHandler> {
-    let Content::Handler(name) = settings.content else {
-        return None;
-    };
-    let mut handlers = functions.content_handlers.iter();
-    let (_, handler) = handlers.find(|(known, _)| *known == name)?;
-    Some(*handler)
+fn before_content(settings: &Settings) -> BeforeContent {
+    match is_open(settings) {
+        _ if has_access_rules(settings) => BeforeContent::AccessRules,
+        true => BeforeContent::Nothing,
+        false => BeforeContent::Stages,
+    }
 }
 
 fn is_open(settings: &Settings) -> bool {
     settings.limits.connections.is_empty()
         && settings.limits.requests.is_empty()
-        && !is_guarded(settings)
         && settings.files.try_files.is_none()
         && settings.mirror.is_none()
         && !settings
@@ -233,7 +225,7 @@ fn adds_nothing(settings: &Settings) -> bool {
 }
 
 /// Is there anything to check?
-fn is_guarded(settings: &Settings) -> bool {
+fn has_access_rules(settings: &Settings) -> bool {
     !settings.access.is_empty() || settings.auth.is_some() || settings.auth_request.is_some()
 }
 

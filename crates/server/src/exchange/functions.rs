@@ -1,14 +1,13 @@
 //! What lower floors call of those above them: plain functions in tables that are put
-//! together at the top of the crate and held by the configuration in force.
+//! together at the top of the crate. A process has one of each.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use control::{Entry, EntryRequest, FoundEntries, Refusal, SearchRequest};
 use http_cache::{MostWanted, Zone};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::variable_table::VariableTable;
@@ -16,8 +15,6 @@ use crate::exchange::variable_table::VariableTable;
 /// The functions of the server.
 pub struct Functions {
     pub variables: VariableTable,
-    /// The function of each directive that [`site::directives::content_handlers`] names.
-    pub content_handlers: &'static [(&'static str, ContentHandler)],
     /// Serves a request that the server makes itself.
     pub serve: Serve,
     /// Shows what is stored.
@@ -26,6 +23,20 @@ pub struct Functions {
     pub refill: fn(&Arc<ActiveConfiguration>, &Arc<Zone>, MostWanted),
     /// Writes the access log's lines about a request that has ended.
     pub log_access: fn(&mut Request),
+}
+
+static TABLE: OnceLock<&'static Functions> = OnceLock::new();
+
+/// The functions of the program.
+#[inline]
+pub fn table() -> &'static Functions {
+    let table = TABLE.get();
+    table.expect("the table is there before the first configuration")
+}
+
+/// Makes this the functions of the program.
+pub fn set_table(table: &'static Functions) {
+    TABLE.get_or_init(|| table);
 }
 
 /// A look at what is stored, as the control socket gives it.
@@ -53,9 +64,6 @@ pub type Search = for<'a> fn(Arc<ActiveConfiguration>, &'a SearchRequest) -> Sea
 /// A search under way.
 pub type SearchFuture<'a> =
     Pin<Box<dyn Future<Output = Result<FoundEntries, Refusal>> + Send + 'a>>;
-
-/// Makes the response of a location, at once.
-pub type ContentHandler = fn(&mut Request) -> StageEnd;
 
 /// Makes a response, for as long as it takes; `None`: nothing is sent.
 pub type Serve =

@@ -1,9 +1,7 @@
 //! Requests, replies, templates and the configuration in force: values that all stages share.
 //!
-//! A request holds the configuration that it is served under, and the configuration holds
-//! functions that take requests and give replies. So `request`, `reply`, `handled`,
-//! `functions`, `variable_table`, `configuration_handle`, `active_configuration` and
-//! `compiled_location` import each other in a circle.
+//! The body of a reply may be made while it is sent, of the request, and the request holds the
+//! reply once its head is known. So `request`, `delivery` and `reply` import each other in a circle.
 
 pub mod active_configuration;
 pub mod cache_facts;

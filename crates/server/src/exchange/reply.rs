@@ -34,30 +34,55 @@ pub struct ReplyHead {
     pub content_length: Option<u64>,
     /// Unix seconds; for conditional requests and `expires modified`.
     pub last_modified: Option<i64>,
-    /// Ranges of it may be sent.
-    pub accepts_ranges: bool,
-    /// `Accept-Ranges: bytes` is sent, beside what `fields` hold.
-    pub says_accept_ranges: bool,
-    /// An upstream made it for this request alone.
-    pub is_of_upstream: bool,
-    /// It is stored, or being stored.
-    pub is_of_cache: bool,
-    /// `Date` and `Server` are the upstream's own, or not there.
-    pub passes_date: bool,
-    pub passes_server: bool,
+    pub source: ReplySource,
+    pub passed: PassedLines,
+    pub added: AddedLines,
+    pub form: BodyForm,
     /// The upstream decided on a charset already (X-Accel-Charset: off).
     pub keeps_charset: bool,
-    /// `Vary: Accept-Encoding` is sent, beside what `fields` hold.
-    pub says_vary: bool,
-    /// The body is sent in this coding: `Content-Encoding` says so, the entity
+    /// `add_header` and `expires` have been applied, or must not be.
+    pub is_final: bool,
+}
+
+/// Where a response comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReplySource {
+    #[default]
+    Server,
+    /// An upstream made it for this request alone.
+    Upstream,
+    /// It is stored, or being stored.
+    Cache,
+}
+
+/// What is the upstream's own, or not there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PassedLines {
+    pub date: bool,
+    pub server: bool,
+}
+
+/// What is sent beside what the fields hold.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AddedLines {
+    /// `Accept-Ranges: bytes`
+    pub accept_ranges: bool,
+    /// `Vary: Accept-Encoding`
+    pub vary: bool,
+}
+
+/// In which form the body is sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BodyForm {
+    /// In this coding: `Content-Encoding` says so, the entity
     /// tag is sent as a weak one, and no ranges are promised.
     pub coded: Option<Coding>,
     /// What compression did, once it is done.
     pub compressed: Option<CompressionRatio>,
+    /// Ranges of it may be sent.
+    pub accepts_ranges: bool,
     /// The client has the body (304): what describes it is left out.
-    pub lacks_body: bool,
-    /// `add_header` and `expires` have been applied, or must not be.
-    pub is_final: bool,
+    pub is_left_out: bool,
 }
 
 /// How much smaller compression made a body.
@@ -102,8 +127,11 @@ impl ReplyHead {
             status: stored.status,
             reason: (!stored.reason.is_empty()).then(|| Bytes::copy_from_slice(&stored.reason)),
             stored: Some(stored),
-            is_of_cache: true,
-            accepts_ranges: true,
+            source: ReplySource::Cache,
+            form: BodyForm {
+                accepts_ranges: true,
+                ..BodyForm::default()
+            },
             ..ReplyHead::default()
         }
     }
@@ -125,13 +153,13 @@ impl ReplyHead {
 
     /// Leaves out what describes the body.
     pub fn leave_out_body(&mut self) {
-        self.lacks_body = true;
+        self.form.is_left_out = true;
         self.fields.retain(|name, _| !describes_body(name));
     }
 
     /// Is a stored field called `name` not sent?
     fn leaves_out(&self, name: &[u8]) -> bool {
-        self.lacks_body && describes_body(name)
+        self.form.is_left_out && describes_body(name)
     }
 
     /// The stored fields that are sent.
@@ -162,7 +190,7 @@ impl ReplyHead {
             return self.field(field.name());
         }
         match &self.stored {
-            Some(stored) if !(self.lacks_body && DESCRIBE_BODY.contains(&field)) => {
+            Some(stored) if !(self.form.is_left_out && DESCRIBE_BODY.contains(&field)) => {
                 stored.fields.known(field)
             }
             _ => None,
@@ -182,20 +210,20 @@ impl ReplyHead {
     #[inline]
     pub fn walk(&self, to: &mut impl FieldSink) {
         if let Some(stored) = &self.stored {
-            let form = match self.coded {
-                _ if self.lacks_body => StoredForm::WithoutBody,
+            let form = match self.form.coded {
+                _ if self.form.is_left_out => StoredForm::WithoutBody,
                 Some(_) => StoredForm::Recoded,
                 None => StoredForm::AsIs,
             };
             to.stored(&stored.fields, form);
         }
-        if self.says_accept_ranges {
+        if self.added.accept_ranges {
             to.line(b"Accept-Ranges: bytes\r\n");
         }
-        if self.says_vary {
+        if self.added.vary {
             to.line(b"Vary: Accept-Encoding\r\n");
         }
-        if let Some(coding) = self.coded {
+        if let Some(coding) = self.form.coded {
             to.line(match coding {
                 Coding::Brotli => b"Content-Encoding: br\r\n",
                 Coding::Zstd => b"Content-Encoding: zstd\r\n",
@@ -210,9 +238,9 @@ impl ReplyHead {
     /// The fields that are kept one by one.
     fn walk_own(&self, to: &mut impl FieldSink) {
         for (name, value) in self.fields.iter() {
-            if self.coded.is_some() && is_strong_tag(name, value) {
+            if self.form.coded.is_some() && is_strong_tag(name, value) {
                 to.field(name, &[b"W/", value].concat());
-            } else if self.coded.is_none() || !same_name(name, b"accept-ranges") {
+            } else if self.form.coded.is_none() || !same_name(name, b"accept-ranges") {
                 to.field(name, value);
             }
         }
@@ -220,7 +248,7 @@ impl ReplyHead {
 
     /// How many times smaller this coding made the body: `$gzip_ratio` and its kin.
     pub fn ratio(&self, coding: Coding) -> Option<f64> {
-        let done = self.compressed.filter(|done| done.coding == coding)?;
+        let done = self.form.compressed.filter(|done| done.coding == coding)?;
         (done.after_bytes > 0).then(|| done.before_bytes as f64 / done.after_bytes as f64)
     }
 }

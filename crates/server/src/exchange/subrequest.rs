@@ -6,6 +6,7 @@ use bytes::Bytes;
 use site::SubrequestTarget;
 
 use crate::base::random;
+use crate::exchange::functions;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::exchange::request_route::TargetOrigin;
@@ -30,7 +31,7 @@ pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<
 /// The response of a request that the server makes itself; `None` where the request ends without a
 /// response.
 pub async fn serve(request: &mut Request) -> Option<Box<Reply>> {
-    let serve = request.configuration.functions.serve;
+    let serve = functions::table().serve;
     serve(request).await
 }
 
@@ -59,5 +60,5 @@ fn end(request: &mut Request, mut reply: Box<Reply>) {
     request.delivery.status = reply.head.status;
     request.delivery.reply = Some(reply);
     request.delivery.is_complete = true;
-    (request.configuration.functions.log_access)(request);
+    (functions::table().log_access)(request);
 }

@@ -13,6 +13,7 @@ use transport::proxy_protocol;
 
 use crate::base::field_list::write_field_called;
 use crate::exchange::extras::{Extra, Values, put_value};
+use crate::exchange::functions;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields;
@@ -117,8 +118,12 @@ pub fn write_sent(
     let Variable::Builtin(builtin) = variable else {
         return write_of_name(request, sent, variable, out);
     };
-    match request.configuration.functions.variables.value(*builtin) {
+    match functions::table().variables.value(*builtin) {
+        Value::Received(write) => write(&request.received, out),
+        Value::Cache(write) => write(&request.cache, out),
+        Value::Delivery(write) => write(&request.delivery, out),
         Value::Request(write) => write(request, out),
+        Value::Made(write) => write(request, out),
         Value::Reply(write) => write(request, sent, out),
         Value::Upstream(write) => of_upstream(request, |trace| write(trace, out)),
     }
@@ -203,7 +208,7 @@ fn write_looked_up(
         return put(Some(value), out);
     }
     let start = out.len();
-    let tables = &configuration.functions.variables.tables;
+    let tables = &functions::table().variables.tables;
     match variable {
         Variable::Map(_) => (tables.map)(request, sent, &http.maps[at], out),
         Variable::Geo(_) => (tables.geo)(request, sent, &http.geos[at], out),

@@ -4,6 +4,9 @@
 
 use site::{Builtin, Geo, Map, SplitClients};
 
+use crate::exchange::cache_facts::CacheFacts;
+use crate::exchange::delivery::Delivery;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use crate::upstreams::fetch::Trace;
@@ -12,7 +15,13 @@ use crate::upstreams::fetch::Trace;
 /// whose fact it is.
 #[derive(Clone, Copy)]
 pub enum Value {
-    Request(fn(&mut Request, &mut Vec<u8>) -> bool),
+    Received(fn(&ReceivedRequest, &mut Vec<u8>) -> bool),
+    Cache(fn(&CacheFacts, &mut Vec<u8>) -> bool),
+    Delivery(fn(&Delivery, &mut Vec<u8>) -> bool),
+    /// Of the request as it stands.
+    Request(fn(&Request, &mut Vec<u8>) -> bool),
+    /// Made when it is asked for, and remembered with the request.
+    Made(fn(&mut Request, &mut Vec<u8>) -> bool),
     /// Of the response where there is one.
     Reply(fn(&mut Request, Option<&ReplyHead>, &mut Vec<u8>) -> bool),
     /// Of what upstreams did; no value where no upstream was asked.

@@ -18,8 +18,8 @@ use super::way::{Question, Way, walk};
 use crate::content::through_cache::outlook::{Lookup, Outlook};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::extras::Extras;
 use crate::exchange::own_visit::LimitVerdict as Foreseen;
-use crate::exchange::request::Request;
 use crate::live::disk_pages::DiskPages;
 
 /// What would become of a request, or what became of it where the caller wants it made.
@@ -92,7 +92,7 @@ fn told(
             .client()
             .filter(|_| question.from.is_some())
             .map(|client| client.ip()),
-        limits: limits(request),
+        limits: limits(&request.extras),
         cache: lookup.map(cache_part),
         outcome: outlook.map_or(Outcome::Off, outcome),
         is_stored: entry.is_some(),
@@ -105,8 +105,8 @@ fn told(
     }
 }
 
-fn limits(request: &Request) -> Vec<Limit> {
-    let visit = request.extras.own_visit.as_ref();
+fn limits(extras: &Extras) -> Vec<Limit> {
+    let visit = extras.own_visit.as_ref();
     let limits = visit.map_or(&[][..], |visit| &visit.limits);
     let told = limits.iter().map(|limit| Limit {
         directive: limit.directive.to_owned(),

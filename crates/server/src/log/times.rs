@@ -3,7 +3,7 @@
 use site::Builtin as B;
 
 use crate::exchange::value::{put, put_seconds};
-use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Value::Received as Of;
 use crate::exchange::variable_table::Variables;
 
 pub const VARIABLES: Variables = &[
@@ -18,12 +18,7 @@ pub const VARIABLES: Variables = &[
     (B::Msec, Of(|_, out| put_seconds(clock::wall_now(), out))),
     (
         B::RequestTime,
-        Of(|request, out| {
-            put_seconds(
-                clock::now().saturating_sub(request.received.started_at()),
-                out,
-            )
-        }),
+        Of(|received, out| put_seconds(clock::now().saturating_sub(received.started_at()), out)),
     ),
     (
         B::TimeIso8601,

@@ -27,12 +27,12 @@ use http_cache::Zone;
 use site::{Builtin as B, OtelTrace, Pass, PassTarget, Protocol};
 use traces::{Parent, TraceContext};
 
-use crate::exchange::extras::Values;
+use crate::exchange::extras::{Extras, Values};
 use crate::exchange::request::Request;
 use crate::exchange::tracing::{FetchSpan, TraceFields, Tracing, WaitSpan, new_span_id};
 use crate::exchange::value::put;
 use crate::exchange::variable;
-use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Value::Made;
 use crate::exchange::variable_table::Variables;
 
 pub use crate::live::traces::FetchKey;
@@ -41,7 +41,7 @@ pub use fetch_trace::FetchTrace;
 pub const VARIABLES: Variables = &[
     (
         B::OtelParentId,
-        Of(|request, out| {
+        Made(|request, out| {
             let parent = tracing_of(request).parent.as_ref();
             let id = parent.map(|parent| parent.context.span_id.to_string());
             put(id.as_deref().map(str::as_bytes), out)
@@ -49,7 +49,7 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::OtelParentSampled,
-        Of(|request, out| {
+        Made(|request, out| {
             let parent = tracing_of(request).parent.as_ref();
             let is_sampled = parent.is_some_and(|parent| parent.context.is_sampled);
             put(Some(if is_sampled { b"1" } else { b"0" }), out)
@@ -57,14 +57,14 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::OtelSpanId,
-        Of(|request, out| {
+        Made(|request, out| {
             let id = tracing_of(request).context.span_id.to_string();
             put(Some(id.as_bytes()), out)
         }),
     ),
     (
         B::OtelTraceId,
-        Of(|request, out| {
+        Made(|request, out| {
             let id = tracing_of(request).context.trace_id.to_string();
             put(Some(id.as_bytes()), out)
         }),
@@ -136,7 +136,7 @@ fn is_on(request: &mut Request, trace: &OtelTrace) -> bool {
 /// A request has ended: its spans are sent, where it is recorded.
 #[cold]
 pub fn end(request: &mut Request) {
-    let Some(tracing) = recorded(request) else {
+    let Some(tracing) = recorded(&request.extras) else {
         return;
     };
     let tracing = tracing.clone();
@@ -150,7 +150,7 @@ pub fn end(request: &mut Request) {
 
 /// The same of a part of a request: it has no span of its own.
 pub fn end_part(request: &Request) {
-    let Some(tracing) = recorded(request) else {
+    let Some(tracing) = recorded(&request.extras) else {
         return;
     };
     let mut sent = Vec::new();
@@ -160,8 +160,8 @@ pub fn end_part(request: &Request) {
     }
 }
 
-fn recorded(request: &Request) -> Option<&Tracing> {
-    let tracing = request.extras.tracing.as_deref();
+fn recorded(extras: &Extras) -> Option<&Tracing> {
+    let tracing = extras.tracing.as_deref();
     tracing.filter(|tracing| tracing.context.is_sampled)
 }
 
@@ -334,8 +334,8 @@ impl Visitors {
 }
 
 /// Marks the last fetch that `request` has begun as one in the background.
-pub fn in_background(request: &mut Request, fetch: Option<&mut FetchTrace>) {
-    let tracing = request.extras.given();
+pub fn in_background(extras: &mut Extras, fetch: Option<&mut FetchTrace>) {
+    let tracing = extras.given();
     let tracing = tracing.and_then(|extra| extra.tracing.as_mut());
     if let Some(last) = tracing.and_then(|tracing| tracing.fetches.last_mut()) {
         last.in_background = true;
@@ -348,7 +348,7 @@ pub fn in_background(request: &mut Request, fetch: Option<&mut FetchTrace>) {
 
 /// The request waits for the fetch of another.
 pub fn begin_wait(request: &Request, zone: &Arc<Zone>, key: &[u8]) -> Option<WaitSpan> {
-    recorded(request)?;
+    recorded(&request.extras)?;
     let exporter = request.configuration.live.traces.as_ref()?;
     let now = clock::now();
     Some(WaitSpan {

@@ -124,7 +124,7 @@ pub fn choose(request: &Request, reply: &mut Reply) -> Option<Addition> {
     }
     reply.head.unpack();
     reply.head.content_length = None;
-    reply.head.accepts_ranges = false;
+    reply.head.form.accepts_ranges = false;
     for name in ["accept-ranges", "last-modified", "etag"] {
         reply.head.fields.remove(name);
     }

@@ -22,7 +22,7 @@ pub fn apply(mut transcoder: Transcoder, reply: &mut Reply) -> Option<Transcoder
         return None;
     }
     reply.head.content_length = None;
-    reply.head.accepts_ranges = false;
+    reply.head.form.accepts_ranges = false;
     Some(transcoder)
 }
 

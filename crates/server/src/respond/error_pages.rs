@@ -31,7 +31,7 @@ pub enum Next {
 /// What follows `handled`.
 #[inline]
 pub fn after(request: &mut Request, handled: StageEnd) -> Next {
-    if pattern::has_failed(request) {
+    if pattern::has_failed(&request.extras) {
         return refuse_for_pattern(request);
     }
     match handled {

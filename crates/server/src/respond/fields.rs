@@ -6,7 +6,7 @@ use site::{Expires, LogLevel};
 
 use crate::exchange::charset_map::Transcoder;
 use crate::exchange::compiled_location::adds_fields;
-use crate::exchange::reply::Reply;
+use crate::exchange::reply::{Reply, ReplySource};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
@@ -263,7 +263,7 @@ fn charset(
     }
     let content_type = reply.head.field("content-type")?;
     let named = charset::of_content_type(content_type);
-    let is_upstream = reply.head.is_of_upstream || reply.head.is_of_cache;
+    let is_upstream = reply.head.source != ReplySource::Server;
     if named.is_some() && !(settings.overrides && is_upstream) {
         return None;
     }

@@ -24,8 +24,11 @@ use http_semantics::Version;
 use http_semantics::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens};
 
-use crate::exchange::reply::{Body, Reply};
+use crate::exchange::delivery::Delivery;
+use crate::exchange::extras::Extras;
+use crate::exchange::reply::{Body, Reply, ReplySource};
 use crate::exchange::request::{Method, Request};
+use crate::exchange::request_route::RequestRoute;
 use crate::exchange::variable;
 use crate::respond::recode::{Recoder, Recoding, Wait};
 use crate::route::pattern;
@@ -63,31 +66,31 @@ pub struct PendingForm {
 /// Completes `reply` as the directives say, and makes it the response of `request`.
 pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
     if request.received.head().version() == Version::Http09 {
-        return set(request, reply);
+        return set(&mut request.delivery, reply);
     }
     let changes = match adds_nothing(request, &reply) {
         true => prepare_alone(request, &mut reply),
         false => prepare(request, &mut reply),
     };
-    if pattern::has_failed(request) {
+    if pattern::has_failed(&request.extras) {
         // On the way of a field that is added: without it the response may not go out.
         *reply = status_page(request, 500);
-        return set(request, reply);
+        return set(&mut request.delivery, reply);
     }
     match changes {
-        Changes::None => set(request, reply),
+        Changes::None => set(&mut request.delivery, reply),
         Changes::Some(changes) => {
             let body = std::mem::replace(&mut reply.body, Body::Empty);
             reply.body = changes.apply(request, body);
-            set(request, reply)
+            set(&mut request.delivery, reply)
         }
         Changes::Wait(wait) => Completion::Pending(Box::new(PendingForm { reply, wait: *wait })),
     }
 }
 
-fn set(request: &mut Request, reply: Box<Reply>) -> Completion {
-    request.delivery.status = reply.head.status;
-    request.delivery.reply = Some(reply);
+fn set(delivery: &mut Delivery, reply: Box<Reply>) -> Completion {
+    delivery.status = reply.head.status;
+    delivery.reply = Some(reply);
     Completion::Ready
 }
 
@@ -100,7 +103,7 @@ impl PendingForm {
             let body = RecodedBody::around(body.into_arriving(), Some(recoder));
             reply.body = Body::Arriving(body);
         }
-        set(request, reply);
+        set(&mut request.delivery, reply);
     }
 }
 
@@ -154,7 +157,7 @@ impl Changes {
 /// Everything that may change the reply before it is sent.
 #[inline(never)]
 fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
-    carry_over(request, reply);
+    carry_over(&mut request.extras, reply);
     if let Some(status) = request.delivery.error_page.forced_status() {
         reply.head.status = status;
         reply.head.reason = None;
@@ -173,7 +176,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
     let addition = addition::choose(request, reply);
     let is_itself = transcoder.is_none() && addition.is_none() && composition.is_none();
     let recoding = recode::choose(request, reply, is_itself);
-    if reply.head.status == 200 && reply.head.accepts_ranges {
+    if reply.head.status == 200 && reply.head.form.accepts_ranges {
         ranges::apply(request, request.settings(), reply);
     }
     let recoding = match transcoder {
@@ -207,30 +210,30 @@ fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Changes {
         check_conditions(request, reply);
     }
     let place = request.compiled_location();
-    let changes = match place.recodes {
+    let changes = match place.recoding.is_some() {
         true => Changes::of(recode::choose(request, reply, true), BodyChanges::default()),
         false => Changes::None,
     };
-    if reply.head.status == 200 && reply.head.accepts_ranges {
+    if reply.head.status == 200 && reply.head.form.accepts_ranges {
         ranges::apply(request, &place.settings, reply);
     }
     changes
 }
 
 /// Fields of a response that another one took the place of.
-fn carry_over(request: &mut Request, reply: &mut Reply) {
-    for (name, value) in request.extras.carried.error_fields.as_slice() {
+fn carry_over(extras: &mut Extras, reply: &mut Reply) {
+    for (name, value) in extras.carried.error_fields.as_slice() {
         // There is one place to go to, the last that was named.
         if http_semantics::same_name(name, b"location") && reply.head.has("location") {
             continue;
         }
         reply.head.fields.append(name.clone(), value.clone());
     }
-    if request.extras.carried.fields.is_empty() {
+    if extras.carried.fields.is_empty() {
         return;
     }
     reply.head.unpack();
-    for (name, value) in std::mem::take(&mut request.extras.carried.fields).as_slice() {
+    for (name, value) in std::mem::take(&mut extras.carried.fields).as_slice() {
         if http_semantics::same_name(name, b"set-cookie") {
             reply.head.fields.append(name.clone(), value.clone());
         } else {
@@ -255,14 +258,20 @@ fn may_be_conditional(head: http_semantics::RequestView<'_>) -> bool {
 /// out must not be reported as refused.
 #[inline]
 fn check_conditions(request: &Request, reply: &mut Reply) {
-    if may_be_conditional(request.received.head().view()) && judges_conditions(request, reply) {
+    if may_be_conditional(request.received.head().view())
+        && judges_conditions(&request.route, reply)
+    {
         evaluate_conditions(request, reply);
     }
 }
 
-fn judges_conditions(request: &Request, reply: &Reply) -> bool {
-    let is_read = matches!(request.route.method, Method::Get | Method::Head);
-    !reply.head.is_of_upstream && (is_read || !reply.head.is_of_cache)
+fn judges_conditions(route: &RequestRoute, reply: &Reply) -> bool {
+    let is_read = matches!(route.method, Method::Get | Method::Head);
+    match reply.head.source {
+        ReplySource::Server => true,
+        ReplySource::Cache => is_read,
+        ReplySource::Upstream => false,
+    }
 }
 
 #[inline(never)]
@@ -294,7 +303,7 @@ fn evaluate_conditions(request: &Request, reply: &mut Reply) {
             reply.head.status = 304;
             reply.head.reason = None;
             reply.head.content_length = None;
-            reply.head.accepts_ranges = false;
+            reply.head.form.accepts_ranges = false;
             reply.head.leave_out_body();
             reply.body = Body::Empty;
         }

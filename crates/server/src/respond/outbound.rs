@@ -54,7 +54,7 @@ impl Exchange for Request {
             };
         };
         let head = &reply.head;
-        let server = match head.passes_server {
+        let server = match head.passed.server {
             true => ServerField::None,
             false => server_field(self),
         };
@@ -62,7 +62,7 @@ impl Exchange for Request {
             status: head.status,
             reason: head.reason.as_deref(),
             server,
-            date: (!head.passes_date).then_some(self.now),
+            date: (!head.passed.date).then_some(self.now),
         }
     }
 

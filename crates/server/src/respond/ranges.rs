@@ -29,7 +29,7 @@ pub fn apply(request: &Request, settings: &Settings, reply: &mut Reply) {
 /// Says that ranges may be asked for.
 #[inline]
 fn promise(head: &mut ReplyHead) {
-    head.says_accept_ranges = head.known(KnownField::AcceptRanges).is_none();
+    head.added.accept_ranges = head.known(KnownField::AcceptRanges).is_none();
 }
 
 /// Answers the ranges `asked` for, of which there may be `max`.

@@ -48,7 +48,7 @@ impl RecodedBody {
             if let Some(reply) = &mut request.delivery.reply
                 && let Some(compressed) = recoder.compressed()
             {
-                reply.head.compressed = Some(compressed);
+                reply.head.form.compressed = Some(compressed);
             }
             if next.is_none() {
                 self.recoder = None;

@@ -9,7 +9,7 @@ use pcre2::bytes::CaptureLocations;
 use site::{LogLevel, Pattern};
 
 use crate::exchange::captures::Failures;
-use crate::exchange::extras::put_value;
+use crate::exchange::extras::{Extras, put_value};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
@@ -24,11 +24,12 @@ pub struct GivenUp;
 /// refused for it.
 pub fn matches(request: &mut Request, pattern: &Pattern, subject: &[u8]) -> bool {
     // What it costs to find out is not paid again.
-    if has_failed(request) {
+    if has_failed(&request.extras) {
         return false;
     }
     if pattern.group_count() <= 1 {
-        return is_match(request, pattern, subject).unwrap_or_else(|GivenUp| refuse(request));
+        return is_match(request, pattern, subject)
+            .unwrap_or_else(|GivenUp| refuse(&mut request.extras));
     }
     let Some(locations) = captures(request, pattern, subject) else {
         return false;
@@ -52,14 +53,14 @@ pub fn captures(
     pattern: &Pattern,
     subject: &[u8],
 ) -> Option<CaptureLocations> {
-    if has_failed(request) {
+    if has_failed(&request.extras) {
         return None;
     }
     match pattern.captures(subject) {
         Ok(found) => found,
         Err(error) => {
             log(request, pattern, subject, &error);
-            refuse(request);
+            refuse(&mut request.extras);
             None
         }
     }
@@ -90,8 +91,8 @@ fn log(request: &Request, pattern: &Pattern, subject: &[u8], error: &pcre2::Erro
 
 /// Notes that the server must refuse the request; false, as nothing matched.
 #[cold]
-pub fn refuse(request: &mut Request) -> bool {
-    let failures = &mut request.extras.values.failures;
+pub fn refuse(extras: &mut Extras) -> bool {
+    let failures = &mut extras.values.failures;
     *failures = match *failures {
         Failures::None | Failures::Found => Failures::Found,
         Failures::Refused | Failures::FoundAgain => Failures::FoundAgain,
@@ -101,9 +102,9 @@ pub fn refuse(request: &mut Request) -> bool {
 
 /// Has a pattern given up on the request since it was refused for one?
 #[inline]
-pub fn has_failed(request: &Request) -> bool {
+pub fn has_failed(extras: &Extras) -> bool {
     matches!(
-        request.extras.values.failures,
+        extras.values.failures,
         Failures::Found | Failures::FoundAgain
     )
 }

@@ -7,6 +7,7 @@ use http_cache::UpstreamCacheStatus;
 use http_semantics::Version;
 
 use crate::base::sampling::Sample;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::live::stats::{EndedRequest, PagesOfThread};
 use crate::service::masked_path;
@@ -54,7 +55,7 @@ fn note_hit(request: &Request, sample: Sample) {
     stats.ended.of_thread().note_hits(took, weight);
     let pages = stats.pages.of_thread();
     let PagesOfThread { wanted, name, .. } = &mut *pages.counts.lock();
-    write_page_name(request, name);
+    write_page_name(&request.received, name);
     wanted.add(name, weight, request.now);
 }
 
@@ -71,7 +72,7 @@ fn note_miss(request: &Request) {
         name,
         ..
     } = &mut *pages.counts.lock();
-    write_page_name(request, name);
+    write_page_name(&request.received, name);
     costly.add(name, took, request.now);
     if let Some(reason) = request.cache.reason {
         name.extend_from_slice(b" (");
@@ -82,15 +83,15 @@ fn note_miss(request: &Request) {
 }
 
 /// Host and path of a page, with the names of its arguments. What they say may be a secret, as may a part of the path.
-fn write_page_name(request: &Request, name: &mut Vec<u8>) {
-    let target = request.received.target();
+fn write_page_name(received: &ReceivedRequest, name: &mut Vec<u8>) {
+    let target = received.target();
     let target = target.get(..MAX_NAMED_BYTES).unwrap_or(target);
     let (path, arguments) = match memchr::memchr(b'?', target) {
         Some(at) => (&target[..at], &target[at + 1..]),
         None => (target, &[][..]),
     };
     name.clear();
-    name.extend_from_slice(request.received.host());
+    name.extend_from_slice(received.host());
     masked_path::put(path, path.len() == MAX_NAMED_BYTES, name);
     if arguments.is_empty() {
         return;

@@ -34,7 +34,7 @@ use upstream::{Outcome, PickKey, TriedSet};
 use crate::upstreams::naming::Lookup;
 
 use attempt::attempt;
-use error::Failure;
+use error::{FailedRequest, Failure};
 use resend::Resend;
 use waiting_line::{refused, wait_for_turn};
 
@@ -44,22 +44,22 @@ pub use exchange::Event;
 pub use file_copy::FileCopy;
 pub use hint_sender::{HintFields, HintSender};
 pub use outgoing_body::{OutgoingBody, StreamedBody};
-pub use spec::FetchSpec;
+pub use spec::{FetchSpec, FetchTarget};
 pub use trace::{Trace, Try};
 pub use upstream_body::{FetchedResponse, TruncatedBody, UpstreamBody};
 pub use upstream_request::{HttpRequest, MemcachedRequest, UpstreamRequest};
 
 /// Asks until there is a response to pass on or no server is left to ask.
 pub async fn fetch(spec: &mut FetchSpec) -> Result<FetchedResponse, FetchError> {
-    if let Some(lookup) = spec.lookup.take() {
+    if let Some(lookup) = spec.to.lookup.take() {
         Box::pin(look_up(spec, lookup)).await?;
     }
     let exchange = &spec.context.pass.exchange;
     let (next, next_timeout) = (exchange.next_upstream, exchange.next_timeout);
     let may_repeat = spec.may_repeat();
     let max_tries = match exchange.next_tries {
-        0 => spec.group.tries(),
-        tries => tries.min(spec.group.tries()),
+        0 => spec.to.group.tries(),
+        tries => tries.min(spec.to.group.tries()),
     };
     let started = clock::recent();
     let mut tried = TriedSet::new();
@@ -68,12 +68,12 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<FetchedResponse, FetchError> 
     for tries in 1.. {
         let queued_at = clock::recent();
         let key = PickKey {
-            client_addr: spec.client,
-            hash_key: spec.hash_key.as_deref(),
+            client_addr: spec.to.client,
+            hash_key: spec.to.hash_key.as_deref(),
             // `keepalive ... local` keeps to the location, whose pass this is.
             location: Arc::as_ptr(&spec.context.pass).addr() as u64,
             security: 0,
-            local: spec.local,
+            local: spec.to.local,
         };
         let lease = match wait_for_turn(spec, key, &tried, queued_at).await {
             Some(Ok(lease)) => lease,
@@ -99,25 +99,23 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<FetchedResponse, FetchError> 
                 fetched.body.give_up(outcome);
                 Failure {
                     error: FetchError::Status(status),
-                    sent: true,
-                    retry_own: false,
-                    is_named: true,
+                    request: FailedRequest::Refused,
                 }
             }
             Err(failure) => failure,
         };
         last = failure.error;
-        if spec.own_pool && failure.retry_own && resend.take() {
+        if spec.to.own_pool && failure.request == FailedRequest::Unanswered && resend.take() {
             continue;
         }
-        let named = failure.is_named
+        let named = failure.request == FailedRequest::Refused
             || match failure.error {
                 FetchError::Error => next.error,
                 FetchError::Timeout => next.timeout,
                 FetchError::InvalidHeader => next.invalid_header,
                 _ => false,
             };
-        let repeatable = !failure.sent || may_repeat;
+        let repeatable = failure.request == FailedRequest::Unsent || may_repeat;
         let in_time = next_timeout.is_zero()
             || clock::recent().saturating_sub(started)
                 < u64::try_from(next_timeout.as_millis()).unwrap_or(u64::MAX);
@@ -133,10 +131,10 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<FetchedResponse, FetchError> 
 
 /// Finds the servers of a group that a variable named.
 async fn look_up(spec: &FetchSpec, lookup: Lookup) -> Result<(), FetchError> {
-    let Err(error) = lookup.fill(&spec.group).await else {
+    let Err(error) = lookup.fill(&spec.to.group).await else {
         return Ok(());
     };
-    let (context, name) = (&spec.context, spec.group.name());
+    let (context, name) = (&spec.context, spec.to.group.name());
     context
         .log
         .write(LogLevel::Error, Some(name), format_args!("{error}"));

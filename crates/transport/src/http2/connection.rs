@@ -54,11 +54,13 @@ pub async fn serve<S: Service>(
     };
     let codec = http2::Connection::new(terms.http2(), std::time::Instant::now());
     let mut connection = Connection {
-        idle: terms.head().timeout,
-        head_timeout: terms.head().timeout,
-        send_timeout: terms.head().timeout,
-        linger: Linger::default(),
-        resets_timed_out: false,
+        patience: Patience {
+            idle: terms.head().timeout,
+            head_timeout: terms.head().timeout,
+            send_timeout: terms.head().timeout,
+            linger: Linger::default(),
+            resets_timed_out: false,
+        },
         max_streams: terms.http2().max_concurrent_streams as usize,
         stopping: Some(Box::pin(service.stopping())),
         answering: RequestContext {
@@ -74,13 +76,15 @@ pub async fn serve<S: Service>(
         waiting: Vec::new(),
         requests: 0,
         request_bytes: 0,
-        quiet_since: clock::recent_instant(),
-        partial_since: None,
-        blocked_since: None,
-        shutdown_at: None,
+        times: ConnectionTimes {
+            quiet_since: clock::recent_instant(),
+            partial_since: None,
+            blocked_since: None,
+            shutdown_at: None,
+            deadline: Deadline::default(),
+        },
         is_over: false,
         ended: EndedBy::Us,
-        deadline: Deadline::default(),
     };
     drop(terms);
     if connection.run().await == EndedBy::Us {
@@ -148,6 +152,31 @@ struct WaitingRequest {
     block_bytes: u64,
 }
 
+/// How long the connection waits: as the location of its last request says.
+struct Patience {
+    /// How long the connection may be without a request.
+    idle: Duration,
+    /// How long a frame, or a head in several of them, may take to be whole.
+    head_timeout: Duration,
+    send_timeout: Duration,
+    linger: Linger,
+    /// `reset_timedout_connection`
+    resets_timed_out: bool,
+}
+
+/// What the connection waits for, and since when.
+struct ConnectionTimes {
+    /// When a stream was last begun or ended.
+    quiet_since: Instant,
+    /// Since when a part of a frame or of a head is there.
+    partial_since: Option<Instant>,
+    /// Since when the socket takes nothing.
+    blocked_since: Option<Instant>,
+    /// When the client was told that the connection ends.
+    shutdown_at: Option<Instant>,
+    deadline: Deadline,
+}
+
 struct Connection<S: Service> {
     answering: RequestContext<S>,
     stream: Arc<ClientStream>,
@@ -161,30 +190,15 @@ struct Connection<S: Service> {
     requests: u64,
     /// Bytes of the field block of the request that begins.
     request_bytes: u64,
-    /// How long the connection may be without a request.
-    idle: Duration,
-    /// How long a frame, or a head in several of them, may take to be whole.
-    head_timeout: Duration,
-    send_timeout: Duration,
-    linger: Linger,
-    /// `reset_timedout_connection`
-    resets_timed_out: bool,
+    patience: Patience,
     /// How many requests may be worked on.
     max_streams: usize,
     /// Resolves with the graceful stop; `None` once it has.
     stopping: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// When a stream was last begun or ended.
-    quiet_since: Instant,
-    /// Since when a part of a frame or of a head is there.
-    partial_since: Option<Instant>,
-    /// Since when the socket takes nothing.
-    blocked_since: Option<Instant>,
-    /// When the client was told that the connection ends.
-    shutdown_at: Option<Instant>,
+    times: ConnectionTimes,
     /// Nothing more is read: the rest of the output is written, and the connection closes.
     is_over: bool,
     ended: EndedBy,
-    deadline: Deadline,
 }
 
 impl<S: Service> Connection<S> {
@@ -211,7 +225,7 @@ impl<S: Service> Connection<S> {
             time,
             timeout,
             bytes: mut left,
-        } = self.linger;
+        } = self.patience.linger;
         if time.is_zero() {
             return;
         }
@@ -285,9 +299,9 @@ impl<S: Service> Connection<S> {
     }
 
     fn shut_down(&mut self) {
-        if self.shutdown_at.is_none() {
+        if self.times.shutdown_at.is_none() {
             self.answering.shared.lock().codec.shut_down();
-            self.shutdown_at = Some(Instant::now());
+            self.times.shutdown_at = Some(Instant::now());
         }
     }
 
@@ -361,8 +375,8 @@ impl<S: Service> Connection<S> {
         let is_partial = is_in_head || (!input.is_empty() && input.get(3) != Some(&0));
         // Whatever comes of it does not prolong it.
         let goes_on = is_in_head || consumed == 0;
-        let since = self.partial_since.filter(|_| goes_on);
-        self.partial_since = is_partial.then(|| since.unwrap_or_else(Instant::now));
+        let since = self.times.partial_since.filter(|_| goes_on);
+        self.times.partial_since = is_partial.then(|| since.unwrap_or_else(Instant::now));
         if input.is_empty() {
             // Between two reads no memory is held.
             input = BytesMut::new();
@@ -515,7 +529,7 @@ impl<S: Service> Connection<S> {
 
     fn received(&mut self, id: StreamId, head: RequestHead) -> Option<(S::Terms, ReceivedHead)> {
         self.requests += 1;
-        self.quiet_since = clock::recent_instant();
+        self.times.quiet_since = clock::recent_instant();
         let terms = {
             let mut memory = self.answering.memory.lock();
             self.answering.service.terms(&self.facts, &mut memory)
@@ -541,10 +555,10 @@ impl<S: Service> Connection<S> {
 
     fn answer(&mut self, stream: Stream<S::Exchange>, received: ReceivedRequest<S>) {
         let settings = &received.exchange.settings().connection;
-        self.idle = settings.keepalive_timeout;
-        self.send_timeout = settings.send_timeout;
-        self.linger = Linger::of(settings);
-        self.resets_timed_out = settings.reset_timedout;
+        self.patience.idle = settings.keepalive_timeout;
+        self.patience.send_timeout = settings.send_timeout;
+        self.patience.linger = Linger::of(settings);
+        self.patience.resets_timed_out = settings.reset_timedout;
         let age = received
             .exchange
             .now()
@@ -575,7 +589,7 @@ impl<S: Service> Connection<S> {
                 self.take_output();
             }
             if self.output.is_empty() {
-                self.blocked_since = None;
+                self.times.blocked_since = None;
                 return Ok(sent);
             }
             let mut slices = [IoSlice::new(&[]); WRITE_SLICES];
@@ -587,14 +601,14 @@ impl<S: Service> Connection<S> {
             match self.stream.try_write_vectored(&slices[..count]) {
                 Ok(written) => {
                     self.output.advance(written);
-                    self.blocked_since = None;
+                    self.times.blocked_since = None;
                     sent += written;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     match self.stream.poll_write_ready(cx) {
                         Poll::Ready(ready) => ready?,
                         Poll::Pending => {
-                            self.blocked_since.get_or_insert_with(Instant::now);
+                            self.times.blocked_since.get_or_insert_with(Instant::now);
                             return Ok(sent);
                         }
                     }
@@ -634,7 +648,7 @@ impl<S: Service> Connection<S> {
 
     /// A stream has ended on the wire.
     fn close(&mut self, id: StreamId, bytes: u64, is_whole: bool) {
-        self.quiet_since = clock::recent_instant();
+        self.times.quiet_since = clock::recent_instant();
         let mut state = self.answering.shared.lock();
         let Some(stream) = state.streams.get_mut(&id) else {
             return;
@@ -662,27 +676,30 @@ impl<S: Service> Connection<S> {
     /// Nothing can be done now. Ready when a time has passed, and something was done about it.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let until = self.next_deadline();
-        self.deadline.until(until);
-        std::task::ready!(self.deadline.poll(cx));
+        self.times.deadline.until(until);
+        std::task::ready!(self.times.deadline.poll(cx));
         let now = Instant::now();
         if self
+            .times
             .shutdown_at
             .is_some_and(|at| now >= at + SHUTDOWN_PAUSE)
         {
             self.answering.shared.lock().codec.finish_shutdown();
         }
-        let is_blocked = self.blocked_since;
-        if is_blocked.is_some_and(|since| now >= since + self.send_timeout) {
+        let is_blocked = self.times.blocked_since;
+        if is_blocked.is_some_and(|since| now >= since + self.patience.send_timeout) {
             self.is_over = true;
             self.ended = EndedBy::Timeout;
-            if self.resets_timed_out {
+            if self.patience.resets_timed_out {
                 self.stream.reset_on_close();
             }
             return Poll::Ready(());
         }
         let stalled = {
             let mut state = self.answering.shared.lock();
-            state.codec.reset_stalled(self.send_timeout, now.into_std())
+            state
+                .codec
+                .reset_stalled(self.patience.send_timeout, now.into_std())
         };
         for id in stalled {
             self.close(id, 0, false);
@@ -691,13 +708,14 @@ impl<S: Service> Connection<S> {
             let mut state = self.answering.shared.lock();
             state
                 .codec
-                .abort_unended(self.linger.silence(), now.into_std());
+                .abort_unended(self.patience.linger.silence(), now.into_std());
         }
         if self
+            .times
             .partial_since
-            .is_some_and(|since| now >= since + self.head_timeout)
+            .is_some_and(|since| now >= since + self.patience.head_timeout)
         {
-            self.partial_since = None;
+            self.times.partial_since = None;
             self.report("client timed out");
             let late = {
                 let mut state = self.answering.shared.lock();
@@ -715,7 +733,7 @@ impl<S: Service> Connection<S> {
             return Poll::Ready(());
         }
         let is_quiet = !self.is_over && self.answering.shared.lock().codec.open_streams() == 0;
-        if is_quiet && now >= self.quiet_since + self.idle {
+        if is_quiet && now >= self.times.quiet_since + self.patience.idle {
             self.answering.shared.lock().codec.finish_shutdown();
             self.is_over = true;
         }
@@ -726,22 +744,22 @@ impl<S: Service> Connection<S> {
     fn next_deadline(&self) -> Instant {
         let state = self.answering.shared.lock();
         let mut until = match state.codec.open_streams() {
-            0 if !self.is_over => self.quiet_since + self.idle,
-            _ => clock::recent_instant() + self.send_timeout,
+            0 if !self.is_over => self.times.quiet_since + self.patience.idle,
+            _ => clock::recent_instant() + self.patience.send_timeout,
         };
         if let Some(since) = state.codec.stalled_since() {
-            until = until.min(Instant::from_std(since) + self.send_timeout);
+            until = until.min(Instant::from_std(since) + self.patience.send_timeout);
         }
         if let Some(since) = state.codec.unended_since() {
-            until = until.min(Instant::from_std(since) + self.linger.silence());
+            until = until.min(Instant::from_std(since) + self.patience.linger.silence());
         }
-        if let Some(since) = self.partial_since {
-            until = until.min(since + self.head_timeout);
+        if let Some(since) = self.times.partial_since {
+            until = until.min(since + self.patience.head_timeout);
         }
-        if let Some(since) = self.blocked_since {
-            until = until.min(since + self.send_timeout);
+        if let Some(since) = self.times.blocked_since {
+            until = until.min(since + self.patience.send_timeout);
         }
-        if let Some(at) = self.shutdown_at
+        if let Some(at) = self.times.shutdown_at
             && !state.codec.is_shutdown_final()
         {
             until = until.min(at + SHUTDOWN_PAUSE);
@@ -754,8 +772,8 @@ impl<S: Service> Connection<S> {
         self.report(reason);
         self.is_over = true;
         // The server does not listen for long to a client that floods it.
-        self.linger.time = self.linger.time.min(FAILED_LINGER);
-        self.linger.bytes = FAILED_LINGER_BYTES;
+        self.patience.linger.time = self.patience.linger.time.min(FAILED_LINGER);
+        self.patience.linger.bytes = FAILED_LINGER_BYTES;
     }
 
     fn report(&self, reason: &str) {

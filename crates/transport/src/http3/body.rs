@@ -47,6 +47,15 @@ impl Drop for CountedHead {
     }
 }
 
+/// What is known of a body.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BodyVerdict {
+    Open,
+    Whole,
+    /// What came is no body that was announced.
+    Malformed,
+}
+
 /// The receiving side of a stream.
 pub struct Incoming {
     stream: RecvStream,
@@ -60,9 +69,7 @@ pub struct Incoming {
     /// As many bytes of the body are still to come, where the head told.
     announced: Option<u64>,
     received: u64,
-    is_whole: bool,
-    /// What came is no body that was announced.
-    is_malformed: bool,
+    verdict: BodyVerdict,
     has_ended: bool,
     /// Bytes of all heads of the connection that are not whole yet.
     unfinished_heads: Arc<AtomicUsize>,
@@ -97,8 +104,7 @@ impl Incoming {
             body: BytesMut::new(),
             announced: None,
             received: 0,
-            is_whole: false,
-            is_malformed: false,
+            verdict: BodyVerdict::Open,
             has_ended: false,
             unfinished_heads,
         }
@@ -145,15 +151,15 @@ impl Incoming {
         self.announced = content_length;
         // The reader of the body is woken for it: here no task waits.
         let mut cx = Context::from_waker(Waker::noop());
-        while !self.is_whole && !self.is_malformed && self.body.len() < AHEAD_BYTES {
-            if self.take_pieces().is_err() || self.is_whole {
+        while self.verdict == BodyVerdict::Open && self.body.len() < AHEAD_BYTES {
+            if self.take_pieces().is_err() || self.is_whole() {
                 break;
             }
             if !matches!(self.poll_input(&mut cx), Poll::Ready(Ok(()))) {
                 break;
             }
         }
-        match (self.is_whole && self.body.is_empty(), content_length) {
+        match (self.is_whole() && self.body.is_empty(), content_length) {
             (true, _) => BodyLength::None,
             (false, Some(length)) => BodyLength::Known(length),
             (false, None) => BodyLength::Unknown,
@@ -162,7 +168,11 @@ impl Incoming {
 
     /// Is the body known already not to be what its head said?
     pub fn is_malformed(&self) -> bool {
-        self.is_malformed
+        self.verdict == BodyVerdict::Malformed
+    }
+
+    fn is_whole(&self) -> bool {
+        self.verdict == BodyVerdict::Whole
     }
 
     /// The client need not send the rest.
@@ -194,12 +204,12 @@ impl Incoming {
     fn take_pieces(&mut self) -> Result<(), BodyError> {
         let taken = self.try_take_pieces();
         if let Err(error) = taken {
-            self.is_malformed = true;
+            self.verdict = BodyVerdict::Malformed;
             self.connection
                 .close(varint(error.code), error.reason.as_bytes());
             return Err(BodyError::Malformed);
         }
-        match self.is_malformed {
+        match self.is_malformed() {
             true => Err(BodyError::Malformed),
             false => Ok(()),
         }
@@ -212,11 +222,11 @@ impl Incoming {
             .announced
             .map(|announced| announced.checked_sub(length));
         match left {
-            Some(None) => self.is_malformed = true,
+            Some(None) => self.verdict = BodyVerdict::Malformed,
             Some(known) => self.announced = known,
             None => {}
         }
-        if !self.is_malformed {
+        if !self.is_malformed() {
             self.body.extend_from_slice(bytes);
         }
     }
@@ -227,10 +237,12 @@ impl Incoming {
                 Piece::Body(bytes) => self.take_body(&bytes),
                 Piece::Trailers(block) => {
                     let verdict = http3::read_trailers(&block, &self.limits)?;
-                    self.is_malformed |= verdict.is_err();
+                    if verdict.is_err() {
+                        self.verdict = BodyVerdict::Malformed;
+                    }
                 }
                 Piece::Head(_) | Piece::TooLarge => {
-                    self.is_malformed = true;
+                    self.verdict = BodyVerdict::Malformed;
                     return Ok(());
                 }
             }
@@ -238,8 +250,11 @@ impl Incoming {
         if self.has_ended {
             self.reader.finish(&self.input)?;
             // RFC 9114 §4.1.2: neither more nor less than the head said.
-            self.is_malformed |= self.announced.is_some_and(|left| left > 0);
-            self.is_whole = !self.is_malformed;
+            let is_cut = self.announced.is_some_and(|left| left > 0);
+            self.verdict = match is_cut || self.is_malformed() {
+                true => BodyVerdict::Malformed,
+                false => BodyVerdict::Whole,
+            };
         }
         Ok(())
     }
@@ -260,16 +275,16 @@ impl IncomingBody for Incoming {
             if !self.body.is_empty() {
                 return Poll::Ready(Ok(Some(self.body.split().freeze())));
             }
-            if self.is_malformed {
+            if self.is_malformed() {
                 return Poll::Ready(Err(BodyError::Malformed));
             }
-            if self.is_whole {
+            if self.is_whole() {
                 return Poll::Ready(Ok(None));
             }
             if let Err(error) = self.take_pieces() {
                 return Poll::Ready(Err(error));
             }
-            if !self.body.is_empty() || self.is_whole {
+            if !self.body.is_empty() || self.is_whole() {
                 continue;
             }
             ready!(self.poll_input(cx)).map_err(BodyError::Gone)?;
@@ -277,7 +292,7 @@ impl IncomingBody for Incoming {
     }
 
     fn is_done(&self) -> bool {
-        self.is_whole && self.body.is_empty()
+        self.is_whole() && self.body.is_empty()
     }
 
     fn has_arrived(&self) -> bool {
@@ -285,12 +300,12 @@ impl IncomingBody for Incoming {
     }
 
     fn is_at_hand(&self, most: u64) -> bool {
-        self.is_whole && self.body.len() as u64 <= most
+        self.is_whole() && self.body.len() as u64 <= most
     }
 
     fn remaining(&self) -> Option<u64> {
         let here = self.body.len() as u64;
-        match (self.is_whole, self.announced) {
+        match (self.is_whole(), self.announced) {
             (true, _) => Some(here),
             (false, Some(left)) => Some(here + left),
             (false, None) => None,

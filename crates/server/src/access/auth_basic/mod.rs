@@ -107,7 +107,7 @@ pub fn check(request: &mut Request) -> Verdict {
 }
 
 /// The name that was checked, or the one given where none is asked for.
-fn put_remote_user(request: &mut Request, out: &mut Vec<u8>) -> bool {
+fn put_remote_user(request: &Request, out: &mut Vec<u8>) -> bool {
     if let Some(user) = &request.extras.remote_user {
         return put(Some(user), out);
     }

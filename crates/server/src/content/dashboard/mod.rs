@@ -33,6 +33,7 @@ use crate::content::metrics::FIELDS;
 use crate::content::own_machine::{self, Purpose};
 use crate::content::purging::order::{Order, Target, TargetNames};
 use crate::content::purging::{self, Scope, bearer, doors};
+use crate::exchange::functions;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::numbers as current;
 use crate::exchange::reply::Reply;
@@ -118,7 +119,7 @@ async fn try_answer(
 /// What changes nothing.
 async fn look(request: &Request, asked: DashboardRequest) -> Result<Vec<u8>, Refusal> {
     let configuration = request.configuration.shared().clone();
-    let looking = &configuration.functions.looking;
+    let looking = &functions::table().looking;
     match asked {
         DashboardRequest::Numbers => json(&current::snapshot(&configuration)),
         DashboardRequest::Pages => json(&current::pages(&configuration)),
@@ -143,7 +144,7 @@ async fn purge(
     holder: &str,
 ) -> Result<PurgeReport, Refusal> {
     let configuration = request.configuration.shared().clone();
-    let stored = (configuration.functions.looking.stored)(&configuration, &id)?;
+    let stored = (functions::table().looking.stored)(&configuration, &id)?;
     let (kind, named, scope) = match stored.address {
         Some(address) => (
             TargetKind::Url,
@@ -168,7 +169,7 @@ async fn purge(
     };
     let source = Source {
         door: PurgeInterface::Dashboard,
-        who: format!("{} {holder}", doors::client_name(request)),
+        who: format!("{} {holder}", doors::client_name(&request.received)),
         is_own_visit: false,
     };
     purging::purge(
@@ -209,6 +210,7 @@ fn with_fields(mut reply: Reply) -> Reply {
 }
 
 /// Who may do what.
+// Large: the page reads these answers one by one.
 #[derive(Serialize)]
 struct DashboardRights {
     /// There are tokens, with which one may see and purge.

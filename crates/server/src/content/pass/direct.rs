@@ -84,7 +84,7 @@ pub async fn direct(
     let mut fetched = match fetched {
         Some(Ok(fetched)) => fetched,
         Some(Err(FetchError::LeftOut)) if request.is_own_visit() => {
-            own_visit::note(request, NotAsked::Busy);
+            own_visit::note(&mut request.extras, NotAsked::Busy);
             return own_visit::NOT_ASKED;
         }
         Some(Err(error)) => return failed(error),
@@ -94,7 +94,7 @@ pub async fn direct(
         }
     };
     if by_response::is_asked(&fetched.fields, exchange)
-        && let Some(purge) = ByResponse::of(request, pass, spec.own_pool)
+        && let Some(purge) = ByResponse::of(request, pass, spec.to.own_pool)
     {
         Box::pin(purge.carry_out(&fetched.fields)).await;
     }
@@ -103,7 +103,7 @@ pub async fn direct(
         Box::pin(edits::await_purge(request, cache, &mut fetched, began)).await;
     }
     if exchange.litespeed {
-        with_cookies::note_of_direct(request, &fetched.fields);
+        with_cookies::note_of_direct(&mut request.extras, &fetched.fields);
         litespeed::put_surrogate_control(&mut fetched.fields);
     }
     let file_copy = match spec.is_head {

@@ -21,7 +21,7 @@ use crate::exchange::variable;
 use crate::live::upstream_groups::GroupHandle;
 use crate::log::error_log;
 use crate::route::pattern;
-use crate::upstreams::fetch::{FetchContext, FetchSpec, UpstreamRequest};
+use crate::upstreams::fetch::{FetchContext, FetchSpec, FetchTarget, UpstreamRequest};
 use crate::upstreams::naming;
 use crate::upstreams::naming::{Lookup, NameError};
 
@@ -78,7 +78,7 @@ pub fn spec(
     let is_idempotent = request.route.method.is_idempotent();
     let rendered = render(request, pass, purpose, &group);
     (request.route.method, request.route.method_override) = method;
-    if pattern::has_failed(request) {
+    if pattern::has_failed(&request.extras) {
         return Err(500);
     }
     let RenderedRequest {
@@ -99,19 +99,21 @@ pub fn spec(
             // It may depend on the response.
             None => 0,
         },
-        own_pool: group.is_own_pool,
-        group: group.group.clone(),
-        lookup,
+        to: FetchTarget {
+            own_pool: group.is_own_pool,
+            group: group.group.clone(),
+            lookup,
+            hash_key,
+            client: request.received.client_ip(),
+            tls,
+            local: local_end(request, pass),
+        },
         request: upstream_request,
         is_head,
         is_idempotent,
         body,
         streaming: None,
-        hash_key,
         class: request.extras.class,
-        tls,
-        client: request.received.client_ip(),
-        local: local_end(request, pass),
         deadline: purpose.deadline.cloned().unwrap_or_default(),
         context: Arc::new(FetchContext {
             pass: pass.clone(),

@@ -8,6 +8,7 @@
 use std::sync::LazyLock;
 
 use crate::base::random;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 
 /// The field's name.
@@ -23,15 +24,15 @@ pub fn own_name() -> &'static [u8] {
 }
 
 /// Has this server made the request, or one that led to it, for a fragment?
-pub fn is_from_own_fragment(request: &Request) -> bool {
-    let mut lines = request.received.head().field_all(b"cdn-loop");
+pub fn is_from_own_fragment(received: &ReceivedRequest) -> bool {
+    let mut lines = received.head().field_all(b"cdn-loop");
     lines.any(|line| names(line, own_name()))
 }
 
 /// Must a fetch for this request name this server?
 pub fn is_to_be_named(request: &Request) -> bool {
     let is_fragment = request.route.is_subrequest() && request.extras.fragments.budget.is_some();
-    is_fragment || is_from_own_fragment(request)
+    is_fragment || is_from_own_fragment(&request.received)
 }
 
 /// Is `name` one of the names in a value of the field? Each may have parameters.

@@ -19,7 +19,7 @@ pub async fn take_turn(request: &mut Request, pass: &Pass) -> Result<(), StageEn
     let Some(page) = request.extras.fragments.budget.clone() else {
         return Ok(());
     };
-    if loop_detection::is_from_own_fragment(request) {
+    if loop_detection::is_from_own_fragment(&request.received) {
         error_log::beyond_budget(request, Bound::Loop);
         return Err(StageEnd::Status(508));
     }

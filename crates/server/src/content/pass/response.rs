@@ -11,7 +11,7 @@ use super::passed_body::PassedBody;
 use super::tunnel::UpgradedUpstream;
 use crate::content::proxy;
 use crate::exchange::handled::StageEnd;
-use crate::exchange::reply::{Body, Reply, ReplyHead};
+use crate::exchange::reply::{Body, Reply, ReplyHead, ReplySource};
 use crate::exchange::request::Request;
 use crate::upstreams::fetch::{FetchError, FetchedResponse, FileCopy};
 
@@ -27,8 +27,8 @@ pub fn of_cache(request: &mut Request, pass: &Pass, mut reply: Box<Reply>) -> St
         return intercepted(head.status, head.fields.as_slice());
     }
     if let Some(stored) = &head.stored {
-        head.passes_date = stored.fields.has(KnownField::Date);
-        head.passes_server = stored.fields.has(KnownField::Server);
+        head.passed.date = stored.fields.has(KnownField::Date);
+        head.passed.server = stored.fields.has(KnownField::Server);
     }
     rewrite_fields(request, pass, head);
     StageEnd::Reply(reply)
@@ -84,19 +84,19 @@ pub fn into_handled(
     }
     fetched.body.set_rate(rate(request, pass));
     let mut head = ReplyHead::new(fetched.status);
-    head.is_of_upstream = true;
+    head.source = ReplySource::Upstream;
     head.reason = Some(std::mem::take(&mut fetched.reason)).filter(|reason| !reason.is_empty());
     head.content_length = fetched.content_length;
     apply_accel(request, &mut head, &fetched.fields, exchange);
     let fields = fetched.fields.into_iter();
     head.fields = fields.filter(|(name, _)| is_sent(name, exchange)).collect();
-    head.passes_date = head.fields.get("date").is_some();
-    head.passes_server = head.fields.get("server").is_some();
+    head.passed.date = head.fields.get("date").is_some();
+    head.passed.server = head.fields.get("server").is_some();
     head.last_modified = head
         .fields
         .get("last-modified")
         .and_then(http_semantics::date::parse);
-    head.accepts_ranges = exchange.force_ranges;
+    head.form.accepts_ranges = exchange.force_ranges;
     rewrite_fields(request, pass, &mut head);
     let mut body = fetched.body;
     let is_buffered = request

@@ -60,7 +60,7 @@ async fn try_answer(
 
 /// Who asks, if they may. `allow`, `deny` and passwords have been looked at before.
 fn authorize(request: &Request, api: &PurgeApi) -> Result<String, Refusal> {
-    let address = doors::client_name(request);
+    let address = doors::client_name(&request.received);
     let Some(file) = &api.tokens else {
         return match own_machine::refuses(request, Purpose::Change) {
             None => Ok(address),

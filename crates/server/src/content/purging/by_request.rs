@@ -14,6 +14,7 @@ use super::order::{Order, Target, TargetNames};
 use super::{PurgeCall, Scope, doors, purge as purge_asked, purge_now};
 use crate::content::own_machine::Stranger;
 use crate::exchange::handled::StageEnd;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::log::purge_log::{PurgeInterface, Source};
@@ -52,7 +53,7 @@ pub fn begin(
         Some(asked) if !purges_everything => asked.map(|order| (order, PurgeAnswer::Count)),
         _ => {
             let shown = targets.first().map(shown).unwrap_or_default();
-            let targets = within(targets, reach, request);
+            let targets = within(targets, reach, &request.received);
             Ok((page(request, pass, targets), PurgeAnswer::Page(shown)))
         }
     };
@@ -79,7 +80,7 @@ pub fn begin(
         request.configuration.shared(),
         asked,
         &scope,
-        &source(request),
+        &source(&request.received),
     );
     Ok(answer.handled(purged))
 }
@@ -90,7 +91,7 @@ impl LocationPurge {
         let configuration = request.configuration.shared().clone();
         let asked = PurgeCall::Order(self.order);
         let scope = Scope::Zone(self.zone);
-        let purged = purge_asked(configuration, asked, scope, source(request)).await;
+        let purged = purge_asked(configuration, asked, scope, source(&request.received)).await;
         self.answer.handled(purged)
     }
 }
@@ -117,9 +118,9 @@ fn page(request: &Request, pass: &Pass, mut targets: Vec<Target>) -> Order {
 }
 
 /// The targets that a purge reaches. Keys without the host in them may be of pages of other hosts.
-fn within(mut targets: Vec<Target>, reach: PurgeReach, request: &Request) -> Vec<Target> {
+fn within(mut targets: Vec<Target>, reach: PurgeReach, received: &ReceivedRequest) -> Vec<Target> {
     if reach == PurgeReach::OwnHost {
-        let host = request.received.host();
+        let host = received.host();
         targets.retain(|target| memchr::memmem::find(target.text.as_bytes(), host).is_some());
     }
     targets
@@ -170,10 +171,10 @@ impl PurgeAnswer {
     }
 }
 
-fn source(request: &Request) -> Source {
+fn source(received: &ReceivedRequest) -> Source {
     Source {
         door: PurgeInterface::Request,
-        who: doors::client_name(request),
+        who: doors::client_name(received),
         is_own_visit: false,
     }
 }

@@ -30,6 +30,7 @@ use super::{PurgeCall, Scope, purge};
 use crate::content::through_cache::tags;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::origin::is_server_name;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::live::repeats::RepeatSite;
 use crate::log::purge_log::{PurgeInterface, Source};
@@ -64,8 +65,7 @@ pub struct ByResponse {
     repeat: Option<RepeatedRequest>,
     /// What the fields say counts.
     is_trusted: bool,
-    who: String,
-    is_own_visit: bool,
+    source: Source,
 }
 
 /// Does a response, or the location, ask for a purge or for requests?
@@ -94,20 +94,23 @@ impl ByResponse {
             is_trusted,
             configuration: request.configuration.shared().clone(),
             host: request.received.host().to_vec(),
-            origin: tags::origin(request),
+            origin: tags::origin(&request.received),
             server: request.route.server(),
             scheme: request.received.scheme(),
-            port: listened_port(request),
+            port: listened_port(&request.received),
             is_unsafe: request.route.method.is_write(),
             visitor: match pass.exchange.litespeed {
                 true => litespeed::visitor_ids(request.received.head().view()),
                 false => Vec::new(),
             },
-            is_own_visit: request.is_own_visit(),
-            who: request
-                .received
-                .client_ip()
-                .map_or_else(|| "unix".to_owned(), |ip| ip.to_string()),
+            source: Source {
+                door: PurgeInterface::Response,
+                who: request
+                    .received
+                    .client_ip()
+                    .map_or_else(|| "unix".to_owned(), |ip| ip.to_string()),
+                is_own_visit: request.is_own_visit(),
+            },
         })
     }
 
@@ -122,15 +125,10 @@ impl ByResponse {
         }
         self.note_repeats(fields);
         for order in self.orders(fields) {
-            let source = Source {
-                door: PurgeInterface::Response,
-                who: self.who.clone(),
-                is_own_visit: self.is_own_visit,
-            };
             loop {
                 let asked = PurgeCall::Order(order.clone());
                 let configuration = self.configuration.clone();
-                match purge(configuration, asked, Scope::All, source.clone()).await {
+                match purge(configuration, asked, Scope::All, self.source.clone()).await {
                     // Too many others are walking through the addresses: it waits for its turn.
                     Err(refusal) if refusal.retry_after.is_some() => {
                         tokio::time::sleep(RETRY).await;
@@ -265,15 +263,12 @@ impl ByResponse {
     }
 }
 
-fn listened_port(request: &Request) -> Option<u16> {
-    let listened = match &request.received.connection().local {
+fn listened_port(received: &ReceivedRequest) -> Option<u16> {
+    let listened = match &received.connection().local {
         LocalAddress::Ip(local) => Some(local.port()),
         LocalAddress::Unix(_) => None,
     };
-    request
-        .received
-        .host_port()
-        .filter(|port| Some(*port) == listened)
+    received.host_port().filter(|port| Some(*port) == listened)
 }
 
 /// A path with its arguments, and how often it is asked for.

@@ -10,6 +10,7 @@ use http_cache::Pattern;
 
 use super::address_rules;
 use super::order::{Order, Target, TargetNames};
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::{Method, Request};
 
 /// One kind of request.
@@ -173,8 +174,8 @@ fn page(request: &Request, target: &[u8]) -> Order {
 }
 
 /// Who a request comes from, for the log.
-pub fn client_name(request: &Request) -> String {
-    match request.received.client_ip() {
+pub fn client_name(received: &ReceivedRequest) -> String {
+    match received.client_ip() {
         Some(address) => address.to_string(),
         None => "unix:".to_owned(),
     }

@@ -20,6 +20,7 @@ use site::{CacheRules, LiftedByPurges, LogLevel};
 use transport::request_body::RequestBody;
 
 use crate::exchange::request::{Method, Request};
+use crate::exchange::request_route::RequestRoute;
 use crate::upstreams::fetch::FetchedResponse;
 
 /// How long the purge of an edit may take. MediaWiki sends it before it answers.
@@ -59,7 +60,7 @@ pub async fn await_purge(
 ) {
     let most = rules.as_ref().and_then(|rules| rules.max_valid);
     let is_lifted = most.is_some_and(|most| most.lifted != LiftedByPurges::Never);
-    if !is_lifted || !is_edit(request, fetched) || changes_nothing(request, fetched).await {
+    if !is_lifted || !is_edit(request, fetched) || changes_nothing(&request.route, fetched).await {
         return;
     }
     let Some(awaited) = zone.purge_arrivals().note_edit(began) else {
@@ -102,7 +103,7 @@ fn is_edit(request: &Request, fetched: &FetchedResponse) -> bool {
                 .or_else(|| in_parts(&form));
             let is_of = |actions: &[&[u8]]| action.is_some_and(|action| actions.contains(&action));
             let mut fields = form.split(|&byte| byte == b'&');
-            match is_api(request) {
+            match is_api(&request.route) {
                 true => !has_field(&fetched.fields, b"mediawiki-api-error") && is_of(&API_ACTIONS),
                 false => {
                     let is_one = |field: &[u8]| FORM_FIELDS.iter().any(|it| field.starts_with(it));
@@ -113,8 +114,8 @@ fn is_edit(request: &Request, fetched: &FetchedResponse) -> bool {
 }
 
 /// Does the API say so in the first bytes of its answer?
-async fn changes_nothing(request: &Request, fetched: &mut FetchedResponse) -> bool {
-    if !is_api(request) {
+async fn changes_nothing(route: &RequestRoute, fetched: &mut FetchedResponse) -> bool {
+    if !is_api(route) {
         return false;
     }
     let is_gzip = values(&fetched.fields, b"content-encoding").any(|coding| coding == b"gzip");
@@ -133,8 +134,8 @@ async fn changes_nothing(request: &Request, fetched: &mut FetchedResponse) -> bo
     NO_CHANGE.iter().any(|mark| has(&said, mark))
 }
 
-fn is_api(request: &Request) -> bool {
-    request.route.path.ends_with(b"/api.php")
+fn is_api(route: &RequestRoute) -> bool {
+    route.path.ends_with(b"/api.php")
 }
 
 fn has(text: &[u8], part: &[u8]) -> bool {

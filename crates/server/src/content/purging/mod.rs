@@ -34,6 +34,7 @@ use parking_lot::Mutex;
 use site::LogLevel;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::functions;
 use crate::log::purge_log::{self, Source};
 
 use carry_out::Refill;
@@ -150,7 +151,7 @@ fn purge_now(
     purge_log::write(configuration, source, &report);
     let is_followed = |refill: &Refill<'_>| refill.is_hit && !source.is_own_visit;
     for Refill { zone, removed, .. } in refills.into_iter().filter(is_followed) {
-        (configuration.functions.refill)(configuration, zone, removed);
+        (functions::table().refill)(configuration, zone, removed);
     }
     Ok(report)
 }

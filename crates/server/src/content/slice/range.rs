@@ -3,15 +3,16 @@
 use bytes::Bytes;
 use site::Builtin as B;
 
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::value::put;
-use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Value::Made;
 use crate::exchange::variable_table::Variables;
 
 pub const VARIABLES: Variables = &[(
     B::SliceRange,
-    Of(|request, out| range(request).is_some_and(|range| put(Some(range.as_bytes()), out))),
+    Made(|request, out| range(request).is_some_and(|range| put(Some(range.as_bytes()), out))),
 )];
 
 /// `$slice_range`; asking for it makes the request one for slices. `None`
@@ -24,7 +25,7 @@ fn range(request: &mut Request) -> Option<String> {
     let start = match request.cache.slicing {
         Slicing::First(start) | Slicing::Next(start) => start,
         Slicing::None => {
-            let start = asked_start(request) / size * size;
+            let start = asked_start(&request.received) / size * size;
             request.cache.slicing = Slicing::First(start);
             start
         }
@@ -65,11 +66,11 @@ impl WantedSlice {
 
 /// Where the client's single range begins. Zero where that is not known before
 /// the response: no range, several, the last bytes, or a condition on it.
-fn asked_start(request: &Request) -> u64 {
-    if request.received.head().field("if-range").is_some() {
+fn asked_start(received: &ReceivedRequest) -> u64 {
+    if received.head().field("if-range").is_some() {
         return 0;
     }
-    request.received.head().field("range").map_or(0, start_of)
+    received.head().field("range").map_or(0, start_of)
 }
 
 fn start_of(range: &[u8]) -> u64 {

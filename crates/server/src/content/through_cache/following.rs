@@ -8,6 +8,7 @@ use super::from_memory::{from_memory, hit, note_not_stored, reading};
 use super::step::Step;
 use crate::content::pass::response::failed;
 use crate::exchange::handled::StageEnd;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::upstreams::fetch::FetchError;
 
@@ -22,12 +23,12 @@ pub enum WaitTimeout {
 /// Waits for the leader. While it stands in line for the upstream both clocks stand
 /// still: to fetch for oneself would be to stand further back in the same line.
 pub async fn wait_for_leader(
-    request: &Request,
+    received: &ReceivedRequest,
     plan: &Plan<'_>,
     mut follower: Follower,
     began: Instant,
 ) -> Result<FollowerOutcome, WaitTimeout> {
-    let fields = plan.fields(request.received.head());
+    let fields = plan.fields(received.head());
     let rules = plan.rules;
     loop {
         let progress = follower.last_progress();
@@ -65,11 +66,11 @@ pub fn answer_follower(
             if let Some(outcome) = &mut request.cache.outcome {
                 outcome.served = ServedFrom::Fresh;
             }
-            reading(request, reader)
+            reading(&mut request.cache, reader)
         }
         Ok(FollowerOutcome::Complete(stored)) => hit(request, stored),
         Ok(FollowerOutcome::NotShareable(why)) => {
-            note_not_stored(request, why);
+            note_not_stored(&mut request.cache, why);
             return Step::unshared(request, plan);
         }
         Ok(FollowerOutcome::VaryMismatch | FollowerOutcome::LeftOut)
@@ -80,7 +81,7 @@ pub fn answer_follower(
             Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             // What the leader could not get, its followers do not ask for again.
             None => {
-                note_not_stored(request, Reason::Failed);
+                note_not_stored(&mut request.cache, Reason::Failed);
                 match status {
                     503 => failed(FetchError::Overloaded),
                     status => StageEnd::Status(status),
@@ -91,7 +92,7 @@ pub fn answer_follower(
             Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             // Fetch, but leave storing to the leader.
             None => {
-                note_not_stored(request, Reason::LockTimeout);
+                note_not_stored(&mut request.cache, Reason::LockTimeout);
                 return Step::Direct;
             }
         },

@@ -40,7 +40,11 @@ pub fn look_up(
         }));
     };
     let now = Millis(request.now);
-    let looked = tier.look(&plan.key.as_ref(), &plan.fields(&request.head), now);
+    let looked = tier.look(
+        &plan.key.as_ref(),
+        &plan.fields(request.received.head()),
+        now,
+    );
     match take(request, plan, looked) {
         TakenPage::Reply(reply) => {
             plan.zone.count_tier_lookup(&plan.key.as_ref(), true);
@@ -80,7 +84,9 @@ pub async fn wait_for(
         request.now = clock::now();
         let now = Millis(request.now);
         let looked = match (page, zone.tier()) {
-            (Some(page), Some(tier)) => tier.look_at(page, &key, &plan.fields(&request.head), now),
+            (Some(page), Some(tier)) => {
+                tier.look_at(page, &key, &plan.fields(request.received.head()), now)
+            }
             _ => break,
         };
         match take(request, plan, looked) {
@@ -126,7 +132,7 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
     match plan.zone.promote(&key, response, &page.record.names(), now) {
         // A newer one is in memory as well.
         Promotion::Stored(_) | Promotion::Newer => {
-            let fields = plan.fields(&request.head);
+            let fields = plan.fields(request.received.head());
             match plan.zone.find_again(&key, &fields, now) {
                 FoundResponse::Fresh(stored) => TakenPage::Reply(reply(request, stored)),
                 FoundResponse::NotFresh(found) => TakenPage::LookAgain(found),

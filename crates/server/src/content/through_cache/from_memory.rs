@@ -8,6 +8,7 @@ use http_cache::{
 };
 
 use crate::content::filling_body::FillingBody;
+use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::exchange::request::Request;
@@ -62,9 +63,9 @@ fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
 }
 
 /// A response that is arriving, read by this client like by all others.
-pub fn reading(request: &mut Request, reader: Reader) -> StageEnd {
+pub fn reading(cache: &mut CacheFacts, reader: Reader) -> StageEnd {
     let stored = reader.head().clone();
-    request.cache.age = Some(0);
+    cache.age = Some(0);
     StageEnd::Reply(Box::new(Reply {
         head: ReplyHead {
             content_length: stored.declared_length,
@@ -75,6 +76,6 @@ pub fn reading(request: &mut Request, reader: Reader) -> StageEnd {
 }
 
 /// Notes why a response is for this client alone.
-pub fn note_not_stored(request: &mut Request, why: Reason) {
-    request.cache.note_not_stored(why);
+pub fn note_not_stored(cache: &mut CacheFacts, why: Reason) {
+    cache.note_not_stored(why);
 }

@@ -94,7 +94,7 @@ fn answer_leader(
                 // Of a body that still arrives, this is not known yet.
                 outcome.stored = reader.stored().is_some();
             }
-            reading(request, reader)
+            reading(&mut request.cache, reader)
         }
         LeaderOutcome::Freshened(stored, why) => {
             request.cache.outcome = None;
@@ -103,7 +103,7 @@ fn answer_leader(
             handled
         }
         LeaderOutcome::Private(fetched, why) => {
-            note_not_stored(request, why);
+            note_not_stored(&mut request.cache, why);
             let stands = |with: &Arc<_>| with_cookies::stands(plan.zone, with, why);
             let is_right = plan.audience.cookies().is_some_and(stands);
             if plan.audience.class().is_some()
@@ -120,7 +120,7 @@ fn answer_leader(
             match stand_in.response(StaleReason::Status(fetched.status), now) {
                 Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
                 None => {
-                    note_not_stored(request, Reason::Status);
+                    note_not_stored(&mut request.cache, Reason::Status);
                     into_handled(request, pass, *fetched, None)
                 }
             }
@@ -128,11 +128,11 @@ fn answer_leader(
         LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
             Some(stored) => from_memory(request, stored, ServedFrom::StaleError),
             None if error == FetchError::LeftOut && request.is_own_visit() => {
-                own_visit::note(request, NotAsked::Busy);
+                own_visit::note(&mut request.extras, NotAsked::Busy);
                 own_visit::NOT_ASKED
             }
             None => {
-                note_not_stored(request, Reason::Failed);
+                note_not_stored(&mut request.cache, Reason::Failed);
                 failed(error)
             }
         },

@@ -63,7 +63,7 @@ pub async fn serve(
             Step::Follow(follower, stand_in) => {
                 let wait = traces::begin_wait(request, plan.zone, plan.key.as_ref().bytes());
                 let gone = client.gone(!pass.exchange.ignore_client_abort);
-                let followed = wait_for_leader(request, &plan, follower, began);
+                let followed = wait_for_leader(&request.received, &plan, follower, began);
                 let followed = unless_gone(gone, followed).await;
                 traces::end_wait(request, wait);
                 match followed {
@@ -165,12 +165,12 @@ fn join(request: &mut Request, plan: &Plan<'_>, found: &NotFresh, stand_in: Stan
         }
         FlightPart::Without(action, why) => {
             if let Some(why) = why {
-                note_not_stored(request, why);
+                note_not_stored(&mut request.cache, why);
             }
             Step::without_others(request, plan, &action)
         }
         FlightPart::Busy => {
-            own_visit::note(request, NotAsked::Busy);
+            own_visit::note(&mut request.extras, NotAsked::Busy);
             Step::Answer(own_visit::NOT_ASKED)
         }
     }

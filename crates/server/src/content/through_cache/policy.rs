@@ -20,6 +20,7 @@ use crate::content::proxy;
 use crate::content::purging::order::Target;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request};
+use crate::exchange::request_route::RequestRoute;
 use crate::exchange::variable;
 use crate::exchange::view::View;
 
@@ -78,9 +79,8 @@ pub fn plan<'a>(
 }
 
 /// Is it a question whose answer may be stored under a key that has its body in it?
-pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
-    request.route.method == Method::Post
-        && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
+pub fn asks_by_body(route: &RequestRoute, pass: &Pass) -> bool {
+    route.method == Method::Post && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
 }
 
 fn no_lookup<'a>(

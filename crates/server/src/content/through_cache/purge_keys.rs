@@ -9,6 +9,7 @@ use http_cache::Zone;
 use site::CacheRules;
 
 use crate::content::purging::order::Target;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 
@@ -18,7 +19,7 @@ pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
         _ if rules.purges_everything => vec![Target::everything()],
         // Whatever the visitor's class, cookies and scheme: an application knows one scheme, and
         // the proxy in front of it may speak another.
-        Some(_) => vec![Target::address(address_of(request, rules))],
+        Some(_) => vec![Target::address(address_of(&request.received, rules))],
         None => {
             let mut keys = vec![key_of_get(request, rules), key_of(request, rules, "HEAD")];
             keys.dedup();
@@ -27,8 +28,8 @@ pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
     }
 }
 
-fn address_of(request: &Request, rules: &CacheRules) -> Vec<u8> {
-    address::of_request(request.received.host(), request.received.target(), rules)
+fn address_of(received: &ReceivedRequest, rules: &CacheRules) -> Vec<u8> {
+    address::of_request(received.host(), received.target(), rules)
 }
 
 /// The key that a GET for the same target has.
@@ -88,7 +89,7 @@ pub fn invalidation<'a>(
         .find(|rule| rule.statuses.is_empty() || rule.statuses.contains(&200))
         .map_or(LONGEST_INVALIDATION_PAUSE, |rule| rule.lifetime);
     let what = InvalidatedPage::Shared {
-        address: address_of(request, rules),
+        address: address_of(&request.received, rules),
         pause: lifetime.min(LONGEST_INVALIDATION_PAUSE),
         drops_not_found: shared.not_found.is_some(),
     };

@@ -17,20 +17,22 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{SHA256, digest};
 use http_semantics::Version;
 use http1::{HeadLimits, parse_head};
-use shared_request::{Bypass, Class, ReceivedRequest, SentCookies, cookies};
+use shared_request::{Bypass, Class, SentCookies, cookies};
 use site::{CacheRules, SharedRules};
 use transport::facts::{ConnectionFacts, LocalAddress};
 
 use crate::content::pass::loop_detection;
+use crate::exchange::extras::Extras;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::TargetOrigin;
 
 /// Stands before each value of a variable that is in a key; in no field and no target.
 const SEPARATOR: u8 = 0;
 
-fn received(request: &Request) -> ReceivedRequest<'_> {
+fn received(request: &Request) -> shared_request::ReceivedRequest<'_> {
     let rewritten = request.route.origin != TargetOrigin::Received;
-    ReceivedRequest {
+    shared_request::ReceivedRequest {
         head: request.received.head().view(),
         scheme: request.received.scheme(),
         host: request.received.host(),
@@ -91,17 +93,17 @@ fn put_way(request: &Request, key: &mut Vec<u8>) {
         put_numbered(usize::MAX, location, key);
     }
     if !request.extras.values.slots.is_empty() || !request.extras.values.captures.is_empty() {
-        put_values(request, key);
+        put_values(&request.extras, key);
     }
 }
 
-fn put_values(request: &Request, key: &mut Vec<u8>) {
-    let slots = request.extras.values.slots.iter();
+fn put_values(extras: &Extras, key: &mut Vec<u8>) {
+    let slots = extras.values.slots.iter();
     let values = slots.map(Option::as_deref).enumerate();
     let groups = (1..10).map(|group| {
         (
             usize::from(u16::MAX) + group,
-            request.extras.values.captures.group(group),
+            extras.values.captures.group(group),
         )
     });
     for (number, value) in values.chain(groups) {
@@ -131,7 +133,7 @@ pub fn request_for(
     let mut head = Vec::with_capacity(512);
     let names = varied.iter().map(String::as_str);
     shared_request::write_head(&received(request), &rules.request, sent, names, &mut head);
-    if loop_detection::is_from_own_fragment(request) {
+    if loop_detection::is_from_own_fragment(&request.received) {
         // Before the empty line.
         head.truncate(head.len() - 2);
         for part in [
@@ -143,7 +145,7 @@ pub fn request_for(
             head.extend_from_slice(part);
         }
     }
-    let mut made = made_for_cache(request, without_connection(request), head)?;
+    let mut made = made_for_cache(request, without_connection(&request.received), head)?;
     made.route.args.clear();
     let removed = &rules.request.removed_arguments;
     shared_request::arguments::put_counted(&request.route.args, removed, &mut made.route.args);
@@ -188,11 +190,11 @@ fn made_for_cache(
 
 /// What the application may learn of the connection: the port it came in by, which is in the
 /// key, and the client's address.
-fn without_connection(request: &Request) -> Arc<ConnectionFacts> {
-    let connection = request.received.connection();
+fn without_connection(received: &ReceivedRequest) -> Arc<ConnectionFacts> {
+    let connection = received.connection();
     Arc::new(ConnectionFacts {
         serial: connection.serial,
-        peer: request.received.client(),
+        peer: received.client(),
         local: match &connection.local {
             LocalAddress::Ip(address) => {
                 let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);

@@ -26,7 +26,7 @@ pub fn known(zone: &Zone, request: &Request) -> Option<Arc<http_cache::VarySpec>
 
 /// Learns of a response that is about to be stored.
 pub fn learn(store: &StorePlan, fetched: &FetchedResponse) {
-    let Some(sent) = &store.sent else {
+    let Some(sent) = &store.sent.preferences else {
         return;
     };
     let values = |wanted: &'static [u8]| {

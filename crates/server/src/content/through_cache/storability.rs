@@ -11,7 +11,7 @@ use http_cache::{Millis, Reason, RequestFacts, ResponseFacts, Storable};
 
 use site::CacheRules;
 
-use super::store_plan::StorePlan;
+use super::store_plan::{ResponsePrivacy, StorePlan};
 use crate::content::pass::response::accel_redirect;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
@@ -25,7 +25,7 @@ pub fn request_facts<'a>(
     no_store_condition: bool,
 ) -> RequestFacts<'a> {
     RequestFacts {
-        method: store.method,
+        method: store.sent.method,
         fields,
         no_store_condition,
         uses: store.uses,
@@ -54,7 +54,9 @@ pub fn decide(
     if accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
         return Err(Reason::AccelRedirect);
     }
-    if store.minds_private && is_for_one_visitor(&fetched.fields) {
+    if store.privacy == ResponsePrivacy::AsSaidAlthoughIgnored
+        && is_for_one_visitor(&fetched.fields)
+    {
         return Err(Reason::CookieOutsideKey);
     }
     let condition = match &mut store.request {
@@ -71,7 +73,9 @@ pub fn decide(
     }
     let mut fields = match said {
         Some(fields) => Cow::Owned(fields),
-        None if store.is_private => Cow::Owned(sharing_within_a_session(&fetched.fields)),
+        None if store.privacy == ResponsePrivacy::OfSession => {
+            Cow::Owned(sharing_within_a_session(&fetched.fields))
+        }
         None => Cow::Borrowed(&fetched.fields[..]),
     };
     store.name_what_was_sent(&mut fields);

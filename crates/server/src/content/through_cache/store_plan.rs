@@ -40,33 +40,45 @@ pub struct StorePlan {
     pub rules: Arc<CacheRules>,
     pub key: CacheKey,
     pub policy: Policy,
-    /// The head that the upstream is sent, or that was received where fields go as they are.
-    pub head: http_semantics::RequestHead,
-    /// With `cache_shared`.
-    pub sent: Option<SentPreferences>,
-    /// `private` and `no-store` count although `Cache-Control` is ignored.
-    pub minds_private: bool,
+    pub sent: SentRequest,
+    pub privacy: ResponsePrivacy,
     /// With `cache_litespeed`.
     pub expected: RequestMemory,
-    pub method: &'static [u8],
     pub uses: u32,
     pub pass: Arc<Pass>,
-    pub allowed: http_cache::UseStale,
-    pub is_private: bool,
-    pub removes_set_cookie: bool,
     pub is_validating: bool,
     /// The request went past the cache: its response says nothing about others.
     pub is_bypass: bool,
     /// The slice that a 206 must be to be stored.
     pub slice: Option<WantedSlice>,
-    /// Scheme, host and port of the request, where responses may have tags.
-    pub origin: Vec<u8>,
     /// What the response may purge, where the upstream is trusted with it.
     pub purges: Option<ByResponse>,
     /// For conditions that are read once the response is there.
     pub request: Option<Box<Request>>,
     /// Sent when the fetch is over.
     pub trace: Option<Box<FetchTrace>>,
+}
+
+/// What the upstream was asked.
+pub struct SentRequest {
+    pub method: &'static [u8],
+    /// The head that the upstream is sent, or that was received where fields go as they are.
+    pub head: http_semantics::RequestHead,
+    /// With `cache_shared`.
+    pub preferences: Option<SentPreferences>,
+    /// Scheme, host and port of the request, where responses may have tags.
+    pub origin: Vec<u8>,
+}
+
+/// Whether the response may be for one visitor alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponsePrivacy {
+    /// As its fields say.
+    AsSaid,
+    /// Likewise: `private` and `no-store` count although `Cache-Control` is ignored.
+    AsSaidAlthoughIgnored,
+    /// It is shown within the visitor's session only.
+    OfSession,
 }
 
 /// Preferences of the visitor in a request that the server has written.
@@ -78,25 +90,30 @@ pub struct SentPreferences {
 }
 
 impl StorePlan {
+    pub fn allowed(&self) -> http_cache::UseStale {
+        use_stale(&self.rules)
+    }
+
     pub fn fields(&self) -> Fields<'_> {
-        match &self.sent {
-            None => Fields::Received(&self.head),
-            Some(sent) => Fields::Sent(&self.head, &sent.names),
+        match &self.sent.preferences {
+            None => Fields::Received(&self.sent.head),
+            Some(sent) => Fields::Sent(&self.sent.head, &sent.names),
         }
     }
 
     /// Was the application sent a preference that one visitor has and others have not? An
     /// application that refuses the Origin of one says nothing of the others.
     pub fn has_sent_preferences(&self) -> bool {
-        let mut names = self.sent.iter().flat_map(|sent| &sent.names);
-        names.any(|name| self.head.field(name).is_some())
+        let mut names = self.sent.preferences.iter().flat_map(|sent| &sent.names);
+        names.any(|name| self.sent.head.field(name).is_some())
     }
 
     /// Adds the preferences that the application was sent to what the response varies on.
     /// One response has named them; this one may say nothing of it (a redirect that the
     /// language chose), and was shaped by them all the same.
     pub fn name_what_was_sent(&self, fields: &mut Cow<'_, [(Bytes, Bytes)]>) {
-        let Some(sent) = self.sent.as_ref().filter(|sent| !sent.names.is_empty()) else {
+        let preferences = self.sent.preferences.as_ref();
+        let Some(sent) = preferences.filter(|sent| !sent.names.is_empty()) else {
             return;
         };
         let names = Bytes::from(sent.names.join(","));
@@ -110,7 +127,7 @@ impl StorePlan {
             .cookies
             .as_ref()
             .map_or(&[][..], |with| &with.ids[..]);
-        (&self.origin, ids)
+        (&self.sent.origin, ids)
     }
 
     /// May the stale copy stand in for a fetch that failed like this? Then those who ask next
@@ -120,7 +137,7 @@ impl StorePlan {
             return false;
         };
         let info = self.zone.stale_info(stale, now);
-        let stands_in = info.is_some_and(|info| may_serve_stale(why, &self.allowed, &info));
+        let stands_in = info.is_some_and(|info| may_serve_stale(why, &self.allowed(), &info));
         if stands_in {
             stale.note_failure(now);
         }
@@ -206,7 +223,7 @@ pub fn prepare(
     }
     drop(made);
     let spec = spec?;
-    let is_own_pool = spec.own_pool;
+    let is_own_pool = spec.to.own_pool;
     let trace = trace.and_then(|fetch| {
         let key = FetchKey::new(plan.zone, plan.key.as_ref().bytes());
         fetch.begun(request, Some(key))
@@ -215,15 +232,21 @@ pub fn prepare(
     let asks_later = !plan.rules.no_cache.is_empty()
         || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
     let slice = WantedSlice::by(request);
-    let sent_preferences = varied.map(|names| SentPreferences {
+    let preferences = varied.map(|names| SentPreferences {
         names,
         site: site_variance::site_key(request),
     });
-    let minds_private = pass.exchange.ignored_fields.cache_control
-        && plan.audience.class().is_none()
+    let mut minds_private = || {
+        pass.exchange.ignored_fields.cache_control
+            && plan.audience.class().is_none()
+            && has_cookie_outside_key(request, plan.rules)
+    };
+    let privacy = match plan.audience.group() {
         // A session's copies are told apart by its cookies.
-        && plan.audience.group().is_none()
-        && has_cookie_outside_key(request, plan.rules);
+        Some(_) => ResponsePrivacy::OfSession,
+        None if minds_private() => ResponsePrivacy::AsSaidAlthoughIgnored,
+        None => ResponsePrivacy::AsSaid,
+    };
     let conditions = asks_later.then(|| {
         let mut copy = request.internal();
         copy.trace = Some(request.trace().clone());
@@ -239,27 +262,25 @@ pub fn prepare(
                 stores_partial: slice.is_some(),
                 ..storing_policy(plan, &pass.exchange)
             },
-            head,
-            sent: sent_preferences,
-            minds_private,
-            expected: expected(plan, leader, vary_value),
-            method: if request.route.method == Method::Post {
-                b"POST"
-            } else {
-                b"GET"
+            sent: SentRequest {
+                method: match request.route.method {
+                    Method::Post => b"POST",
+                    _ => b"GET",
+                },
+                head,
+                preferences,
+                origin: match plan.rules.tags {
+                    Some(_) => tags::origin(&request.received),
+                    None => Vec::new(),
+                },
             },
+            privacy,
+            expected: expected(plan, leader, vary_value),
             uses: plan.uses,
             pass: pass.clone(),
-            allowed: use_stale(plan.rules),
-            is_private: plan.audience.group().is_some(),
-            removes_set_cookie: plan.rules.stores_set_cookie,
             is_validating: validating.is_some(),
             is_bypass: plan.past.is_some(),
             slice,
-            origin: match plan.rules.tags {
-                Some(_) => tags::origin(request),
-                None => Vec::new(),
-            },
             purges: ByResponse::of(request, pass, is_own_pool),
             request: conditions,
             trace,

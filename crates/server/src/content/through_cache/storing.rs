@@ -124,7 +124,7 @@ async fn fetch_and_store(
     if fetched.status == 304 && store.is_validating {
         return freshen(leader, fetched, &spec, &store, now, report);
     }
-    if store.allowed.statuses.contains(&fetched.status)
+    if store.allowed().statuses.contains(&fetched.status)
         && store.stands_in(&leader, StaleReason::Status(fetched.status), now)
     {
         leader.failed();
@@ -207,7 +207,7 @@ fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Mill
 
 fn is_kept(name: &[u8], store: &StorePlan) -> bool {
     is_sent(name, &store.pass.exchange)
-        && !(store.removes_set_cookie && name.eq_ignore_ascii_case(b"set-cookie"))
+        && !(store.rules.stores_set_cookie && name.eq_ignore_ascii_case(b"set-cookie"))
 }
 
 /// The upstream answered 304: the stale response is fresh again.

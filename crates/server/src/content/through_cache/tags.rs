@@ -1,15 +1,15 @@
 //! What a fetch is to know before its response names tags (`cache_tags`).
 
 use crate::base::random;
-use crate::exchange::request::Request;
+use crate::exchange::received_request::ReceivedRequest;
 
 /// The scheme, host and port of a request.
-pub fn origin(request: &Request) -> Vec<u8> {
-    let mut origin = Vec::with_capacity(request.received.host().len() + 16);
-    origin.extend_from_slice(request.received.scheme().as_bytes());
+pub fn origin(received: &ReceivedRequest) -> Vec<u8> {
+    let mut origin = Vec::with_capacity(received.host().len() + 16);
+    origin.extend_from_slice(received.scheme().as_bytes());
     origin.extend_from_slice(b"://");
-    origin.extend_from_slice(request.received.host());
-    if let Some(port) = request.received.host_port() {
+    origin.extend_from_slice(received.host());
+    if let Some(port) = received.host_port() {
         origin.extend_from_slice(format!(":{port}").as_bytes());
     }
     origin

@@ -26,6 +26,8 @@ use shared_request::{Bypass, Class, NameSet, cookies};
 use site::SharedRules;
 
 use super::shared;
+use crate::exchange::extras::Extras;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::sharing_note::SharingNote;
 use crate::exchange::variable;
@@ -50,7 +52,7 @@ pub fn put_key(
         key.push(0);
         variable::append(request, own, key);
     }
-    let note = note_key(request, key);
+    let note = note_key(&request.received, key);
     let mut noted = zone.sharing(&note.as_ref(), Millis(request.now));
     if noted.is_none() && is_kept_for_group(request, key, zone) {
         noted = Some(Sharing::Group);
@@ -87,10 +89,10 @@ pub fn put_key(
 }
 
 /// Where it is noted who may share a page: for a URL and a group of visitors.
-fn note_key(request: &Request, key: &[u8]) -> CacheKey {
+fn note_key(received: &ReceivedRequest, key: &[u8]) -> CacheKey {
     let mut note = key.to_vec();
     static OF_GROUPS: LazyLock<NameSet> = LazyLock::new(|| NameSet::new([VARY_COOKIES.as_bytes()]));
-    for (name, value) in cookies::pairs(request.received.head().view()) {
+    for (name, value) in cookies::pairs(received.head().view()) {
         if cookies::is_named(name, &OF_GROUPS) {
             for part in [&b"\0"[..], name, b"=", value] {
                 note.extend_from_slice(part);
@@ -117,8 +119,8 @@ fn is_known(ids: &[VisitorId]) -> bool {
 }
 
 /// Notes what a response says that was fetched for one client alone.
-pub fn note_of_direct(request: &mut Request, fields: &[Field]) {
-    let note = request.extras.given();
+pub fn note_of_direct(extras: &mut Extras, fields: &[Field]) {
+    let note = extras.given();
     let Some(note) = note.and_then(|extra| extra.sharing_note.take()) else {
         return;
     };

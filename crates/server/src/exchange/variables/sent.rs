@@ -2,20 +2,18 @@
 
 use site::{Builtin as B, Coding};
 
+use crate::exchange::delivery::Delivery;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use crate::exchange::value::{put, put_number};
-use crate::exchange::variable_table::Value::{Reply, Request as Of};
+use crate::exchange::variable_table::Value::{Delivery as Of, Reply};
 use crate::exchange::variable_table::Variables;
 
 pub const VARIABLES: Variables = &[
     (
         B::BodyBytesSent,
-        Of(|request, out| {
-            let body = request
-                .delivery
-                .bytes_sent
-                .saturating_sub(request.delivery.head_bytes_sent);
+        Of(|delivery, out| {
+            let body = delivery.bytes_sent.saturating_sub(delivery.head_bytes_sent);
             put_number(body, out)
         }),
     ),
@@ -25,7 +23,7 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::BytesSent,
-        Of(|request, out| put_number(request.delivery.bytes_sent, out)),
+        Of(|delivery, out| put_number(delivery.bytes_sent, out)),
     ),
     (
         B::GzipRatio,
@@ -33,20 +31,11 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::LimitRate,
-        Of(|request, out| put_number(request.delivery.limit_rate.unwrap_or(0), out)),
+        Of(|delivery, out| put_number(delivery.limit_rate.unwrap_or(0), out)),
     ),
     (
         B::RequestCompletion,
-        Of(|request, out| {
-            put(
-                Some(if request.delivery.is_complete {
-                    b"OK"
-                } else {
-                    b""
-                }),
-                out,
-            )
-        }),
+        Of(|delivery, out| put(Some(if delivery.is_complete { b"OK" } else { b"" }), out)),
     ),
     (B::Status, Of(put_status)),
     (
@@ -55,9 +44,9 @@ pub const VARIABLES: Variables = &[
     ),
 ];
 
-fn put_status(request: &mut Request, out: &mut Vec<u8>) -> bool {
+fn put_status(delivery: &Delivery, out: &mut Vec<u8>) -> bool {
     // As in nginx, whose own codes for kinds of a bad request clients never see.
-    let status = match request.delivery.status {
+    let status = match delivery.status {
         494..=497 => 400,
         status => status,
     };

@@ -9,9 +9,9 @@ use sha1::{Digest, Sha1};
 use site::{Builtin as B, CipherSuite, KeyExchangeGroup};
 use transport::facts::TlsFacts;
 
-use crate::exchange::request::Request;
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::value::{put, put_number, put_unless_empty};
-use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Value::Received as Of;
 use crate::exchange::variable_table::Variables;
 use crate::exchange::variables::openssl_names;
 
@@ -87,7 +87,7 @@ pub const VARIABLES: Variables = &[
     (B::SslCurves, Of(|it, out| of_tls(it, out, put_curves))),
     (
         B::SslEarlyData,
-        Of(|it, out| put(it.received.is_early().then_some(&b"1"[..]), out)),
+        Of(|it, out| put(it.is_early().then_some(&b"1"[..]), out)),
     ),
     (B::SslProtocol, Of(|it, out| of_tls(it, out, put_protocol))),
     (
@@ -113,21 +113,21 @@ pub const VARIABLES: Variables = &[
 ];
 
 fn of_tls(
-    request: &Request,
+    received: &ReceivedRequest,
     out: &mut Vec<u8>,
     put: impl Fn(&TlsFacts, &mut Vec<u8>) -> bool,
 ) -> bool {
-    let tls = request.received.connection().tls.as_deref();
+    let tls = received.connection().tls.as_deref();
     tls.is_some_and(|tls| put(tls, out))
 }
 
 /// Of the certificate that the client has shown.
 fn of_client(
-    request: &Request,
+    received: &ReceivedRequest,
     out: &mut Vec<u8>,
     put: impl Fn(&Description, &mut Vec<u8>) -> bool,
 ) -> bool {
-    of_tls(request, out, |tls, out| {
+    of_tls(received, out, |tls, out| {
         let described = client_certificate(tls).and_then(Description::of);
         described.is_some_and(|described| put(&described, out))
     })

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use site::{CacheZoneChoice, Content, Settings};
 use traces::{Attribute, Kind, Link, Span, TraceContext, TraceState, Value, bounded};
 
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::tracing::{FetchSpan, Tracing, WaitSpan, new_span_id};
 use crate::exchange::variable;
@@ -110,7 +111,7 @@ pub fn subject(request: &Request) -> Vec<Attribute> {
 fn attributes(request: &mut Request) -> Vec<Attribute> {
     let mut found = subject(request);
     put_http(request, &mut found);
-    put_addresses(request, &mut found);
+    put_addresses(&request.received, &mut found);
     put_cache(request, &mut found);
     let otel = request.settings().otel.clone();
     for (name, template) in otel.iter().flat_map(|otel| &otel.span_attributes) {
@@ -160,17 +161,17 @@ fn put_http(request: &Request, found: &mut Vec<Attribute>) {
     }
 }
 
-fn put_addresses(request: &Request, found: &mut Vec<Attribute>) {
-    let default = if request.received.connection().scheme == "https" {
+fn put_addresses(received: &ReceivedRequest, found: &mut Vec<Attribute>) {
+    let default = if received.connection().scheme == "https" {
         443
     } else {
         80
     };
-    let port = request.received.connection().local.port();
+    let port = received.connection().local.port();
     if let Some(port) = port.filter(|port| *port != default) {
         found.push(Attribute::number("net.host.port", port));
     }
-    if let Some(client) = request.received.client() {
+    if let Some(client) = received.client() {
         found.push(Attribute::text(
             "net.sock.peer.addr",
             client.ip().to_canonical().to_string(),

@@ -75,7 +75,7 @@ pub fn choose(request: &Request, reply: &mut Reply) -> bool {
         return false;
     }
     reply.head.content_length = None;
-    reply.head.accepts_ranges = false;
+    reply.head.form.accepts_ranges = false;
     reply.head.last_modified = None;
     for name in ["accept-ranges", "etag", "last-modified", "expires"] {
         reply.head.fields.remove(name);

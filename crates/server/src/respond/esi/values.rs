@@ -3,6 +3,7 @@
 use esi::Values;
 use http_semantics::{cookie, escape};
 
+use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields;
 
@@ -26,8 +27,8 @@ impl Values for Visitor<'_> {
             ("HTTP_COOKIE", Some(key)) => {
                 cookie::find(request.received.head(), key.as_bytes()).map(<[u8]>::to_vec)
             }
-            ("HTTP_ACCEPT_LANGUAGE", Some(language)) => Some(accepts(request, language)),
-            ("HTTP_USER_AGENT", Some(part)) => user_agent(request, part),
+            ("HTTP_ACCEPT_LANGUAGE", Some(language)) => Some(accepts(&request.received, language)),
+            ("HTTP_USER_AGENT", Some(part)) => user_agent(&request.received, part),
             (name, None) => {
                 let field = name.strip_prefix("HTTP_")?.to_ascii_lowercase();
                 let mut value = Vec::new();
@@ -39,23 +40,19 @@ impl Values for Visitor<'_> {
 }
 
 /// `true` or `false`: is the language among those that the visitor reads?
-fn accepts(request: &Request, language: &str) -> Vec<u8> {
-    let is_there = request
-        .received
-        .head()
-        .field_all(b"accept-language")
-        .any(|value| {
-            value.split(|&byte| byte == b',').any(|item| {
-                let range = item.split(|&byte| byte == b';').next().unwrap_or_default();
-                range.trim_ascii().eq_ignore_ascii_case(language.as_bytes())
-            })
-        });
+fn accepts(received: &ReceivedRequest, language: &str) -> Vec<u8> {
+    let is_there = received.head().field_all(b"accept-language").any(|value| {
+        value.split(|&byte| byte == b',').any(|item| {
+            let range = item.split(|&byte| byte == b';').next().unwrap_or_default();
+            range.trim_ascii().eq_ignore_ascii_case(language.as_bytes())
+        })
+    });
     is_there.to_string().into_bytes()
 }
 
 /// `browser`, `version` and `os`, in the few words that the language has for them.
-fn user_agent(request: &Request, part: &str) -> Option<Vec<u8>> {
-    let agent = String::from_utf8_lossy(request.received.head().field("user-agent")?).into_owned();
+fn user_agent(received: &ReceivedRequest, part: &str) -> Option<Vec<u8>> {
+    let agent = String::from_utf8_lossy(received.head().field("user-agent")?).into_owned();
     let has = |name: &str| agent.contains(name);
     let found = match part {
         "browser" if has("MSIE") || has("Trident/") => "MSIE",

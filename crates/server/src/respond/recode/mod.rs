@@ -49,7 +49,7 @@ impl Recoding {
 /// `is_itself`: nothing else changes the body, or stands around it.
 pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
     let place = request.compiled_location();
-    if !place.recodes || matches!(reply.body, Body::Empty) {
+    if place.recoding.is_none() || matches!(reply.body, Body::Empty) {
         return Recoding::AsIs;
     }
     match reply.head.known(KnownField::ContentEncoding) {
@@ -121,7 +121,7 @@ fn coding_for(request: &Request, place: &CompiledLocation, head: &mut ReplyHead)
         .unwrap_or_default();
     let mut is_any = false;
     let mut best = (0, None);
-    for coding in place.codings.into_iter().flatten() {
+    for coding in place.recoding.into_iter().flatten().flatten() {
         let settings = compression.coding(coding);
         if length < settings.min_length || !(is_html || is_listed(head, settings)) {
             continue;
@@ -179,7 +179,7 @@ pub fn expand_part(request: &Request, reply: &mut Reply) -> Option<Recoder> {
 
 #[inline]
 fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
-    head.says_vary |= settings.gzip_vary && !varies_by_coding(head);
+    head.added.vary |= settings.gzip_vary && !varies_by_coding(head);
 }
 
 /// Does some `Vary` name Accept-Encoding already?
@@ -200,16 +200,16 @@ fn varies_by_coding(head: &ReplyHead) -> bool {
 /// The bytes will be others. What that means for the fields is seen to when they
 /// are written, so that stored ones can stay the block they are.
 fn recoded(head: &mut ReplyHead, coding: Coding) {
-    head.coded = Some(coding);
+    head.form.coded = Some(coding);
     head.content_length = None;
-    head.accepts_ranges = false;
+    head.form.accepts_ranges = false;
 }
 
 /// The bytes will be plain: what speaks of the old ones goes or is weakened.
 fn expanded(head: &mut ReplyHead) {
     head.unpack();
     head.content_length = None;
-    head.accepts_ranges = false;
+    head.form.accepts_ranges = false;
     head.fields.remove("accept-ranges");
     head.fields.remove("content-encoding");
     if let Some(etag) = head.fields.get("etag").map(<[u8]>::to_vec)

@@ -102,7 +102,7 @@ pub fn send(reply: &mut Reply, coding: Coding, form: Body) {
     };
     recoded(&mut reply.head, coding);
     reply.head.content_length = Some(form.len());
-    reply.head.compressed = Some(CompressionRatio {
+    reply.head.form.compressed = Some(CompressionRatio {
         coding,
         before_bytes,
         after_bytes: form.len(),
@@ -128,7 +128,7 @@ impl Wait {
 }
 
 fn send_plain(reply: &mut Reply, response: &StoredResponse) {
-    reply.head.coded = None;
+    reply.head.form.coded = None;
     reply.head.content_length = Some(response.body.len());
 }
 

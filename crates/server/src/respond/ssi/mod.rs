@@ -25,7 +25,7 @@ pub fn choose(request: &Request, reply: &mut Reply) -> bool {
     }
     reply.head.unpack();
     reply.head.content_length = None;
-    reply.head.accepts_ranges = false;
+    reply.head.form.accepts_ranges = false;
     reply.head.fields.remove("accept-ranges");
     reply.head.fields.remove("etag");
     if !request.settings().ssi.last_modified {

@@ -10,13 +10,13 @@ use upstream::{Lease, Outcome};
 
 use super::connecting::{connect_anew, take_kept, unconnected};
 use super::context::FetchContext;
-use super::error::{Failure, FetchError, client_status};
+use super::error::{FailedRequest, Failure, FetchError, client_status};
 use super::exchange::{Error, Event, Exchange, Head};
 use super::hint_sender::HintSender;
 use super::outgoing_body::OutgoingBody;
 use super::resend::Resend;
 use super::spec::FetchSpec;
-use super::upstream_body::{FetchedResponse, UpstreamBody};
+use super::upstream_body::{ConnectionAge, FetchedResponse, UpstreamBody};
 use super::upstream_request::UpstreamRequest;
 
 /// Sends the request to the server of `lease` and reads the response head.
@@ -44,7 +44,10 @@ pub(super) async fn attempt(
             },
         };
         let is_reused = connection.is_reused();
-        let (requests, born) = (connection.requests, connection.born);
+        let age = ConnectionAge {
+            requests: connection.requests,
+            born: connection.born,
+        };
         let streaming = spec.streaming.take();
         let is_streaming = streaming.is_some();
         let body = match streaming {
@@ -59,13 +62,13 @@ pub(super) async fn attempt(
         let exchange =
             spec.request
                 .start(connection.stream, is_reused, spec.is_head, head_limit, body);
-        let mut upstream = Box::new(UpstreamBody::new(exchange, lease, (requests, born), spec));
+        let mut upstream = Box::new(UpstreamBody::new(exchange, lease, age, spec));
         match read_head(&mut upstream, is_streaming, spec.hints.as_ref()).await {
             Ok(mut head) => {
                 keep_first(&mut head.fields, b"expires");
                 note_head(&spec.context, &head);
                 let made_in = began.elapsed();
-                spec.group.counts().note_head(made_in);
+                spec.to.group.counts().note_head(made_in);
                 if let (UpstreamRequest::Memcached(request), 404) = (&spec.request, head.status) {
                     report_not_found(&upstream, &request.key);
                     // Its end is here as well: the connection may serve again.
@@ -90,7 +93,12 @@ pub(super) async fn attempt(
                 // more on it than its last response.
                 match upstream.lease.take() {
                     Some(back) => lease = back,
-                    None => return Err(Failure::new(FetchError::Error, true)),
+                    None => {
+                        return Err(Failure {
+                            error: FetchError::Error,
+                            request: FailedRequest::Sent,
+                        });
+                    }
                 }
             }
             Err(failure) => return Err(head_failed(&mut upstream, failure)),
@@ -205,8 +213,8 @@ fn contains(text: &[u8], wanted: &[u8]) -> bool {
 }
 
 fn head_failed(upstream: &mut UpstreamBody, failure: HeadFailure) -> Failure {
-    let (error, sent, status, retry_own) = match failure {
-        HeadFailure::CaughtStderr => (FetchError::InvalidHeader, true, 502, false),
+    let (error, request, status) = match failure {
+        HeadFailure::CaughtStderr => (FetchError::InvalidHeader, FailedRequest::Sent, 502),
         HeadFailure::Timeout { sent } => {
             upstream.report(
                 LogLevel::Error,
@@ -216,33 +224,34 @@ fn head_failed(upstream: &mut UpstreamBody, failure: HeadFailure) -> Failure {
                     format_args!("upstream timed out (110: Connection timed out) while sending request to upstream")
                 },
             );
-            (FetchError::Timeout, true, 504, false)
+            (FetchError::Timeout, FailedRequest::Sent, 504)
         }
-        HeadFailure::Closed => (FetchError::Error, true, 502, false),
+        HeadFailure::Closed => (FetchError::Error, FailedRequest::Sent, 502),
         HeadFailure::Exchange(error) => {
             if let Some(error) = error.of_request_body() {
                 let status = client_status(error);
                 upstream.report(LogLevel::Info, format_args!("{error}"));
                 upstream.abandon(Outcome::Neutral, Some(status));
-                return Failure::new(FetchError::Client(status), true);
+                return Failure {
+                    error: FetchError::Client(status),
+                    request: FailedRequest::Sent,
+                };
             }
             let kind = match error.is_invalid_head() {
                 true => FetchError::InvalidHeader,
                 false => FetchError::Error,
             };
-            let retry_own = error.before_first_byte() && kind == FetchError::Error;
+            let request = match error.before_first_byte() && kind == FetchError::Error {
+                true => FailedRequest::Unanswered,
+                false => FailedRequest::Sent,
+            };
             upstream.report(
                 LogLevel::Error,
                 format_args!("{error} while reading response header from upstream"),
             );
-            (kind, true, 502, retry_own)
+            (kind, request, 502)
         }
     };
     upstream.abandon(Outcome::Failure, Some(status));
-    Failure {
-        error,
-        sent,
-        retry_own,
-        is_named: false,
-    }
+    Failure { error, request }
 }

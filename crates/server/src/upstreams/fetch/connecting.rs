@@ -9,7 +9,7 @@ use tls_client::ConnectError;
 use upstream::{BindError, Lease, Outcome};
 
 use super::context::FetchContext;
-use super::error::{Failure, FetchError};
+use super::error::{FailedRequest, Failure, FetchError};
 use super::resend::Resend;
 use super::spec::FetchSpec;
 use super::upstream_request::UpstreamRequest;
@@ -49,7 +49,7 @@ pub(super) async fn connect_anew(
     loop {
         match lease.connect_anew(limit, clock::now()).await {
             Err(error)
-                if spec.own_pool
+                if spec.to.own_pool
                     && error.kind() != io::ErrorKind::TimedOut
                     && tokio::time::Instant::now() < give_up_at =>
             {
@@ -67,7 +67,7 @@ async fn encrypted(
     mut connection: upstream::Connection,
     until: tokio::time::Instant,
 ) -> io::Result<upstream::Connection> {
-    let Some((connector, name)) = &spec.tls else {
+    let Some((connector, name)) = &spec.to.tls else {
         return Ok(connection);
     };
     let shaken = tokio::time::timeout_at(until, connection.stream.encrypt(connector, name));
@@ -96,7 +96,10 @@ pub(super) fn unconnected(context: &FetchContext, lease: Lease, error: &io::Erro
         context.log.write(LogLevel::Crit, Some(address), message);
         context.trace.lock().end_try(Some(500));
         lease.report(Outcome::Neutral, clock::now());
-        return Failure::new(FetchError::Local, false);
+        return Failure {
+            error: FetchError::Local,
+            request: FailedRequest::Unsent,
+        };
     }
     let is_timeout = error.kind() == io::ErrorKind::TimedOut;
     let (kind, status) = match is_timeout {
@@ -119,5 +122,8 @@ pub(super) fn unconnected(context: &FetchContext, lease: Lease, error: &io::Erro
     }
     context.trace.lock().end_try(Some(status));
     lease.report(Outcome::Failure, clock::now());
-    Failure::new(kind, false)
+    Failure {
+        error: kind,
+        request: FailedRequest::Unsent,
+    }
 }

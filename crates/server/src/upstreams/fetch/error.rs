@@ -42,24 +42,21 @@ impl FetchError {
 /// One server did not give a response.
 pub(super) struct Failure {
     pub error: FetchError,
-    /// The request may have reached it.
-    pub sent: bool,
-    /// Worth asking the same pool of our own again, where that is allowed: its master may
-    /// have been restarted.
-    pub retry_own: bool,
-    /// `*_next_upstream` named this very failure.
-    pub is_named: bool,
+    pub request: FailedRequest,
 }
 
-impl Failure {
-    pub fn new(error: FetchError, sent: bool) -> Failure {
-        Failure {
-            error,
-            sent,
-            retry_own: false,
-            is_named: false,
-        }
-    }
+/// How far a request got that was not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailedRequest {
+    /// It has not reached the server.
+    Unsent,
+    /// It may have reached the server.
+    Sent,
+    /// Likewise, and the connection ended before a byte came back. It is worth asking the same pool of
+    /// our own again, where that is allowed: its master may have been restarted.
+    Unanswered,
+    /// It was answered with a status that `*_next_upstream` names.
+    Refused,
 }
 
 /// The status that a client gets whose body could not be handed on.

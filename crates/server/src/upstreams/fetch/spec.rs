@@ -18,27 +18,17 @@ use crate::upstreams::naming::Lookup;
 /// it outlives the client.
 pub struct FetchSpec {
     pub context: Arc<FetchContext>,
-    pub group: Arc<Group>,
-    /// The group has no servers before its name is looked up.
-    pub lookup: Option<Lookup>,
+    pub to: FetchTarget,
     pub request: UpstreamRequest,
     pub is_head: bool,
     pub is_idempotent: bool,
     pub body: RequestBody,
     /// The body while it arrives; then there is only one try.
     pub streaming: Option<StreamedBody>,
-    pub hash_key: Option<Vec<u8>>,
     /// Who waits for it.
     pub class: Class,
-    /// Encrypted, with a server of this name.
-    pub tls: Option<(tls_client::Connector, String)>,
-    pub client: Option<IpAddr>,
-    /// `*_bind`, `*_socket_keepalive`
-    pub local: LocalEnd,
     /// The timer of the task that waits.
     pub deadline: SharedDeadline,
-    /// The group's servers are PHP pools of our own, restarted when they die.
-    pub own_pool: bool,
     /// `*_limit_rate`: bytes of the response read in a second; 0: no limit.
     pub rate: u64,
     /// Where an upstream's 103s go; without it they are dropped.
@@ -47,6 +37,21 @@ pub struct FetchSpec {
     pub tag_mark: Option<Box<str>>,
     /// Others wait for this fetch, and are told when its turn has come.
     pub progress: Option<Progress>,
+}
+
+/// Where a fetch goes.
+pub struct FetchTarget {
+    pub group: Arc<Group>,
+    /// The group has no servers before its name is looked up.
+    pub lookup: Option<Lookup>,
+    /// The group's servers are PHP pools of our own, restarted when they die.
+    pub own_pool: bool,
+    pub hash_key: Option<Vec<u8>>,
+    pub client: Option<IpAddr>,
+    /// Encrypted, with a server of this name.
+    pub tls: Option<(tls_client::Connector, String)>,
+    /// `*_bind`, `*_socket_keepalive`
+    pub local: LocalEnd,
 }
 
 impl FetchSpec {

@@ -38,27 +38,46 @@ pub struct FetchedResponse {
 pub struct UpstreamBody {
     pub(super) exchange: Option<Exchange>,
     pub(super) lease: Option<Lease>,
-    requests: u32,
-    born: u64,
+    connection: ConnectionAge,
     pub(super) context: Arc<FetchContext>,
     pub(super) deadline: SharedDeadline,
     address: Arc<str>,
     received: u64,
-    ended: bool,
+    end: BodyEnd,
     /// All of the body, where it came together with the head, or its first bytes where they were looked at.
     at_hand: Option<Bytes>,
     trailers: Vec<(Bytes, Bytes)>,
-    /// Bytes read in a second; 0: no limit.
-    rate: u64,
-    /// When the first bytes were read at that rate.
-    reading_since: Option<tokio::time::Instant>,
+    pace: ReadingPace,
     file_copy: Option<Box<FileCopy>>,
-    /// There was more than the response's framing says.
-    has_excess_data: bool,
     /// The client that the response was for is gone.
     has_no_reader: bool,
     /// Where the error stream names tags.
     tag_lines: Option<Box<TagLines>>,
+}
+
+/// What is known of a connection, for when it is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConnectionAge {
+    pub requests: u32,
+    pub born: u64,
+}
+
+/// Has the body come to its end?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BodyEnd {
+    Ahead,
+    Reached,
+    /// There was more than the response's framing says.
+    Exceeded,
+}
+
+/// `*_limit_rate`
+#[derive(Debug, Clone, Copy)]
+struct ReadingPace {
+    /// Bytes read in a second; 0: no limit.
+    rate: u64,
+    /// When the first bytes were read at that rate.
+    since: Option<tokio::time::Instant>,
 }
 
 /// The body ended before it was complete.
@@ -66,29 +85,28 @@ pub struct UpstreamBody {
 pub struct TruncatedBody;
 
 impl UpstreamBody {
-    /// `requests` and `born` are the connection's, for when it is kept.
     pub(super) fn new(
         exchange: Exchange,
         lease: Lease,
-        (requests, born): (u32, u64),
+        connection: ConnectionAge,
         spec: &FetchSpec,
     ) -> UpstreamBody {
         UpstreamBody {
             exchange: Some(exchange),
             address: lease.address().clone(),
             lease: Some(lease),
-            requests,
-            born,
+            connection,
             context: spec.context.clone(),
             deadline: spec.deadline.clone(),
             received: 0,
-            ended: false,
+            end: BodyEnd::Ahead,
             at_hand: None,
             trailers: Vec::new(),
-            rate: spec.rate,
-            reading_since: None,
+            pace: ReadingPace {
+                rate: spec.rate,
+                since: None,
+            },
             file_copy: None,
-            has_excess_data: false,
             has_no_reader: false,
             tag_lines: spec
                 .tag_mark
@@ -99,10 +117,10 @@ impl UpstreamBody {
 
     /// The next bytes; `None` when the response is complete.
     pub async fn next(&mut self) -> Result<Option<Bytes>, TruncatedBody> {
-        if self.at_hand.is_some() || self.ended {
+        if self.at_hand.is_some() || self.has_ended() {
             return Ok(self.at_hand.take());
         }
-        if self.rate > 0 {
+        if self.pace.rate > 0 {
             self.keep_to_rate().await;
         }
         loop {
@@ -139,9 +157,10 @@ impl UpstreamBody {
             }
             Some(Ok(Some(Event::Head(_) | Event::Interim(_)))) => return None,
             Some(Ok(end @ (Some(Event::End(_)) | None))) => {
+                self.end = BodyEnd::Reached;
                 if let Some(Event::End(Some(excess))) = end {
                     self.report(LogLevel::Warn, format_args!("{excess}"));
-                    self.has_excess_data = true;
+                    self.end = BodyEnd::Exceeded;
                 }
                 self.end();
                 self.end_copy();
@@ -169,7 +188,7 @@ impl UpstreamBody {
         if let Some(bytes) = self.at_hand.clone() {
             self.copy(&bytes);
         }
-        if self.ended {
+        if self.has_ended() {
             self.end_copy();
         }
     }
@@ -187,7 +206,7 @@ impl UpstreamBody {
 
     /// The response is over: it is kept, unless more came than its framing says.
     fn end_copy(&mut self) {
-        let Some(file_copy) = self.file_copy.take().filter(|_| !self.has_excess_data) else {
+        let Some(file_copy) = self.file_copy.take().filter(|_| !self.has_excess_data()) else {
             return;
         };
         let path = file_copy.path().to_owned();
@@ -279,23 +298,24 @@ impl UpstreamBody {
     pub fn at_hand(&self, length: u64) -> Option<&[Bytes]> {
         let bytes = self.at_hand.as_slice();
         let is_all = bytes.iter().map(|bytes| bytes.len() as u64).sum::<u64>() == length;
-        (self.ended && is_all).then_some(bytes)
+        (self.has_ended() && is_all).then_some(bytes)
     }
 
     /// Waits while more was read than `*_limit_rate` lets through; the second
     /// that has begun counts as a whole one.
     async fn keep_to_rate(&mut self) {
         let since = *self
-            .reading_since
+            .pace
+            .since
             .get_or_insert_with(tokio::time::Instant::now);
-        let earned_at = self.received.saturating_mul(1000) / self.rate;
+        let earned_at = self.received.saturating_mul(1000) / self.pace.rate;
         let wait_until = since + Duration::from_millis(earned_at.saturating_sub(1000));
         tokio::time::sleep_until(wait_until).await;
     }
 
     /// All bytes that were promised are there, though PHP may still be at work.
     pub fn has_whole_length(&self) -> bool {
-        self.ended
+        self.has_ended()
             || self
                 .exchange
                 .as_ref()
@@ -305,12 +325,16 @@ impl UpstreamBody {
     /// The upstream sent more than its response says that it is; known once `next`
     /// gave `None`.
     pub fn has_excess_data(&self) -> bool {
-        self.has_excess_data
+        self.end == BodyEnd::Exceeded
+    }
+
+    fn has_ended(&self) -> bool {
+        self.end != BodyEnd::Ahead
     }
 
     /// `*_limit_rate`, in bytes per second; 0: no limit.
     pub fn set_rate(&mut self, rate: u64) {
-        self.rate = rate;
+        self.pace.rate = rate;
     }
 
     pub fn settings(&self) -> &site::Exchange {
@@ -363,7 +387,6 @@ impl UpstreamBody {
 
     /// The response is complete: the connection may serve the next request.
     fn end(&mut self) {
-        self.ended = true;
         self.end_tag_lines();
         self.finish_trace(None);
         let now = clock::recent();
@@ -373,8 +396,8 @@ impl UpstreamBody {
         if let Some(stream) = self.exchange.take().and_then(Exchange::into_stream) {
             let connection = upstream::Connection {
                 stream,
-                requests: self.requests,
-                born: self.born,
+                requests: self.connection.requests,
+                born: self.connection.born,
             };
             lease.keep(connection, now);
         }

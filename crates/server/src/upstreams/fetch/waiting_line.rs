@@ -30,10 +30,10 @@ const BUSY_AFTER: Duration = Duration::from_secs(1);
 
 /// Says so when all workers of an own pool are busy for long.
 async fn report_long_wait<T>(spec: &FetchSpec, mut turn: Pin<&mut impl Future<Output = T>>) -> T {
-    if spec.own_pool {
+    if spec.to.own_pool {
         match timeout(BUSY_AFTER, turn.as_mut()).await {
             Ok(taken) => return taken,
-            Err(_) => spec.context.log.pool_is_busy(&spec.group),
+            Err(_) => spec.context.log.pool_is_busy(&spec.to.group),
         }
     }
     turn.await
@@ -53,7 +53,7 @@ async fn take_turn(
     }
     let urgency = progress.and_then(Progress::urgency);
     let class = spec.class.at_least(urgency.map_or(spec.class, class_of));
-    let ticket = match spec.group.enter(key, tried, class, now) {
+    let ticket = match spec.to.group.enter(key, tried, class, now) {
         Ok(Admission::Granted(lease)) => return Some(Ok(lease)),
         Ok(Admission::InLine(ticket)) => ticket,
         Err(error) => return Some(Err(error)),
@@ -106,19 +106,19 @@ pub(super) fn refused(
     match error {
         AcquireError::Exhausted => return last,
         AcquireError::LeftOut => {
-            spec.context.log.left_out(&spec.group);
+            spec.context.log.left_out(&spec.to.group);
             return FetchError::LeftOut;
         }
         _ => {}
     }
     spec.context.log.write(
         LogLevel::Error,
-        Some(spec.group.name()),
+        Some(spec.to.group.name()),
         format_args!("{error} while connecting to upstream"),
     );
     let now = clock::recent();
     spec.context.trace.lock().tries.push(Try {
-        address: spec.group.name().into(),
+        address: spec.to.group.name().into(),
         status: Some(if error.is_overload() { 503 } else { 502 }),
         started_at: now,
         refused_after_ms: Some(now.saturating_sub(queued_at)),

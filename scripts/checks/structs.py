@@ -1,0 +1,58 @@
+"""Structs: at most fifteen fields and two booleans in crate `server`, `transport` and `cache-decision`.
+
+More is several values that wait for their names. An exception has its reason above the struct, in a
+comment line that begins with `// Large:`.
+"""
+
+import glob
+import os
+import re
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CRATES = ("server", "transport", "cache-decision")
+MOST_FIELDS = 15
+MOST_BOOLEANS = 2
+
+STRUCT = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?struct (\w+)[^;{(]*\{\n(.*?)^\1\}", re.DOTALL | re.MULTILINE)
+REASON = re.compile(r"^ *// Large: \w+")
+
+
+def checks(_binary):
+    return [
+        ("structs_have_at_most_fifteen_fields_and_two_booleans", structs_are_small),
+        ("exceptions_are_of_large_structs", exceptions_are_needed),
+    ]
+
+
+def structs_are_small():
+    found = [f"{path}: {name} has {said}" for path, name, said, is_argued in structs() if said and not is_argued]
+    assert not found, "; ".join(found)
+
+
+def exceptions_are_needed():
+    found = [f"{path}: {name}" for path, name, said, is_argued in structs() if is_argued and not said]
+    assert not found, f"small by now: {', '.join(found)}"
+
+
+def structs():
+    """Path, name, what is too large of it, and whether a comment argues for it."""
+    for crate in CRATES:
+        for path in sorted(glob.glob(os.path.join(ROOT, "crates", crate, "src", "**", "*.rs"), recursive=True)):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            for match in STRUCT.finditer(text):
+                field = re.compile(rf"^{match[1]}    (?:pub(?:\([^)]*\))? )?\w+: (.*)", re.MULTILINE)
+                types = [kind.rstrip(",") for kind in field.findall(match[3])]
+                counts = ((len(types), MOST_FIELDS, "fields"), (types.count("bool"), MOST_BOOLEANS, "booleans"))
+                said = " and ".join(f"{count} {what}" for count, most, what in counts if count > most)
+                yield os.path.relpath(path, ROOT), match[2], said, is_argued(text[: match.start()])
+
+
+def is_argued(before):
+    """Does a line of the comments and attributes that end here give a reason?"""
+    for line in reversed(before.splitlines()):
+        if REASON.match(line):
+            return True
+        if not re.match(r"\s*(//|#\[)", line):
+            return False
+    return False
