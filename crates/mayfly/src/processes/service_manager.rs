@@ -2,12 +2,13 @@
 //! begun, which process goes on after an upgrade, and that the server still serves. The protocol is
 //! `sd_notify(3)`: lines of text in one datagram to the socket that `NOTIFY_SOCKET` names.
 //!
-//! Without such a socket nothing is sent, and nothing wakes up.
+//! Without such a socket nothing is sent, and nothing wakes up. A manager that does not read holds nothing up:
+//! a few messages fill its socket, signs of life are left out from then on, and other messages wait for a moment.
 
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
+use rustix::net::{SendFlags, SocketAddrUnix, sendto};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
@@ -17,10 +18,12 @@ const SOCKET: &str = "NOTIFY_SOCKET";
 const WATCHDOG: &str = "WATCHDOG_USEC";
 /// How many signs of life fit into that time: two may be late before the server is ended.
 const SIGNS: u32 = 3;
+/// How long a message that must not be lost waits for a manager that does not read.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The service manager that started this program, if there is one.
 pub struct ServiceManager {
-    socket: Option<(UnixDatagram, SocketAddr)>,
+    socket: Option<(UnixDatagram, SocketAddrUnix)>,
     /// How often it wants a sign of life.
     interval: Option<Duration>,
     next_sign: Option<Instant>,
@@ -32,10 +35,12 @@ impl ServiceManager {
         let socket = std::env::var(SOCKET).ok();
         let socket = socket.and_then(|name| {
             let address = match name.strip_prefix('@') {
-                Some(name) => SocketAddr::from_abstract_name(name),
-                None => SocketAddr::from_pathname(&name),
+                Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
+                None => SocketAddrUnix::new(name.as_str()),
             };
-            Some((UnixDatagram::unbound().ok()?, address.ok()?))
+            let socket = UnixDatagram::unbound().ok()?;
+            socket.set_write_timeout(Some(SEND_TIMEOUT)).ok()?;
+            Some((socket, address.ok()?))
         });
         let watchdog = std::env::var(WATCHDOG).ok();
         let interval = watchdog
@@ -51,31 +56,32 @@ impl ServiceManager {
 
     /// The start is over, or a reload is.
     pub fn ready(&self, status: &str) {
-        self.send(&format!("READY=1\nSTATUS={}", one_line(status)));
+        self.tell(&format!("READY=1\nSTATUS={}", one_line(status)));
     }
 
     /// A reload has begun.
     pub fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
-        self.send(&format!(
+        self.tell(&format!(
             "RELOADING=1\nMONOTONIC_USEC={micros}\nSTATUS=Reloading the configuration"
         ));
     }
 
     /// Another process goes on with the service.
     pub fn main_pid(&self, pid: u32) {
-        self.send(&format!("MAINPID={pid}\nREADY=1\nSTATUS=Serving"));
+        self.tell(&format!("MAINPID={pid}\nREADY=1\nSTATUS=Serving"));
     }
 
     /// The end has begun.
     pub fn stopping(&self) {
-        self.send("STOPPING=1\nSTATUS=Finishing what is under way");
+        self.tell("STOPPING=1\nSTATUS=Finishing what is under way");
     }
 
     /// Workers serve.
     pub fn is_served(&self) {
-        self.send("WATCHDOG=1");
+        // Where this one is lost, others wait to be read.
+        self.send("WATCHDOG=1", SendFlags::DONTWAIT);
     }
 
     /// Resolves when the next sign of life is due; never without a watchdog.
@@ -87,10 +93,19 @@ impl ServiceManager {
         self.next_sign = Some(Instant::now() + interval);
     }
 
-    fn send(&self, message: &str) {
+    fn tell(&self, message: &str) {
+        self.send(message, SendFlags::empty());
+    }
+
+    fn send(&self, message: &str, flags: SendFlags) {
         if let Some((socket, address)) = &self.socket {
             // A manager that does not listen any more has no use for it.
-            let _ = socket.send_to_addr(message.as_bytes(), address);
+            let _ = sendto(
+                socket,
+                message.as_bytes(),
+                flags | SendFlags::NOSIGNAL,
+                address,
+            );
         }
     }
 }

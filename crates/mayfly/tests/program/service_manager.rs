@@ -86,6 +86,14 @@ impl Service {
         set_mode(false);
     }
 
+    /// From now on, no message gets through until one is read.
+    fn fill(&self) {
+        let filler = UnixDatagram::unbound().expect("a socket");
+        filler.set_nonblocking(true).expect("a mode");
+        let path = self.server.path("notify");
+        while filler.send_to(b"FULL=1", &path).is_ok() {}
+    }
+
     /// The next message that is no sign of life.
     fn next_state(&self) -> String {
         loop {
@@ -167,6 +175,15 @@ async fn only_workers_that_answer_give_signs_of_life() {
     let limit = service.notifications.set_read_timeout(Some(TIMEOUT));
     limit.expect("a limit");
     assert_eq!(service.next(), "WATCHDOG=1", "it goes on");
+}
+
+#[tokio::test]
+async fn service_manager_that_does_not_read_holds_nothing_up() {
+    let mut service = Service::start("user root;", ONE, PassedSockets::default());
+    assert_eq!(service.next_state(), "READY=1\nSTATUS=Serving");
+    service.fill();
+    service.server.signal(Signal::TERM);
+    assert!(service.server.ended().await.success());
 }
 
 #[tokio::test]
@@ -263,8 +280,7 @@ async fn service_manager_hears_which_process_goes_on_after_an_upgrade() {
     assert_eq!(service.next_state(), "READY=1\nSTATUS=Serving");
     let mut upgrade = Command::new(program());
     upgrade.arg("upgrade").arg("--socket");
-    let upgrade = upgrade.arg(service.server.path("pid.control")).status();
-    assert!(upgrade.expect("the command").success());
+    let upgrade = upgrade.arg(service.server.path("pid.control")).spawn();
     // The new program says that it is ready, which a manager does not hear from it yet.
     let main = loop {
         let message = service.next_state();
@@ -273,14 +289,19 @@ async fn service_manager_hears_which_process_goes_on_after_an_upgrade() {
             break rest.lines().next().and_then(|pid| pid.parse().ok());
         }
     };
+    let upgraded = upgrade.and_then(|mut command| command.wait());
+    assert!(upgraded.expect("the command").success());
     let main: u32 = main.expect("a number");
     assert_ne!(main, service.server.pid());
     assert!(service.server.ended().await.success());
     assert_eq!(service.server.target().get("/").await.text(), "one");
     service.forget_what_came();
+    // The new one says that it is ready only now where it is slower than the end of the old one.
+    let ready = "READY=1\nSTATUS=Serving";
+    let sign = std::iter::repeat_with(|| service.next()).find(|message| message != ready);
     assert_eq!(
-        service.next(),
-        "WATCHDOG=1",
+        sign.as_deref(),
+        Some("WATCHDOG=1"),
         "the new one gives signs of life"
     );
     send_signal(main, Signal::TERM);

@@ -209,6 +209,8 @@ impl Supervisor {
         self.keep_control(false);
         let (ours, theirs) = sibling_sockets()?;
         self.serve_current(Some(&ours)).await?;
+        // The deadlines of an upgrade together may be longer than a watchdog's.
+        self.service_manager.is_served();
         Ok((pid_file, theirs))
     }
 
