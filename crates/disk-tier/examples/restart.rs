@@ -8,8 +8,8 @@
 //! lets the kernel forget the files, opens again, and removes the folder at the end. Takes about 9 GB in this example.
 
 use disk_tier::{
-    NewRecord, ReadNow, RecordBody, RecordLabel, RecordLabels, Storage, SystemStorage, TierConfig,
-    TierFolder, WriteVerdict, stable_hash,
+    NewRecord, ReadNow, RecordBody, Storage, SystemStorage, TierConfig, TierFolder, WriteVerdict,
+    stable_hash,
 };
 use rustix::fs::{Advice, fadvise};
 use std::error::Error;
@@ -53,19 +53,12 @@ fn write(
     let began = Instant::now();
     for at in 0..records {
         let key = key(at);
-        let tags = ["article", "author-7", "news", "front"];
-        let labels = tags.iter().map(|tag| RecordLabel {
-            kind: 1,
-            hash: stable_hash(tag.as_bytes()),
-            text: tag.as_bytes(),
-        });
         let record = NewRecord {
             key: key.into(),
             variant: 0,
             stamp: recovery.first_stamp(),
             received: tier.now(),
             lifetime: Duration::from_secs(86_400),
-            labels: RecordLabels::of(labels).map_err(|_| "label")?,
             head: vec![b'h'; 200].into(),
             body: vec![at.to_le_bytes()[0]; body_bytes].into(),
         };
@@ -177,7 +170,7 @@ fn read(tier: &TierFolder, key: &str) -> Option<u64> {
     };
     Some(match record.body {
         RecordBody::Inline(bytes) => bytes.len() as u64,
-        RecordBody::File(part) => part.len,
+        RecordBody::File { len, .. } => len,
     })
 }
 

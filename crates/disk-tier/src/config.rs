@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// The longest key.
 pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
-/// The longest head, and the longest labels of a record together.
+/// The longest head.
 pub const HEAD_BYTES_MAX: usize = 1 << 20;
 /// What is left of a record's lifetime when it is written or kept in turn.
 pub const LIFETIME_MIN: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! The hash of keys and labels: XXH3 with 64 bits, which is the same in each version of each program.
+//! The hash of keys: XXH3 with 64 bits, which is the same in each version of each program.
 
 use twox_hash::XxHash3_64;
 

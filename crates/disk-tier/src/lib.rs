@@ -12,7 +12,7 @@
 //! FOLDER/journal-N     purges, 64 bytes each; one file for each start, and more when it is full
 //! FOLDER/seg-NNNNNN    up to 64 MB:  header | record | record | ...  | footer block ... | trailer
 //!
-//! record               header 64 | key | labels | head | body | zeros up to 64
+//! record               header 64 | key | head | body | zeros up to 64
 //! footer block         4,096 bytes with a check sum of their own: 127 records of 32 bytes
 //!
 //! memory               key hash ─► slot of 16 bytes: segment, offset, length, variant, used, verified
@@ -33,7 +33,7 @@
 //! ```
 //!
 //! - A segment is never written over. When it goes, its file is removed: those who send a part of it keep what they
-//!   have ([`FilePart`]).
+//!   have ([`RecordBody::File`]).
 //! - A damaged part costs what it holds: a record, or, in the segment that a kill left unfinished, those behind it. A
 //!   record is never looked for within bytes that a visitor may have chosen.
 //! - No method waits for a disk, except [`TierFolder::open`], [`TierFolder::flush_for_stop`], [`TierFolder::close`], the
@@ -50,7 +50,6 @@ mod hash;
 mod health;
 mod index;
 mod journal;
-mod labels;
 mod listing;
 mod loader;
 mod parts;
@@ -81,15 +80,14 @@ pub use config::{
 pub use error::TierError;
 pub use folder::{Recovery, TierFolder, UseVerdict};
 pub use hash::stable_hash;
-pub use labels::{LABEL_BYTES_MAX, LabelTooLong, RecordLabel, RecordLabels};
 pub use purge::{
     PurgeMode, PurgeNotWritten, PurgeOutcome, PurgeTicket, StoppedPurge, TARGET_BYTES_MAX,
     WrittenPurge,
 };
 pub use read_queue::RecordTicket;
 pub use record::{
-    FilePart, INLINE_BODY_BYTES, NewRecord, ReadNow, RecordBody, RecordBytes, RecordPlace,
-    RecordPlaces, StopReport, VARIANTS_MAX, WriteVerdict,
+    INLINE_BODY_BYTES, NewRecord, ReadNow, RecordBody, RecordBytes, RecordPlace, RecordPlaces,
+    StopReport, VARIANTS_MAX, WriteVerdict,
 };
 pub use start::{STOPPED_PURGES_MAX, append_while_stopped};
 pub use state::{TierEvent, TierState, TierStats};

@@ -6,7 +6,7 @@ use crate::form::record::{RecordHead, RecordHeader};
 use crate::index::PackedPlace;
 use crate::parts::TierParts;
 use crate::parts::count;
-use crate::record::{FilePart, INLINE_BODY_BYTES, ReadNow, RecordBody, RecordBytes, RecordPlace};
+use crate::record::{INLINE_BODY_BYTES, ReadNow, RecordBody, RecordBytes, RecordPlace};
 use crate::segments::Segment;
 use bytes::{Bytes, BytesMut};
 use std::io;
@@ -120,7 +120,7 @@ fn read(
     let mut bytes = source.bytes(0, whole.unwrap_or(FIRST_BYTES))?;
     let header = RecordHeader::read(&bytes).ok_or(ReadFailure::Damaged)?;
     let is_whole = whole.is_none_or(|len| header.total() == len);
-    if !is_whole || header.key_hash != place.key_hash || header.body_at() > 3 * HEAD_BYTES_MAX {
+    if !is_whole || header.key_hash != place.key_hash || header.body_at() > 2 * HEAD_BYTES_MAX {
         return Err(ReadFailure::Damaged);
     }
     if header.body_at() > bytes.len() {
@@ -137,7 +137,6 @@ fn read(
         received: parts.clocks.received(&head.header, now),
         age: parts.clocks.age(&head.header, now),
         lifetime: Duration::from_secs(head.header.lifetime_seconds.into()),
-        labels: head.labels,
         head: head.head,
         body,
     })
@@ -159,11 +158,11 @@ fn body(
             true => look_for_pages(source, at, len)?,
             false => compare(parts, source, header, packed)?,
         }
-        return Ok(RecordBody::File(FilePart {
+        return Ok(RecordBody::File {
             file: system_file.clone(),
             offset: source.offset + at as u64,
             len: len as u64,
-        }));
+        });
     }
     let body = match at + len <= bytes.len() {
         true => bytes.slice(at..at + len),

@@ -1,7 +1,6 @@
 //! Records as callers see them: what is handed over to be kept, and what is read.
 
 use crate::index::PackedPlace;
-use crate::labels::RecordLabels;
 use crate::times::{RecordAge, TierTime};
 use bytes::Bytes;
 use std::fs::File;
@@ -28,7 +27,6 @@ pub struct NewRecord {
     /// How long from then on the response may be of use, stale use included. A record is neither written nor kept in
     /// turn when less than [`crate::LIFETIME_MIN`] of it is left.
     pub lifetime: Duration,
-    pub labels: RecordLabels,
     /// Status, fields and lifetimes: opaque here.
     pub head: Bytes,
     pub body: Bytes,
@@ -75,7 +73,6 @@ pub struct RecordBytes {
     /// How old it is now, as far as that is known.
     pub age: RecordAge,
     pub lifetime: Duration,
-    pub labels: RecordLabels,
     pub head: Bytes,
     pub body: RecordBody,
 }
@@ -83,16 +80,13 @@ pub struct RecordBytes {
 #[derive(Clone, Debug)]
 pub enum RecordBody {
     Inline(Bytes),
-    /// More than [`INLINE_BODY_BYTES`]. The file stays readable while this is held, even if its segment is dropped.
-    File(FilePart),
-}
-
-/// Bytes of a file that are never changed.
-#[derive(Clone, Debug)]
-pub struct FilePart {
-    pub file: Arc<File>,
-    pub offset: u64,
-    pub len: u64,
+    /// More than [`INLINE_BODY_BYTES`]: bytes of a file that are never changed. The file stays readable while this is
+    /// held, even if its segment is dropped.
+    File {
+        file: Arc<File>,
+        offset: u64,
+        len: u64,
+    },
 }
 
 /// What a reading without waiting gave.

@@ -27,7 +27,7 @@ pub(crate) struct WriteQueue {
 }
 
 fn bytes_of(record: &NewRecord) -> usize {
-    record.key.len() + record.labels.block().len() + record.head.len() + record.body.len()
+    record.key.len() + record.head.len() + record.body.len()
 }
 
 impl WriteQueue {

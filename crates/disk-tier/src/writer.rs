@@ -285,8 +285,7 @@ pub(crate) fn check(parts: &TierParts, record: &NewRecord) -> Result<(), NotAppe
     if record.stamp < parts.floor.load(Relaxed) {
         return Err(NotAppended::BeforeFloor);
     }
-    let bytes =
-        record.key.len() + record.labels.block().len() + record.head.len() + record.body.len();
+    let bytes = record.key.len() + record.head.len() + record.body.len();
     let is_fitting = bytes as u64 <= parts.config.segment_bytes / SHARE_OF_SEGMENT - UNIT as u64;
     match is_fitting && record.key.len() <= KEY_BYTES_MAX && record.head.len() <= HEAD_BYTES_MAX {
         true => Ok(()),

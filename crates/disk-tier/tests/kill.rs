@@ -4,8 +4,8 @@
 //! `MAYFLY_TIER_KILLS=1000` kills a thousand times instead of twenty.
 
 use disk_tier::{
-    NewRecord, PurgeMode, RecordBody, RecordLabels, Recovery, SystemStorage, TierConfig,
-    TierFolder, WrittenPurge, stable_hash,
+    NewRecord, PurgeMode, RecordBody, Recovery, SystemStorage, TierConfig, TierFolder,
+    WrittenPurge, stable_hash,
 };
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -40,7 +40,6 @@ fn write(tier: &TierFolder, page: u64, version: u64, stamp: u64) {
         stamp,
         received: tier.now(),
         lifetime: Duration::from_secs(3600),
-        labels: RecordLabels::default(),
         head: version.to_le_bytes().to_vec().into(),
         body: body(page, version).into(),
     });
@@ -151,10 +150,9 @@ fn confirmed_purges_hold_through_kills_and_no_page_is_torn() {
 fn bytes(body: &RecordBody) -> Vec<u8> {
     match body {
         RecordBody::Inline(bytes) => bytes.to_vec(),
-        RecordBody::File(part) => {
-            let mut bytes = vec![0; usize::try_from(part.len).unwrap()];
-            std::os::unix::fs::FileExt::read_exact_at(&*part.file, &mut bytes, part.offset)
-                .unwrap();
+        RecordBody::File { file, offset, len } => {
+            let mut bytes = vec![0; usize::try_from(*len).unwrap()];
+            std::os::unix::fs::FileExt::read_exact_at(&**file, &mut bytes, *offset).unwrap();
             bytes
         }
     }

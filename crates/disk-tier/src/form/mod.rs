@@ -9,7 +9,7 @@ pub(crate) mod segment;
 mod tests;
 
 /// The number of this form. Files of another form are skipped; each change of a layout takes the next number.
-pub(crate) const FORM: u16 = 1;
+pub(crate) const FORM: u16 = 2;
 
 /// Records, headers and units of the journal lie at multiples of this.
 pub(crate) const UNIT: usize = 64;

@@ -1,13 +1,13 @@
-//! A record: a header of 64 bytes, the key, the labels, the head and the body, padded to a multiple of 64.
+//! A record: a header of 64 bytes, the key, the head and the body, padded to a multiple of 64.
 //!
 //! ```text
 //!  0  CRC-32 of everything from 4 to the end of the head
 //!  4  CRC-32 of the body
 //!  8  the letters "mr"
 //! 10  length of the key      u16
-//! 12  length of the labels   u32
-//! 16  length of the head     u32
-//! 20  length of the body     u32
+//! 12  length of the head     u32
+//! 16  length of the body     u32
+//! 20  0                      u32
 //! 24  hash of the key        u64
 //! 32  stamp                  u64
 //! 40  received, wall clock   u64, milliseconds
@@ -15,14 +15,13 @@
 //! 56  lifetime               u32, seconds
 //! 60  variant                u8
 //! 61  which boot             24 bits of a hash; 0: the boot clock says nothing
-//! 64  key | labels | head | body | zeros
+//! 64  key | head | body | zeros
 //! ```
 //!
 //! The head has a check sum of its own, so that a body can be sent from its file and compared only once.
 
 use super::{UNIT, padded};
 use crate::hash::stable_hash;
-use crate::labels::RecordLabels;
 use crate::record::NewRecord;
 use bytes::{Buf, BufMut, Bytes};
 
@@ -35,7 +34,6 @@ pub(crate) struct RecordHeader {
     head_sum: u32,
     pub(crate) body_sum: u32,
     key_len: u16,
-    labels_len: u32,
     head_len: u32,
     pub(crate) body_len: u32,
     pub(crate) key_hash: u64,
@@ -53,7 +51,6 @@ pub(crate) struct RecordHeader {
 pub(crate) struct RecordHead {
     pub(crate) header: RecordHeader,
     pub(crate) key: Bytes,
-    pub(crate) labels: RecordLabels,
     pub(crate) head: Bytes,
 }
 
@@ -68,10 +65,12 @@ impl RecordHeader {
             head_sum,
             body_sum,
             key_len: bytes.get_u16_le(),
-            labels_len: bytes.get_u32_le(),
             head_len: bytes.get_u32_le(),
             body_len: bytes.get_u32_le(),
-            key_hash: bytes.get_u64_le(),
+            key_hash: {
+                bytes.advance(4);
+                bytes.get_u64_le()
+            },
             stamp: bytes.get_u64_le(),
             wall_millis: bytes.get_u64_le(),
             boot_millis: bytes.get_u64_le(),
@@ -88,9 +87,9 @@ impl RecordHeader {
         out.put_u32_le(self.body_sum);
         out.put_slice(&MARK);
         out.put_u16_le(self.key_len);
-        out.put_u32_le(self.labels_len);
         out.put_u32_le(self.head_len);
         out.put_u32_le(self.body_len);
+        out.put_u32_le(0);
         out.put_u64_le(self.key_hash);
         out.put_u64_le(self.stamp);
         out.put_u64_le(self.wall_millis);
@@ -103,7 +102,7 @@ impl RecordHeader {
 
     /// Where the body begins, counted from the header.
     pub(crate) fn body_at(&self) -> usize {
-        HEADER_BYTES + usize::from(self.key_len) + self.labels_len as usize + self.head_len as usize
+        HEADER_BYTES + usize::from(self.key_len) + self.head_len as usize
     }
 
     /// The bytes that the record takes in its segment.
@@ -125,11 +124,9 @@ impl RecordHead {
             return None;
         }
         let key_end = HEADER_BYTES + usize::from(header.key_len);
-        let labels_end = key_end + header.labels_len as usize;
         Some(RecordHead {
             key: bytes.slice(HEADER_BYTES..key_end),
-            labels: RecordLabels::read(bytes.slice(key_end..labels_end))?,
-            head: bytes.slice(labels_end..header.body_at()),
+            head: bytes.slice(key_end..header.body_at()),
             header,
         })
     }
@@ -169,12 +166,10 @@ pub(crate) fn put_record(
     origin: RecordOrigin,
     out: &mut Vec<u8>,
 ) -> Option<RecordHeader> {
-    let labels = record.labels.block();
     let mut header = RecordHeader {
         head_sum: 0,
         body_sum: crc32fast::hash(&record.body),
         key_len: u16::try_from(record.key.len()).ok()?,
-        labels_len: u32::try_from(labels.len()).ok()?,
         head_len: u32::try_from(record.head.len()).ok()?,
         body_len: u32::try_from(record.body.len()).ok()?,
         key_hash: stable_hash(&record.key),
@@ -189,7 +184,6 @@ pub(crate) fn put_record(
     out.reserve(header.total());
     header.put(out);
     out.put_slice(&record.key);
-    out.put_slice(labels);
     out.put_slice(&record.head);
     header.head_sum = crc32fast::hash(&out[begin + 4..]);
     out[begin..begin + 4].copy_from_slice(&header.head_sum.to_le_bytes());

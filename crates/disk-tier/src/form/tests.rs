@@ -7,7 +7,6 @@ use super::journal::{
 };
 use super::record::{RecordHead, RecordHeader, RecordOrigin, put_record};
 use super::segment::{SegmentHeader, SegmentOpening, segment_name, segment_number};
-use crate::labels::{RecordLabel, RecordLabels};
 use crate::purge::PurgeMode;
 use crate::record::NewRecord;
 use crate::times::TierTime;
@@ -15,11 +14,6 @@ use bytes::Bytes;
 use std::time::Duration;
 
 fn record() -> NewRecord {
-    let label = |kind, text| RecordLabel {
-        kind,
-        hash: 7,
-        text,
-    };
     NewRecord {
         key: Bytes::from_static(b"GET https://example.org/"),
         variant: 0x1_05,
@@ -29,7 +23,6 @@ fn record() -> NewRecord {
             boot_millis: 55,
         },
         lifetime: Duration::from_secs(3600),
-        labels: RecordLabels::of([label(0, &b"example.org/"[..]), label(1, &b"news"[..])]).unwrap(),
         head: Bytes::from_static(b"200 text/html"),
         body: Bytes::from(vec![b'x'; 1000]),
     }
@@ -46,10 +39,7 @@ fn record_is_read_as_it_was_written() {
     let (header, bytes) = record_bytes();
     let read = RecordHead::read(&bytes).unwrap();
     assert_eq!(read.header, header);
-    assert_eq!(
-        (read.key, read.head, read.labels),
-        (record().key, record().head, record().labels)
-    );
+    assert_eq!((read.key, read.head), (record().key, record().head));
     assert_eq!(
         (header.variant, header.boot, header.lifetime_seconds),
         (5, 0xabcdef, 3600)
@@ -66,7 +56,8 @@ fn layout_of_a_record_is_that_on_paper() {
     let (_, bytes) = record_bytes();
     assert_eq!(&bytes[8..10], b"mr");
     assert_eq!(bytes[10..12], 24u16.to_le_bytes());
-    assert_eq!(bytes[20..24], 1000u32.to_le_bytes());
+    assert_eq!(bytes[16..20], 1000u32.to_le_bytes());
+    assert_eq!(bytes[20..24], [0; 4]);
     assert_eq!(bytes[32..40], (3u64 << 48 | 9).to_le_bytes());
     assert_eq!(bytes[56..60], 3600u32.to_le_bytes());
     assert_eq!(bytes[61..64], [0xef, 0xcd, 0xab]);

@@ -12,7 +12,6 @@ mod stopped;
 mod threads;
 mod verify;
 
-use crate::labels::{RecordLabel, RecordLabels};
 use crate::testing::SimulatedDisk;
 use crate::{
     NewRecord, PurgeMode, ReadNow, RecordBody, RecordBytes, Recovery, SEGMENT_BYTES_MIN,
@@ -55,18 +54,12 @@ fn restart(disk: &SimulatedDisk, tier: TierFolder) -> (TierFolder, Recovery) {
 }
 
 fn record(tier: &TierFolder, key: &str, body: &[u8]) -> NewRecord {
-    let label = RecordLabel {
-        kind: 1,
-        hash: stable_hash(key.as_bytes()),
-        text: key.as_bytes(),
-    };
     NewRecord {
         key: Bytes::copy_from_slice(key.as_bytes()),
         variant: 0,
         stamp: 0xffff << 48,
         received: tier.now(),
         lifetime: Duration::from_secs(3600),
-        labels: RecordLabels::of([label]).unwrap(),
         head: Bytes::from_static(b"200"),
         body: Bytes::copy_from_slice(body),
     }
@@ -99,10 +92,9 @@ fn read(tier: &TierFolder, key: &str) -> Option<Box<RecordBytes>> {
 fn body(record: &RecordBytes) -> Bytes {
     match &record.body {
         RecordBody::Inline(bytes) => bytes.clone(),
-        RecordBody::File(part) => {
-            let mut bytes = vec![0; usize::try_from(part.len).unwrap()];
-            std::os::unix::fs::FileExt::read_exact_at(&*part.file, &mut bytes, part.offset)
-                .unwrap();
+        RecordBody::File { file, offset, len } => {
+            let mut bytes = vec![0; usize::try_from(*len).unwrap()];
+            std::os::unix::fs::FileExt::read_exact_at(&**file, &mut bytes, *offset).unwrap();
             bytes.into()
         }
     }

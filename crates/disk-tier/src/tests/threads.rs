@@ -46,7 +46,7 @@ fn records_and_purges_are_there_after_a_stop() {
             .next()
             .unwrap();
         let record = tier.read(place, Bytes::from(name.clone())).wait().unwrap();
-        let is_file = matches!(record.body, RecordBody::File(_));
+        let is_file = matches!(record.body, RecordBody::File { .. });
         assert_eq!(is_file, at * 300 > crate::INLINE_BODY_BYTES, "{at}");
         assert_eq!(body(&record), body_of(&name, at * 300), "{at}");
     }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use disk_tier::{
-    NewRecord, RecordAge, RecordBody, RecordBytes, RecordLabels, TierTime, WrittenPurge,
-    stable_hash,
+    NewRecord, RecordAge, RecordBody, RecordBytes, TierTime, WrittenPurge, stable_hash,
 };
 use http_cache::record::{self, KeptBytes};
 use http_cache::{
@@ -59,7 +58,6 @@ pub fn new_record(
             boot_millis: clocks.boot_millis.saturating_sub(ago),
         },
         lifetime: head.expires_at.since(head.stored_at).saturating_add(stale),
-        labels: RecordLabels::default(),
         head: record::write(response).into(),
         body: response.body.chunks().concat().into(),
     })
@@ -72,14 +70,8 @@ pub fn page_of(read: RecordBytes, now: Millis) -> Option<TierPage> {
             let len = bytes.len() as u64;
             (TierBody::Bytes(bytes), len)
         }
-        RecordBody::File(part) => {
-            let len = part.len;
-            let part = FilePart {
-                file: part.file,
-                offset: part.offset,
-                len,
-            };
-            (TierBody::File(part), len)
+        RecordBody::File { file, offset, len } => {
+            (TierBody::File(FilePart { file, offset, len }), len)
         }
     };
     let kept = KeptBytes {
