@@ -13,6 +13,8 @@ pub const LIFETIME_MIN: Duration = Duration::from_secs(60);
 pub const JOURNAL_BYTES_MAX: u64 = 256 << 20;
 /// After this time a write is tried again that the disk refused.
 pub const WRITE_RETRY: Duration = Duration::from_secs(10);
+/// After this time purges are tried again that the disk refused.
+pub const JOURNAL_RETRY: Duration = Duration::from_secs(1);
 /// So long the tier rests after slow reads.
 pub const REST: Duration = Duration::from_secs(10);
 /// Events that are kept until they are taken.

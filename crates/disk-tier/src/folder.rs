@@ -9,10 +9,11 @@ use crate::journal::queue::JournalQueue;
 use crate::journal::writer::{JournalSizes, JournalWriter};
 use crate::loader::load_all;
 use crate::parts::{TierCounters, TierParts, count};
-use crate::purge::{PurgeNotWritten, PurgeTicket, WrittenPurge};
+use crate::purge::{PurgeTicket, WrittenPurge};
 use crate::read_queue::{ReadQueue, RecordTicket};
 use crate::reader::{ReadMode, read_record};
 use crate::record::{NewRecord, ReadNow, RecordPlace, RecordPlaces, StopReport, WriteVerdict};
+use crate::ring;
 use crate::segments::{Segment, SegmentTable};
 use crate::start::{FolderStart, io_error};
 use crate::state::{TierEvent, TierState, TierStats};
@@ -22,6 +23,7 @@ use crate::write_queue::WriteQueue;
 use crate::writer::{NotAppended, SegmentWriter, check};
 use bytes::Bytes;
 use parking_lot::Mutex;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -141,7 +143,8 @@ impl TierFolder {
         self.parts().journal.append(purge)
     }
 
-    /// Where the records of a key may lie, newest first. Memory only. Empty while the tier rests.
+    /// Where the records of a key may lie, newest first. Memory only. Empty while the tier rests, and while purges cannot
+    /// be written.
     #[must_use]
     pub fn find(&self, key_hash: u64) -> RecordPlaces {
         match self.parts().is_awake() {
@@ -334,22 +337,37 @@ impl TierWorks {
 
     fn keep_journal(&self) {
         while self.parts.journal.wait() {
-            self.commit();
+            if !self.commit() {
+                self.parts.journal.wait_to_retry();
+            }
         }
     }
 
-    fn commit(&self) {
-        match self.parts.journal.commit() {
+    /// Whether the disk took the purges that wait.
+    fn commit(&self) -> bool {
+        let parts = &self.parts;
+        match parts.journal.commit() {
             Ok(purges) => {
-                self.parts
-                    .counters
-                    .purges_written
-                    .fetch_add(purges as u64, Relaxed);
+                let written = &parts.counters.purges_written;
+                written.fetch_add(purges as u64, Relaxed);
+                if parts.health.note_journal_written() {
+                    parts.say(TierEvent::JournalResumed);
+                }
+                true
             }
-            Err(PurgeNotWritten::Failed(reason)) => {
-                self.parts.say(TierEvent::JournalFailed { reason })
+            Err(error) => {
+                if parts.health.note_journal_failed(&error) {
+                    let reason = error.to_string();
+                    parts.say(TierEvent::JournalFailed { reason });
+                }
+                // Purges matter more than records. A writer that waits for the disk is not waited for.
+                if error.kind() == io::ErrorKind::StorageFull
+                    && let Some(mut writer) = self.writes.writer().try_lock()
+                {
+                    ring::drop_one(parts, &mut writer);
+                }
+                false
             }
-            Err(_) => {}
         }
     }
 

@@ -1,10 +1,11 @@
-//! Whether the tier may be asked: a disk that refuses writes is only read for a while, a slow one is left alone.
+//! Whether the tier may be asked: a disk that refuses records is only read for a while, one that refuses purges or is slow
+//! is left alone.
 
 use crate::config::{REST, WRITE_RETRY};
 use crate::state::TierState;
 use parking_lot::Mutex;
 use std::io;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 /// Reads in a row that took too long, after which the tier rests.
@@ -18,6 +19,9 @@ pub(crate) struct TierHealth {
     retry_at: AtomicU64,
     slow_in_row: AtomicU32,
     rests_until: AtomicU64,
+    /// Why purges cannot be written.
+    journal_reason: Mutex<Option<String>>,
+    is_journal_failing: AtomicBool,
     is_closed: AtomicBool,
 }
 
@@ -29,6 +33,8 @@ impl TierHealth {
     pub(crate) fn state(&self, now: u64) -> TierState {
         if self.is_closed() {
             TierState::Off
+        } else if self.is_journal_failing() {
+            TierState::JournalFailing(self.journal_reason.lock().clone().unwrap_or_default())
         } else if self.is_resting(now) {
             TierState::Resting
         } else if self.is_write_stopped.load(Relaxed) {
@@ -76,6 +82,21 @@ impl TierHealth {
 
     pub(crate) fn note_in_time(&self) {
         self.slow_in_row.store(0, Relaxed);
+    }
+
+    /// Purges were refused; whether that is news.
+    pub(crate) fn note_journal_failed(&self, error: &io::Error) -> bool {
+        *self.journal_reason.lock() = Some(error.to_string());
+        !self.is_journal_failing.swap(true, SeqCst)
+    }
+
+    /// All purges are on the disk; whether that is news.
+    pub(crate) fn note_journal_written(&self) -> bool {
+        self.is_journal_failing() && self.is_journal_failing.swap(false, SeqCst)
+    }
+
+    pub(crate) fn is_journal_failing(&self) -> bool {
+        self.is_journal_failing.load(SeqCst)
     }
 
     pub(crate) fn close(&self) {

@@ -74,8 +74,8 @@ mod writer;
 
 pub use admission::{USES_MIN, UseSketch};
 pub use config::{
-    EVENTS_MAX, HEAD_BYTES_MAX, JOURNAL_BYTES_MAX, KEY_BYTES_MAX, LIFETIME_MIN, REST,
-    SEGMENT_BYTES, SEGMENT_BYTES_MIN, TierConfig, WRITE_RETRY,
+    EVENTS_MAX, HEAD_BYTES_MAX, JOURNAL_BYTES_MAX, JOURNAL_RETRY, KEY_BYTES_MAX, LIFETIME_MIN,
+    REST, SEGMENT_BYTES, SEGMENT_BYTES_MIN, TierConfig, WRITE_RETRY,
 };
 pub use error::TierError;
 pub use folder::{Recovery, TierFolder, UseVerdict};

@@ -71,7 +71,7 @@ impl TierParts {
     /// May the tier be asked now?
     pub(crate) fn is_awake(&self) -> bool {
         let rests = self.health.may_rest() && self.health.is_resting(self.boot_millis());
-        !self.health.is_closed() && !rests
+        !self.health.is_closed() && !self.health.is_journal_failing() && !rests
     }
 
     pub(crate) fn say(&self, event: TierEvent) {

@@ -40,9 +40,9 @@ pub struct StoppedPurge {
 pub enum PurgeNotWritten {
     /// The target is longer than [`TARGET_BYTES_MAX`].
     TooLong,
-    /// More purges wait for the disk than the journal takes.
+    /// More purges wait for the disk than the journal takes. It raises its floor above them as soon as it can.
     QueueFull,
-    /// The disk refused. The journal raises its floor as soon as the disk takes writes again.
+    /// The disk refused, and the tier was closed before it took the purge.
     Failed(String),
     /// The tier was closed.
     Closed,

@@ -28,6 +28,11 @@ pub(crate) fn make_room(parts: &TierParts, writer: &mut SegmentWriter) {
     parts.floor.fetch_max(journal.floor(), Relaxed);
 }
 
+/// Gives the room of one segment back, but for what is copied of it.
+pub(crate) fn drop_one(parts: &TierParts, writer: &mut SegmentWriter) {
+    let _ = drop_skipped(parts) || drop_oldest(parts, writer);
+}
+
 fn has_too_much(parts: &TierParts) -> bool {
     // One segment stays free: survivors are copied before what they were in goes.
     if parts.bytes() + parts.config.segment_bytes > parts.config.max_bytes {

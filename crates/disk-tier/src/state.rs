@@ -9,6 +9,8 @@ pub enum TierState {
     Serving,
     /// Reads go on; the disk refused a write (full, read-only, failing). Tried again after [`crate::WRITE_RETRY`].
     ReadOnly(String),
+    /// The disk refuses purges: neither reads nor writes until it has them. Tried again after [`crate::JOURNAL_RETRY`].
+    JournalFailing(String),
     /// Reads were slow: neither reads nor writes for [`crate::REST`].
     Resting,
     /// Closed.
@@ -20,6 +22,9 @@ impl fmt::Display for TierState {
         match self {
             TierState::Serving => f.write_str("serving"),
             TierState::ReadOnly(reason) => write!(f, "reading only: {reason}"),
+            TierState::JournalFailing(reason) => {
+                write!(f, "off while purges cannot be written: {reason}")
+            }
             TierState::Resting => f.write_str("resting: the disk is slow"),
             TierState::Off => f.write_str("off"),
         }
@@ -85,10 +90,12 @@ pub enum TierEvent {
     WallClockBehind {
         by_millis: u64,
     },
-    /// Purges could not be written, and their tickets say so.
+    /// The disk refuses purges. The tier is off until they are written.
     JournalFailed {
         reason: String,
     },
+    /// All purges are written.
+    JournalResumed,
     WritingStopped {
         reason: String,
     },
@@ -132,7 +139,10 @@ impl fmt::Display for TierEvent {
                     "the wall clock is {by_millis} ms behind: what was stored before is stale"
                 )
             }
-            TierEvent::JournalFailed { reason } => write!(f, "purges are not written: {reason}"),
+            TierEvent::JournalFailed { reason } => {
+                write!(f, "purges cannot be written, and nothing is read: {reason}")
+            }
+            TierEvent::JournalResumed => f.write_str("purges are written again"),
             TierEvent::WritingStopped { reason } => write!(f, "writing stops: {reason}"),
             TierEvent::WritingResumed => f.write_str("writing goes on"),
             TierEvent::Resting => f.write_str("the disk is slow: the tier rests"),

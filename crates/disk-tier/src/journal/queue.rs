@@ -1,12 +1,18 @@
 //! Purges that wait for the disk. One thread takes all that wait, syncs once, and tells all who said them.
+//!
+//! What the disk refuses goes on waiting, and is tried again. What found no room meanwhile is nowhere: the next file of
+//! the journal says that records from before are void.
 
 use super::writer::JournalWriter;
+use crate::config::JOURNAL_RETRY;
 use crate::purge::{
     PurgeNotWritten, PurgeOutcome, PurgeTicket, TARGET_BYTES_MAX, TicketState, WrittenPurge,
 };
 use parking_lot::{Condvar, Mutex};
+use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Purges that may wait; the disk syncs thousands a second.
@@ -19,7 +25,30 @@ struct WaitingPurges {
     purges: Vec<WrittenPurge>,
     tickets: Vec<oneshot::Sender<PurgeOutcome>>,
     bytes: usize,
+    /// The highest stamp of those that found no room.
+    lost: u64,
     is_closed: bool,
+}
+
+impl WaitingPurges {
+    fn take(&mut self) -> WaitingPurges {
+        let is_closed = self.is_closed;
+        let none = WaitingPurges {
+            is_closed,
+            ..WaitingPurges::default()
+        };
+        std::mem::replace(self, none)
+    }
+
+    /// Puts purges before those that came meanwhile.
+    fn put_back(&mut self, mut before: WaitingPurges) {
+        before.purges.append(&mut self.purges);
+        before.tickets.append(&mut self.tickets);
+        self.purges = before.purges;
+        self.tickets = before.tickets;
+        self.bytes += before.bytes;
+        self.lost = self.lost.max(before.lost);
+    }
 }
 
 #[derive(Debug)]
@@ -56,6 +85,7 @@ impl JournalQueue {
         }
         let bytes = waiting.bytes + purge.target.len();
         if waiting.purges.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
+            waiting.lost = waiting.lost.max(purge.stamp);
             return PurgeTicket::ready(Err(PurgeNotWritten::QueueFull));
         }
         let (sender, receiver) = oneshot::channel();
@@ -68,37 +98,44 @@ impl JournalQueue {
     }
 
     /// Writes what waits now, and says how many purges that were.
-    pub(crate) fn commit(&self) -> Result<usize, PurgeNotWritten> {
-        let batch = {
-            let mut waiting = self.waiting.lock();
-            let is_closed = waiting.is_closed;
-            std::mem::replace(
-                &mut *waiting,
-                WaitingPurges {
-                    is_closed,
-                    ..WaitingPurges::default()
-                },
-            )
-        };
-        if batch.purges.is_empty() {
+    ///
+    /// # Errors
+    /// The disk refuses. They go on waiting, unless the queue is closed.
+    pub(crate) fn commit(&self) -> io::Result<usize> {
+        let batch = self.waiting.lock().take();
+        if batch.purges.is_empty() && batch.lost == 0 {
             return Ok(0);
         }
         let mut writer = self.writer.lock();
-        let done = writer.commit(&batch.purges);
+        let done = writer.commit(&batch.purges, batch.lost);
         self.syncs.store(writer.syncs, Relaxed);
         drop(writer);
-        let outcome = done.map_err(|error| PurgeNotWritten::Failed(error.to_string()));
-        for ticket in batch.tickets {
-            // Where the other side is gone, the purge was said without waiting.
-            let _ = ticket.send(outcome.clone());
+        if let Err(error) = &done {
+            let mut waiting = self.waiting.lock();
+            if !waiting.is_closed {
+                waiting.put_back(batch);
+                return Err(io::Error::new(error.kind(), error.to_string()));
+            }
         }
-        outcome.map(|()| batch.purges.len())
+        for ticket in batch.tickets {
+            let told = done.as_ref().copied();
+            // Where the other side is gone, the purge was said without waiting.
+            let _ = ticket.send(told.map_err(|error| PurgeNotWritten::Failed(error.to_string())));
+        }
+        done.map(|()| batch.purges.len())
+    }
+
+    /// Waits until what the disk has refused may be tried again.
+    pub(crate) fn wait_to_retry(&self) {
+        let until = Instant::now() + JOURNAL_RETRY;
+        let mut waiting = self.waiting.lock();
+        while !waiting.is_closed && !self.wake.wait_until(&mut waiting, until).timed_out() {}
     }
 
     /// Waits for purges. `false`: the queue was closed, and nothing waits any more.
     pub(crate) fn wait(&self) -> bool {
         let mut waiting = self.waiting.lock();
-        while waiting.purges.is_empty() {
+        while waiting.purges.is_empty() && waiting.lost == 0 {
             if waiting.is_closed {
                 return false;
             }

@@ -109,24 +109,21 @@ impl JournalWriter {
         self.files.front().map_or(0, |file| file.begins_at)
     }
 
-    /// Writes purges and syncs them.
+    /// Writes purges and syncs them. Purges up to `lost` may be nowhere (0: all are there): what is older than they are
+    /// must not come back.
     ///
     /// # Errors
-    /// None of them is sure to be on the disk.
-    pub(crate) fn commit(&mut self, purges: &[WrittenPurge]) -> io::Result<()> {
-        let done = self.write_batch(purges);
-        if done.is_err() {
-            self.is_broken = true;
-            let highest = purges.iter().map(|purge| purge.stamp).max();
-            self.highest = self.highest.max(highest.unwrap_or(0));
-        }
+    /// None of them is sure to be on the disk. Write them again: that begins another file.
+    pub(crate) fn commit(&mut self, purges: &[WrittenPurge], lost: u64) -> io::Result<()> {
+        let done = self.write_batch(purges, lost);
+        self.is_broken |= done.is_err();
         done
     }
 
-    fn write_batch(&mut self, purges: &[WrittenPurge]) -> io::Result<()> {
-        if self.is_broken {
-            // Purges that were not written are nowhere: what is older than they are must not come back.
-            self.begin_next(self.highest)?;
+    fn write_batch(&mut self, purges: &[WrittenPurge], lost: u64) -> io::Result<()> {
+        if self.is_broken || lost > 0 {
+            self.highest = self.highest.max(lost);
+            self.begin_next(lost)?;
             self.is_broken = false;
         }
         let mut batch = self.position;
@@ -159,9 +156,16 @@ impl JournalWriter {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.file.write_at(bytes, u64::from(batch) * UNIT as u64)?;
-        self.syncs += 1;
-        self.file.sync_data()
+        let written = self.file.write_at(bytes, u64::from(batch) * UNIT as u64);
+        let done = written.and_then(|()| {
+            self.syncs += 1;
+            self.file.sync_data()
+        });
+        if done.is_err() {
+            // That is where the file ends, as the next one has it say.
+            self.position = batch;
+        }
+        done
     }
 
     /// Writes down what the wall clock shows; it is synced with the next batch.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{DiskFault, DiskOperation};
-use crate::{PurgeNotWritten, TierEvent, TierState};
+use crate::{PurgeNotWritten, TARGET_BYTES_MAX, TierEvent, TierState};
 
 #[test]
 fn refused_write_stops_writing_for_a_while_and_reads_go_on() {
@@ -54,23 +54,89 @@ fn segment_that_cannot_be_made_leaves_nothing_behind() {
 }
 
 #[test]
-fn purge_that_the_disk_refuses_is_said_to_be_lost_and_raises_the_floor() {
+fn purge_that_the_disk_refuses_waits_and_nothing_is_read_until_it_is_written() {
     for operation in [DiskOperation::Write, DiskOperation::Sync] {
-        let disk = SimulatedDisk::new();
-        let (tier, recovery) = open(&disk);
-        let first = recovery.first_stamp();
-        write(&tier, stamped(&tier, &recovery, "old", b"body"));
-        disk.set_fault(operation, Some(DiskFault::Failing));
-        let ticket = tier.append_purge(&purge(first + 1, "old"));
-        tier.commit_purges();
-        assert!(matches!(ticket.wait(), Err(PurgeNotWritten::Failed(_))));
-        disk.set_fault(operation, None);
-        confirm(&tier, &purge(first + 2, "new"));
-        let (tier, recovery) = restart(&disk, tier);
-        assert!(recovery.floor > first, "{operation:?}");
-        assert!(read(&tier, "old").is_none(), "{operation:?}");
-        assert!(targets(&recovery).contains(&"new".to_owned()));
+        for fault in [DiskFault::Full, DiskFault::ReadOnly, DiskFault::Failing] {
+            let disk = SimulatedDisk::new();
+            let (tier, recovery) = open(&disk);
+            let first = recovery.first_stamp();
+            write(&tier, stamped(&tier, &recovery, "old", b"body"));
+            drop(tier.take_events());
+            disk.set_fault(operation, Some(fault));
+            let mut ticket = tier.append_purge(&purge(first + 1, "a"));
+            tier.commit_purges();
+            tier.commit_purges();
+            assert!(outcome(&mut ticket).is_none());
+            assert!(matches!(tier.state(), TierState::JournalFailing(_)));
+            assert!(read(&tier, "old").is_none());
+            let verdict = tier.write(stamped(&tier, &recovery, "new", b"body"));
+            assert_eq!(verdict, WriteVerdict::NotWriting);
+            disk.set_fault(operation, None);
+            tier.commit_purges();
+            assert_eq!(ticket.wait(), Ok(()));
+            assert_eq!(tier.state(), TierState::Serving);
+            let events = tier.take_events();
+            assert!(matches!(
+                events[..],
+                [TierEvent::JournalFailed { .. }, TierEvent::JournalResumed]
+            ));
+            write(&tier, stamped(&tier, &recovery, "kept", b"body"));
+            let (tier, recovery) = restart(&disk, tier);
+            assert_eq!(targets(&recovery), ["a"], "{operation:?} {fault:?}");
+            assert!(read(&tier, "kept").is_some());
+        }
     }
+}
+
+/// The disk is full but for what segments take.
+#[test]
+fn full_disk_gives_a_segment_for_a_purge() {
+    let disk = SimulatedDisk::new();
+    let (tier, recovery) = open(&disk);
+    for at in 0..8 {
+        let body = vec![0; 50 << 10];
+        write(&tier, stamped(&tier, &recovery, &at.to_string(), &body));
+    }
+    let before = tier.stats().segments;
+    assert!(before > 1);
+    disk.set_fault(DiskOperation::Write, Some(DiskFault::Full));
+    let _ticket = tier.append_purge(&purge(recovery.first_stamp() + 1, "a"));
+    tier.commit_purges();
+    assert_eq!(tier.stats().segments, before - 1);
+    disk.set_fault(DiskOperation::Write, Some(DiskFault::Failing));
+    tier.commit_purges();
+    assert_eq!(tier.stats().segments, before - 1);
+}
+
+#[test]
+fn purge_that_finds_no_room_makes_void_what_is_older() {
+    let disk = SimulatedDisk::new();
+    let (tier, recovery) = open(&disk);
+    let first = recovery.first_stamp();
+    write(&tier, stamped(&tier, &recovery, "old", b"body"));
+    disk.set_fault(DiskOperation::Write, Some(DiskFault::Failing));
+    let long = "x".repeat(TARGET_BYTES_MAX);
+    let refused = (1..).find(|at| {
+        let mut ticket = tier.append_purge(&purge(first + at, &long));
+        outcome(&mut ticket).is_some()
+    });
+    disk.set_fault(DiskOperation::Write, None);
+    tier.commit_purges();
+    let (tier, recovery) = restart(&disk, tier);
+    assert_eq!(recovery.floor, first + refused.unwrap());
+    assert!(read(&tier, "old").is_none());
+}
+
+#[test]
+fn purge_that_is_never_written_says_so_at_the_end() {
+    let disk = SimulatedDisk::new();
+    let (tier, recovery) = open(&disk);
+    disk.set_fault(DiskOperation::Write, Some(DiskFault::Failing));
+    let ticket = tier.append_purge(&purge(recovery.first_stamp() + 1, "a"));
+    tier.commit_purges();
+    tier.close();
+    tier.commit_purges();
+    assert!(matches!(ticket.wait(), Err(PurgeNotWritten::Failed(_))));
 }
 
 #[test]

@@ -14,11 +14,13 @@ mod verify;
 
 use crate::testing::SimulatedDisk;
 use crate::{
-    NewRecord, PurgeMode, ReadNow, RecordBody, RecordBytes, Recovery, SEGMENT_BYTES_MIN,
-    TierConfig, TierFolder, TierTime, WriteVerdict, WrittenPurge, stable_hash,
+    NewRecord, PurgeMode, PurgeOutcome, PurgeTicket, ReadNow, RecordBody, RecordBytes, Recovery,
+    SEGMENT_BYTES_MIN, TierConfig, TierFolder, TierTime, WriteVerdict, WrittenPurge, stable_hash,
 };
 use bytes::Bytes;
 use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 const FOLDER: &str = "/cache/tier";
@@ -135,4 +137,13 @@ fn confirm(tier: &TierFolder, purge: &WrittenPurge) {
     let ticket = tier.append_purge(purge);
     tier.commit_purges();
     ticket.wait().unwrap();
+}
+
+/// What is known of a purge by now.
+fn outcome(ticket: &mut PurgeTicket) -> Option<PurgeOutcome> {
+    let mut context = Context::from_waker(Waker::noop());
+    match Pin::new(ticket).poll(&mut context) {
+        Poll::Ready(outcome) => Some(outcome),
+        Poll::Pending => None,
+    }
 }

@@ -267,8 +267,9 @@ impl CacheHistory {
             return;
         };
         tier.commit_purges();
-        for (ticket, versions) in self.tickets.drain(..) {
-            if ticket.wait().is_err() {
+        for (mut ticket, versions) in self.tickets.drain(..) {
+            // Where the process has died meanwhile, it is never told.
+            if outcome(&mut ticket) != Some(Ok(())) {
                 continue;
             }
             self.sums.confirmed += 1;

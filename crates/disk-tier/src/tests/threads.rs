@@ -177,6 +177,18 @@ fn stalled_disk_holds_neither_lookups_nor_a_close() {
     assert!(ticket.wait().is_err());
 }
 
+#[test]
+fn purge_is_written_by_itself_once_the_disk_takes_it() {
+    let disk = SimulatedDisk::new();
+    let (tier, recovery) = TierFolder::open(folder(), config(), disk.storage()).unwrap();
+    disk.set_fault(DiskOperation::Sync, Some(DiskFault::Failing));
+    let ticket = tier.append_purge(&purge(recovery.first_stamp() + 1, "x"));
+    wait_until(|| matches!(tier.state(), TierState::JournalFailing(_)));
+    disk.set_fault(DiskOperation::Sync, None);
+    assert_eq!(ticket.wait(), Ok(()));
+    wait_until(|| tier.state() == TierState::Serving);
+}
+
 fn use_tier(tier: &TierFolder, recovery: &Recovery, thread: usize) {
     for at in 0..2000 {
         let name = ((at * 7 + thread) % 300).to_string();

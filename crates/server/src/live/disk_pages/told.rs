@@ -55,6 +55,9 @@ impl DiskPages {
             FolderState::Open(open) => match open.tier.state() {
                 TierState::Serving => DiskState::Serving,
                 TierState::ReadOnly(why) => DiskState::ReadOnly(why),
+                TierState::JournalFailing(why) => {
+                    DiskState::Off(format!("purges cannot be written: {why}"))
+                }
                 TierState::Resting => DiskState::Resting,
                 TierState::Off => DiskState::Off("it is closed".to_owned()),
             },
@@ -83,9 +86,11 @@ impl DiskPages {
 /// How much an event matters.
 pub(super) fn level_of(event: &TierEvent) -> LogLevel {
     match event {
-        TierEvent::Loaded { .. } | TierEvent::SegmentScanned { .. } | TierEvent::WritingResumed => {
-            LogLevel::Notice
-        }
+        TierEvent::Loaded { .. }
+        | TierEvent::SegmentScanned { .. }
+        | TierEvent::WritingResumed
+        | TierEvent::JournalResumed => LogLevel::Notice,
+        TierEvent::JournalFailed { .. } => LogLevel::Error,
         _ => LogLevel::Warn,
     }
 }
