@@ -17,7 +17,7 @@ packages_of() {
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin golang-go nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
-        package) echo debhelper dpkg-dev fakeroot lintian binutils python3 ;;
+        package) echo debhelper dpkg-dev fakeroot lintian binutils python3 xz-utils ;;
         *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package)" >&2; return 1 ;;
     esac
 }
@@ -147,6 +147,7 @@ is_installed() {
         php-curl)    php -m 2>/dev/null | grep -x curl >/dev/null ;;
         python3-httpx|python3-h2) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
+        xz-utils)    command -v xz >/dev/null ;;
         util-linux)  command -v taskset >/dev/null ;;
         *)           command -v "$1" >/dev/null ;;
     esac
