@@ -4,14 +4,15 @@ this machine is configured with."""
 import os
 import shutil
 import subprocess
+import zlib
 
 # Beside what is essential: what a server with PHP sites has, and what the trials ask with.
-PACKAGES = ["php-fpm", "curl", "logrotate", "ca-certificates", "procps"]
+PACKAGES = ["php-fpm", "curl", "logrotate", "ca-certificates", "procps", "nginx-light"]
 
 
 def fresh(suite, folder):
     """A root of its own in `folder`; what was there is removed."""
-    archive = os.path.join(os.path.dirname(folder), f"{suite}.tar")
+    archive = os.path.join(os.path.dirname(folder), f"{suite}-{zlib.crc32(repr(PACKAGES).encode()):08x}.tar")
     if not os.path.exists(archive):
         print(f"  making a root of {suite} from its packages", flush=True)
         command = ["mmdebstrap", "--variant=apt", "--format=tar", f"--include={','.join(PACKAGES)}", suite, archive + ".new", mirror()]

@@ -23,12 +23,13 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Unit:
-    """The [Service] section; a name may have several values."""
+    """The [Service] section; a name may have several values. `NAME@INSTANCE.service` is made from its template."""
 
     def __init__(self, root, name):
         self.values = {}
-        with open(os.path.join(root, "lib/systemd/system", name), encoding="utf-8") as file:
-            text = file.read()
+        template, _, instance = name.removesuffix(".service").partition("@")
+        with open(os.path.join(root, "lib/systemd/system", f"{template}@.service" if instance else name), encoding="utf-8") as file:
+            text = file.read().replace("%i", instance)
         section = text.split("[Service]", 1)[1].split("\n[", 1)[0]
         for line in section.splitlines():
             if match := re.match(r"^(\w+)=(.*)$", line):
@@ -47,7 +48,8 @@ class Service:
     def __init__(self, root, name):
         self.root, self.unit, self.said = root, Unit(root, name), []
         self.notifications = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        path = os.path.join(root, "run/notify")
+        self.notify = f"/run/notify-{name}"
+        path = root + self.notify
         if os.path.exists(path):
             os.unlink(path)
         self.notifications.bind(path)
@@ -59,7 +61,7 @@ class Service:
 
     def command(self, name):
         """A command line of the unit, with the variables of its environment file."""
-        variables = {}
+        variables = dict(it.split("=", 1) for it in self.unit.words("Environment"))
         for path in self.unit.words("EnvironmentFile"):
             path = self.root + path.lstrip("-")
             if os.path.exists(path):
@@ -79,7 +81,7 @@ class Service:
             unit, root = self.unit, self.root
             folders = {"RUNTIME_DIRECTORY": ("RuntimeDirectory", "/run/"), "STATE_DIRECTORY": ("StateDirectory", "/var/lib/"),
                        "CACHE_DIRECTORY": ("CacheDirectory", "/var/cache/")}
-            environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "NOTIFY_SOCKET": "/run/notify"}
+            environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "NOTIFY_SOCKET": self.notify}
             writable = [path.lstrip("-") for path in unit.words("ReadWritePaths")]
             for variable, (name, above) in folders.items():
                 if folder := unit.one(name):
@@ -90,6 +92,7 @@ class Service:
                     os.chmod(root + above + folder, mode)
             if watchdog := unit.one("WatchdogSec"):
                 environment["WATCHDOG_USEC"] = str(int(watchdog.rstrip("s")) * 1_000_000)
+            command = self.command("ExecStart")
             self.mounts(writable)
             os.chroot(root)
             os.chdir("/")
@@ -99,7 +102,7 @@ class Service:
             line = ["setpriv", f"--bounding-set=-all,{capabilities}"]
             if unit.one("NoNewPrivileges") == "yes":
                 line.append("--no-new-privs")
-            os.execvpe("setpriv", [*line, "--", *self.command("ExecStart")], environment)
+            os.execvpe("setpriv", [*line, "--", *command], environment)
         except BaseException as error:  # The child must not go on as a second harness.
             print(f"the service cannot be started: {error!r}", file=sys.stderr, flush=True)
             os._exit(226)

@@ -27,8 +27,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 WORK = os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "package")
 CONNECTIONS = 50
 MAY_DIFFER = ("var/log/dpkg.log", "var/log/alternatives.log", "var/lib/dpkg/", "var/cache/ldconfig/", "var/cache/man/", "etc/ld.so.cache",
-              "var/cache/debconf/", "run/notify", "tmp/", "var/tmp/", "proc/", "dev/", "var/lib/php/sessions/", "etc/passwd-", "etc/group-", "etc/shadow-",
-              "etc/gshadow-", "etc/subuid", "etc/subgid", "var/lib/logrotate/")
+              "var/cache/debconf/", "run/notify", "var/log/nginx/", "var/lib/nginx/", "run/nginx.pid", "tmp/", "var/tmp/", "proc/", "dev/", "var/lib/php/sessions/", "etc/passwd-", "etc/group-", "etc/shadow-",
+              "etc/gshadow-", "etc/subuid", "etc/subgid", "etc/.pwd.lock", "var/lib/logrotate/")
 PAGE = "<?php usleep(2000); echo 'made by PHP ', getmypid(), ' as ', posix_geteuid(), \"\\n\";"
 POOL = "php_pool www {\n    user www-data;\n    workers 2;\n}\n"
 
@@ -80,7 +80,7 @@ class Root:
             below = os.path.relpath(folder, self.path)
             for name in folders + names:
                 path = os.path.normpath(os.path.join(below, name))
-                if not any((path + "/").startswith(it) or path == it.rstrip("/") for it in MAY_DIFFER):
+                if not any(path.startswith(it) or path == it.rstrip("/") for it in MAY_DIFFER):
                     found.add(path)
         return found | set(self.read("/etc/passwd").splitlines()) | set(self.read("/etc/group").splitlines())
 
@@ -99,6 +99,8 @@ def trial(path, args):
     before = root.files()
     step = Steps()
     step("installs, and takes no port", lambda: installs(root, args.packages))
+    step("has units with little exposure, and a profile of AppArmor", lambda: is_confined(root))
+    step("takes over from nginx, and gives back", lambda: beside_nginx(root))
     running = step("starts by its unit, read-only but for its own folders", lambda: starts(root))
     step("serves PHP as one account, as another", lambda: serves(root))
     step("writes nothing to /etc", lambda: etc_is_unwritten(root))
@@ -107,6 +109,7 @@ def trial(path, args):
     if args.next:
         step(f"is upgraded under {CONNECTIONS} connections", lambda: upgrades(root, running, args.next))
         step("keeps the old program where the new one refuses", lambda: refuses(root, running, args.packages))
+    step("serves another site as mayfly@shop, whose PHP has an account of its own", lambda: instance(root))
     step("is removed: it ends, its configuration stays", lambda: removes(root, running))
     step("is purged: nothing is left", lambda: purges(root, before))
     return step.failed != 0
@@ -147,6 +150,73 @@ def installs(root, folder):
     assert os.path.exists(root.path + "/usr/share/man/man1/mayfly-serve.1.gz")
 
 
+def is_confined(root):
+    """Judged by the programs of this machine, where it has them."""
+    said = []
+    for unit in ("mayfly.service", "mayfly@.service"):
+        path = f"{root.path}/lib/systemd/system/{unit}"
+        command = ["systemd-analyze", "security", "--offline=true", "--threshold=30", "--no-pager", path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-300:] + done.stderr
+        said.append(done.stdout.rsplit(":", 1)[1].split()[0])
+    if shutil.which("apparmor_parser"):
+        command = ["apparmor_parser", "--skip-kernel-load", "--skip-cache", "--base", "/etc/apparmor.d", root.path + "/etc/apparmor.d/usr.bin.mayfly"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return f"{', '.join(said)} of 10"
+
+
+def beside_nginx(root):
+    """As docs/guide/from-nginx.md says."""
+    configuration = "/etc/nginx/nginx.conf"
+    root.run("nginx")
+    pid = root.read("/run/nginx.pid")
+    root.run("mayfly", "check", configuration)
+    code, said = root.run("mayfly", "-c", configuration, check=False)
+    assert code != 0 and "80" in said, said
+    assert root.read("/run/nginx.pid") == pid and ask()[0] == 200, "nginx does not serve on"
+    root.run("nginx", "-s", "quit")
+    wait_until(lambda: not os.path.exists(root.path + "/run/nginx.pid"), "nginx has not ended")
+    root.run("mayfly", "-c", configuration)
+    wait_until(lambda: answers(), "Mayfly does not serve nginx's configuration")
+    assert "mayfly" in ask()[1]["Server"], ask()
+    root.run("mayfly", "-s", "quit", "-c", configuration)
+    wait_until(lambda: not os.path.exists(root.path + "/run/nginx.pid"), "Mayfly has not ended")
+    root.run("nginx")
+    wait_until(lambda: answers() and "nginx" in ask()[1]["Server"], "nginx does not serve again")
+    root.run("nginx", "-s", "quit")
+    wait_until(lambda: not os.path.exists(root.path + "/run/nginx.pid"), "nginx has not ended")
+
+
+def instance(root):
+    root.run("useradd", "--system", "--user-group", "--no-create-home", "shop")
+    root.write("/var/www/shop/index.php", PAGE)
+    root.run("chown", "-R", "shop:shop", "/var/www/shop")
+    root.write("/etc/mayfly/sites/shop.env", 'SITE_OPTIONS="--listen 127.0.0.1:8081 --php-user shop"\n')
+    running = service.Service(root.path, "mayfly@shop.service")
+    try:
+        status, _, body = ask(port=8081)
+        assert status == 200 and body.split()[-1] == root.run("id", "-u", "shop").strip(), (status, body)
+    finally:
+        running.stop()
+    shutil.rmtree(root.path + "/var/www/shop")
+    root.run("userdel", "shop")
+
+
+def answers():
+    try:
+        return ask()[0] == 200
+    except OSError:
+        return False
+
+
+def wait_until(condition, complaint):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, complaint
+        time.sleep(0.1)
+
+
 def starts(root):
     root.write("/var/www/site/index.php", PAGE)
     root.run("chown", "-R", "www-data:www-data", "/var/www/site")
@@ -157,8 +227,8 @@ def starts(root):
     return service.Service(root.path, "mayfly.service")
 
 
-def ask(path="/", method="GET"):
-    connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=20)
+def ask(path="/", method="GET", port=80):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     try:
         connection.request(method, path, headers={"Host": "example.org"})
         response = connection.getresponse()
