@@ -1,6 +1,6 @@
 //! Helpers for tests only: a running server (with a configuration, or by `serve`), a scripted
-//! client for each version of HTTP, a fake PHP, a fake HTTP server and a fake name server, processes, waiting with a
-//! bound, and golden files.
+//! client for each version of HTTP, a fake PHP, a fake HTTP server and a fake name server, Redis, processes, waiting
+//! with a bound, and golden files.
 
 pub mod client;
 pub mod fake_dns;
@@ -12,6 +12,7 @@ pub mod http3;
 pub mod origin;
 pub mod pebble;
 pub mod process;
+pub mod redis;
 pub mod running;
 pub mod serving;
 pub mod started;
