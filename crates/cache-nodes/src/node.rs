@@ -115,6 +115,11 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         now < self.lease.until || !self.rules.hold(Rule::LeaseRequired)
     }
 
+    /// Until when [`Node::may_use`] says yes, as things stand.
+    pub fn lease_until(&self) -> BootMillis {
+        self.lease.until
+    }
+
     /// The call by which it joins. Read the clock before you send it.
     pub fn join(&mut self) -> JoinCall<E> {
         self.beat += 1;

@@ -1,0 +1,116 @@
+//! The bus by which nodes share purges, at a Redis or Valkey. `cache-nodes` has the rules; here is what connects,
+//! waits and tells.
+//!
+//! ```text
+//! Bus::publish ─► outbox ─► publish ─► confirm ─► Bus::confirmed          purges of this node
+//! log ─► read ─► NodeHost::apply ─► renew                                 purges of the others
+//! renew, each quarter of a lease ─► Bus::may_use_stored                    asked by each request
+//! ```
+//!
+//! One thread does all of it, so that a busy server does not lose its lease. A lost connection is made again
+//! within a bound; nothing that was published is forgotten until it is confirmed.
+
+mod connection;
+mod engine;
+mod member;
+mod outbox;
+mod sentinel;
+mod settings;
+mod state;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub use cache_nodes::{AppliedPurges, BootMillis};
+pub use engine::{EngineFacts, Epoch};
+pub use outgoing::tls;
+pub use settings::{BusSettings, EngineAddress, HostPort, Login};
+pub use state::{BusEvent, BusState};
+
+use member::Member;
+
+/// Whose pages they are.
+pub trait NodeHost: Send + Sync + 'static {
+    /// Applies purges of other nodes, in their order. What was stored or under way before is not used afterwards.
+    /// May block.
+    fn apply(&self, purges: &[Vec<u8>]);
+
+    /// All that is stored, and all that is under way, is void: purges may have been missed. May block.
+    fn void(&self);
+
+    /// Something to be logged.
+    fn tell(&self, event: BusEvent);
+}
+
+/// A node on the bus, until it is dropped.
+pub struct Bus {
+    member: Arc<Member>,
+}
+
+impl Bus {
+    /// Becomes a node, as soon as the engine can be reached. `applied` is what is known of the pages that are
+    /// there already: they are void if it is nothing.
+    ///
+    /// # Errors
+    /// What the system says of the thread.
+    pub fn start(
+        settings: BusSettings,
+        host: Arc<dyn NodeHost>,
+        applied: Option<AppliedPurges<Epoch>>,
+    ) -> io::Result<Bus> {
+        let member = Arc::new(Member::new(settings, host, applied)?);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(1)
+            .build()?;
+        let of_thread = member.clone();
+        let thread = std::thread::Builder::new().name("cache-nodes".to_owned());
+        thread.spawn(move || runtime.block_on(of_thread.run()))?;
+        Ok(Bus { member })
+    }
+
+    /// May stored pages be used by a request that was read before `now`?
+    #[inline]
+    pub fn may_use_stored(&self, now: BootMillis) -> bool {
+        now.0 < self.member.lease_until.load(Ordering::Acquire)
+    }
+
+    /// When the lease ends, or has ended; 0 before the first.
+    pub fn lease_until(&self) -> BootMillis {
+        BootMillis(self.member.lease_until.load(Ordering::Acquire))
+    }
+
+    /// Tells the others of a purge that was applied here. Its number: see [`Bus::confirmed`].
+    pub fn publish(&self, purge: Vec<u8>) -> u64 {
+        self.member.publish(purge)
+    }
+
+    /// The number of the last purge that was published.
+    pub fn last_published(&self) -> u64 {
+        self.member.outbox.lock().last()
+    }
+
+    /// Resolves once all purges up to a number hold on all nodes.
+    pub async fn confirmed(&self, number: u64) {
+        let mut confirmed = self.member.confirmed.subscribe();
+        // The sender lives as long as `self`.
+        let _ = confirmed.wait_for(|confirmed| *confirmed >= number).await;
+    }
+
+    /// How things stand.
+    pub fn state(&self) -> BusState {
+        self.member.state()
+    }
+
+    /// Leaves: this node uses nothing any more that is stored, and the others need not wait for it.
+    pub fn leave(&self) {
+        self.member.leave();
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

@@ -1,0 +1,484 @@
+//! The life of a node: it joins, reads, renews, publishes and confirms until its connection is lost, and begins anew.
+//!
+//! ```text
+//! connect ─► join ─► read │ renew │ publish │ confirm      side by side
+//!    ▲         ▲          └─ not a member, another epoch ─┐
+//!    │         └───────────────────────────────────────────┘
+//!    └─ an error, no answer in time: a pause that doubles
+//! ```
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use cache_nodes::{
+    AppliedPurges, BootMillis, Confirmation, ConfirmationState, EveryRule, JoinEffect, LeaseTimes,
+    LogEntryEffect, Node, PublishAnswer, RenewAnswer,
+};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::NodeHost;
+use crate::connection::BusError;
+use crate::engine::{Epoch, LogEntry, ReadEntries, RedisEngine};
+use crate::outbox::Outbox;
+use crate::settings::BusSettings;
+use crate::state::{BusEvent, BusState};
+
+/// The pause before a connection is made again: the first, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// Between two joins over one connection.
+const JOIN_PAUSE: Duration = Duration::from_millis(20);
+/// How often `confirm` is asked: some times at once, for a purge that all nodes take, then less and less often.
+const CONFIRM_PAUSES: [(u32, Duration); 3] = [
+    (5, Duration::from_millis(1)),
+    (25, Duration::from_millis(5)),
+    (u32::MAX, Duration::from_millis(25)),
+];
+/// How often it is looked whether the lease has ended.
+const WATCH_EACH: Duration = Duration::from_millis(100);
+/// For taking one's leave.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Why a round of reading, renewing, publishing and confirming ended.
+enum RoundEnd {
+    /// The node is no member any more, or the log is another one.
+    JoinAgain,
+    /// The node leaves for good.
+    Left,
+}
+
+/// What is known beside the protocol's own state.
+#[derive(Default)]
+struct SeenState {
+    state: BusState,
+    is_connected: bool,
+}
+
+/// A node with its connection.
+pub struct Member {
+    settings: BusSettings,
+    host: Arc<dyn NodeHost>,
+    /// Of this life.
+    instance: u64,
+    node: Mutex<Node<Epoch>>,
+    pub lease_until: AtomicU64,
+    pub outbox: Mutex<Outbox>,
+    pub confirmed: watch::Sender<u64>,
+    has_purges: Notify,
+    has_entry: Notify,
+    has_advanced: Notify,
+    seen: Mutex<SeenState>,
+    leaves: watch::Sender<bool>,
+    may_hold_lease: AtomicBool,
+}
+
+impl Member {
+    pub fn new(
+        settings: BusSettings,
+        host: Arc<dyn NodeHost>,
+        applied: Option<AppliedPurges<Epoch>>,
+    ) -> io::Result<Member> {
+        let times = LeaseTimes::of(settings.lease);
+        let state = BusState {
+            engine: settings.engine.to_string(),
+            ..BusState::default()
+        };
+        Ok(Member {
+            host,
+            instance: random()?,
+            node: Mutex::new(Node::new(times, applied, EveryRule)),
+            lease_until: AtomicU64::new(0),
+            outbox: Mutex::new(Outbox::new(settings.everything.clone())),
+            confirmed: watch::Sender::new(0),
+            has_purges: Notify::new(),
+            has_entry: Notify::new(),
+            has_advanced: Notify::new(),
+            seen: Mutex::new(SeenState {
+                state,
+                is_connected: false,
+            }),
+            leaves: watch::Sender::new(false),
+            may_hold_lease: AtomicBool::new(true),
+            settings,
+        })
+    }
+
+    pub fn publish(&self, purge: Vec<u8>) -> u64 {
+        let number = self.outbox.lock().add(purge);
+        self.has_purges.notify_one();
+        number
+    }
+
+    pub fn leave(&self) {
+        self.may_hold_lease.store(false, Ordering::SeqCst);
+        self.lease_until.store(0, Ordering::SeqCst);
+        self.leaves.send_replace(true);
+    }
+
+    pub fn state(&self) -> BusState {
+        let mut state = self.seen.lock().state.clone();
+        {
+            let node = self.node.lock();
+            let applied = node.applied();
+            state.is_member = node.epoch().is_some();
+            state.epoch = applied.map(|it| it.epoch.clone());
+            state.position = applied.map_or(0, |it| it.position);
+        }
+        let until = self.lease_until.load(Ordering::Acquire);
+        state.lease_left = (until > 0).then(|| until.cast_signed() - now().0.cast_signed());
+        let outbox = self.outbox.lock();
+        state.waiting = outbox.len() as u64;
+        state.confirmed = outbox.confirmed();
+        state
+    }
+
+    /// Is a node until it leaves.
+    pub async fn run(&self) {
+        let mut leaves = self.leaves.subscribe();
+        let left = async {
+            let _ = leaves.wait_for(|leaves| *leaves).await;
+            // An engine that does not answer is not told.
+            sleep(LEAVE_TIMEOUT).await;
+        };
+        tokio::select! {
+            () = self.connect_again_and_again() => {}
+            () = self.watch_lease() => {}
+            () = left => {}
+        }
+    }
+
+    async fn connect_again_and_again(&self) {
+        let mut pause = PAUSES.0;
+        let mut told: Option<BusError> = None;
+        loop {
+            let error = match self.session(&mut pause).await {
+                Ok(RoundEnd::Left) => return,
+                Ok(RoundEnd::JoinAgain) => BusError("it is joined again".to_owned()),
+                Err(error) => error,
+            };
+            self.node.lock().leave();
+            {
+                let mut seen = self.seen.lock();
+                seen.state.trouble = Some(error.0.clone());
+                // One that was there had its own life: what it says now is news.
+                if std::mem::take(&mut seen.is_connected) {
+                    told = None;
+                }
+            }
+            if told.as_ref() != Some(&error) {
+                self.host.tell(BusEvent::Trouble(error.0.clone()));
+                told = Some(error);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// From a connection to its end.
+    async fn session(&self, pause: &mut Duration) -> Result<RoundEnd, BusError> {
+        let engine = RedisEngine::connect(&self.settings, self.instance).await?;
+        self.note_facts(&engine);
+        let mut leaves = self.leaves.subscribe();
+        loop {
+            self.join(&engine).await?;
+            *pause = PAUSES.0;
+            let end = tokio::select! {
+                end = self.read(&engine) => end,
+                end = self.renew(&engine) => end,
+                end = self.send(&engine) => end,
+                end = self.confirm(&engine) => end,
+                _ = leaves.wait_for(|leaves| *leaves) => {
+                    let _ = engine.leave().await;
+                    Ok(RoundEnd::Left)
+                }
+            };
+            match end? {
+                RoundEnd::JoinAgain => self.node.lock().leave(),
+                RoundEnd::Left => return Ok(RoundEnd::Left),
+            }
+            sleep(JOIN_PAUSE).await;
+        }
+    }
+
+    fn note_facts(&self, engine: &RedisEngine) {
+        let facts = engine.facts.clone();
+        if facts.memory_max > 0 && facts.eviction != "noeviction" {
+            self.host.tell(BusEvent::Evicts(facts.eviction.clone()));
+        }
+        let mut seen = self.seen.lock();
+        seen.state.facts = facts;
+        seen.state.trouble = None;
+        seen.is_connected = true;
+    }
+
+    async fn join(&self, engine: &RedisEngine) -> Result<(), BusError> {
+        let sent_at = now();
+        let (call, epoch_before) = {
+            let mut node = self.node.lock();
+            let before = node.applied().map(|it| it.epoch.clone());
+            (node.join(), before)
+        };
+        let log = random().map_err(|error| BusError(error.to_string()))?;
+        let answer = engine.join(&call, log).await?;
+        let is_in_force = engine.is_in_force().await;
+        if epoch_before.as_ref() != Some(&answer.epoch) {
+            self.outbox.lock().publish_again();
+        }
+        let is_first = epoch_before.is_none();
+        let effect = self.node.lock().joined(answer, is_in_force, sent_at, now());
+        match effect {
+            JoinEffect::Keep => self.note_lease(),
+            JoinEffect::Void { tip } => {
+                let why = match is_first {
+                    true => "it is not known which purges this node has missed",
+                    false => "purges are missing in the log, or the engine has lost it",
+                };
+                self.void(why).await?;
+                self.node.lock().has_applied(tip);
+                self.note_lease();
+            }
+            JoinEffect::Leave => return Err(not_in_force()),
+        }
+        Ok(())
+    }
+
+    /// Reads the log and applies what the others have purged.
+    async fn read(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
+        loop {
+            let Some(AppliedPurges { epoch, position }) = self.applied() else {
+                return Ok(RoundEnd::JoinAgain);
+            };
+            match engine.read(&epoch, position).await? {
+                ReadEntries::OtherEpoch => return Ok(RoundEnd::JoinAgain),
+                ReadEntries::Entries(entries, tip) if entries.is_empty() && tip > position => {
+                    self.void("the log has lost entries").await?;
+                    self.has_applied(tip);
+                }
+                ReadEntries::Entries(entries, _) if entries.is_empty() => {
+                    engine.wait_for_entry(position).await?;
+                }
+                ReadEntries::Entries(entries, _) => self.apply(entries).await?,
+            }
+        }
+    }
+
+    async fn apply(&self, entries: Vec<LogEntry>) -> Result<(), BusError> {
+        let Some(last) = entries.last().map(|entry| entry.number) else {
+            return Ok(());
+        };
+        let mut before = None;
+        let mut purges = Vec::new();
+        let mut is_whole = true;
+        for LogEntry {
+            number,
+            instance,
+            purge,
+        } in entries
+        {
+            is_whole &= match before {
+                None => self.node.lock().entry(number) != LogEntryEffect::VoidAndApply,
+                Some(before) => number == before + 1,
+            };
+            before = Some(number);
+            // Purges of this node are applied before they are published.
+            if instance != self.instance {
+                purges.push(purge);
+            }
+        }
+        if !is_whole {
+            self.void("entries are missing in the log").await?;
+        }
+        if !purges.is_empty() {
+            let (host, count) = (self.host.clone(), purges.len() as u64);
+            blocking(move || host.apply(&purges)).await?;
+            self.seen.lock().state.applied += count;
+        }
+        self.has_applied(last);
+        Ok(())
+    }
+
+    /// Renews the lease, and says how far this node has come.
+    async fn renew(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
+        let each = Duration::from_millis(self.node.lock().times().renew_each());
+        loop {
+            let sent_at = now();
+            let Some(call) = self.node.lock().renew() else {
+                return Ok(RoundEnd::JoinAgain);
+            };
+            let (answer, tip, nodes) = engine.renew(&call).await?;
+            let is_in_force = engine.is_in_force().await;
+            self.node
+                .lock()
+                .renewed(&call.epoch, answer, is_in_force, sent_at, now());
+            if !is_in_force {
+                return Err(not_in_force());
+            }
+            if answer == RenewAnswer::NotMember {
+                return Ok(RoundEnd::JoinAgain);
+            }
+            {
+                let mut seen = self.seen.lock();
+                (seen.state.tip, seen.state.nodes) = (tip, nodes);
+            }
+            self.note_lease();
+            let _ = timeout(each, self.has_advanced.notified()).await;
+        }
+    }
+
+    /// Publishes what is purged here.
+    async fn send(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
+        loop {
+            let to_publish = self.outbox.lock().to_publish();
+            let Some((number, purges)) = to_publish else {
+                self.has_purges.notified().await;
+                continue;
+            };
+            let Some(AppliedPurges { epoch, .. }) = self.applied() else {
+                return Ok(RoundEnd::JoinAgain);
+            };
+            match engine.publish(&epoch, &purges).await? {
+                PublishAnswer::OtherEpoch => return Ok(RoundEnd::JoinAgain),
+                PublishAnswer::Published(entry) => self.outbox.lock().published(number, entry),
+            }
+            self.has_entry.notify_one();
+        }
+    }
+
+    /// Asks whether what was published holds on all nodes.
+    async fn confirm(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
+        loop {
+            let entry = self.outbox.lock().last_entry();
+            let (Some(entry), Some(AppliedPurges { epoch, .. })) = (entry, self.applied()) else {
+                self.has_entry.notified().await;
+                continue;
+            };
+            if let Some(end) = self.confirm_entry(engine, epoch, entry).await? {
+                return Ok(end);
+            }
+            let mut outbox = self.outbox.lock();
+            outbox.confirm(entry);
+            self.confirmed.send_replace(outbox.confirmed());
+        }
+    }
+
+    /// Asks until all entries up to this one hold on all nodes; `Some`: the round ends before that.
+    async fn confirm_entry(
+        &self,
+        engine: &RedisEngine,
+        epoch: Epoch,
+        entry: u64,
+    ) -> Result<Option<RoundEnd>, BusError> {
+        let mut purge = Confirmation::new(epoch, entry);
+        let mut asked = 0;
+        loop {
+            let state = self.ask_once(engine, &mut purge).await?;
+            match state {
+                ConfirmationState::Confirmed => return Ok(None),
+                ConfirmationState::Waiting => {}
+                ConfirmationState::JoinFirst => return Ok(Some(RoundEnd::JoinAgain)),
+                ConfirmationState::PublishAgain => {
+                    self.outbox.lock().publish_again();
+                    return Ok(Some(RoundEnd::JoinAgain));
+                }
+            }
+            sleep(confirm_pause(asked)).await;
+            asked += 1;
+        }
+    }
+
+    async fn ask_once(
+        &self,
+        engine: &RedisEngine,
+        purge: &mut Confirmation<Epoch>,
+    ) -> Result<ConfirmationState, BusError> {
+        let call = purge.call(&self.node.lock(), now());
+        let Some(call) = call else {
+            return Ok(ConfirmationState::Waiting);
+        };
+        let answer = engine.confirm(&call).await?;
+        let is_in_force = engine.is_in_force().await;
+        let state = purge.answered(&answer, is_in_force, &self.node.lock(), now());
+        if !is_in_force {
+            self.outbox.lock().publish_again();
+            return Err(not_in_force());
+        }
+        Ok(state)
+    }
+
+    fn applied(&self) -> Option<AppliedPurges<Epoch>> {
+        self.node.lock().applied().cloned()
+    }
+
+    fn has_applied(&self, number: u64) {
+        self.node.lock().has_applied(number);
+        self.note_lease();
+        self.has_advanced.notify_one();
+    }
+
+    /// The lease as requests see it.
+    fn note_lease(&self) {
+        let node = self.node.lock();
+        let until = match self.may_hold_lease.load(Ordering::SeqCst) {
+            true => node.lease_until().0,
+            false => 0,
+        };
+        self.lease_until.store(until, Ordering::Release);
+    }
+
+    async fn void(&self, why: &'static str) -> Result<(), BusError> {
+        let host = self.host.clone();
+        blocking(move || host.void()).await?;
+        self.seen.lock().state.voided += 1;
+        self.host.tell(BusEvent::Void(why));
+        Ok(())
+    }
+
+    /// Tells of leases that are held and lost.
+    async fn watch_lease(&self) {
+        let mut held = false;
+        loop {
+            let holds = now().0 < self.lease_until.load(Ordering::Acquire);
+            if holds != held {
+                held = holds;
+                let event = match holds {
+                    true => BusEvent::LeaseHeld,
+                    false => {
+                        let mut seen = self.seen.lock();
+                        seen.state.leases_lost += 1;
+                        BusEvent::LeaseLost(seen.state.trouble.clone())
+                    }
+                };
+                self.host.tell(event);
+            }
+            sleep(WATCH_EACH).await;
+        }
+    }
+}
+
+fn confirm_pause(asked: u32) -> Duration {
+    let known = CONFIRM_PAUSES.iter().find(|(until, _)| asked < *until);
+    known.map_or(JOIN_PAUSE, |(_, pause)| *pause)
+}
+
+fn not_in_force() -> BusError {
+    BusError("a majority of the Sentinels does not name this engine any more".to_owned())
+}
+
+async fn blocking(work: impl FnOnce() + Send + 'static) -> Result<(), BusError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| BusError("a purge could not be applied".to_owned()))
+}
+
+/// A reading of the clock that goes on while the machine sleeps.
+fn now() -> BootMillis {
+    BootMillis(clock::now())
+}
+
+fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(u64::from_le_bytes(bytes))
+}

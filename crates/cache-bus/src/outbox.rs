@@ -1,0 +1,196 @@
+//! Purges of this node on their way to the others, in the order in which they were made.
+//!
+//! ```text
+//! add ─► waiting ─► taken, published ─► entry of the log ─► confirmed
+//!           ▲                                  └ another epoch
+//!           └──────────────────────────────────┘
+//! ```
+
+use std::collections::VecDeque;
+
+/// Purges that are kept; beyond, one purge of everything stands for them.
+const MAX_KEPT: usize = 65_536;
+/// Purges of one publishing, and their bytes.
+const MAX_AT_ONCE: usize = 256;
+const MAX_BYTES_AT_ONCE: usize = 1 << 20;
+
+/// A purge that is not confirmed.
+struct KeptPurge {
+    /// Less than `number` where it stands for others as well.
+    first: u64,
+    number: u64,
+    bytes: Vec<u8>,
+    /// Its entry in the log of the epoch.
+    entry: Option<u64>,
+}
+
+/// All of them.
+pub struct Outbox {
+    everything: Vec<u8>,
+    last: u64,
+    /// Those with an entry first.
+    kept: VecDeque<KeptPurge>,
+}
+
+impl Outbox {
+    /// Stands `everything` for what is too much.
+    pub fn new(everything: Vec<u8>) -> Outbox {
+        Outbox {
+            everything,
+            last: 0,
+            kept: VecDeque::new(),
+        }
+    }
+
+    /// Takes a purge, which was applied here already. Its number.
+    pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
+        self.last += 1;
+        let (first, bytes) = match self.kept.len() < MAX_KEPT {
+            true => (self.last, bytes),
+            false => {
+                let first = self.confirmed_before(self.last) + 1;
+                self.kept.clear();
+                (first, self.everything.clone())
+            }
+        };
+        self.kept.push_back(KeptPurge {
+            first,
+            number: self.last,
+            bytes,
+            entry: None,
+        });
+        self.last
+    }
+
+    /// The number of the last purge.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Up to which number all are confirmed.
+    pub fn confirmed(&self) -> u64 {
+        self.confirmed_before(self.last + 1)
+    }
+
+    fn confirmed_before(&self, next: u64) -> u64 {
+        self.kept.front().map_or(next, |purge| purge.first) - 1
+    }
+
+    /// How many are not confirmed.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// What is published next: the number of the last one, and all of them.
+    pub fn to_publish(&self) -> Option<(u64, Vec<Vec<u8>>)> {
+        let mut bytes = 0;
+        let mut last = None;
+        let mut purges = Vec::new();
+        let waiting = self.kept.iter().filter(|purge| purge.entry.is_none());
+        for purge in waiting.take(MAX_AT_ONCE) {
+            bytes += purge.bytes.len();
+            if last.is_some() && bytes > MAX_BYTES_AT_ONCE {
+                break;
+            }
+            last = Some(purge.number);
+            purges.push(purge.bytes.clone());
+        }
+        Some((last?, purges))
+    }
+
+    /// Those up to `number` that had no entry have got `entry` as the last.
+    pub fn published(&mut self, number: u64, entry: u64) {
+        for purge in &mut self.kept {
+            if purge.number <= number && purge.entry.is_none() {
+                purge.entry = Some(entry);
+            }
+        }
+    }
+
+    /// The last entry that is to be confirmed.
+    pub fn last_entry(&self) -> Option<u64> {
+        self.kept.iter().rev().find_map(|purge| purge.entry)
+    }
+
+    /// All members have applied the log up to `entry`.
+    pub fn confirm(&mut self, entry: u64) {
+        while let Some(first) = self.kept.front()
+            && first.entry.is_some_and(|of_first| of_first <= entry)
+        {
+            self.kept.pop_front();
+        }
+    }
+
+    /// The log is no longer in force: all are published again.
+    pub fn publish_again(&mut self) {
+        self.kept.iter_mut().for_each(|purge| purge.entry = None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outbox() -> Outbox {
+        Outbox::new(b"all".to_vec())
+    }
+
+    #[test]
+    fn purges_are_published_in_their_order_and_confirmed_up_to_an_entry() {
+        let mut outbox = outbox();
+        assert_eq!((outbox.to_publish(), outbox.confirmed()), (None, 0));
+        for purge in [b"a", b"b"] {
+            outbox.add(purge.to_vec());
+        }
+        let (last, purges) = outbox.to_publish().unwrap();
+        assert_eq!((last, purges), (2, vec![b"a".to_vec(), b"b".to_vec()]));
+        outbox.add(b"c".to_vec());
+        outbox.published(last, 17);
+        assert_eq!(outbox.to_publish(), Some((3, vec![b"c".to_vec()])));
+        assert_eq!(outbox.last_entry(), Some(17));
+        outbox.confirm(16);
+        assert_eq!(outbox.confirmed(), 0);
+        outbox.confirm(17);
+        assert_eq!((outbox.confirmed(), outbox.len()), (2, 1));
+        assert_eq!(outbox.last_entry(), None);
+    }
+
+    #[test]
+    fn what_was_published_in_another_epoch_is_published_again() {
+        let mut outbox = outbox();
+        outbox.add(b"a".to_vec());
+        outbox.published(1, 4);
+        outbox.publish_again();
+        assert_eq!(outbox.to_publish(), Some((1, vec![b"a".to_vec()])));
+        outbox.confirm(4);
+        assert_eq!(outbox.confirmed(), 0);
+    }
+
+    #[test]
+    fn one_purge_of_everything_stands_for_too_many() {
+        let mut outbox = outbox();
+        for _ in 0..=MAX_KEPT {
+            outbox.add(b"x".to_vec());
+        }
+        let last = MAX_KEPT as u64 + 1;
+        assert_eq!(outbox.to_publish(), Some((last, vec![b"all".to_vec()])));
+        assert_eq!(outbox.confirmed(), 0, "the others wait for it as well");
+        outbox.published(last, 5);
+        outbox.confirm(5);
+        assert_eq!(outbox.confirmed(), last);
+    }
+
+    #[test]
+    fn one_publishing_is_bounded() {
+        let mut outbox = outbox();
+        for _ in 0..3 {
+            outbox.add(vec![0; MAX_BYTES_AT_ONCE]);
+        }
+        assert_eq!(outbox.to_publish().unwrap().0, 1);
+        let mut outbox = self::outbox();
+        for _ in 0..1000 {
+            outbox.add(vec![0]);
+        }
+        assert_eq!(outbox.to_publish().unwrap().0, MAX_AT_ONCE as u64);
+    }
+}

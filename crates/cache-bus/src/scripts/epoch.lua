@@ -1,0 +1,20 @@
+-- The epoch: one life of one log. A server that restarts has another run_id, and one that takes over
+-- another master_replid, also where the log's identifier came along.
+local function epoch()
+    local log = redis.call('HGET', KEYS[1], 'log')
+    if not log then
+        return false
+    end
+    local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+    local history = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
+    return run .. ':' .. history .. ':' .. log
+end
+
+local function member(instance)
+    local noted = redis.call('HGET', KEYS[1], 'node:' .. instance)
+    if not noted then
+        return nil
+    end
+    local beat, position = string.match(noted, '^(%d+):(%d+)')
+    return tonumber(beat), tonumber(position)
+end

@@ -1,0 +1,77 @@
+//! What the bus says about itself.
+
+use std::fmt;
+
+use crate::engine::{EngineFacts, Epoch};
+
+/// How things stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BusState {
+    /// Where the engine is.
+    pub engine: String,
+    /// For how many milliseconds the lease still runs; negative: it ended so long ago. `None`: there was none yet.
+    pub lease_left: Option<i64>,
+    /// Is it a member, as far as it knows?
+    pub is_member: bool,
+    /// The log that it reads.
+    pub epoch: Option<Epoch>,
+    /// All entries up to this one are applied here.
+    pub position: u64,
+    /// The newest entry, as of the last renewal.
+    pub tip: u64,
+    /// The nodes that are members, as of the last renewal.
+    pub nodes: u64,
+    /// Purges of this node that are not confirmed.
+    pub waiting: u64,
+    /// Purges of this node that were confirmed.
+    pub confirmed: u64,
+    /// Purges of other nodes that were applied.
+    pub applied: u64,
+    /// How often all stored pages were void.
+    pub voided: u64,
+    /// How often a lease was lost.
+    pub leases_lost: u64,
+    /// What the engine says of itself.
+    pub facts: EngineFacts,
+    /// Why there is no connection.
+    pub trouble: Option<String>,
+}
+
+/// Something to be logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BusEvent {
+    /// It is a member, and may use what is stored.
+    LeaseHeld,
+    /// What is stored is not used for the time being.
+    LeaseLost(Option<String>),
+    /// All that was stored is void.
+    Void(&'static str),
+    /// There is no connection, and it is tried again.
+    Trouble(String),
+    /// The engine may throw the log away when its memory is full.
+    Evicts(String),
+}
+
+impl fmt::Display for BusEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BusEvent::LeaseHeld => f.write_str("this node holds a lease: stored pages are used"),
+            BusEvent::LeaseLost(None) => {
+                f.write_str("this node has lost its lease: stored pages are not used")
+            }
+            BusEvent::LeaseLost(Some(why)) => {
+                write!(
+                    f,
+                    "this node has lost its lease: stored pages are not used ({why})"
+                )
+            }
+            BusEvent::Void(why) => write!(f, "all stored pages are void: {why}"),
+            BusEvent::Trouble(why) => write!(f, "{why}"),
+            BusEvent::Evicts(policy) => write!(
+                f,
+                "the engine has a bound for its memory and throws away what its policy \"{policy}\" says, the log of \
+                 purges as well: set maxmemory-policy noeviction"
+            ),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Nodes in one process, at Debian's redis-server: what a purge that returned holds against.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cache_bus::{
+    AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, EngineAddress, Epoch, Login, NodeHost,
+};
+use parking_lot::Mutex;
+use testkit::redis::RedisServer;
+use testkit::wait::{TIMEOUT, until, until_or};
+
+/// Short, so that no test waits for long; a publisher waits 100 ms longer than that.
+const LEASE: Duration = Duration::from_millis(800);
+
+/// What a node was told.
+#[derive(Default)]
+struct TestHost {
+    purges: Mutex<Vec<String>>,
+    voids: Mutex<usize>,
+    events: Mutex<Vec<BusEvent>>,
+}
+
+impl NodeHost for TestHost {
+    fn apply(&self, purges: &[Vec<u8>]) {
+        let texts = purges
+            .iter()
+            .map(|it| String::from_utf8_lossy(it).into_owned());
+        self.purges.lock().extend(texts);
+    }
+
+    fn void(&self) {
+        *self.voids.lock() += 1;
+    }
+
+    fn tell(&self, event: BusEvent) {
+        self.events.lock().push(event);
+    }
+}
+
+impl TestHost {
+    async fn until_told(&self, part: &str) {
+        let told =
+            || -> Vec<String> { self.events.lock().iter().map(ToString::to_string).collect() };
+        let is_told = || told().iter().any(|event| event.contains(part));
+        until_or(is_told, || format!("{part:?} in {:?}", told())).await;
+    }
+}
+
+struct TestNode {
+    bus: Bus,
+    told: Arc<TestHost>,
+}
+
+fn settings(engine: EngineAddress) -> BusSettings {
+    BusSettings {
+        engine,
+        tls: None,
+        login: Login::default(),
+        name: "test".to_owned(),
+        lease: LEASE,
+        everything: b"everything".to_vec(),
+    }
+}
+
+impl TestNode {
+    fn start(redis: &RedisServer, applied: Option<AppliedPurges<Epoch>>) -> TestNode {
+        TestNode::start_with(settings(EngineAddress::Unix(redis.socket())), applied)
+    }
+
+    fn start_with(settings: BusSettings, applied: Option<AppliedPurges<Epoch>>) -> TestNode {
+        let told = Arc::new(TestHost::default());
+        let bus = Bus::start(settings, told.clone(), applied).expect("a thread");
+        TestNode { bus, told }
+    }
+
+    async fn with_lease(redis: &RedisServer) -> TestNode {
+        let node = TestNode::start(redis, None);
+        until("a lease", || node.may_use_stored()).await;
+        node
+    }
+
+    fn may_use_stored(&self) -> bool {
+        self.bus.may_use_stored(BootMillis(clock::now()))
+    }
+
+    async fn purge(&self, text: &str) {
+        let number = self.bus.publish(text.as_bytes().to_vec());
+        let confirmed = tokio::time::timeout(TIMEOUT, self.bus.confirmed(number)).await;
+        confirmed.unwrap_or_else(|_| panic!("{text}: {:?}", self.bus.state()));
+    }
+
+    fn has(&self, text: &str) -> bool {
+        self.told.purges.lock().iter().any(|purge| purge == text)
+    }
+
+    fn voids(&self) -> usize {
+        *self.told.voids.lock()
+    }
+}
+
+fn redis(keeps_data: bool) -> (tempfile::TempDir, RedisServer) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = RedisServer::start(folder.path(), keeps_data);
+    (folder, server)
+}
+
+#[tokio::test]
+async fn a_purge_is_confirmed_once_each_node_has_applied_it() {
+    let (_folder, redis) = redis(false);
+    let nodes = [
+        TestNode::with_lease(&redis).await,
+        TestNode::with_lease(&redis).await,
+        TestNode::with_lease(&redis).await,
+    ];
+    for round in 0..50 {
+        let text = format!("purge {round}");
+        let (one, others) = (round % 3, (0..3).filter(|at| *at != round % 3));
+        nodes[one].purge(&text).await;
+        for other in others {
+            assert!(nodes[other].has(&text), "{text} at {other}");
+        }
+        assert!(!nodes[one].has(&text), "its own purge is applied already");
+    }
+    let state = nodes[0].bus.state();
+    assert_eq!((state.waiting, state.position), (0, 50));
+    assert!(state.is_member && state.lease_left.is_some_and(|left| left > 0));
+    assert!(!state.facts.version.is_empty());
+}
+
+#[tokio::test]
+async fn a_node_that_has_gone_delays_a_purge_until_its_lease_has_ended() {
+    let (_folder, redis) = redis(false);
+    let node = TestNode::with_lease(&redis).await;
+    // As a node leaves behind that was killed.
+    redis.say(&["HSET", "test:nodes", "node:7", "3:0"]);
+    node.purge("first").await;
+    let nodes = redis.say(&["HGETALL", "test:nodes"]);
+    assert!(!nodes.contains("node:7"), "{nodes}");
+}
+
+#[tokio::test]
+async fn a_node_that_leaves_delays_nothing() {
+    let (_folder, redis) = redis(false);
+    let node = TestNode::with_lease(&redis).await;
+    let other = TestNode::with_lease(&redis).await;
+    other.bus.leave();
+    assert!(!other.may_use_stored());
+    let left = || redis.say(&["HLEN", "test:nodes"]) == ":3\r\n";
+    until("it has left", left).await;
+    node.purge("after").await;
+}
+
+#[tokio::test]
+async fn without_an_engine_the_lease_ends_and_purges_wait_until_it_is_back() {
+    let (_folder, redis) = redis(false);
+    let nodes = [
+        TestNode::with_lease(&redis).await,
+        TestNode::with_lease(&redis).await,
+    ];
+    redis.pause();
+    let number = nodes[0].bus.publish(b"while it is away".to_vec());
+    until("no lease", || {
+        nodes.iter().all(|node| !node.may_use_stored())
+    })
+    .await;
+    assert_eq!(nodes[0].bus.state().waiting, 1);
+    redis.resume();
+    let confirmed = tokio::time::timeout(TIMEOUT, nodes[0].bus.confirmed(number)).await;
+    confirmed.expect("confirmed after all");
+    until("leases", || nodes.iter().all(TestNode::may_use_stored)).await;
+    assert!(nodes[1].has("while it is away"));
+    assert_eq!(
+        (nodes[0].voids(), nodes[1].voids()),
+        (1, 1),
+        "the first join alone"
+    );
+    nodes[0].told.until_told("has lost its lease").await;
+}
+
+#[tokio::test]
+async fn an_engine_that_was_started_again_with_its_data_has_another_epoch() {
+    let (_folder, mut redis) = redis(true);
+    let node = TestNode::with_lease(&redis).await;
+    node.purge("before").await;
+    let epoch = node.bus.state().epoch;
+    redis.stop();
+    until("no lease", || !node.may_use_stored()).await;
+    redis.start_again();
+    until("a lease", || node.may_use_stored()).await;
+    assert_ne!(node.bus.state().epoch, epoch);
+    assert_eq!(node.voids(), 2, "without a lease a new epoch voids");
+    node.purge("after").await;
+    assert_eq!(node.bus.state().position, 2, "the log goes on");
+}
+
+#[tokio::test]
+async fn a_flushed_engine_voids_nothing_at_a_node_that_holds_a_lease() {
+    let (_folder, redis) = redis(false);
+    let nodes = [
+        TestNode::with_lease(&redis).await,
+        TestNode::with_lease(&redis).await,
+    ];
+    nodes[0].purge("before").await;
+    let epoch = nodes[0].bus.state().epoch;
+    redis.say(&["FLUSHALL"]);
+    nodes[0].purge("after").await;
+    assert!(nodes[1].has("after"));
+    assert_ne!(nodes[0].bus.state().epoch, epoch);
+    until("leases", || nodes.iter().all(TestNode::may_use_stored)).await;
+}
+
+#[tokio::test]
+async fn a_trimmed_log_voids_what_a_node_has_that_missed_entries() {
+    let (_folder, redis) = redis(false);
+    let node = TestNode::with_lease(&redis).await;
+    let late = TestNode::with_lease(&redis).await;
+    let position = node.bus.state();
+    let applied = AppliedPurges {
+        epoch: position.epoch.expect("it has joined"),
+        position: 0,
+    };
+    drop(late);
+    for text in ["one", "two", "three"] {
+        node.purge(text).await;
+    }
+    let back = TestNode::start(&redis, Some(applied.clone()));
+    until("a lease", || back.may_use_stored()).await;
+    assert_eq!(back.voids(), 0, "the log is whole");
+    assert!(back.has("one") && back.has("three"));
+    redis.say(&["XTRIM", "test:log", "MAXLEN", "1"]);
+    let late = TestNode::start(&redis, Some(applied));
+    until("a lease", || late.may_use_stored()).await;
+    assert_eq!(late.voids(), 1);
+    // The log is gone, and what all agree on is there.
+    redis.say(&["DEL", "test:log"]);
+    node.purge("four").await;
+    assert!(late.has("four"));
+}
+
+#[tokio::test]
+async fn accounts_need_few_rights_and_a_replica_and_a_cluster_are_refused() {
+    let (folder, redis) = redis(false);
+    redis.say(&[
+        "ACL",
+        "SETUSER",
+        "mayfly",
+        "on",
+        ">secret",
+        "resetkeys",
+        "~test:*",
+        "resetchannels",
+        "-@all",
+        "+eval",
+        "+evalsha",
+        "+script|load",
+        "+info",
+        "+xread",
+        "+xadd",
+        "+xrange",
+        "+hget",
+        "+hset",
+        "+hdel",
+        "+hlen",
+        "+hgetall",
+        "+hincrby",
+        "+del",
+        "+select",
+    ]);
+    let mut settings = settings(EngineAddress::Unix(redis.socket()));
+    settings.login.user = Some("mayfly".to_owned());
+    settings.login.password = Some("wrong".to_owned());
+    let refused = TestNode::start_with(settings.clone(), None);
+    refused.told.until_told("authentication failed").await;
+    settings.login.password = Some("secret".to_owned());
+    let node = TestNode::start_with(settings, None);
+    until("a lease", || node.may_use_stored()).await;
+    node.purge("one").await;
+    node.bus.leave();
+    until("left", || redis.say(&["HLEN", "test:nodes"]) == ":2\r\n").await;
+    redis.say(&["REPLICAOF", "127.0.0.1", "1"]);
+    let late = TestNode::start(&redis, None);
+    late.told.until_told("is a replica").await;
+    drop(late);
+    clusters_are_refused(folder.path()).await;
+}
+
+async fn clusters_are_refused(folder: &Path) {
+    let folder = folder.join("cluster");
+    std::fs::create_dir(&folder).expect("a folder");
+    let redis =
+        RedisServer::start_with(&folder, false, &["--cluster-enabled", "yes", "--port", "1"]);
+    let node = TestNode::start(&redis, None);
+    node.told
+        .until_told("is a Redis Cluster, which is refused")
+        .await;
+}
