@@ -83,6 +83,7 @@ pub fn before_lookup(
         None if is_beyond_range_offset(request, rules) => {
             Some((Action::Direct, Some(Reason::Range)))
         }
+        None if !request.may_use_stored() => Some((Action::Alone, Some(Reason::NoLease))),
         None => None,
     };
     let past = past.map(|(action, why)| Decision::forwarded(action, Forward::Bypass, why));

@@ -39,6 +39,9 @@ pub trait RequestFacts {
     /// Has its visitor written something a moment ago (`cache_read_your_writes`)?
     fn is_writer(&self) -> bool;
 
+    /// May what is stored be used: is it known what other nodes have purged?
+    fn may_use_stored(&self) -> bool;
+
     /// The value of its field `Range`.
     fn range(&self) -> Option<&[u8]>;
 }

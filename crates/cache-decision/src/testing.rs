@@ -75,6 +75,7 @@ pub(crate) struct TestRequest {
     pub range: Option<&'static [u8]>,
     /// What `*_no_cache` says.
     pub no_cache: bool,
+    pub has_lease: bool,
 }
 
 impl Default for TestRequest {
@@ -90,6 +91,7 @@ impl Default for TestRequest {
             is_writer: false,
             range: None,
             no_cache: false,
+            has_lease: true,
         }
     }
 }
@@ -122,6 +124,9 @@ impl RequestFacts for TestRequest {
     }
     fn is_writer(&self) -> bool {
         self.is_writer
+    }
+    fn may_use_stored(&self) -> bool {
+        self.has_lease
     }
     fn range(&self) -> Option<&[u8]> {
         self.range

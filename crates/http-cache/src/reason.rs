@@ -66,6 +66,7 @@ reasons! {
     Path, Request, "path", "The path is personal.";
     TooLong, Request, "too-long", "What would have to be in the cache key is too long.";
     Purge, Request, "purge", "The request purges.";
+    NoLease, Moment, "no-lease", "The server cannot tell what other nodes have purged (`cache_nodes`), so it uses no stored response.";
     MinUses, Moment, "min-uses", "The key was not asked for often enough yet.";
     LockTimeout, Moment, "lock-timeout", "Another request fetches the response and takes too long.";
     TooManyVariants, Moment, "too-many-variants", "The key has more variants than are kept.";

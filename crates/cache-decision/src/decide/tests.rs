@@ -184,6 +184,16 @@ fn ranges_far_back_are_not_looked_up() {
 }
 
 #[test]
+fn without_a_lease_each_request_goes_alone_past_what_is_stored() {
+    let request = TestRequest {
+        has_lease: false,
+        ..TestRequest::default()
+    };
+    let past = Some(("alone", Some(Forward::Bypass), Some(Reason::NoLease)));
+    assert_eq!(before(request, &rules()), past);
+}
+
+#[test]
 fn a_purge_needs_its_condition_and_a_client_that_may() {
     let of = |method, reach| TestRequest {
         method,

@@ -1,5 +1,5 @@
 //! A zone beside that of another process, which answers for the same site for a while: the other one hears of each
-//! purge, and at most one of the two stores what is fetched.
+//! purge, and at most one of the two stores what is fetched. Other machines hear of each purge as well.
 
 use super::zone::Zone;
 use crate::purge::{PurgeMode, PurgeTarget};
@@ -21,6 +21,8 @@ pub(super) struct OtherZone {
     listener: RwLock<Option<Arc<dyn PurgeListener>>>,
     /// The other process stores, and this one does not.
     stores: AtomicBool,
+    /// Tells other machines.
+    publisher: RwLock<Option<Arc<dyn PurgeListener>>>,
 }
 
 impl OtherZone {
@@ -30,6 +32,10 @@ impl OtherZone {
     }
 
     pub(super) fn purged(&self, zone: &str, target: PurgeTarget<'_>, mode: PurgeMode) {
+        let publisher = self.publisher.read().clone();
+        if let Some(publisher) = publisher {
+            publisher.purged(zone, target, mode);
+        }
         if !self.is_there.load(Acquire) {
             return;
         }
@@ -47,6 +53,11 @@ impl Zone {
         *self.other.listener.write() = Some(listener);
         self.other.stores.store(stores, Release);
         self.other.is_there.store(true, Release);
+    }
+
+    /// From now on `publisher` hears of each purge, for other machines.
+    pub fn set_publisher(&self, publisher: Option<Arc<dyn PurgeListener>>) {
+        *self.other.publisher.write() = publisher;
     }
 
     /// There is no other process any more.

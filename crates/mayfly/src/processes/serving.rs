@@ -105,6 +105,7 @@ impl RunningWorkers {
             if let Some(traces) = &configuration.live.traces {
                 traces.finish(SEND_TRACES_WITHIN);
             }
+            configuration.live.leave_nodes();
             configuration
                 .live
                 .close_disk_pages(&configuration.site.process.error_logs);
@@ -338,5 +339,9 @@ fn build(
     configuration
         .live
         .open_disk_pages(&configuration.site.process.error_logs);
+    let begun = configuration
+        .live
+        .begin_nodes(&configuration.site.process.error_logs);
+    begun.map_err(|error| format!("purges cannot be shared with other nodes: {error}"))?;
     Ok((configuration, sockets, pools))
 }

@@ -35,6 +35,7 @@ mod litespeed;
 mod map_and_set;
 mod memcached;
 mod mirror;
+mod nodes;
 mod numbers;
 mod php_pool;
 mod pipelining;

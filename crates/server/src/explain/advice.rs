@@ -23,6 +23,7 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
         | Reason::Fragment
         | Reason::TooLong => &["cache_shared"],
         Reason::Purge => &["_cache_purge"],
+        Reason::NoLease => &["cache_nodes"],
         Reason::MinUses => &["_cache_min_uses"],
         Reason::LockTimeout => &["_cache_lock_timeout"],
         Reason::Condition => &["_no_cache"],
@@ -144,6 +145,10 @@ fn text(why: Reason) -> &'static str {
              application set shorter ones."
         }
         Reason::Purge => "The request removes what is stored. Ask with GET.",
+        Reason::NoLease => {
+            "The error log says why the engine of cache_nodes cannot be reached. Stored pages are used again as soon as \
+             it can."
+        }
         Reason::MinUses => {
             "It is stored when it was asked for often enough: fastcgi_cache_min_uses says how often."
         }

@@ -15,6 +15,7 @@ pub mod limit_req;
 pub mod log_sinks;
 mod named_files;
 pub mod names;
+pub mod nodes;
 pub mod quic_keys;
 pub mod registry;
 pub mod repeats;
@@ -37,6 +38,7 @@ use cache_zones::AliveZones;
 use error_log::ErrorLogs;
 use log_sinks::LogSinks;
 use names::Names;
+use nodes::Nodes;
 use registry::Registry;
 use repeats::Repeats;
 use server_tls::TlsResumption;
@@ -92,6 +94,8 @@ pub struct LiveState {
     pub stats: Arc<Stats>,
     /// Another process that serves the same site for a while.
     pub sibling: Arc<Sibling>,
+    /// Other machines that share purges.
+    pub nodes: Option<Arc<Nodes>>,
     /// What applications want asked again and again.
     pub repeats: Arc<Repeats>,
     /// Where traces go.
@@ -133,6 +137,8 @@ impl LiveState {
         alive_zones.add(&zones);
         let sibling: Arc<Sibling> = previous.map_or_else(Arc::default, |live| live.sibling.clone());
         sibling.watch(&zones);
+        let before = previous.and_then(|live| live.nodes.as_ref());
+        let nodes = Nodes::build(site, &resources.tls_files, &alive_zones, before)?;
         let stats: Arc<Stats> = previous.map_or_else(Arc::default, |live| live.stats.clone());
         Ok(LiveState {
             zones,
@@ -148,6 +154,7 @@ impl LiveState {
             tls_resumption: TlsResumption::renew(site, previous.map(|live| &live.tls_resumption)),
             acme_answers: previous.map_or_else(Arc::default, |live| live.acme_answers.clone()),
             sibling,
+            nodes,
             repeats: previous.map_or_else(Arc::default, |live| live.repeats.clone()),
             error_logs: Arc::new(ErrorLogs::new(log_sinks.clone(), stats.clone())),
             log_sinks,
@@ -167,6 +174,26 @@ impl LiveState {
         for (level, line) in disk_pages::open_all(&self.zones, &self.alive_zones.zones()) {
             let message = format_args!("{line}");
             self.error_logs.write(logs, level, 0, message, "");
+        }
+    }
+
+    /// Begins to share purges with other machines, or ends that. Call it when folders are open.
+    ///
+    /// # Errors
+    /// What the system says of a thread.
+    pub fn begin_nodes(&self, logs: &[ErrorLog]) -> std::io::Result<()> {
+        let zones = self.alive_zones.zones();
+        nodes::attach(self.nodes.as_ref(), &zones);
+        match &self.nodes {
+            Some(nodes) => nodes.begin(&zones, &self.error_logs, logs),
+            None => Ok(()),
+        }
+    }
+
+    /// Leaves the other machines: nothing that is stored is used any more.
+    pub fn leave_nodes(&self) {
+        if let Some(nodes) = &self.nodes {
+            nodes.leave();
         }
     }
 

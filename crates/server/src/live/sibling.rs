@@ -376,7 +376,12 @@ fn send(socket: &OwnedFd, message: &[u8]) -> io::Result<()> {
 }
 
 /// `P`, number, mode, length of the zone's name, the name, the target. Without a name: all zones.
-fn purge_message(number: u64, mode: PurgeMode, zone: &str, target: PurgeTarget<'_>) -> Vec<u8> {
+pub(super) fn purge_message(
+    number: u64,
+    mode: PurgeMode,
+    zone: &str,
+    target: PurgeTarget<'_>,
+) -> Vec<u8> {
     // What is too long for a message may be stored there all the same.
     let everything = || PurgeTarget::Everything.written().unwrap_or_default();
     let target = target.written().unwrap_or_else(everything);
@@ -396,7 +401,7 @@ fn number(message: &[u8]) -> Option<u64> {
 }
 
 /// Applies a purge; its number. `None` for one that makes no sense.
-fn apply(message: &[u8], zones: &AliveZones) -> Option<u64> {
+pub(super) fn apply(message: &[u8], zones: &AliveZones) -> Option<u64> {
     let number = number(message)?;
     let [mode, length] = *message.get(9..11)?.first_chunk::<2>()?;
     let (name, target) = message.get(11..)?.split_at_checked(usize::from(length))?;

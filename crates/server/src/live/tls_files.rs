@@ -1,4 +1,4 @@
-//! The files that `ssl_*`, `proxy_ssl_*` and `otel_exporter` name. Keys are often root's alone: the process that
+//! The files that `ssl_*`, `proxy_ssl_*`, `otel_exporter` and `cache_nodes` name. Keys are often root's alone: the process that
 //! reads the configuration reads them as well, and hands them to the one that serves.
 
 use std::collections::HashMap;
@@ -42,6 +42,8 @@ impl TlsFiles {
         }
         let exporter = site.http.otel_exporter.as_ref();
         paths.extend(exporter.and_then(|exporter| exporter.trusted.as_ref()));
+        let nodes = site.http.cache_nodes.as_ref();
+        paths.extend(nodes.and_then(|nodes| nodes.trusted.as_ref()));
         let read = |path: &PathBuf| Some((path.clone(), std::fs::read(path).ok()?));
         paths.into_iter().filter_map(read).collect()
     }

@@ -285,6 +285,29 @@ pub(super) const TABLE: &[Directive] = &[
             MediaWiki purges nothing when a page is protected. Other changes, such as uploads, imports and merged \
             histories, are not recognised: their purges are carried out, but not missed.")
         .example("cache_max_valid 1s;"),
+    Directive::new("cache_nodes", &[Context::Http])
+        .takes(1, 3, "ADDRESS [name=NAME] [trusted=FILE] | off")
+        .default("off")
+        .short("shares purges with other machines by way of Redis or Valkey")
+        .long("\
+            All machines that name the same engine are nodes: when a purge has returned on one of them, no \
+            node begins an answer with older data. The zones have the same names on all nodes. \
+            [Several machines](several-machines.md) says how it is set up and what happens when something \
+            fails.\n\n\
+            The address is `redis://HOST`, `rediss://HOST` (TLS), `unix:/PATH`, or \
+            `sentinel://HOST,HOST,HOST/MASTER` with all Sentinels (`sentinels://`: TLS). A host may have a port, and \
+            `USER:PASSWORD@` may stand before it. A number behind it, as in `redis://cache/2`, is the \
+            database. Redis Cluster is refused.\n\n\
+            `name` (default `mayfly`) is what the names of the two keys begin with. Nodes with another name \
+            share nothing with these. `trusted` names a PEM file with the authorities that may have issued \
+            the engine's certificate; without it those of the system are trusted.\n\n\
+            A node uses stored pages while it holds a lease of two seconds, which it renews. Without one, as \
+            when the engine cannot be reached, each request goes to the application, and `Cache-Status` \
+            says `detail=no-lease`. A purge that cannot be confirmed within 5 seconds is answered with 503 by \
+            the interfaces for programs, and goes on being tried. A visitor whose request purges waits at \
+            most 2.3 seconds; then the purge is logged as unconfirmed. A node that starts begins \
+            with an empty cache, also where `disk=` is set.")
+        .example("cache_nodes redis://10.0.0.5:6379;"),
     Directive::new("cache_not_found", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
         .default("off")

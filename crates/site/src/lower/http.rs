@@ -65,6 +65,7 @@ impl Lowering<'_> {
             limit_req_zones: std::mem::take(&mut self.limit_req_zones),
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
             log_formats: std::mem::take(&mut self.log_formats),
+            cache_nodes: self.cache_nodes(level),
             purge_again: self.purge_again(level),
             purge_log,
             shown_arguments,

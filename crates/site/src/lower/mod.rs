@@ -35,6 +35,7 @@ mod location_tree;
 mod logs;
 mod maps;
 mod memcached;
+mod nodes;
 mod otel;
 mod pattern;
 mod php_pool;

@@ -14,6 +14,7 @@ use super::limits::{LimitConnZone, LimitReqZone};
 use super::listener::{Listener, Server};
 use super::log::{LogFormat, PurgeLog};
 use super::maps::{Geo, Map, SplitClients};
+use super::nodes::CacheNodes;
 use super::otel::OtelExporter;
 use super::pass::TlsSettings;
 use super::process::Process;
@@ -71,6 +72,8 @@ pub struct Http {
     pub log_formats: Vec<LogFormat>,
     /// `cache_show_args`: arguments whose values are shown to who looks at what is stored.
     pub shown_arguments: NameSet,
+    /// `cache_nodes`
+    pub cache_nodes: Option<CacheNodes>,
     /// `cache_purge_again`: each purge is repeated after this time.
     pub purge_again: Option<Duration>,
     /// `cache_purge_log`

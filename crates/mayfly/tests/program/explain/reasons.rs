@@ -170,7 +170,8 @@ const CASES: [Case; 36] = [
 ];
 
 /// Those with tests of their own.
-const OTHERS: [Reason; 5] = [
+const OTHERS: [Reason; 6] = [
+    Reason::NoLease,
     Reason::LockTimeout,
     Reason::TooManyVariants,
     Reason::NoAnswer,

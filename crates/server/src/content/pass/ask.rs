@@ -10,11 +10,12 @@ use super::UpstreamPlan;
 use super::direct::direct;
 use super::page_fetch;
 use super::response::of_cache;
-use crate::content::purging::{again, durable};
+use crate::content::purging::{again, durable, on_nodes};
 use crate::content::through_cache;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::log::error_log;
+use crate::log::purge_log::PurgeInterface;
 
 /// Answers with what the upstream says, through the cache where there is one.
 pub async fn ask(
@@ -39,6 +40,9 @@ pub async fn ask(
                 invalidation.carry_out(Millis(clock::now()));
                 // A disk that takes longer goes on writing.
                 durable::written_down_for_visitor(invalidation.zone).await;
+                // Said in the log where it is not.
+                let door = PurgeInterface::Response;
+                let _ = on_nodes::confirmed(request.configuration.shared(), door).await;
                 if let Some(time) = again::after(&request.configuration) {
                     invalidation.repeat_after(time);
                 }

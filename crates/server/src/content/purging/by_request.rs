@@ -66,7 +66,9 @@ pub fn begin(
         Err(refusal) => return Ok(refused(&refusal)),
     };
     zone.purge_arrivals().note_purge(Millis(clock::now()));
-    if purge.order.is_long() || durable::are_kept(std::slice::from_ref(zone)) {
+    let must_wait =
+        durable::are_kept(std::slice::from_ref(zone)) || request.configuration.live.nodes.is_some();
+    if purge.order.is_long() || must_wait {
         return Err(Box::new(purge));
     }
     let LocationPurge {

@@ -20,6 +20,7 @@ pub mod carry_out;
 pub mod doors;
 pub mod durable;
 pub mod edits;
+pub mod on_nodes;
 pub mod order;
 pub mod token;
 pub mod while_stopped;
@@ -66,10 +67,11 @@ pub enum Scope {
 }
 
 /// Purges. When it returns, no answer that is begun afterwards shows what was stored or under way
-/// before, not even after a crash, unless the disk takes longer than [`durable`] waits.
+/// before, not even after a crash, unless the disk takes longer than [`durable`] waits. The same holds for other
+/// nodes, where there are any.
 ///
 /// # Errors
-/// Why nothing was purged.
+/// Why nothing was purged, or that it is not confirmed that the purge holds on all nodes.
 pub async fn purge(
     configuration: Arc<ActiveConfiguration>,
     asked: PurgeCall,
@@ -80,6 +82,7 @@ pub async fn purge(
         zones(&configuration, &scope),
         durable::longest_wait(source.door),
     );
+    let door = source.door;
     let repeated = again::after(&configuration).map(|time| (time, asked.clone(), source.clone()));
     let purged = purge_in_time(configuration.clone(), asked, scope.clone(), source).await;
     if let (Some((time, asked, source)), Ok(report)) = (repeated, &purged)
@@ -102,7 +105,13 @@ pub async fn purge(
         let error_logs = &configuration.live.error_logs;
         error_logs.write(logs, LogLevel::Warn, 0, message, "");
     }
-    purged
+    match purged {
+        Ok(report) if !report.dry_run => {
+            on_nodes::confirmed(&configuration, door).await?;
+            Ok(report)
+        }
+        purged => purged,
+    }
 }
 
 /// Purges in memory, on a thread of its own where that takes long.

@@ -186,6 +186,12 @@ impl RequestFacts for Facts<'_> {
         lifetime.is_some_and(|time| is_writer(self.request.received.head(), time, self.request.now))
     }
 
+    #[inline]
+    fn may_use_stored(&self) -> bool {
+        let nodes = &self.request.configuration.live.nodes;
+        nodes.as_ref().is_none_or(|nodes| nodes.may_use_stored())
+    }
+
     fn range(&self) -> Option<&[u8]> {
         self.request.received.head().field("range")
     }

@@ -1,0 +1,215 @@
+//! Other machines that share purges (`cache_nodes`): this node's connection to them, and what it does with what they
+//! purge.
+//!
+//! ```text
+//! Zone::purge ─► Nodes (a PurgeListener) ─► Bus::publish ─► Nodes::confirmed       purges of this node
+//! Bus ─► Host::apply ─► Zone::purge_here                                            purges of the others
+//! ```
+
+use std::io;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use cache_bus::{
+    BootMillis, Bus, BusEvent, BusSettings, BusState, EngineAddress, HostPort, Login, NodeHost,
+};
+use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
+use parking_lot::Mutex;
+use site::{CacheNodes, ErrorLog, LogLevel, NodesEngine, Site};
+
+use crate::live::build_error::BuildError;
+use crate::live::cache_zones::AliveZones;
+use crate::live::error_log::ErrorLogs;
+use crate::live::sibling;
+use crate::live::tls_files::TlsFiles;
+
+/// How long a node may use what is stored after it has last asked the engine.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// What this node has in common with others.
+pub struct Nodes {
+    terms: CacheNodes,
+    settings: BusSettings,
+    host: Arc<Host>,
+    /// Once it has begun.
+    bus: OnceLock<Bus>,
+    /// Zones whose purges are published, or were.
+    known: Mutex<Vec<Weak<Zone>>>,
+}
+
+/// What the bus knows of the server.
+struct Host {
+    zones: Arc<AliveZones>,
+    logs: Mutex<Option<LogTargets>>,
+}
+
+type LogTargets = (Arc<ErrorLogs>, Vec<ErrorLog>);
+
+impl Nodes {
+    /// What `site` asks for: what is there already, if it has the same terms.
+    ///
+    /// # Errors
+    /// TLS is impossible with the certificates that are trusted.
+    pub fn build(
+        site: &Site,
+        files: &TlsFiles,
+        zones: &Arc<AliveZones>,
+        previous: Option<&Arc<Nodes>>,
+    ) -> Result<Option<Arc<Nodes>>, BuildError> {
+        let Some(terms) = &site.http.cache_nodes else {
+            return Ok(None);
+        };
+        if let Some(same) = previous.filter(|it| it.terms == *terms) {
+            return Ok(Some(same.clone()));
+        }
+        Ok(Some(Arc::new(Nodes {
+            settings: settings(terms, files)?,
+            terms: terms.clone(),
+            host: Arc::new(Host {
+                zones: zones.clone(),
+                logs: Mutex::default(),
+            }),
+            bus: OnceLock::new(),
+            known: Mutex::default(),
+        })))
+    }
+
+    /// Becomes a node, if it is none yet. `zones` are all that there are.
+    ///
+    /// # Errors
+    /// What the system says of a thread.
+    pub fn begin(
+        &self,
+        zones: &[Arc<Zone>],
+        error_logs: &Arc<ErrorLogs>,
+        logs: &[ErrorLog],
+    ) -> io::Result<()> {
+        *self.host.logs.lock() = Some((error_logs.clone(), logs.to_vec()));
+        let weak: Vec<Weak<Zone>> = zones.iter().map(Arc::downgrade).collect();
+        let known = std::mem::replace(&mut *self.known.lock(), weak);
+        if self.bus.get().is_some() {
+            let is_new =
+                |zone: &&Arc<Zone>| !known.iter().any(|it| it.as_ptr() == Arc::as_ptr(zone));
+            // What a new zone has on disk may lack purges that came before it.
+            zones.iter().filter(is_new).for_each(void);
+            return Ok(());
+        }
+        let bus = Bus::start(self.settings.clone(), self.host.clone(), None)?;
+        let _ = self.bus.set(bus);
+        Ok(())
+    }
+
+    /// May stored responses be used by a request that has been read? Reads the clock.
+    pub fn may_use_stored(&self) -> bool {
+        let now = BootMillis(clock::now());
+        self.bus.get().is_some_and(|bus| bus.may_use_stored(now))
+    }
+
+    /// Resolves once all that was purged here so far holds on all nodes.
+    pub async fn confirmed(&self) {
+        if let Some(bus) = self.bus.get() {
+            bus.confirmed(bus.last_published()).await;
+        }
+    }
+
+    /// How things stand; `None` before it has begun.
+    pub fn state(&self) -> Option<BusState> {
+        self.bus.get().map(Bus::state)
+    }
+
+    /// Leaves the others.
+    pub fn leave(&self) {
+        if let Some(bus) = self.bus.get() {
+            bus.leave();
+        }
+    }
+}
+
+impl PurgeListener for Nodes {
+    fn purged(&self, zone: &str, target: PurgeTarget<'_>, mode: PurgeMode) {
+        if let Some(bus) = self.bus.get() {
+            bus.publish(sibling::purge_message(0, mode, zone, target));
+        }
+    }
+}
+
+/// From now on the purges of these zones are published, or they are no longer.
+pub fn attach(nodes: Option<&Arc<Nodes>>, zones: &[Arc<Zone>]) {
+    for zone in zones {
+        zone.set_publisher(nodes.map(|nodes| nodes.clone() as Arc<dyn PurgeListener>));
+    }
+}
+
+impl NodeHost for Host {
+    fn apply(&self, purges: &[Vec<u8>]) {
+        for purge in purges {
+            // What a later version may say names everything.
+            if sibling::apply(purge, &self.zones).is_none() {
+                self.void();
+            }
+        }
+    }
+
+    fn void(&self) {
+        self.zones.zones().iter().for_each(void);
+    }
+
+    fn tell(&self, event: BusEvent) {
+        let Some((error_logs, logs)) = self.logs.lock().clone() else {
+            return;
+        };
+        let level = match event {
+            BusEvent::LeaseHeld | BusEvent::Void(_) => LogLevel::Notice,
+            BusEvent::LeaseLost(_) | BusEvent::Trouble(_) | BusEvent::Evicts(_) => LogLevel::Error,
+        };
+        let message = format_args!("cache_nodes: {event}");
+        error_logs.write(&logs, level, 0, message, "");
+    }
+}
+
+fn void(zone: &Arc<Zone>) {
+    let now = Millis(clock::now());
+    zone.purge_here(PurgeTarget::Everything, PurgeMode::Hard, now);
+}
+
+fn settings(terms: &CacheNodes, files: &TlsFiles) -> Result<BusSettings, BuildError> {
+    let host = |(host, port): &(String, u16)| HostPort {
+        host: host.clone(),
+        port: *port,
+    };
+    let tls = match terms.is_tls {
+        true => Some(Arc::new(tls(terms, files)?)),
+        false => None,
+    };
+    Ok(BusSettings {
+        engine: match &terms.engine {
+            NodesEngine::Tcp(name, port) => EngineAddress::Tcp(host(&(name.clone(), *port))),
+            NodesEngine::Unix(path) => EngineAddress::Unix(path.clone()),
+            NodesEngine::Sentinel(master, sentinels) => EngineAddress::Sentinel {
+                master: master.clone(),
+                sentinels: sentinels.iter().map(host).collect(),
+            },
+        },
+        tls,
+        login: Login {
+            user: terms.user.clone(),
+            password: terms.password.clone(),
+            database: terms.database,
+        },
+        name: terms.name.clone(),
+        lease: LEASE,
+        everything: sibling::purge_message(0, PurgeMode::Hard, "", PurgeTarget::Everything),
+    })
+}
+
+fn tls(terms: &CacheNodes, files: &TlsFiles) -> Result<rustls::ClientConfig, BuildError> {
+    let trusted = match &terms.trusted {
+        None => None,
+        Some(path) => Some(files.bytes(path).map_err(|error| {
+            let path = path.display();
+            BuildError::Tls(format!("cannot load certificate \"{path}\": {error}"))
+        })?),
+    };
+    cache_bus::tls(trusted.as_deref())
+        .map_err(|error| BuildError::Tls(format!("cache_nodes: {error}")))
+}
