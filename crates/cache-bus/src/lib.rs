@@ -76,11 +76,6 @@ impl Bus {
         now.0 < self.member.lease_until.load(Ordering::Acquire)
     }
 
-    /// When the lease ends, or has ended; 0 before the first.
-    pub fn lease_until(&self) -> BootMillis {
-        BootMillis(self.member.lease_until.load(Ordering::Acquire))
-    }
-
     /// Tells the others of a purge that was applied here. Its number: see [`Bus::confirmed`].
     pub fn publish(&self, purge: Vec<u8>) -> u64 {
         self.member.publish(purge)

@@ -141,6 +141,8 @@ async fn without_the_engine_pages_come_from_php_and_purges_are_refused_until_it_
     cluster
         .until_logged(0, "is not confirmed by all nodes")
         .await;
+    assert_eq!(cluster.get(0, "/edit").await.status, 200, "a visitor");
+    cluster.until_logged(0, "by all nodes after 2300 ms").await;
     cluster.redis.resume();
     cluster.until_hit(0, "/warm").await;
     cluster.until_hit(1, "/warm").await;

@@ -10,9 +10,7 @@ use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use cache_bus::{
-    BootMillis, Bus, BusEvent, BusSettings, BusState, EngineAddress, HostPort, Login, NodeHost,
-};
+use cache_bus::{BootMillis, Bus, BusEvent, BusSettings, EngineAddress, HostPort, Login, NodeHost};
 use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
 use parking_lot::Mutex;
 use site::{CacheNodes, ErrorLog, LogLevel, NodesEngine, Site};
@@ -110,11 +108,6 @@ impl Nodes {
         if let Some(bus) = self.bus.get() {
             bus.confirmed(bus.last_published()).await;
         }
-    }
-
-    /// How things stand; `None` before it has begun.
-    pub fn state(&self) -> Option<BusState> {
-        self.bus.get().map(Bus::state)
     }
 
     /// Leaves the others.

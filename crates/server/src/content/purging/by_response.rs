@@ -26,7 +26,7 @@ use transport::facts::LocalAddress;
 
 use super::address_rules;
 use super::order::{Order, Target, TargetNames};
-use super::{PurgeCall, Scope, purge};
+use super::{PurgeCall, Scope, on_nodes, purge};
 use crate::content::through_cache::tags;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::origin::is_server_name;
@@ -124,7 +124,9 @@ impl ByResponse {
             return;
         }
         self.note_repeats(fields);
-        for order in self.orders(fields) {
+        let orders = self.orders(fields);
+        let purges = !orders.is_empty();
+        for order in orders {
             loop {
                 let asked = PurgeCall::Order(order.clone());
                 let configuration = self.configuration.clone();
@@ -136,6 +138,11 @@ impl ByResponse {
                     Ok(_) | Err(_) => break,
                 }
             }
+        }
+        if purges {
+            // Said in the log where it is not.
+            let door = PurgeInterface::Response;
+            let _ = on_nodes::confirmed(&self.configuration, door).await;
         }
     }
 

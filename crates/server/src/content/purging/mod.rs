@@ -36,7 +36,7 @@ use site::LogLevel;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions;
-use crate::log::purge_log::{self, Source};
+use crate::log::purge_log::{self, PurgeInterface, Source};
 
 use carry_out::Refill;
 use order::Order;
@@ -106,7 +106,8 @@ pub async fn purge(
         error_logs.write(logs, LogLevel::Warn, 0, message, "");
     }
     match purged {
-        Ok(report) if !report.dry_run => {
+        // A visitor waits once, whatever a response purges.
+        Ok(report) if !report.dry_run && door != PurgeInterface::Response => {
             on_nodes::confirmed(&configuration, door).await?;
             Ok(report)
         }
