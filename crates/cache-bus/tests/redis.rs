@@ -165,6 +165,7 @@ async fn without_an_engine_the_lease_ends_and_purges_wait_until_it_is_back() {
         nodes.iter().all(|node| !node.may_use_stored())
     })
     .await;
+    nodes[0].told.until_told("has lost its lease").await;
     assert_eq!(nodes[0].bus.state().waiting, 1);
     redis.resume();
     let confirmed = tokio::time::timeout(TIMEOUT, nodes[0].bus.confirmed(number)).await;
@@ -176,7 +177,6 @@ async fn without_an_engine_the_lease_ends_and_purges_wait_until_it_is_back() {
         (1, 1),
         "the first join alone"
     );
-    nodes[0].told.until_told("has lost its lease").await;
 }
 
 #[tokio::test]
