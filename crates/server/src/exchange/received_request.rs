@@ -1,5 +1,5 @@
 //! What was received of a request: its connection, its head, and what trusted proxies say of both.
-//! The stages read it; only [`crate::service`] and the addresses of trusted proxies complete it
+//! The stages read it; only `service` and the addresses of trusted proxies complete it
 //! before they begin. A request that the server makes itself gets one of its own.
 
 use std::net::{IpAddr, SocketAddr};
