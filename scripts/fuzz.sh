@@ -28,7 +28,7 @@ fi
 failed=0
 for name in "$@"; do
     corpus=fuzz/corpus/$name artifacts=fuzz/artifacts/$name log=$target_dir/$name.log
-    mkdir -p "$corpus" "$artifacts"
+    mkdir -p "$corpus" "$artifacts" "fuzz/seeds/$name"
     # A slow input counts as a failure after 5 s, and so does one that needs 1 GB.
     if "$target_dir/$host/fuzz/$name" "$corpus" "fuzz/seeds/$name" \
         -artifact_prefix="$artifacts/" -max_total_time="$seconds" -max_len=16384 \

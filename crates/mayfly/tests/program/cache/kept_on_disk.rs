@@ -58,15 +58,25 @@ impl Data {
 
 /// Waits until this many responses have been written to the disk since the start.
 async fn written(server: &RunningServer, count: f64) {
+    counted(server, Number::ZoneDiskWrites, count).await;
+}
+
+/// Starts again, and waits until this many responses are found on the disk: the server answers before.
+async fn start_with(server: &mut RunningServer, count: f64) {
+    server.start_again(program()).await;
+    counted(server, Number::ZoneDiskResponses, count).await;
+}
+
+async fn counted(server: &RunningServer, number: Number, count: f64) {
     let socket = server.path("pid.control");
     for _ in 0..600 {
         let numbers = control::client::numbers(&socket).await.expect("numbers");
-        if numbers.sum(Number::ZoneDiskWrites, &[]) >= count {
+        if numbers.sum(number, &[]) >= count {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("not written: {}", server.error_log());
+    panic!("{number:?} is not {count}: {}", server.error_log());
 }
 
 /// Ends all processes of a server at once, as a power cut would.
@@ -115,7 +125,7 @@ async fn a_page_outlives_a_stop() {
         log.contains("responses that only memory had were written"),
         "{log}"
     );
-    server.start_again(program()).await;
+    start_with(&mut server, 1.0).await;
     let first = server.target().get("/a").await;
     assert_eq!(first.text(), "version 1 of /a ;", "{first:?}");
     assert!(first.field("cache-status").contains("hit"), "{first:?}");
@@ -139,7 +149,7 @@ async fn a_long_page_and_each_variant_outlive_a_kill() {
     }
     written(&server, 3.0).await;
     kill(&mut server).await;
-    server.start_again(program()).await;
+    start_with(&mut server, 3.0).await;
     let again = server.target().get("/long").await;
     assert!(
         again.text() == long && again.x_cache() == "HIT",
@@ -167,7 +177,7 @@ async fn a_purge_that_was_answered_holds_through_a_kill() {
     let purged = server.target().ask("PURGE", "/a", "", "").await;
     assert_eq!(purged.status, 200);
     kill(&mut server).await;
-    server.start_again(program()).await;
+    start_with(&mut server, 3.0).await;
     assert!(is(&shown(&server, "/a").await, "version 2", "php"));
     assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
     // A purge of what is on the disk alone, after the restart.
@@ -175,7 +185,7 @@ async fn a_purge_that_was_answered_holds_through_a_kill() {
     assert_eq!(purged.status, 404, "memory has nothing of it");
     assert!(is(&shown(&server, "/c").await, "version 2", "php"));
     kill(&mut server).await;
-    server.start_again(program()).await;
+    start_with(&mut server, 3.0).await;
     assert_eq!(shown(&server, "/c").await.0, "version 2");
 }
 
@@ -186,7 +196,7 @@ async fn a_tag_purged_softly_makes_pages_on_disk_stale_and_not_gone() {
     assert!(is(&shown(&server, "/a").await, "version 1", "php"));
     written(&server, 1.0).await;
     stop(&mut server).await;
-    server.start_again(program()).await;
+    start_with(&mut server, 1.0).await;
     data.change();
     let order = PurgeRequest {
         tags: vec!["news".to_owned()],
@@ -242,7 +252,7 @@ async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
     // What would be counted is not known.
     let (code, said) = purge(&["--dry-run", "http://site.test/b"]);
     assert_eq!(code, Some(2), "{said}");
-    server.start_again(program()).await;
+    start_with(&mut server, 2.0).await;
     assert!(is(&shown(&server, "/a").await, "version 2", "php"));
     assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
 }
@@ -257,7 +267,7 @@ async fn what_others_have_left_in_the_path_stays_as_it_is() {
     std::fs::create_dir_all(&of_nginx).unwrap();
     let file = of_nginx.join("b7f54b2df7773722d382f4809d65029c");
     std::fs::write(&file, "KEY: http://site.test/a").unwrap();
-    server.start_again(program()).await;
+    start_with(&mut server, 1.0).await;
     assert!(is(&shown(&server, "/a").await, "version 1", "disk"));
     stop(&mut server).await;
     assert_eq!(std::fs::read(&file).unwrap(), b"KEY: http://site.test/a");
