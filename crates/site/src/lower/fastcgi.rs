@@ -54,9 +54,12 @@ const USUAL_PARAMS: [(&str, &str); 22] = [
 ];
 
 impl Lowering<'_> {
-    /// The FastCGI settings, if this level passes requests on. All values are read in any case, so
-    /// that mistakes are reported.
+    /// The FastCGI settings, if this level passes requests on. The values of this level are read in
+    /// any case, so that mistakes are reported.
     pub fn fastcgi(&mut self, level: &Level<'_>, block: BlockKind) -> Option<Pass> {
+        if level.only_inherits(FASTCGI.prefix) {
+            return None;
+        }
         let target = self.fastcgi_target(level);
         let purge = self.cache_purge(level, &FASTCGI);
         let exchange = self.exchange(level, &FASTCGI);

@@ -4,19 +4,21 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::check::Node;
 use crate::directives::{PREFIXES, by_name};
 
 /// The directives of a block, and of the blocks around it.
 pub(crate) struct Level<'t> {
     pub nodes: &'t [Node<'t>],
-    lines: HashMap<&'t str, Vec<&'t Node<'t>>>,
+    lines: HashMap<&'t str, Vec<&'t Node<'t>>, RandomState>,
     parent: Option<&'t Level<'t>>,
 }
 
 impl<'t> Level<'t> {
     pub fn new(nodes: &'t [Node<'t>], parent: Option<&'t Level<'t>>) -> Self {
-        let mut lines: HashMap<&str, Vec<&Node<'_>>> = HashMap::new();
+        let mut lines: HashMap<&str, Vec<&Node<'_>>, RandomState> = HashMap::default();
         for node in nodes {
             lines.entry(node.name()).or_default().push(node);
         }
@@ -35,6 +37,16 @@ impl<'t> Level<'t> {
     pub fn own(&self, name: &str) -> &[&'t Node<'t>] {
         assert_is_in_the_table(name);
         self.lines.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a block around this one says the same of a protocol to upstreams: no line here has
+    /// its prefix or concerns the cache, so that there is neither a target nor a new mistake.
+    pub fn only_inherits(&self, prefix: &str) -> bool {
+        let concerns = |name: &str| {
+            let rest = name.strip_prefix(prefix);
+            rest.is_some_and(|rest| rest.starts_with('_')) || name.starts_with("cache_")
+        };
+        self.parent.is_some() && !self.nodes.iter().any(|node| concerns(node.name()))
     }
 
     /// The line of `name` at the nearest level that has one.

@@ -19,9 +19,12 @@ const MEMCACHED: DirectivePrefix = DirectivePrefix {
 };
 
 impl Lowering<'_> {
-    /// The memcached settings, if this level asks memcached. All values are read in any case, so
-    /// that mistakes are reported.
+    /// The memcached settings, if this level asks memcached. The values of this level are read in
+    /// any case, so that mistakes are reported.
     pub fn memcached(&mut self, level: &Level<'_>) -> Option<Pass> {
+        if level.only_inherits(MEMCACHED.prefix) {
+            return None;
+        }
         let mut exchange = self.exchange(level, &MEMCACHED);
         exchange.pass_request_body = false;
         let gzip_flags = to_u32(self.number(level, "memcached_gzip_flag", 0));

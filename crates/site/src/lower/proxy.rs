@@ -65,14 +65,17 @@ impl PassUrl {
 }
 
 impl Lowering<'_> {
-    /// The proxy settings, if this level passes requests on. All values are read in any case, so
-    /// that mistakes are reported.
+    /// The proxy settings, if this level passes requests on. The values of this level are read in
+    /// any case, so that mistakes are reported.
     pub fn proxy(
         &mut self,
         level: &Level<'_>,
         block: BlockKind,
         matcher: &LocationMatcher,
     ) -> Option<Pass> {
+        if level.only_inherits(PROXY.prefix) {
+            return None;
+        }
         let node = level.own("proxy_pass").first().copied();
         let url = node.and_then(|node| self.pass_url(node.arg(0)));
         if let Some(PassUrl {
