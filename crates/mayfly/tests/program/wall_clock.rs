@@ -9,10 +9,12 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http_semantics::date;
+use numbers::Number;
 use tempfile::TempDir;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;
 
+use crate::cache::kept_on_disk::counted;
 use crate::program;
 
 const HOUR: i64 = 3600;
@@ -149,6 +151,7 @@ async fn pages_on_disk_keep_their_age_when_the_wall_clock_is_set_between_two_sta
         server.ended().await;
         clock.set(hours * HOUR);
         server.start_again(&clock.program()).await;
+        counted(&server, Number::ZoneDiskResponses, 1.0).await;
         let reply = server.target().get("/").await;
         assert_eq!(
             (reply.text().as_str(), reply.x_cache()),

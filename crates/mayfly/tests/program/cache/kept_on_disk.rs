@@ -67,7 +67,8 @@ async fn start_with(server: &mut RunningServer, count: f64) {
     counted(server, Number::ZoneDiskResponses, count).await;
 }
 
-async fn counted(server: &RunningServer, number: Number, count: f64) {
+/// Waits until a number of the server is `count` at least.
+pub async fn counted(server: &RunningServer, number: Number, count: f64) {
     let socket = server.path("pid.control");
     for _ in 0..600 {
         let numbers = control::client::numbers(&socket).await.expect("numbers");

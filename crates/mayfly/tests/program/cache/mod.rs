@@ -11,7 +11,7 @@ mod collapsed_requests;
 mod default_memory;
 mod deserted_fetches;
 mod invalid_responses;
-mod kept_on_disk;
+pub mod kept_on_disk;
 mod memory_files;
 mod purge;
 mod purge_key;
