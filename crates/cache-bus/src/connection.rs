@@ -76,7 +76,7 @@ pub async fn connect(
             ));
         }
     };
-    log_in(stream, &settings.login, CALL_TIMEOUT).await
+    log_in(stream, &settings.login).await
 }
 
 /// Connects to a Sentinel, which has accounts of its own and no databases.
@@ -85,7 +85,7 @@ pub async fn connect_sentinel(
     address: &HostPort,
 ) -> Result<Connection, BusError> {
     let stream = stream(settings, address).await?;
-    log_in(stream, &Login::default(), CALL_TIMEOUT).await
+    log_in(stream, &Login::default()).await
 }
 
 async fn stream(settings: &BusSettings, address: &HostPort) -> Result<BoxedStream, BusError> {
@@ -104,11 +104,7 @@ async fn stream(settings: &BusSettings, address: &HostPort) -> Result<BoxedStrea
     Ok(Box::pin(tls.map_err(|error| failed(error.to_string()))?))
 }
 
-async fn log_in(
-    stream: BoxedStream,
-    login: &Login,
-    call_timeout: Duration,
-) -> Result<Connection, BusError> {
+async fn log_in(stream: BoxedStream, login: &Login) -> Result<Connection, BusError> {
     let mut info = RedisConnectionInfo::default()
         .set_db(i64::from(login.database))
         // Another right that the account would need.
@@ -119,7 +115,7 @@ async fn log_in(
     if let Some(password) = &login.password {
         info = info.set_password(password);
     }
-    let config = AsyncConnectionConfig::new().set_response_timeout(Some(call_timeout));
+    let config = AsyncConnectionConfig::new().set_response_timeout(Some(CALL_TIMEOUT));
     let made = MultiplexedConnection::new_with_config(&info, stream, config);
     let (calls, driver) = in_time("login", made).await??;
     let driver = tokio::spawn(driver);

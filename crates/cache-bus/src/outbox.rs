@@ -107,7 +107,7 @@ impl Outbox {
         }
     }
 
-    /// The last entry that is to be confirmed.
+    /// The last entry that the nodes must confirm.
     pub fn last_entry(&self) -> Option<u64> {
         self.kept.iter().rev().find_map(|purge| purge.entry)
     }

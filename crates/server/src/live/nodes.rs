@@ -72,7 +72,7 @@ impl Nodes {
         })))
     }
 
-    /// Becomes a node, if it is none yet. `zones` are all that there are.
+    /// Starts the connection to the other nodes, unless it has begun. `zones` are all zones of the server.
     ///
     /// # Errors
     /// What the system says of a thread.

@@ -15,7 +15,7 @@ use crate::log::purge_log::PurgeInterface;
 const WAIT_OF_PROGRAM: Duration = Duration::from_secs(5);
 /// Nor does a visitor, whose request has changed something: longer than a dead node delays a purge.
 const WAIT_OF_VISITOR: Duration = Duration::from_millis(2300);
-/// After so many seconds it may hold.
+/// Seconds after which a program may ask whether its purge holds by now.
 const RETRY_AFTER: u32 = 5;
 
 /// Waits until all that was purged so far holds on all nodes.
