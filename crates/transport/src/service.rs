@@ -152,6 +152,21 @@ pub struct ReceivedHead {
     pub bytes: u64,
 }
 
+impl ReceivedHead {
+    /// The head of a request that the server makes itself, over a connection that there is not.
+    pub fn made(connection: ConnectionFacts, head: RequestHead, now: u64) -> ReceivedHead {
+        ReceivedHead {
+            head,
+            connection: Arc::new(connection),
+            started_at: now,
+            nth_on_connection: 1,
+            is_pipelined: false,
+            is_early: false,
+            bytes: 0,
+        }
+    }
+}
+
 /// How long a request's body is, as far as its head says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyLength {

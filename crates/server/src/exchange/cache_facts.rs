@@ -29,6 +29,22 @@ pub struct CacheFacts {
 }
 
 impl CacheFacts {
+    /// Nothing yet; the buffer of the key is empty.
+    #[inline(always)]
+    pub fn new(key: Vec<u8>) -> CacheFacts {
+        CacheFacts {
+            outcome: None,
+            key,
+            slicing: Slicing::None,
+            view: View::Plain,
+            age: None,
+            last_modified: None,
+            spared_micros: 0,
+            reason: None,
+            marks_writer: None,
+        }
+    }
+
     /// Notes what was decided about the request.
     pub fn note_decision(&mut self, decision: &Decision) {
         if let Some(forward) = decision.forward {

@@ -36,7 +36,7 @@ pub struct ReceivedRequest {
 
 impl ReceivedRequest {
     /// What a transport has received.
-    #[inline]
+    #[inline(always)]
     pub fn new(received: ReceivedHead, sample: Option<Sample>) -> ReceivedRequest {
         let ReceivedHead {
             head,
@@ -61,23 +61,7 @@ impl ReceivedRequest {
         }
     }
 
-    /// The head of a request that the server makes itself, over a connection that there is not.
-    pub fn made(connection: ConnectionFacts, head: RequestHead, now: u64) -> ReceivedRequest {
-        ReceivedRequest {
-            scheme: connection.scheme,
-            client: connection.peer,
-            connection: Arc::new(connection),
-            head,
-            host: HostName::default(),
-            started_at: now,
-            sample: None,
-            nth_on_connection: 1,
-            is_pipelined: false,
-            is_early: false,
-        }
-    }
-
-    /// Likewise of one that stands in the place of this one: host, scheme and client stay.
+    /// That of a request which stands in the place of this one: host, scheme and client stay.
     pub fn remade(
         &self,
         connection: Arc<ConnectionFacts>,

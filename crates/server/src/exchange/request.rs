@@ -12,7 +12,9 @@ use parking_lot::Mutex;
 use site::{Location, LocationId, Server, ServerId, Settings};
 use transport::facts::ConnectionFacts;
 use transport::request_body::RequestBody;
+use transport::service::ReceivedHead;
 
+use crate::base::sampling::Sample;
 use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
 use crate::exchange::configuration_handle::ConfigurationHandle;
@@ -51,31 +53,30 @@ impl Request {
     #[inline]
     pub fn new(
         configuration: ConfigurationHandle,
-        received: ReceivedRequest,
+        received: ReceivedHead,
+        sample: Option<Sample>,
         server: ServerId,
         now: u64,
     ) -> Box<Request> {
+        let place = Box::new_uninit();
         let buffers = RequestBuffers::take();
-        let method = Method::parse(received.head().method());
+        let method = Method::parse(received.head.method());
         let target = (buffers.path, buffers.args);
         let route = RequestRoute::new(&configuration.locations, server, method, target);
-        let cache = CacheFacts {
-            key: buffers.key,
-            ..CacheFacts::default()
-        };
-        // Made where it stays: it is large.
+        // It is large, so its parts are made where they stay: nothing between them can fail,
+        // or each would need a place of its own from which it could be dropped.
         Box::write(
-            Box::new_uninit(),
+            place,
             Request {
                 configuration,
-                received,
+                received_bytes: received.bytes,
+                received: ReceivedRequest::new(received, sample),
                 route,
                 body: RequestBody::None,
                 is_body_let_in: false,
-                received_bytes: 0,
                 now,
                 trace: None,
-                cache,
+                cache: CacheFacts::new(buffers.key),
                 extras: Extras::default(),
                 delivery: Delivery::default(),
             },

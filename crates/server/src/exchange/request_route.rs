@@ -57,7 +57,7 @@ pub struct RequestRoute {
 
 impl RequestRoute {
     /// At the level of `server`; the buffers are empty.
-    #[inline]
+    #[inline(always)]
     pub fn new(
         locations: &CompiledLocations,
         server: ServerId,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use transport::facts::{ConnectionFacts, LocalAddress};
+use transport::service::ReceivedHead;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 
 /// A request with this line, such as `GET /a?b`, and these field lines, for the first server. It is in no
@@ -30,8 +30,8 @@ pub fn received(
     };
     let handle = ConfigurationHandle::new(configuration.clone());
     let server = site::ServerId(0);
-    let received = ReceivedRequest::made(connection, head, now);
-    let mut request = Request::new(handle, received, server, now);
+    let received = ReceivedHead::made(connection, head, now);
+    let mut request = Request::new(handle, received, None, server, now);
     let (_, target) = line.split_once(' ').unwrap();
     let (path, args) = target.split_once('?').unwrap_or((target, ""));
     request.route.path = path.into();

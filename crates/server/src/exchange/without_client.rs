@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use site::{MatchRules, ServerId};
 use transport::facts::{ConnectionFacts, LocalAddress};
+use transport::service::ReceivedHead;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::upstreams::fetch::Try;
@@ -56,7 +56,8 @@ fn stand_in(
     let now = clock::now();
     let mut request = Request::new(
         ConfigurationHandle::new(configuration.clone()),
-        ReceivedRequest::made(facts, head, now),
+        ReceivedHead::made(facts, head, now),
+        None,
         ServerId(0),
         now,
     );

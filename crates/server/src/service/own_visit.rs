@@ -8,14 +8,13 @@ use site::{ListenAddress, Listener, ListenerId};
 use tls_server::ClientVerdict;
 use transport::facts::{ClientOffer, ConnectionFacts, LocalAddress, SessionId, TlsFacts};
 use transport::request_body::RequestBody;
-use transport::service::BodyLength;
+use transport::service::{BodyLength, ReceivedHead};
 
 use super::validate::validate;
 use super::{RequestTerms, tls};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::host_name::HostName;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
-use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::route;
 
@@ -125,8 +124,8 @@ pub fn request(
         .map_or(NOBODY, |client| SocketAddr::new(client, 0));
     let connection = connection(&terms, listener, &asked.host, client);
     let now = clock::now();
-    let received = ReceivedRequest::made(connection, head, now);
-    let mut request = Request::new(terms.configuration, received, terms.server, now);
+    let received = ReceivedHead::made(connection, head, now);
+    let mut request = Request::new(terms.configuration, received, None, terms.server, now);
     request.extras.class = upstream::Class::Refresh;
     request.extras.own_visit = Some(Box::new(OwnVisit::new(purpose)));
     let is_dry = request.is_dry();

@@ -7,7 +7,6 @@ use transport::service::{BodyLength, ReceivedHead, Refusal};
 
 use super::{Memory, RequestTerms, counting, validate};
 use crate::base::sampling::{self, Sample};
-use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log};
 
@@ -63,16 +62,13 @@ pub fn abandoned(terms: RequestTerms, received: ReceivedHead, reason: &str, stat
 /// The request that was received, with the connection's part of it.
 #[inline]
 fn begin(terms: RequestTerms, mut received: ReceivedHead, sample: Option<Sample>) -> Box<Request> {
-    let (now, bytes) = (clock::recent(), received.bytes);
     let head = &mut received.head;
     if received.is_early && head.field(EARLY_DATA).is_none() {
         // The upstream that answers in our place has to know (RFC 8470 §5.1).
         head.add_field(EARLY_DATA, b"1");
     }
-    let received = ReceivedRequest::new(received, sample);
-    let mut request = Request::new(terms.configuration, received, terms.server, now);
-    request.received_bytes = bytes;
-    request
+    let now = clock::recent();
+    Request::new(terms.configuration, received, sample, terms.server, now)
 }
 
 /// What stands for a request with an unreadable head.
