@@ -50,7 +50,7 @@ SMALL, LARGE = 1 << 10, 21 << 10
 # Enough that what happens by the clock (dates, sweeps, flushed logs) does not weigh.
 REQUESTS = 1000
 # The first requests fill buffers and tables that later ones find, and of the first in a minute more are timed and
-# named (crates/server/src/base/sampling.rs).
+# named (crates/server-base/src/sampling.rs).
 WARM_UP = 1200
 MOST_RISE = 0.03
 MOST_RISE_WATCHING = 0.10

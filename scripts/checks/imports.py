@@ -16,7 +16,7 @@ MOST_FILES_IN_A_CIRCLE = 8
 
 # The floors of crates/server/src from below to above, as ARCHITECTURE.md draws them.
 FLOORS = (
-    "base live upstreams exchange log route respond access content pipeline service warming explain worker compose"
+    "exchange log route respond access content pipeline service warming explain worker compose"
 ).split()
 SAME_FLOOR = {"background": "worker", "worker_loads": "worker"}
 # File and what it takes from above: the reason.

@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::without_client;
-use crate::upstreams::health::Require;
-use crate::upstreams::{health, naming};
 use crate::warming::repeat;
 use crate::worker::WorkersState;
+use upstream_fetch::health::Require;
+use upstream_fetch::{health, naming};
 
 /// Runs the tasks of whatever configuration is in force. Never ends.
 pub async fn run(shared: Arc<WorkersState>) {

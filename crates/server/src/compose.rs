@@ -14,12 +14,12 @@ use crate::exchange::request::Request;
 use crate::exchange::variable_table::VariableTable;
 use crate::exchange::variables;
 use crate::explain;
-use crate::live::{BuildError, Resources};
 use crate::log::{access_log, times, traces};
 use crate::pipeline;
 use crate::route::tables;
-use crate::upstreams::fetch::trace;
 use crate::warming::refill;
+use live_state::{BuildError, Resources};
+use upstream_fetch::trace;
 
 static FUNCTIONS: Functions = Functions {
     variables: VariableTable::new(

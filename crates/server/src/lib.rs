@@ -10,28 +10,23 @@
 //! pipeline       the stages of a request, in their order
 //! content  access  respond  route  log
 //! exchange       requests, replies, templates: values that all of these share
-//! upstreams      an upstream is asked, for one client or for the cache
-//! live           what outlives a configuration: zones, groups, limits, open logs
-//! base           paths within a site, bounded tables, chance
 //! ```
 //!
-//! Nothing here sees the configuration's syntax: `site` has made plain values
-//! of it.
+//! Right below are the crates `upstream-fetch`, which asks other servers, and `live-state`, which
+//! outlives a configuration. Nothing here sees the configuration's syntax: `site` has made plain
+//! values of it.
 
 pub mod access;
 mod background;
-pub mod base;
 pub mod compose;
 
 pub mod content;
 pub mod exchange;
 pub mod explain;
-pub mod live;
 pub mod log;
 pub mod pipeline;
 pub mod respond;
 pub mod route;
 mod service;
-pub mod upstreams;
 pub mod warming;
 pub mod worker;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use live_state::cache_zones::ExcessiveMemory;
+use live_state::server_tls;
+use live_state::tls_files::TlsFiles;
 use server::content::purging::token;
-use server::live::cache_zones::ExcessiveMemory;
-use server::live::server_tls;
-use server::live::tls_files::TlsFiles;
 
 use crate::cli::{CheckArgs, Flags};
 use crate::config::{self, AcceptedConfiguration, Invocation};

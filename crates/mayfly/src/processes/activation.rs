@@ -16,8 +16,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use control::socket::ControlSocket;
+use live_state::tls_files::TlsFiles;
 use nginx_conf::Sources;
-use server::live::tls_files::TlsFiles;
 use site::{Acme, Content, ListenAddress, Process, Site};
 
 use crate::config::{AcceptedConfiguration, Invocation};

@@ -4,9 +4,9 @@
 use std::os::unix::net::UnixListener;
 use std::pin::Pin;
 
+use live_state::acme_answers::AcmeAnswerTexts;
+use live_state::tls_files::TlsFiles;
 use nginx_conf::Sources;
-use server::live::acme_answers::AcmeAnswerTexts;
-use server::live::tls_files::TlsFiles;
 pub use server::worker::Patience;
 use server::worker::Sockets;
 use site::Site;

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acme::{Authority, ChallengeAnswer, Host, Level, Renewal, Store, SystemClock};
+use live_state::acme_answers::AcmeAnswerTexts;
 use parking_lot::Mutex;
-use server::live::acme_answers::AcmeAnswerTexts;
 use site::{
     Acme, AcmeCertificate, AcmeChallenge, AcmeExternalKey, AcmeIssuer, AcmeKeyType, LogLevel, Site,
 };

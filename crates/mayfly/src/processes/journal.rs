@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use live_state::error_log::ErrorLogs;
+use live_state::log_sinks::LogSinks;
 use parking_lot::Mutex;
-use server::live::error_log::ErrorLogs;
-use server::live::log_sinks::LogSinks;
 use site::{ErrorLog, LogLevel, LogTarget};
 
 use crate::processes::logs::{self, LogFiles};

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use control::{Caller, Command};
+use live_state::acme_answers::AcmeAnswerTexts;
+use live_state::tls_files::TlsFiles;
 use nginx_conf::{MemoryLoader, Sources};
 use serde::{Deserialize, Serialize};
-use server::live::acme_answers::AcmeAnswerTexts;
-use server::live::tls_files::TlsFiles;
 use server::worker::{Listening, Patience, Sockets};
 
 use crate::config::Invocation;

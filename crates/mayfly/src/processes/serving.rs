@@ -6,13 +6,13 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use live_state::Resources;
+use live_state::acme_answers::AcmeAnswerTexts;
+use live_state::log_sinks::LogSinks;
+use live_state::tls_files::TlsFiles;
+use live_state::upstream_groups::PoolAddress;
 use server::compose;
 use server::exchange::active_configuration::ActiveConfiguration;
-use server::live::Resources;
-use server::live::acme_answers::AcmeAnswerTexts;
-use server::live::log_sinks::LogSinks;
-use server::live::tls_files::TlsFiles;
-use server::live::upstream_groups::PoolAddress;
 use server::worker::{self, Patience, Sockets, WorkersState};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;

@@ -1,5 +1,5 @@
 //! The way between the processes that serve in two programs, of which one takes the other's place
-//! (`server::live::sibling`).
+//! (`live_state::sibling`).
 
 use std::os::fd::OwnedFd;
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::socket::ControlSocket;
-use server::live::cache_zones::{DefaultMemory, ExcessiveMemory};
+use live_state::cache_zones::{DefaultMemory, ExcessiveMemory};
 use site::{ListenAddress, LogLevel, Process, Site};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use child_process::Child;
+use live_state::acme_answers::AcmeAnswerTexts;
 use rustix::io::FdFlags;
 use rustix::net::sockopt::Timeout;
-use server::live::acme_answers::AcmeAnswerTexts;
 use server::worker::Patience;
 use tokio::sync::mpsc;
 

@@ -13,8 +13,8 @@ use crate::exchange::value::put_unless_empty;
 use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
-use crate::live::limit_conn::{ConnectionRefusal, Zone};
 use crate::log::error_log;
+use live_state::limit_conn::{ConnectionRefusal, Zone};
 
 pub const VARIABLES: Variables = &[(
     B::LimitConnStatus,

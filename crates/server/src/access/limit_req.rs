@@ -14,8 +14,8 @@ use crate::exchange::value::put_unless_empty;
 use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
-use crate::live::limit_req::{AppliedLimit, Outcome, Zone, judge};
 use crate::log::error_log;
+use live_state::limit_req::{AppliedLimit, Outcome, Zone, judge};
 
 pub const VARIABLES: Variables = &[(
     B::LimitReqStatus,

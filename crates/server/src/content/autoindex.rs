@@ -15,13 +15,13 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 use rustix::io::Errno as Number;
 use site::{Autoindex, AutoindexFormat, LogLevel};
 
-use crate::base::site_path::{self, Links};
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields;
 use crate::exchange::variable;
 use crate::log::error_log;
+use server_base::site_path::{self, Links};
 use system_error::SystemError;
 
 /// CompiledLocations that a line has for a name.

@@ -8,7 +8,7 @@ use crate::content::files;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::upstreams::fetch::MemcachedRequest;
+use upstream_fetch::MemcachedRequest;
 
 /// What memcached is asked; the error is a status.
 pub fn upstream_request(

@@ -27,7 +27,7 @@ use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
-use crate::upstreams::fetch::HttpRequest;
+use upstream_fetch::HttpRequest;
 
 pub use rewriting::rewrite_fields;
 

@@ -29,7 +29,7 @@ use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::log::{error_log, traces};
-use crate::upstreams::fetch::TruncatedBody;
+use upstream_fetch::TruncatedBody;
 
 use range::ContentRange;
 

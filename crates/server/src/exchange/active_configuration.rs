@@ -10,11 +10,11 @@ use transport::body;
 use transport::connections::Connections;
 
 use crate::exchange::compiled_location::CompiledLocations;
-use crate::live::connectors;
-use crate::live::quic_keys::QuicKeys;
-use crate::live::server_tls::{self, ServerTlsInForce};
-use crate::live::{BuildError, LiveState, Resources};
-use crate::upstreams::{health, naming};
+use live_state::connectors;
+use live_state::quic_keys::QuicKeys;
+use live_state::server_tls::{self, ServerTlsInForce};
+use live_state::{BuildError, LiveState, Resources};
+use upstream_fetch::{health, naming};
 
 /// A configuration in force.
 pub struct ActiveConfiguration {

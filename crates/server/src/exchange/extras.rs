@@ -14,7 +14,7 @@ use crate::exchange::own_visit::OwnVisit;
 use crate::exchange::page_budget::{FetchTurn, PageBudget};
 use crate::exchange::sharing_note::SharingNote;
 use crate::exchange::tracing::Tracing;
-use crate::live::limit_conn::Guard;
+use live_state::limit_conn::Guard;
 
 /// Nothing until it is written to; reads like [`Extra`].
 #[derive(Default)]

@@ -13,8 +13,8 @@ use numbers::{HistoryReport, Number, Pages, Snapshot};
 use upstream::{Group, ServerSnapshot, Standing};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::live::disk_pages::{DiskPages, DiskState};
-use crate::live::stats::Stats;
+use live_state::disk_pages::{DiskPages, DiskState};
+use live_state::stats::Stats;
 
 /// All numbers.
 pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {

@@ -11,8 +11,8 @@ use transport::facts::ConnectionFacts;
 use transport::service::ReceivedHead;
 use transport::spare_fields;
 
-use crate::base::sampling::Sample;
 use crate::exchange::host_name::HostName;
+use server_base::sampling::Sample;
 
 /// A head with what is known of how it came.
 pub struct ReceivedRequest {

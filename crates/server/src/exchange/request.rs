@@ -14,7 +14,6 @@ use transport::facts::ConnectionFacts;
 use transport::request_body::RequestBody;
 use transport::service::ReceivedHead;
 
-use crate::base::sampling::Sample;
 use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
 use crate::exchange::configuration_handle::ConfigurationHandle;
@@ -24,7 +23,8 @@ use crate::exchange::own_visit::Purpose;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request_buffers::RequestBuffers;
 use crate::exchange::request_route::{RequestKind, RequestRoute};
-use crate::upstreams::fetch::Trace;
+use server_base::sampling::Sample;
+use upstream_fetch::Trace;
 
 pub use http_semantics::Method;
 

@@ -5,11 +5,11 @@
 use bytes::Bytes;
 use site::SubrequestTarget;
 
-use crate::base::random;
 use crate::exchange::functions;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::exchange::request_route::TargetOrigin;
+use server_base::random;
 
 /// A subrequest of `request` for `target`, with `args` where the target has
 /// none of its own. Method and head are the client's; there is no body.

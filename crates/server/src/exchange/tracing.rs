@@ -3,7 +3,7 @@
 
 use traces::{Parent, SpanId, TraceContext, TraceId, TraceState};
 
-use crate::base::random;
+use server_base::random;
 
 /// The trace of one request.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Tracing {
 #[derive(Debug, Clone)]
 pub struct FetchSpan {
     pub span_id: SpanId,
-    /// Its first try among those of the request's [`Trace`](crate::upstreams::fetch::Trace).
+    /// Its first try among those of the request's [`Trace`](upstream_fetch::Trace).
     pub first_try: usize,
     pub protocol: &'static str,
     /// The group, where it has a name of its own.

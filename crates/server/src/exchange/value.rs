@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::base::address::put_ip;
+use server_base::address::put_ip;
 
 #[inline]
 pub fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {

@@ -11,7 +11,6 @@
 use site::{Part, Template, Variable};
 use transport::proxy_protocol;
 
-use crate::base::field_list::write_field_called;
 use crate::exchange::extras::{Extra, Values, put_value};
 use crate::exchange::functions;
 use crate::exchange::reply::ReplyHead;
@@ -21,7 +20,8 @@ use crate::exchange::sent_fields;
 use crate::exchange::value::put;
 use crate::exchange::variable_table::Value;
 use crate::exchange::view::View;
-use crate::upstreams::fetch::Trace;
+use server_base::field_list::write_field_called;
+use upstream_fetch::Trace;
 
 /// Room for most values: growing there in steps would cost more than the value.
 const USUAL_BYTES: usize = 64;

@@ -9,7 +9,7 @@ use crate::exchange::delivery::Delivery;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
-use crate::upstreams::fetch::Trace;
+use upstream_fetch::Trace;
 
 /// Appends the value of one variable; false where it has none. What it is asked of says
 /// whose fact it is.

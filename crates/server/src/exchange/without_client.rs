@@ -11,8 +11,8 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use crate::upstreams::fetch::Try;
-use crate::upstreams::health::HealthAnswer;
+use upstream_fetch::Try;
+use upstream_fetch::health::HealthAnswer;
 
 /// `require`: variables as a request would see them that had this answer from
 /// its upstream. There is no client, so most are empty.

@@ -20,7 +20,7 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::extras::Extras;
 use crate::exchange::own_visit::LimitVerdict as Foreseen;
-use crate::live::disk_pages::DiskPages;
+use live_state::disk_pages::DiskPages;
 
 /// What would become of a request, or what became of it where the caller wants it made.
 ///

@@ -9,8 +9,8 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::page_budget::{Bound, LogLine, PageBudget};
 use crate::exchange::request::Request;
 
-pub use crate::live::error_log::origin::Origin;
-pub use crate::live::error_log::{are_told, push_text};
+pub use live_state::error_log::origin::Origin;
+pub use live_state::error_log::{are_told, push_text};
 
 /// Writes a line about `request`; about a page of fragments and its parts, a bounded number.
 pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {

@@ -35,8 +35,8 @@ use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Made;
 use crate::exchange::variable_table::Variables;
 
-pub use crate::live::traces::FetchKey;
 pub use fetch_trace::FetchTrace;
+pub use live_state::traces::FetchKey;
 
 pub const VARIABLES: Variables = &[
     (

@@ -90,7 +90,7 @@ fn origin(request: &Request) -> Vec<u8> {
         out.extend_from_slice(request.received.host());
     } else {
         match &connection.local {
-            LocalAddress::Ip(address) => crate::base::address::put_ip(address.ip(), &mut out),
+            LocalAddress::Ip(address) => server_base::address::put_ip(address.ip(), &mut out),
             LocalAddress::Unix(_) => out.extend_from_slice(server.name.as_bytes()),
         }
     }

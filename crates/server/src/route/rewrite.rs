@@ -4,12 +4,12 @@
 use rustix::fs::FileType;
 use site::{Condition, FileTest, Part, RewriteOp, RewriteThen, SetTarget, Template, Variable};
 
-use crate::base::site_path;
 use crate::exchange::extras::put_value;
 use crate::exchange::request::Request;
 use crate::exchange::request_route::TargetOrigin;
 use crate::exchange::variable;
 use crate::route::pattern;
+use server_base::site_path;
 
 /// What a rewrite program came to.
 #[derive(Debug)]

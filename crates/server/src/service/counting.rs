@@ -6,11 +6,11 @@ use std::time::Duration;
 use http_cache::UpstreamCacheStatus;
 use http_semantics::Version;
 
-use crate::base::sampling::Sample;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
-use crate::live::stats::{EndedRequest, PagesOfThread};
 use crate::service::masked_path;
+use live_state::stats::{EndedRequest, PagesOfThread};
+use server_base::sampling::Sample;
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -6,9 +6,9 @@ use transport::request_body::RequestBody;
 use transport::service::{BodyLength, ReceivedHead, Refusal};
 
 use super::{Memory, RequestTerms, counting, validate};
-use crate::base::sampling::{self, Sample};
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log};
+use server_base::sampling::{self, Sample};
 
 const EARLY_DATA: &[u8] = b"Early-Data";
 

@@ -1,4 +1,4 @@
-//! Makes the requests that applications want made again and again (`live/repeats.rs`), each in its turn. They stand
+//! Makes the requests that applications want made again and again (`live_state::repeats`), each in its turn. They stand
 //! in the line of refreshes, go through `allow` and `deny` without an address, and reach what a visitor would
 //! reach.
 
@@ -13,8 +13,8 @@ use super::visit;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::Purpose;
-use crate::live::repeats::Turn;
 use crate::service::own_visit::{self, AskedUrl};
+use live_state::repeats::Turn;
 
 /// Requests that are under way at the same time. Visitors have all other workers of PHP.
 const AT_ONCE: usize = 2;

@@ -45,7 +45,7 @@ struct RememberedPasswords {
 impl RememberedPasswords {
     fn new() -> RememberedPasswords {
         RememberedPasswords {
-            salt: crate::base::random::bytes16(),
+            salt: server_base::random::bytes16(),
             digests: Default::default(),
         }
     }

@@ -8,9 +8,9 @@ use super::*;
 use crate::compose;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::test_request;
-use crate::live::Resources;
 use crate::route;
 use crate::route::FoundLocation;
+use live_state::Resources;
 
 /// A configuration over a tree of files.
 struct Tree {

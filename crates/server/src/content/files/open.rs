@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use site::{FileSettings, OpenFileCache};
 use transport::open_file::{OpenFile, Stamp, Validators};
 
-use crate::base::lru::Lru;
-use crate::base::site_path::{self, Links};
+use server_base::lru::Lru;
+use server_base::site_path::{self, Links};
 
 /// What is at a path.
 #[derive(Debug, Clone)]

@@ -25,8 +25,7 @@ use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::log::traces;
-use crate::upstreams::fetch;
-use crate::upstreams::fetch::{FetchError, StreamedBody};
+use upstream_fetch::{FetchError, StreamedBody};
 
 /// Fetches for this client alone. `changes`: the zone whose pages the request may change.
 pub async fn direct(
@@ -72,7 +71,7 @@ pub async fn direct(
     let hints = EarlyHints::of(request, client, &mut spec);
     let fetched = {
         // It is large, and stays where it is.
-        let fetching = pin!(fetch::fetch(&mut spec));
+        let fetching = pin!(upstream_fetch::fetch(&mut spec));
         let fetching = unless_gone(client.gone(watch), fetching);
         match hints {
             None => fetching.await,

@@ -15,7 +15,7 @@ use transport::client::{ClientSide, Informational};
 use super::response::is_sent;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use crate::upstreams::fetch::{FetchSpec, HintFields, HintSender};
+use upstream_fetch::{FetchSpec, HintFields, HintSender};
 
 /// The status of early hints (RFC 8297 §2).
 const EARLY_HINTS: u16 = 103;

@@ -14,7 +14,7 @@ use crate::exchange::page_budget::PageBudget;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::log::error_log::Origin;
-use crate::upstreams::fetch::{FetchLog, Trace};
+use upstream_fetch::{FetchLog, Trace};
 
 /// The request that log lines and `$upstream_*` tell of, which is not always the one that the
 /// upstream is sent.

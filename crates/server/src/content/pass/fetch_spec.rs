@@ -18,12 +18,12 @@ use crate::content::proxy;
 use crate::content::request_body;
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
-use crate::live::upstream_groups::GroupHandle;
 use crate::log::error_log;
 use crate::route::pattern;
-use crate::upstreams::fetch::{FetchContext, FetchSpec, FetchTarget, UpstreamRequest};
-use crate::upstreams::naming;
-use crate::upstreams::naming::{Lookup, NameError};
+use live_state::upstream_groups::GroupHandle;
+use upstream_fetch::naming;
+use upstream_fetch::naming::{Lookup, NameError};
+use upstream_fetch::{FetchContext, FetchSpec, FetchTarget, UpstreamRequest};
 
 /// Is there a body to be seen to?
 pub fn wants_body(request: &Request, pass: &Pass) -> bool {

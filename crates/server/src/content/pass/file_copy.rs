@@ -12,7 +12,7 @@ use crate::content::files;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::upstreams::fetch::{FetchedResponse, FileCopy};
+use upstream_fetch::{FetchedResponse, FileCopy};
 
 /// The copy of a response whose directives want it kept: 200, whole, with a path to be at.
 pub fn plan(request: &mut Request, pass: &Pass, fetched: &FetchedResponse) -> Option<FileCopy> {

@@ -7,9 +7,9 @@
 
 use std::sync::LazyLock;
 
-use crate::base::random;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
+use server_base::random;
 
 /// The field's name.
 pub const FIELD: &str = "CDN-Loop";

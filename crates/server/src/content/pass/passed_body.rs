@@ -5,7 +5,7 @@ use http_semantics::Fields;
 use transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
 use transport::spool::{Spool, SpoolLimits};
 
-use crate::upstreams::fetch::UpstreamBody;
+use upstream_fetch::UpstreamBody;
 
 /// How much of an unwanted body is read so that the connection to the upstream
 /// can be kept; past that, closing it is cheaper.

@@ -13,7 +13,7 @@ use crate::content::proxy;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::{Body, Reply, ReplyHead, ReplySource};
 use crate::exchange::request::Request;
-use crate::upstreams::fetch::{FetchError, FetchedResponse, FileCopy};
+use upstream_fetch::{FetchError, FetchedResponse, FileCopy};
 
 /// What the cache gave, with the fields that are written anew for each client.
 #[inline]

@@ -2,7 +2,7 @@
 
 use transport::tunnel::{FarSide, UpgradedConnection};
 
-use crate::upstreams::fetch::UpstreamBody;
+use upstream_fetch::UpstreamBody;
 
 /// An upstream that has agreed to switch protocols.
 pub struct UpgradedUpstream(pub Box<UpstreamBody>);

@@ -32,8 +32,8 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::origin::is_server_name;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
-use crate::live::repeats::RepeatSite;
 use crate::log::purge_log::{PurgeInterface, Source};
+use live_state::repeats::RepeatSite;
 
 /// When a purge that had to stand back is tried again.
 const RETRY: Duration = Duration::from_millis(10);

@@ -21,7 +21,7 @@ use transport::request_body::RequestBody;
 
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::RequestRoute;
-use crate::upstreams::fetch::FetchedResponse;
+use upstream_fetch::FetchedResponse;
 
 /// How long the purge of an edit may take. MediaWiki sends it before it answers.
 const AWAITED: Duration = Duration::from_secs(5);

@@ -10,7 +10,7 @@ use crate::content::pass::response::failed;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
-use crate::upstreams::fetch::FetchError;
+use upstream_fetch::FetchError;
 
 /// Why a follower waits no longer.
 pub enum WaitTimeout {

@@ -7,7 +7,7 @@ use cache_decision::with_cookies::CONTROL_WITH_COOKIES;
 use http_cache::{ArrivingResponse, Tags};
 
 use super::store_plan::StorePlan;
-use crate::upstreams::fetch::FetchedResponse;
+use upstream_fetch::FetchedResponse;
 
 /// The fields for browsers, while the response arrives.
 pub struct ForBrowsers {

@@ -24,7 +24,7 @@ use crate::content::pass::response::{failed, into_handled};
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
-use crate::upstreams::fetch::{FetchError, FetchedResponse};
+use upstream_fetch::{FetchError, FetchedResponse};
 
 /// Leads the fetch and answers with what becomes of it.
 pub async fn lead_fetch(

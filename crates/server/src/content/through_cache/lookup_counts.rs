@@ -16,10 +16,10 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::exchange::test_request;
-use crate::live::Resources;
-use crate::live::log_sinks::LogSinks;
 use crate::route;
 use crate::route::FoundLocation;
+use live_state::Resources;
+use live_state::log_sinks::LogSinks;
 
 /// A server whose one location is passed on to an upstream of the test's own.
 struct Site {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::store_plan::StorePlan;
 use crate::exchange::request::Request;
-use crate::upstreams::fetch::FetchedResponse;
+use upstream_fetch::FetchedResponse;
 
 /// Stands for the site of a request: its host on one of the servers.
 pub fn site_key(request: &Request) -> CacheKey {

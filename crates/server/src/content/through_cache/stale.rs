@@ -2,7 +2,7 @@
 
 use http_cache::StaleReason;
 
-use crate::upstreams::fetch::FetchError;
+use upstream_fetch::FetchError;
 
 /// Why a stale response is wanted after a fetch that failed like this.
 pub fn stale_reason(error: FetchError) -> StaleReason {

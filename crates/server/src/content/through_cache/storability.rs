@@ -16,7 +16,7 @@ use crate::content::pass::response::accel_redirect;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::exchange::view::View;
-use crate::upstreams::fetch::FetchedResponse;
+use upstream_fetch::FetchedResponse;
 
 /// What the request says of storing.
 pub fn request_facts<'a>(

@@ -28,7 +28,7 @@ use crate::content::purging::by_response::ByResponse;
 use crate::content::slice::range::WantedSlice;
 use crate::exchange::request::{Method, Request};
 use crate::log::traces::{self, FetchKey, FetchTrace};
-use crate::upstreams::fetch::FetchSpec;
+use upstream_fetch::FetchSpec;
 
 /// How long it is remembered that a page may not be shared, so that private
 /// pages do not queue behind each other.

@@ -28,8 +28,7 @@ use super::with_cookies;
 use crate::content::pass::fetch_spec::rate;
 use crate::content::pass::response::is_sent;
 use crate::content::purging::by_response;
-use crate::upstreams::fetch;
-use crate::upstreams::fetch::{FetchError, FetchSpec, FetchedResponse};
+use upstream_fetch::{FetchError, FetchSpec, FetchedResponse};
 
 /// How long after a failed refresh the next is tried; stale copies are shown
 /// meanwhile. Short, since it is how late we notice that PHP is back.
@@ -90,7 +89,7 @@ async fn fetch_and_store(
         spec.class = Class::Refresh;
     }
     spec.progress = Some(leader.progress());
-    let mut fetched = match fetch::fetch(&mut spec).await {
+    let mut fetched = match upstream_fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
         Err(FetchError::LeftOut) => {
             leader.left_out();
@@ -297,7 +296,7 @@ async fn fill(
                 }
             }
             Ok(None) => break,
-            Err(fetch::TruncatedBody) => {
+            Err(upstream_fetch::TruncatedBody) => {
                 note_refusal(store, Reason::Truncated, filling.head().status);
                 return filling.fail();
             }

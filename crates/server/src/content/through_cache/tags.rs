@@ -1,7 +1,7 @@
 //! What a fetch is to know before its response names tags (`cache_tags`).
 
-use crate::base::random;
 use crate::exchange::received_request::ReceivedRequest;
+use server_base::random;
 
 /// The scheme, host and port of a request.
 pub fn origin(received: &ReceivedRequest) -> Vec<u8> {

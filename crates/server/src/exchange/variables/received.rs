@@ -7,13 +7,13 @@ use shared_request::arguments;
 use site::Builtin as B;
 use transport::request_body::RequestBody;
 
-use crate::base::random;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field;
 use crate::exchange::value::{put, put_address, put_number, put_port};
 use crate::exchange::variable_table::Value::{Made, Received, Request as Of};
 use crate::exchange::variable_table::Variables;
+use server_base::random;
 
 pub const VARIABLES: Variables = &[
     (B::Args, Of(put_args)),

@@ -12,7 +12,7 @@ use site::AccessLog;
 use tokio::sync::Notify;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::live::log_sinks::{Handle, Sink};
+use live_state::log_sinks::{Handle, Sink};
 
 /// Lines without `buffer=` are written when they have come to this size: one write of them is about
 /// as cheap as of one line.
@@ -223,7 +223,7 @@ fn compressed(lines: &[u8], level: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::log_sinks::LogSinks;
+    use live_state::log_sinks::LogSinks;
     use site::{AccessLogTarget, LogFormatId, LogTarget};
     use std::io::Read;
     use std::path::{Path, PathBuf};

@@ -11,12 +11,12 @@ use std::path::Path;
 
 use site::{LogLevel, OpenLogFileCache, Part, Template};
 
-use crate::base::lru::Lru;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::exchange::variables::files::document_root;
-use crate::live::log_sinks::open_append;
 use crate::log::error_log;
+use live_state::log_sinks::open_append;
+use server_base::lru::Lru;
 use system_error::SystemError;
 
 /// Log files that a thread keeps open.

@@ -7,8 +7,8 @@ use traces::{Attribute, Link, TraceContext};
 
 use super::spans::{self, ParentSpan};
 use crate::exchange::tracing::FetchSpan;
-use crate::live::traces::{FetchKey, Traces};
-use crate::upstreams::fetch::Trace;
+use live_state::traces::{FetchKey, Traces};
+use upstream_fetch::Trace;
 
 /// Sends its spans when it is dropped.
 pub struct FetchTrace {

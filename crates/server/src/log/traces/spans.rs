@@ -10,7 +10,7 @@ use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::tracing::{FetchSpan, Tracing, WaitSpan, new_span_id};
 use crate::exchange::variable;
-use crate::upstreams::fetch::Try;
+use upstream_fetch::Try;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 

@@ -11,8 +11,8 @@ use crate::exchange::page_budget::{MAX_FRAGMENTS_PER_TURN, MAX_LINES};
 use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 use crate::exchange::test_request;
-use crate::live::Resources;
 use crate::respond::composition::Composition;
+use live_state::Resources;
 
 const SEEDS: u64 = 60;
 const PAGES: usize = 12;
@@ -81,7 +81,7 @@ impl Site {
         let reading = site::read(&path, folder.path(), None, Some(&log), &loader);
         assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
         let site = reading.site.unwrap();
-        let log_sinks = crate::live::log_sinks::LogSinks::open(
+        let log_sinks = live_state::log_sinks::LogSinks::open(
             site.process.error_logs.iter().map(|log| log.target.clone()),
         );
         let resources = Resources {

@@ -1,4 +1,4 @@
-//! What floors of the server share and what knows nothing of requests.
+//! What `server`, `upstream-fetch` and `live-state` share: it knows nothing of requests.
 
 pub mod address;
 pub mod field_list;

@@ -12,7 +12,7 @@ use super::context::FetchContext;
 use super::hint_sender::HintSender;
 use super::outgoing_body::StreamedBody;
 use super::upstream_request::UpstreamRequest;
-use crate::upstreams::naming::Lookup;
+use crate::naming::Lookup;
 
 /// Everything that a fetch needs of its request; owns what it holds, so that
 /// it outlives the client.

@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use site::{ErrorLog, LogLevel};
 
-use crate::live::log_sinks::LogSinks;
-use crate::live::stats::Stats;
+use crate::log_sinks::LogSinks;
+use crate::stats::Stats;
 use line_budget::LineBudget;
 use not_stored::NotStored;
 use now_and_then::NowAndThen;
@@ -87,10 +87,12 @@ impl ErrorLogs {
 }
 
 /// Does one of `logs` take lines of `level`?
+#[inline]
 pub fn are_told(logs: &[ErrorLog], level: LogLevel) -> bool {
     logs.iter().any(|log| is_wanted(log, level))
 }
 
+#[inline]
 fn is_wanted(log: &ErrorLog, level: LogLevel) -> bool {
     level <= log.level
 }

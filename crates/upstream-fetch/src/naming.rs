@@ -16,11 +16,11 @@ use site::{
 };
 use upstream::{Endpoint, Group, GroupSpec, ServerSpec, SpecError};
 
-use crate::base::random;
-use crate::live::LiveState;
-use crate::live::error_log::ErrorLogs;
-use crate::live::names::{NameAnswers, Names, ResolvedServer, SrvTarget};
-use crate::live::upstream_groups::{GroupHandle, server_spec};
+use live_state::LiveState;
+use live_state::error_log::ErrorLogs;
+use live_state::names::{NameAnswers, Names, ResolvedServer, SrvTarget};
+use live_state::upstream_groups::{GroupHandle, server_spec};
+use server_base::random;
 
 /// Between two questions about a followed name at least, whatever its TTL.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);

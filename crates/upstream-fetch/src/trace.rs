@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use site::Builtin as B;
 
-use crate::base::field_list::write_field_called;
+use server_base::field_list::write_field_called;
 
 /// How a variable is written.
 type Write = fn(&Trace, &mut Vec<u8>) -> bool;

@@ -29,7 +29,7 @@ use rustix::process::{PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal}
 use tokio::sync::watch;
 use transport::http3::{self, QuicEstate};
 
-use crate::live::cache_zones::AliveZones;
+use crate::cache_zones::AliveZones;
 
 /// A process that says nothing for so long is killed.
 const SILENCE_MAX: Duration = Duration::from_secs(2);

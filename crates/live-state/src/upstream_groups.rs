@@ -13,9 +13,9 @@ use site::{
 };
 use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
 
-use crate::live::build_error::BuildError;
-use crate::live::connectors::mixed_groups;
-use crate::live::registry::Registry;
+use crate::build_error::BuildError;
+use crate::connectors::mixed_groups;
+use crate::registry::Registry;
 
 /// Groups made at run time for addresses that come from variables.
 const MAX_DYNAMIC_GROUPS: usize = 1000;
@@ -171,6 +171,7 @@ impl Deref for UpstreamGroups {
     /// By [`GroupId`].
     type Target = [Arc<GroupHandle>];
 
+    #[inline]
     fn deref(&self) -> &[Arc<GroupHandle>] {
         &self.handles
     }

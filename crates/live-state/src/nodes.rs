@@ -15,11 +15,11 @@ use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
 use parking_lot::Mutex;
 use site::{CacheNodes, ErrorLog, LogLevel, NodesEngine, Site};
 
-use crate::live::build_error::BuildError;
-use crate::live::cache_zones::AliveZones;
-use crate::live::error_log::ErrorLogs;
-use crate::live::sibling;
-use crate::live::tls_files::TlsFiles;
+use crate::build_error::BuildError;
+use crate::cache_zones::AliveZones;
+use crate::error_log::ErrorLogs;
+use crate::sibling;
+use crate::tls_files::TlsFiles;
 
 /// How long a node may use what is stored after it has last asked the engine.
 const LEASE: Duration = Duration::from_secs(2);
@@ -98,6 +98,7 @@ impl Nodes {
     }
 
     /// May stored responses be used by a request that has been read? Reads the clock.
+    #[inline]
     pub fn may_use_stored(&self) -> bool {
         let now = BootMillis(clock::now());
         self.bus.get().is_some_and(|bus| bus.may_use_stored(now))

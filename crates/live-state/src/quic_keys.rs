@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use site::{ListenAddress, Site};
 use transport::http3::HostKey;
 
-use crate::live::build_error::BuildError;
-use crate::live::tls_files::TlsFiles;
+use crate::build_error::BuildError;
+use crate::tls_files::TlsFiles;
 
 /// By the names of their files.
 #[derive(Default)]

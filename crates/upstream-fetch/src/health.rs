@@ -26,10 +26,10 @@ use tokio::time::{Instant, sleep, timeout};
 use transport::request_body::RequestBody;
 use upstream::{Endpoint, Group, Health, LocalEnd, Stream, Watch};
 
-use crate::base::random;
-use crate::live::LiveState;
-use crate::live::error_log::ErrorLogs;
-use crate::upstreams::fetch::{Event, HttpRequest, OutgoingBody, UpstreamRequest};
+use crate::{Event, HttpRequest, OutgoingBody, UpstreamRequest};
+use live_state::LiveState;
+use live_state::error_log::ErrorLogs;
+use server_base::random;
 
 pub use verdict::HealthAnswer;
 

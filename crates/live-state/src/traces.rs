@@ -12,9 +12,9 @@ use traces::{
     bounded,
 };
 
-use crate::live::build_error::BuildError;
-use crate::live::error_log::ErrorLogs;
-use crate::live::tls_files::TlsFiles;
+use crate::build_error::BuildError;
+use crate::error_log::ErrorLogs;
+use crate::tls_files::TlsFiles;
 
 /// More fetches under way than that are not found by those who wait for them.
 const MAX_UNDER_WAY: usize = 4096;

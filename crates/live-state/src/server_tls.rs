@@ -19,10 +19,10 @@ use tls_server::{
     Settings, SettingsError, TicketKeys, TlsServer,
 };
 
-use crate::live::build_error::BuildError;
-use crate::live::named_files;
-use crate::live::quic_keys::QuicKeys;
-use crate::live::tls_files::TlsFiles;
+use crate::build_error::BuildError;
+use crate::named_files;
+use crate::quic_keys::QuicKeys;
+use crate::tls_files::TlsFiles;
 
 /// The TLS of a server, ready for handshakes.
 pub struct ServerTlsInForce {

@@ -230,6 +230,7 @@ impl OfThread<'_, EndedRequests> {
     }
 
     /// Counts a hit that was timed and stands for `hits` hits.
+    #[inline]
     pub fn note_hits(&self, took: Duration, hits: u64) {
         let at = numbers::bucket(HIT_BOUNDS, took.as_secs_f64());
         self.counts.hits[at].add(hits, self.writer);

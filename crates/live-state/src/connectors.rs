@@ -8,8 +8,8 @@ use std::path::Path;
 use site::{Content, GroupId, PassTarget, Site, Template, TlsId, TlsSettings};
 use tls_client::{Connector, Identity, Protocols, Settings, Verify};
 
-use crate::live::build_error::BuildError;
-use crate::live::tls_files::TlsFiles;
+use crate::build_error::BuildError;
+use crate::tls_files::TlsFiles;
 
 /// Reads the files and makes the settings ready.
 pub fn connector(settings: &TlsSettings, files: &TlsFiles) -> Result<Connector, BuildError> {

@@ -24,6 +24,7 @@ static OCTETS: [([u8; 4], u8); 256] = {
 };
 
 /// Appends an address.
+#[inline]
 pub fn put_ip(address: IpAddr, out: &mut Vec<u8>) {
     use std::io::Write;
     match address {

@@ -42,6 +42,7 @@ pub enum Handle {
 
 impl Handle {
     /// Writes whole lines at once.
+    #[inline]
     pub fn write(&self, lines: &[u8]) {
         // There is no place to report that a log cannot be written.
         let _ = match self {
@@ -92,6 +93,7 @@ impl Sink {
     }
 
     /// Is `handle` still what this target means?
+    #[inline]
     pub fn is_current(&self, handle: &Handle) -> bool {
         match (&self.kind, handle) {
             (Kind::File { file, .. }, Handle::File(held)) => Arc::ptr_eq(&file.load(), held),

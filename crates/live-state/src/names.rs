@@ -9,7 +9,7 @@ use dns::{Resolver, ResolverSpec};
 use parking_lot::Mutex;
 use site::{NameResolution, ResolverSettings, Site};
 
-use crate::live::registry::Registry;
+use crate::registry::Registry;
 
 /// The resolvers of a configuration, and what they last said of followed names.
 pub struct Names {

@@ -9,7 +9,7 @@
 use parking_lot::Mutex;
 use site::{LimitReq, LimitReqZone};
 
-use crate::base::lru::Lru;
+use server_base::lru::Lru;
 
 /// What nginx takes for a state beside its key; together a power of two.
 const STATE_BYTES: u64 = 80;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_semantics::RequestHead;
 
 use super::push_text;
-use crate::base::address::put_ip;
+use server_base::address::put_ip;
 
 /// What error log lines say of a request, kept for when there is one to write.
 #[derive(Debug)]

@@ -15,7 +15,9 @@ mod context;
 mod error;
 mod exchange;
 mod file_copy;
+pub mod health;
 mod hint_sender;
+pub mod naming;
 mod outgoing_body;
 mod resend;
 mod spec;
@@ -31,7 +33,7 @@ use site::LogLevel;
 use transport::request_body::RequestBody;
 use upstream::{Outcome, PickKey, TriedSet};
 
-use crate::upstreams::naming::Lookup;
+use crate::naming::Lookup;
 
 use attempt::attempt;
 use error::{FailedRequest, Failure};

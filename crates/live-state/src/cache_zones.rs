@@ -8,9 +8,9 @@ use http_cache::{GroupLimits, Zone, ZoneConfig};
 use parking_lot::Mutex;
 use site::{CacheZone, Content, Site};
 
-use crate::base::memory_limit::MemoryLimit;
-use crate::live::disk_pages::DiskPages;
-use crate::live::registry::Registry;
+use crate::disk_pages::DiskPages;
+use crate::registry::Registry;
+use server_base::memory_limit::MemoryLimit;
 
 /// What one visitor's private copies may take, with `cache_litespeed`: a page has several fragments.
 const OF_VISITOR: GroupLimits = GroupLimits {
@@ -194,7 +194,7 @@ fn private_limits(site: &Site) -> Option<GroupLimits> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::memory_limit::LimitSource;
+    use server_base::memory_limit::LimitSource;
 
     #[test]
     fn zones_that_do_not_fit_beside_the_server_are_told() {

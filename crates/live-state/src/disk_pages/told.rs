@@ -7,7 +7,7 @@ use http_cache::Zone;
 use site::{ErrorLog, LogLevel};
 
 use super::{DiskPages, FolderState};
-use crate::live::error_log::ErrorLogs;
+use crate::error_log::ErrorLogs;
 
 /// Whether pages are kept on disk now.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,0 @@
-//! Upstreams: found by name, watched, asked.
-
-pub mod fetch;
-pub mod health;
-pub mod naming;
