@@ -1,0 +1,48 @@
+//! MySQL's client protocol, read from outside: what a client sent and what it received become
+//! commands and answers.
+//!
+//! ```text
+//! bytes sent     ─► PacketReader ─► Command ─┐
+//!                                            ├─► Event::Asked, Event::Answered
+//! bytes received ─► PacketReader ─► Answer  ─┘
+//! ```
+//!
+//! [`Conversation`] follows one connection from its first byte, in pieces of any size. It keeps the
+//! text of a statement and its parameters, and of a result only a hash. It does no I/O, and all
+//! that it keeps is bounded (the `MOST_` constants). What it cannot follow (TLS, compression,
+//! cursors, a byte that does not fit) ends the reading for good with an [`Unreadable`]: a reader
+//! that guesses would be wrong about every later statement of the connection.
+
+mod answer;
+mod command;
+mod conversation;
+mod fields;
+mod handshake;
+mod packet;
+mod parameters;
+
+pub use answer::{Answer, MOST_OUTCOMES, Outcome, StatusFlags};
+pub use command::{Command, CommandKind, MOST_STATEMENT_BYTES};
+pub use conversation::{
+    Conversation, Event, MOST_PREPARED, MOST_PREPARED_BYTES, Session, Unreadable,
+};
+pub use parameters::{MOST_PARAMETERS, Parameter};
+
+/// For the fuzzer: the first byte of each piece says its direction and length.
+#[doc(hidden)]
+pub fn fuzz_conversation(mut bytes: &[u8]) {
+    let mut conversation = Conversation::default();
+    while let [head, rest @ ..] = bytes {
+        let (piece, later) = rest.split_at(usize::from(head >> 1).min(rest.len()));
+        let mut check = |event: Event<'_>| match event {
+            Event::Asked(command) => assert!(command.text().len() <= MOST_STATEMENT_BYTES),
+            Event::Answered(_, answer) => assert!(answer.outcomes.len() <= MOST_OUTCOMES),
+        };
+        if head & 1 == 0 {
+            conversation.received(piece, &mut check);
+        } else {
+            conversation.sent(piece, &mut check);
+        }
+        bytes = later;
+    }
+}
