@@ -333,16 +333,11 @@ impl Conversation {
         see: &mut impl FnMut(Event<'_>),
     ) -> Result<(), Unreadable> {
         let payload = &self.client.kept()[1..];
-        let change = change_user(payload, self.client_capabilities).filter(|_| is_complete);
-        let (account, database, collation) = change.ok_or(Unreadable::Malformed)?;
-        let command = Command::new(CommandKind::ChangeUser, &account, true);
+        let change = account_change(payload, self.client_capabilities).filter(|_| is_complete);
+        let change = change.ok_or(Unreadable::Malformed)?;
+        let command = Command::new(CommandKind::ChangeUser, &change.account, true);
         see(Event::Asked(&command));
-        self.phase = Phase::Authenticating(Some(AccountChange {
-            command,
-            account,
-            database,
-            collation,
-        }));
+        self.phase = Phase::Authenticating(Some((command, change)));
         Ok(())
     }
 
