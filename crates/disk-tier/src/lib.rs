@@ -93,4 +93,4 @@ pub use start::{STOPPED_PURGES_MAX, append_while_stopped};
 pub use state::{TierEvent, TierState, TierStats};
 pub use storage::{FolderLock, ListedFile, Storage, StorageFile, SystemStorage};
 pub use times::{RecordAge, TierTime};
-pub use verify::{FolderReport, SegmentFinding, SegmentReport, fuzz_form, verify};
+pub use verify::{FolderReport, SegmentEnd, SegmentFinding, SegmentReport, fuzz_form, verify};

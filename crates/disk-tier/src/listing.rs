@@ -11,8 +11,10 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListingSource {
     Footer,
-    /// The segment has no footer: all records were walked.
-    Scan,
+    /// The segment has no footer: all records were walked. So many bytes at its end are of none of them.
+    Scan {
+        unread: u64,
+    },
     /// So many records lie where a block of the footer is damaged.
     DamagedFooter(u64),
 }
@@ -36,10 +38,12 @@ impl SegmentListing {
             return read_footer(file, &trailer);
         }
         let mut entries = Vec::new();
-        scan_into(&mut entries, file, HEADER_BYTES as u64, len)?;
+        let end = scan_into(&mut entries, file, HEADER_BYTES as u64, len)?;
         Ok(SegmentListing {
             entries,
-            source: ListingSource::Scan,
+            source: ListingSource::Scan {
+                unread: len.saturating_sub(end),
+            },
         })
     }
 
@@ -61,17 +65,16 @@ impl SegmentListing {
     }
 }
 
+/// Walks a part of a segment; where the last record ends.
 fn scan_into(
     entries: &mut Vec<FooterEntry>,
     file: &dyn StorageFile,
     from: u64,
     to: u64,
 ) -> io::Result<u64> {
-    let before = entries.len();
     scan_records(file, from..to, &mut |header, at| {
         entries.push(FooterEntry::of(header, at))
-    })?;
-    Ok((entries.len() - before) as u64)
+    })
 }
 
 fn read_footer(file: &dyn StorageFile, trailer: &Trailer) -> io::Result<SegmentListing> {
@@ -82,24 +85,26 @@ fn read_footer(file: &dyn StorageFile, trailer: &Trailer) -> io::Result<SegmentL
     let mut entries = Vec::with_capacity(trailer.entries as usize);
     // Where the part that the next block covers must begin, and what was found where blocks are damaged.
     let (mut end_units, mut walked, mut is_damaged) = (first_units(), 0, false);
+    let mut walk = |entries: &mut Vec<_>, from, to| -> io::Result<()> {
+        let before = entries.len();
+        scan_into(entries, file, from, to)?;
+        walked += (entries.len() - before) as u64;
+        Ok(())
+    };
     for (at, block) in blocks.iter().enumerate() {
         let Some(block) = FooterBlock::read(block, trailer.number, at) else {
             is_damaged = true;
             continue;
         };
         if end_units < block.begin_units {
-            walked += scan_into(
-                &mut entries,
-                file,
-                in_bytes(end_units),
-                in_bytes(block.begin_units),
-            )?;
+            let (from, to) = (in_bytes(end_units), in_bytes(block.begin_units));
+            walk(&mut entries, from, to)?;
         }
         end_units = block.end_units;
         entries.extend(block.entries);
     }
     if is_damaged {
-        walked += scan_into(&mut entries, file, in_bytes(end_units), trailer.blocks_at)?;
+        walk(&mut entries, in_bytes(end_units), trailer.blocks_at)?;
     }
     Ok(SegmentListing {
         entries,

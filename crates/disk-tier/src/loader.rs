@@ -124,7 +124,7 @@ fn enter(parts: &TierParts, segment: &Segment, header: &SegmentHeader) -> io::Re
         ListingSource::DamagedFooter(records) => {
             parts.say(TierEvent::FooterDamaged { name, records })
         }
-        ListingSource::Scan => {
+        ListingSource::Scan { .. } => {
             parts.say(TierEvent::SegmentScanned { name, records });
             // Without it the segment is walked again at the next start: nothing more.
             let _ = listing.write_footer(&**file, segment.number);

@@ -48,11 +48,45 @@ pub enum SegmentFinding {
         /// Records whose purges are not known any more.
         void: u64,
         damaged: u64,
-        has_footer: bool,
+        end: SegmentEnd,
     },
     /// It is of another form, damaged at its begin, or cannot be read: this is why.
     Skipped(String),
     Foreign,
+}
+
+/// How a segment ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentEnd {
+    /// With a footer.
+    Finished,
+    /// It is written to, or was when the server was killed. So many bytes behind the last record are of none: torn,
+    /// damaged, or just being written.
+    Unfinished { unread: u64 },
+    /// With a footer that is damaged. What it names is found by walking through the records.
+    DamagedFooter,
+}
+
+impl SegmentEnd {
+    fn is_whole(self) -> bool {
+        matches!(
+            self,
+            SegmentEnd::Finished | SegmentEnd::Unfinished { unread: 0 }
+        )
+    }
+}
+
+impl fmt::Display for SegmentEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SegmentEnd::Finished => f.write_str("finished"),
+            SegmentEnd::Unfinished { unread: 0 } => f.write_str("not finished"),
+            SegmentEnd::Unfinished { unread } => {
+                write!(f, "not finished, {unread} bytes at its end damaged")
+            }
+            SegmentEnd::DamagedFooter => f.write_str("finished, its footer damaged"),
+        }
+    }
 }
 
 impl FolderReport {
@@ -70,7 +104,7 @@ impl FolderReport {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let is_whole = |segment: &SegmentReport| match segment.finding {
-            SegmentFinding::Records { damaged, .. } => damaged == 0,
+            SegmentFinding::Records { damaged, end, .. } => damaged == 0 && end.is_whole(),
             SegmentFinding::Skipped(_) => false,
             SegmentFinding::Foreign => true,
         };
@@ -111,19 +145,12 @@ impl fmt::Display for SegmentReport {
                 whole,
                 void,
                 damaged,
-                has_footer,
-            } => {
-                let end = if *has_footer {
-                    "finished"
-                } else {
-                    "not finished"
-                };
-                write!(
-                    f,
-                    "{whole} records ({void} void), {damaged} damaged, {end}, start {start}, zone {zone:#x}, \
-                     configuration {fingerprint:#x}"
-                )
-            }
+                end,
+            } => write!(
+                f,
+                "{whole} records ({void} void), {damaged} damaged, {end}, start {start}, zone {zone:#x}, \
+                 configuration {fingerprint:#x}"
+            ),
         }
     }
 }
@@ -191,7 +218,11 @@ fn finding(file: &dyn StorageFile, number: u64, floor: u64) -> io::Result<Segmen
         whole,
         void,
         damaged: listing.entries.len() as u64 - whole,
-        has_footer: listing.source != ListingSource::Scan,
+        end: match listing.source {
+            ListingSource::Footer => SegmentEnd::Finished,
+            ListingSource::Scan { unread } => SegmentEnd::Unfinished { unread },
+            ListingSource::DamagedFooter(_) => SegmentEnd::DamagedFooter,
+        },
     })
 }
 

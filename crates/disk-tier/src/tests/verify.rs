@@ -79,6 +79,47 @@ fn damaged_record_foreign_file_and_lost_journal_are_named() {
 }
 
 #[test]
+fn damage_at_the_end_of_a_segment_is_named_also_where_no_record_is_found() {
+    let path = folder().join("seg-000001");
+    // What is flipped, from the begin or from the end: a byte of the first record, of the footer's block, of the trailer.
+    let cases: [(&[usize], &[usize], &str); 4] = [
+        (
+            &[70],
+            &[20],
+            "0 records (0 void), 0 damaged, not finished, ",
+        ),
+        (&[], &[20], "1 records (0 void), 0 damaged, not finished, "),
+        (
+            &[],
+            &[100],
+            "1 records (0 void), 0 damaged, finished, its footer damaged",
+        ),
+        (
+            &[70],
+            &[100],
+            "0 records (0 void), 0 damaged, finished, its footer damaged",
+        ),
+    ];
+    for (from_begin, from_end, said) in cases {
+        let disk = disk_with_two_segments();
+        let (_, mut bytes) = disk
+            .files()
+            .into_iter()
+            .find(|(name, _)| *name == path)
+            .unwrap();
+        let len = bytes.len();
+        let at = from_end.iter().map(|at| len - at);
+        for at in from_begin.iter().copied().chain(at) {
+            bytes[at] ^= 1;
+        }
+        disk.put_file(&path, bytes);
+        let report = verify(folder(), &*disk.storage()).unwrap();
+        let text = report.to_string();
+        assert!(!report.is_whole() && text.contains(said), "{text}");
+    }
+}
+
+#[test]
 fn folder_that_is_not_there_is_an_error() {
     assert!(verify(folder(), &*SimulatedDisk::new().storage()).is_err());
 }
