@@ -92,6 +92,12 @@ impl AddressRules {
         rules
     }
 
+    /// Those under which some location leaves these arguments out.
+    #[must_use]
+    pub fn without(removed: NameSet) -> AddressRules {
+        AddressRules(vec![NameSet::default(), removed])
+    }
+
     /// The addresses of a URL: absolute, or of one of `hosts` where it begins with `/`.
     ///
     /// # Errors

@@ -34,9 +34,9 @@ pub trait Tier: fmt::Debug + Send + Sync {
     /// Begins to write a purge down. What it names is removed from memory afterwards.
     fn write_down(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp, now: Millis);
 
-    /// Resolves once all purges that were handed over so far hold, whatever happens to the server;
-    /// `None`: they do.
-    fn written_down(&self) -> Option<TierFuture<()>>;
+    /// Resolves to `true` once all purges that were handed over so far hold, whatever happens to the server, and
+    /// to `false` once it is known that they do not; `None`: they do.
+    fn written_down(&self) -> Option<TierFuture<bool>>;
 
     /// What is kept for a request that memory has nothing for.
     fn look(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> TierLook;

@@ -74,6 +74,8 @@ struct WaitingFolder {
     is_overflown: bool,
     /// Why it is not open, once that was tried.
     why: Option<String>,
+    /// The disk refuses what may have pages, which the next start would show.
+    hides_pages: bool,
 }
 
 /// A folder that is ours.
@@ -259,9 +261,12 @@ impl Tier for DiskPages {
         }
     }
 
-    fn written_down(&self) -> Option<TierFuture<()>> {
+    fn written_down(&self) -> Option<TierFuture<bool>> {
         match &*self.state.read() {
             FolderState::Open(open) => open.tickets.settled(),
+            FolderState::Waiting(waiting) if waiting.hides_pages => {
+                Some(Box::pin(std::future::ready(false)))
+            }
             FolderState::Waiting(_) | FolderState::GivenUp => None,
             FolderState::Stopped => Some(Box::pin(std::future::pending())),
         }

@@ -7,6 +7,8 @@
 //! time, one that is wrongly shared costs trust. `Set-Cookie` and
 //! `Cache-Control` in the response still decide after these.
 
+use shared_request::NameSet;
+
 use super::kind::Kind;
 
 /// The rules of one kind of application.
@@ -126,6 +128,12 @@ pub(super) const ANALYTICS_ARGUMENTS: [&str; 13] = [
     "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid",
     "ttclid", "twclid", "mc_cid", "mc_eid",
 ];
+
+/// The arguments that addresses of pages are without.
+#[must_use]
+pub fn ignored_arguments() -> NameSet {
+    NameSet::new(ANALYTICS_ARGUMENTS.iter().map(|name| name.as_bytes()))
+}
 
 /// What runs as PHP on a careless server, also with a path behind it.
 pub(super) const PHP: &str = "\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)";

@@ -31,7 +31,7 @@ mod wordpress_home;
 pub mod wordpress_plugin;
 mod write_config;
 
-pub use applications::known_names;
+pub use applications::{ignored_arguments, known_names};
 pub use closed_folders::{Bounds, closed_folders};
 pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;

@@ -38,6 +38,19 @@ impl FolderServer {
     /// # Panics
     /// When it does not start; with what it said.
     pub async fn start(program: &str, what: &str, arguments: &[&str]) -> FolderServer {
+        FolderServer::start_with_cache(program, what, arguments, "cache").await
+    }
+
+    /// The same with a folder for the pages that it keeps; a relative path goes with the test.
+    ///
+    /// # Panics
+    /// When it does not start; with what it said.
+    pub async fn start_with_cache(
+        program: &str,
+        what: &str,
+        arguments: &[&str],
+        cache: &str,
+    ) -> FolderServer {
         let folder = FolderServer::folder();
         let output = |name| std::fs::File::create(folder.path().join(name)).expect("a file");
         let child = Command::new(program)
@@ -47,8 +60,7 @@ impl FolderServer {
             .arg(format!("unix:{}", folder.path().join("http").display()))
             .args(arguments)
             .env("RUNTIME_DIRECTORY", folder.path())
-            // What it keeps goes with the test.
-            .env("CACHE_DIRECTORY", folder.path().join("cache"))
+            .env("CACHE_DIRECTORY", folder.path().join(cache))
             .stdin(Stdio::null())
             .stdout(output("stdout"))
             .stderr(output("stderr"))

@@ -38,14 +38,31 @@ impl SystemStorage {
     }
 
     fn opened(&self, path: &Path, options: &mut OpenOptions) -> io::Result<Arc<dyn StorageFile>> {
+        Self::opened_file(path, options).map(|file| self.file(file))
+    }
+
+    fn opened_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = options
             .custom_flags(flags.bits().cast_signed())
             .open(path)?;
         match file.metadata()?.is_file() {
-            true => Ok(self.file(file)),
+            true => Ok(file),
             false => Err(io::Error::other("not a regular file")),
         }
+    }
+}
+
+/// The account that serves must read what root has written for it.
+fn give_to_owner_of_folder(path: &Path, file: &File) -> io::Result<()> {
+    let own = rustix::process::geteuid();
+    let Some(folder) = path.parent().filter(|_| own.is_root()) else {
+        return Ok(());
+    };
+    let owner = std::fs::symlink_metadata(folder)?;
+    match owner.uid() == own.as_raw() {
+        true => Ok(()),
+        false => std::os::unix::fs::fchown(file, Some(owner.uid()), Some(owner.gid())),
     }
 }
 
@@ -70,9 +87,10 @@ impl Storage for SystemStorage {
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FolderLock>>> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+        let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
+        give_to_owner_of_folder(path, &file)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Box::new(SystemLock(file.into())))),
+            Ok(()) => Ok(Some(Box::new(SystemLock(file)))),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -93,10 +111,10 @@ impl Storage for SystemStorage {
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn StorageFile>> {
         let mut options = OpenOptions::new();
-        self.opened(
-            path,
-            options.read(true).write(true).create_new(true).mode(0o600),
-        )
+        let options = options.read(true).write(true).create_new(true).mode(0o600);
+        let file = Self::opened_file(path, options)?;
+        give_to_owner_of_folder(path, &file)?;
+        Ok(self.file(file))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn StorageFile>> {

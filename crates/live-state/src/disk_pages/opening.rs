@@ -101,9 +101,12 @@ impl DiskPages {
 
     /// Notes why the folder cannot be opened.
     fn note_closed(&self, why: &TierError) -> Vec<(LogLevel, String)> {
+        // Without the lock: it is a question to the disk.
+        let hides_pages = matches!(why, TierError::Io { .. }) && self.terms.folder.exists();
         let FolderState::Waiting(waiting) = &mut *self.state.write() else {
             return Vec::new();
         };
+        waiting.hides_pages = hides_pages;
         let why = why.to_string();
         if waiting.why.as_ref() == Some(&why) {
             return Vec::new();

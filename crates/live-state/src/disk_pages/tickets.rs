@@ -35,11 +35,17 @@ impl Tickets {
         let noted = Arc::clone(&failures);
         let wait = move || {
             for (number, ticket) in tickets {
-                if let Err(why) = ticket.wait() {
-                    noted.count.fetch_add(1, SeqCst);
-                    *noted.why.lock() = Some(why);
+                match ticket.wait() {
+                    Ok(()) => {
+                        sender.send_replace(number);
+                    }
+                    // Those who wait for it hear of no end. The next purge that is on the disk settles it: the
+                    // journal then has a floor above all that found no room.
+                    Err(why) => {
+                        noted.count.fetch_add(1, SeqCst);
+                        *noted.why.lock() = Some(why);
+                    }
                 }
-                sender.send_replace(number);
             }
         };
         std::thread::Builder::new()
@@ -58,19 +64,20 @@ impl Tickets {
     pub fn add(&self, append: impl FnOnce() -> PurgeTicket) {
         let mut added = self.added.lock();
         *added += 1;
-        // Without the thread, as at the end of the process, waiting ends as well.
+        // Without the thread, as at the end of the process, waiting ends as well: in vain.
         let _ = self.to_thread.send((*added, append()));
     }
 
-    /// Resolves when all that were added so far are on the disk, or are known not to be; `None`: they are.
-    pub fn settled(&self) -> Option<TierFuture<()>> {
+    /// Resolves to `true` when all that were added so far are on the disk, and to `false` where they will not
+    /// be; `None`: they are.
+    pub fn settled(&self) -> Option<TierFuture<bool>> {
         let added = *self.added.lock();
         let mut settled = self.settled.clone();
         if *settled.borrow() >= added {
             return None;
         }
         Some(Box::pin(async move {
-            let _ = settled.wait_for(|number| *number >= added).await;
+            settled.wait_for(|number| *number >= added).await.is_ok()
         }))
     }
 

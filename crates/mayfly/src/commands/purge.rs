@@ -2,15 +2,21 @@
 //! written down for its next start.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use control::{PurgeReport, PurgeRequest};
-use server::content::purging::{token, while_stopped};
+use server::content::purging::token;
+use server::content::purging::while_stopped::{self, KeptFolders};
 
 use crate::cli::PurgeArgs;
 use crate::commands::running_server::{
-    complain, configuration_at_hand, explained, find, printable,
+    complain, configuration_at_hand, explained, find, is_named, printable,
 };
 use crate::exit::Exit;
+use crate::paths;
+
+/// Folders that a message names.
+const SHOWN_FOLDERS: usize = 3;
 
 /// Does what was typed.
 pub fn run(args: &PurgeArgs) -> Exit {
@@ -68,11 +74,15 @@ fn urls_of(args: &PurgeArgs) -> Vec<String> {
 
 /// No server runs: pages that are kept on disk are purged by its next start. `no_server` says that there is none.
 fn while_stopped(args: &PurgeArgs, request: &PurgeRequest, no_server: &str) -> Exit {
-    let configuration = configuration_at_hand(&args.server).filter(|_| !request.dry_run);
-    let Some(configuration) = configuration else {
+    if request.dry_run {
         return complain(Exit::NoServer, no_server);
-    };
-    let done = match while_stopped::write_down(&configuration.site, request) {
+    }
+    let configuration = configuration_at_hand(&args.server);
+    let of_site = configuration.map(|it| KeptFolders::of_site(&it.site));
+    let of_served = (!is_named(&args.server))
+        .then(|| KeptFolders::of_served(&paths::cache(), serve_folder::ignored_arguments()));
+    let kept: Vec<KeptFolders> = of_site.into_iter().chain(of_served).collect();
+    let done = match while_stopped::write_down(&kept, request) {
         Ok(done) => done,
         Err(refusal) => return complain(Exit::Refused, &refusal.to_string()),
     };
@@ -82,17 +92,22 @@ fn while_stopped(args: &PurgeArgs, request: &PurgeRequest, no_server: &str) -> E
     if done.folders.is_empty() {
         return complain(Exit::NoServer, no_server);
     }
-    let folders = done
-        .folders
-        .iter()
-        .map(|folder| folder.display().to_string());
-    let folders: Vec<String> = folders.collect();
     let text = format!(
         "No server runs. The purge is written down in {}: it holds from the next start on\n",
-        folders.join(", ")
+        named(&done.folders)
     );
     let _ = io::stdout().write_all(text.as_bytes());
     Exit::Done
+}
+
+/// The first of these folders, and how many more there are.
+fn named(folders: &[PathBuf]) -> String {
+    let (shown, left) = folders.split_at(folders.len().min(SHOWN_FOLDERS));
+    let shown: Vec<String> = shown.iter().map(|it| it.display().to_string()).collect();
+    match left.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 fn new_token(name: &str) -> Exit {

@@ -136,6 +136,11 @@ fn shown(paths: &[PathBuf]) -> String {
     paths.join(", ")
 }
 
+/// Is one server meant, whether it runs or not?
+pub fn is_named(args: &ServerArgs) -> bool {
+    args.conf.is_some() || args.prefix_folder.is_some() || args.socket.is_some()
+}
+
 /// The configuration of a server that does not run, where one is at hand.
 pub fn configuration_at_hand(args: &ServerArgs) -> Option<AcceptedConfiguration> {
     let flags = Flags {

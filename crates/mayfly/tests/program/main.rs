@@ -28,6 +28,7 @@ mod http1;
 mod http2;
 mod http3;
 mod huge_pages;
+mod lent_library;
 mod limit_except;
 mod limit_rate;
 mod listen;

@@ -2,70 +2,20 @@
 //! stored pages neither become stale nor stay fresh by it. The program sees a clock of the
 //! test's (`scripts/faults/wall_clock.c`); the machine's stays as it is.
 
-use std::fs::File;
-use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::Path;
-use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http_semantics::date;
 use numbers::Number;
-use tempfile::TempDir;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;
 
 use crate::cache::kept_on_disk::counted;
-use crate::program;
+use crate::lent_library::LentLibrary;
 
 const HOUR: i64 = 3600;
 
-/// A clock that the test sets.
-struct Clock {
-    folder: TempDir,
-}
-
-impl Clock {
-    /// `None` where there is no C compiler, or programs cannot be lent a library.
-    fn make() -> Option<Clock> {
-        let folder = tempfile::tempdir().unwrap();
-        let source =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/faults/wall_clock.c");
-        let made = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-o"])
-            .arg(folder.path().join("clock.so"))
-            .arg(source)
-            .status();
-        if !made.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: no C compiler");
-            return None;
-        }
-        let clock = Clock { folder };
-        clock.set(0);
-        let script = format!(
-            "#!/bin/sh\nexport LD_PRELOAD={0}/clock.so WALL_CLOCK_FILE={0}/ahead\nexec {1} \"$@\"\n",
-            clock.folder.path().display(),
-            program()
-        );
-        let path = clock.program();
-        std::fs::write(&path, script).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-        Some(clock)
-    }
-
-    /// The program, as it sees this clock.
-    fn program(&self) -> String {
-        self.folder.path().join("mayfly").display().to_string()
-    }
-
-    fn set(&self, ahead: i64) {
-        // In its place: a program that has mapped the file must not find it empty meanwhile.
-        let file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(self.folder.path().join("ahead"));
-        file.unwrap().write_all_at(&ahead.to_ne_bytes(), 0).unwrap();
-    }
+fn make_clock() -> Option<LentLibrary> {
+    LentLibrary::make("wall_clock.c", "WALL_CLOCK_FILE")
 }
 
 fn now() -> i64 {
@@ -81,7 +31,7 @@ fn hours_ahead(text: &str) -> i64 {
 
 #[tokio::test]
 async fn what_is_shown_follows_the_wall_clock_and_stored_pages_live_as_long_as_they_were_to() {
-    let Some(clock) = Clock::make() else { return };
+    let Some(clock) = make_clock() else { return };
     let php = FakePhp::tcp(|request| {
         let head = match request.param("REQUEST_URI") {
             // Dated by the right clock, without a Date to compare with.
@@ -141,7 +91,7 @@ async fn what_is_shown_follows_the_wall_clock_and_stored_pages_live_as_long_as_t
 
 #[tokio::test]
 async fn pages_on_disk_keep_their_age_when_the_wall_clock_is_set_between_two_starts() {
-    let Some(clock) = Clock::make() else { return };
+    let Some(clock) = make_clock() else { return };
     let php = FakePhp::tcp(|_| Script::page("Cache-Control: max-age=36000\r\n", "page")).await;
     let http = php.cached_site("");
     let mut server = RunningServer::start(&clock.program(), "", &http).await;

@@ -225,7 +225,7 @@ impl Tier for SimulatedTier {
         }
     }
 
-    fn written_down(&self) -> Option<TierFuture<()>> {
+    fn written_down(&self) -> Option<TierFuture<bool>> {
         None
     }
 

@@ -2,6 +2,7 @@
 //! purges have made of them. What a page says is which version of the data it was made of.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use numbers::Number;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::{self, Signal};
 use testkit::running::RunningServer;
+use testkit::serving::{FolderServer, write_files};
 
 use super::cached;
 use crate::{file_names, program, start};
@@ -22,13 +24,13 @@ const RULES: &str = "fastcgi_cache_valid 200 404 1h; fastcgi_cache_purge PURGE f
 
 /// PHP that says which version of the data it has seen, with a tag; a long page for `/long`, and one that varies
 /// for `/varying`.
-struct Data {
+pub struct Data {
     php: FakePhp,
     version: Arc<AtomicUsize>,
 }
 
 impl Data {
-    async fn new() -> Data {
+    pub async fn new() -> Data {
         let version = Arc::new(AtomicUsize::new(1));
         let seen = Arc::clone(&version);
         let php = FakePhp::tcp(move |request| {
@@ -47,11 +49,11 @@ impl Data {
         Data { php, version }
     }
 
-    fn change(&self) {
+    pub fn change(&self) {
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 
-    async fn server(&self) -> RunningServer {
+    pub async fn server(&self) -> RunningServer {
         cached(&self.php, RULES).await
     }
 }
@@ -62,7 +64,7 @@ async fn written(server: &RunningServer, count: f64) {
 }
 
 /// Starts again, and waits until this many responses are found on the disk: the server answers before.
-async fn start_with(server: &mut RunningServer, count: f64) {
+pub async fn start_with(server: &mut RunningServer, count: f64) {
     server.start_again(program()).await;
     counted(server, Number::ZoneDiskResponses, count).await;
 }
@@ -70,18 +72,24 @@ async fn start_with(server: &mut RunningServer, count: f64) {
 /// Waits until a number of the server is `count` at least.
 pub async fn counted(server: &RunningServer, number: Number, count: f64) {
     let socket = server.path("pid.control");
+    if !is_counted(&socket, number, count).await {
+        panic!("{number:?} is not {count}: {}", server.error_log());
+    }
+}
+
+async fn is_counted(socket: &Path, number: Number, count: f64) -> bool {
     for _ in 0..600 {
-        let numbers = control::client::numbers(&socket).await.expect("numbers");
+        let numbers = control::client::numbers(socket).await.expect("numbers");
         if numbers.sum(number, &[]) >= count {
-            return;
+            return true;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("{number:?} is not {count}: {}", server.error_log());
+    false
 }
 
 /// Ends all processes of a server at once, as a power cut would.
-async fn kill(server: &mut RunningServer) {
+pub async fn kill(server: &mut RunningServer) {
     for pid in process::descendants(server.pid()) {
         process::send_signal(pid, Signal::KILL);
     }
@@ -89,13 +97,13 @@ async fn kill(server: &mut RunningServer) {
     server.ended().await;
 }
 
-async fn stop(server: &mut RunningServer) {
+pub async fn stop(server: &mut RunningServer) {
     server.signal(Signal::TERM);
     server.ended().await;
 }
 
 /// What a page shows, and where it came from.
-async fn shown(server: &RunningServer, path: &str) -> (String, String) {
+pub async fn shown(server: &RunningServer, path: &str) -> (String, String) {
     let reply = server.target().get(path).await;
     let text = reply.text();
     let version = text.split(" of ").next().unwrap_or_default().to_owned();
@@ -109,7 +117,7 @@ async fn shown(server: &RunningServer, path: &str) -> (String, String) {
     (version, from.to_owned())
 }
 
-fn is(shown: &(String, String), version: &str, from: &str) -> bool {
+pub fn is(shown: &(String, String), version: &str, from: &str) -> bool {
     shown.0 == version && shown.1 == from
 }
 
@@ -256,6 +264,67 @@ async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
     start_with(&mut server, 2.0).await;
     assert!(is(&shown(&server, "/a").await, "version 2", "php"));
     assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
+}
+
+#[tokio::test]
+async fn a_purge_said_while_serve_is_stopped_holds_after_the_start() {
+    let site = FolderServer::folder();
+    let version = site.path().join("version");
+    std::fs::write(&version, "1").unwrap();
+    let page = "<?php echo 'version ', file_get_contents(__DIR__ . '/version');";
+    write_files(site.path(), &[("index.php", page)]);
+    let kept = FolderServer::folder();
+    let cache = kept.path().to_str().expect("a plain path");
+    let served = site.path().to_str().expect("a plain path");
+    let started = || {
+        FolderServer::start_with_cache(program(), served, &["--ttl", "1h", "--workers", "1"], cache)
+    };
+    let shown = async |server: &FolderServer, path: &str| {
+        let reply = server.target().get(path).await;
+        (reply.text(), reply.x_cache().to_owned())
+    };
+    let is = |shown: (String, String), version: &str, from: &str| {
+        assert_eq!((&*shown.0, &*shown.1), (version, from));
+    };
+    let server = started().await;
+    for path in ["/?a", "/?b"] {
+        is(shown(&server, path).await, "version 1", "MISS");
+    }
+    stop_served(server).await;
+    std::fs::write(&version, "2").unwrap();
+    let purge = |url: &str| {
+        let output = Command::new(program())
+            .args(["purge", url])
+            .env("CACHE_DIRECTORY", cache)
+            .env("RUNTIME_DIRECTORY", cache)
+            .output()
+            .expect("the command runs");
+        let said = [output.stdout, output.stderr].concat();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&said).into_owned(),
+        )
+    };
+    let (code, said) = purge("http://site.test/?a&utm_source=x");
+    assert!(
+        code == Some(0) && said.contains("next start"),
+        "{code:?} {said}"
+    );
+    let server = started().await;
+    assert!(is_counted(&server.control(), Number::ZoneDiskResponses, 2.0).await);
+    is(shown(&server, "/?a").await, "version 2", "MISS");
+    is(shown(&server, "/?b").await, "version 1", "HIT");
+    // Now it runs: the folder is its own.
+    let (code, said) = purge("http://site.test/?a");
+    assert!(
+        code == Some(2) && said.contains("in use"),
+        "{code:?} {said}"
+    );
+}
+
+async fn stop_served(mut server: FolderServer) {
+    server.signal(Signal::TERM);
+    server.ended().await;
 }
 
 #[tokio::test]

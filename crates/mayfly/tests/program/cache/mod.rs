@@ -10,6 +10,7 @@ mod cache_status;
 mod collapsed_requests;
 mod default_memory;
 mod deserted_fetches;
+mod failing_disk;
 mod invalid_responses;
 pub mod kept_on_disk;
 mod memory_files;

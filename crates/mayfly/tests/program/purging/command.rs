@@ -275,6 +275,7 @@ async fn a_server_without_a_configuration_is_found_as_well() {
     let socket = run.path().join("http");
     command
         .env("RUNTIME_DIRECTORY", run.path())
+        .env("CACHE_DIRECTORY", run.path().join("cache"))
         .arg("serve")
         .arg(site.path())
         .args(["--listen", &format!("unix:{}", shown(&socket))])
@@ -293,6 +294,7 @@ async fn a_server_without_a_configuration_is_found_as_well() {
         let mut command = Command::new(crate::program());
         command
             .env("RUNTIME_DIRECTORY", run.path())
+            .env("CACHE_DIRECTORY", run.path().join("no-pages"))
             .arg("purge")
             .args(arguments);
         tokio::task::spawn_blocking(move || command.output().expect("the program"))

@@ -38,11 +38,12 @@ pub async fn ask(
                 && (200..400).contains(&reply.head.status)
             {
                 invalidation.carry_out(Millis(clock::now()));
-                // A disk that takes longer goes on writing.
-                durable::written_down_for_visitor(invalidation.zone).await;
-                // Said in the log where it is not.
-                let door = PurgeInterface::Response;
-                let _ = on_nodes::confirmed(request.configuration.shared(), door).await;
+                // Said in the log where they are not.
+                let (configuration, door) =
+                    (request.configuration.shared(), PurgeInterface::Response);
+                let zones = std::slice::from_ref(invalidation.zone);
+                let _ = durable::confirmed(configuration, zones, door).await;
+                let _ = on_nodes::confirmed(configuration, door).await;
                 if let Some(time) = again::after(&request.configuration) {
                     invalidation.repeat_after(time);
                 }

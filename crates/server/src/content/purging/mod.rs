@@ -32,7 +32,6 @@ use std::time::Instant;
 use control::{PurgeReport, PurgeRequest, Refusal};
 use http_cache::{Millis, Zone};
 use parking_lot::Mutex;
-use site::LogLevel;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions;
@@ -67,21 +66,17 @@ pub enum Scope {
 }
 
 /// Purges. When it returns, no answer that is begun afterwards shows what was stored or under way
-/// before, not even after a crash, unless the disk takes longer than [`durable`] waits. The same holds for other
-/// nodes, where there are any.
+/// before, not even after a crash. The same holds for other nodes, where there are any.
 ///
 /// # Errors
-/// Why nothing was purged, or that it is not confirmed that the purge holds on all nodes.
+/// Why nothing was purged, or that it is not confirmed that the purge is on the disk, or holds on all nodes.
 pub async fn purge(
     configuration: Arc<ActiveConfiguration>,
     asked: PurgeCall,
     scope: Scope,
     source: Source,
 ) -> Result<PurgeReport, Refusal> {
-    let (zones, within) = (
-        zones(&configuration, &scope),
-        durable::longest_wait(source.door),
-    );
+    let zones = zones(&configuration, &scope);
     let door = source.door;
     let repeated = again::after(&configuration).map(|time| (time, asked.clone(), source.clone()));
     let purged = purge_in_time(configuration.clone(), asked, scope.clone(), source).await;
@@ -94,25 +89,16 @@ pub async fn purge(
             let _ = purge_in_time(configuration, asked, scope, source).await;
         });
     }
-    if matches!(&purged, Ok(report) if !report.dry_run)
-        && !durable::written_down(&zones, within).await
-    {
-        let message = format_args!(
-            "a purge holds in memory and is not on the disk after {} ms, which goes on writing it",
-            within.as_millis()
-        );
-        let logs = &configuration.site.process.error_logs;
-        let error_logs = &configuration.live.error_logs;
-        error_logs.write(logs, LogLevel::Warn, 0, message, "");
-    }
-    match purged {
+    let report = purged?;
+    if !report.dry_run {
+        let on_disk = durable::confirmed(&configuration, &zones, door).await;
         // A visitor waits once, whatever a response purges.
-        Ok(report) if !report.dry_run && door != PurgeInterface::Response => {
+        if door != PurgeInterface::Response {
             on_nodes::confirmed(&configuration, door).await?;
-            Ok(report)
         }
-        purged => purged,
+        on_disk?;
     }
+    Ok(report)
 }
 
 /// Purges in memory, on a thread of its own where that takes long.
