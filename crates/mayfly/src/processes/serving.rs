@@ -13,7 +13,7 @@ use live_state::tls_files::TlsFiles;
 use live_state::upstream_groups::PoolAddress;
 use server::compose;
 use server::exchange::active_configuration::ActiveConfiguration;
-use server::worker::{self, Patience, Sockets, WorkersState};
+use server::worker::{Patience, Sockets, Workers, WorkersState};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
 
@@ -42,8 +42,7 @@ pub struct RunningWorkers {
     shared: Arc<WorkersState>,
     pools: Vec<PoolStatus>,
     ended: Option<oneshot::Receiver<()>>,
-    /// How many workers were started.
-    count: usize,
+    workers: Arc<Workers>,
     answers: Option<ControlTask>,
     orders: Orders,
 }
@@ -90,17 +89,13 @@ impl RunningWorkers {
         let (configuration, sockets, pools) = build(served, None)?;
         begin_beside(&configuration, sibling)?;
         let shared = WorkersState::new(configuration, sockets);
-        let threads = worker::start(&shared, count)
-            .map_err(|error| format!("could not start workers: {error}"))?;
+        let workers = Arc::new(Workers::start(&shared, count).map_err(no_workers)?);
         tokio::spawn(large_store::watch(Arc::downgrade(&shared)));
         open_waiting_folders(&shared);
         let (sender, ended) = oneshot::channel();
-        let shared_by_end = shared.clone();
+        let (shared_by_end, ending) = (shared.clone(), workers.clone());
         let end = move || {
-            for thread in threads {
-                // A worker that panicked has said so; the others go on.
-                let _ = thread.join();
-            }
+            ending.join();
             let configuration = shared_by_end.configuration();
             if let Some(traces) = &configuration.live.traces {
                 traces.finish(SEND_TRACES_WITHIN);
@@ -120,7 +115,7 @@ impl RunningWorkers {
             shared,
             pools,
             ended: Some(ended),
-            count,
+            workers,
             orders,
         })
     }
@@ -134,8 +129,11 @@ impl RunningWorkers {
         let control = served.control.take();
         let sibling = served.sibling.take();
         let former = self.shared.configuration();
+        let count = worker_count(served.site.process.workers);
         let (configuration, sockets, pools) = build(served, Some(&former))?;
+        self.workers.add_missing(count).map_err(no_workers)?;
         begin_beside(&configuration, sibling)?;
+        self.workers.set_accepting(count);
         self.shared.replace(configuration, sockets);
         open_waiting_folders(&self.shared);
         // Who waits on the same socket is accepted by the next who looks there.
@@ -218,7 +216,7 @@ impl RunningWorkers {
 
     /// Resolves when every worker has answered; never where one of them does not.
     pub fn all_answer(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (shared, count) = (self.shared.clone(), self.count);
+        let (shared, count) = (self.shared.clone(), self.workers.threads());
         async move { shared.all_workers_answer(count).await }
     }
 
@@ -252,6 +250,10 @@ impl RunningWorkers {
                 .for_each(|server| group.close_idle(server.server));
         }
     }
+}
+
+fn no_workers(error: std::io::Error) -> String {
+    format!("could not start workers: {error}")
 }
 
 /// Opens the folders of zones that another process has, once that has ended; no task where none has.

@@ -498,10 +498,6 @@ impl Supervisor {
     fn say_what_needs_a_restart(&self, process: &Process) {
         let old = &self.configuration.process;
         let changed = [
-            (
-                "worker_processes",
-                worker_count(old.workers) != worker_count(process.workers),
-            ),
             ("user", account::is_root() && old.user != process.user),
             (
                 "worker_rlimit_nofile",

@@ -12,6 +12,7 @@ use std::time::Duration;
 use site::ListenAddress;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use transport::connections::TrackedConnection;
 use transport::facts::{ConnectionFacts, LocalAddress};
 use transport::http3;
@@ -34,37 +35,41 @@ pub async fn accept_all(context: &WorkerContext) {
     let (shared, index) = (&context.shared, context.index);
     let mut sockets = shared.changes();
     let mut stop = shared.stop_signal();
-    let mut accepting: HashMap<ListenAddress, (Arc<Listening>, tokio::task::JoinHandle<()>)> =
+    // By address and place in its group.
+    let mut accepting: HashMap<(ListenAddress, usize), (Arc<Listening>, JoinHandle<()>)> =
         HashMap::new();
     loop {
         let current = sockets.borrow_and_update().clone();
-        accepting.retain(|address, (listening, task)| {
+        let workers = context.loads.accepting();
+        accepting.retain(|(address, place), (listening, task)| {
             // A socket of QUIC has connections, which a reload does not end: it stays the same
             // one as long as its address does, however often it is handed over.
-            let is_quic = is_quic(address);
-            let stays = current.get(address).is_some_and(|sockets| {
-                is_quic
-                    || sockets
-                        .get(index % sockets.len().max(1))
-                        .is_some_and(|socket| Arc::ptr_eq(socket, listening))
+            let stays = current.get(address).is_some_and(|group| {
+                is_quic(address)
+                    || takes(index, workers, *place, group.len())
+                        && Arc::ptr_eq(&group[*place], listening)
             });
             if !stays {
                 task.abort();
             }
             stays
         });
-        for (address, group) in current.iter() {
-            let Some(listening) = group.get(index % group.len().max(1)) else {
-                continue;
+        let sockets_of_all = current.iter().flat_map(|(address, group)| {
+            let places = group.iter().enumerate();
+            places.map(move |(place, listening)| (address, place, group.len(), listening))
+        });
+        for (address, place, count, listening) in sockets_of_all {
+            let is_own = match is_quic(address) {
+                true => index == QUIC_WORKER && place == 0,
+                false => takes(index, workers, place, count),
             };
-            let is_others = is_quic(address) && index != QUIC_WORKER;
-            if is_others || accepting.contains_key(address) {
+            if !is_own || accepting.contains_key(&(address.clone(), place)) {
                 continue;
             }
             match listening.try_clone() {
                 Ok(own) => {
                     let task = tokio::spawn(accept(context.clone(), own, address.clone()));
-                    accepting.insert(address.clone(), (listening.clone(), task));
+                    accepting.insert((address.clone(), place), (listening.clone(), task));
                 }
                 Err(error) => {
                     error_log::emergency(
@@ -82,6 +87,17 @@ pub async fn accept_all(context: &WorkerContext) {
     for (_, (_, task)) in accepting.drain() {
         task.abort();
     }
+}
+
+/// Does this one of `workers` that accept take connections from this one of the `count` sockets of
+/// an address? Each socket has a worker, and each worker a socket, however many there are of both:
+/// a reload changes the number of workers, but connections may wait in any socket.
+fn takes(worker: usize, workers: usize, socket: usize, count: usize) -> bool {
+    worker < workers
+        && match count > workers {
+            true => socket % workers == worker,
+            false => worker % count == socket,
+        }
 }
 
 async fn accept(context: WorkerContext, listening: Listening, address: ListenAddress) {
@@ -234,5 +250,26 @@ async fn pause(error: io::Error, failed: &impl Fn(io::Error), wait: &mut Duratio
         failed(error);
         tokio::time::sleep(*wait).await;
         *wait = (*wait * 2).min(ACCEPT_PAUSE_LAST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::takes;
+
+    #[test]
+    fn each_socket_has_a_worker_and_each_worker_a_socket() {
+        for workers in 1..6 {
+            for count in 1..6 {
+                let of =
+                    |socket: usize| (0..9).filter(move |&it| takes(it, workers, socket, count));
+                let mut taken: Vec<usize> = (0..count).flat_map(of).collect();
+                assert!((0..count).all(|socket| of(socket).next().is_some()));
+                assert_eq!(taken.len(), workers.max(count));
+                taken.sort_unstable();
+                taken.dedup();
+                assert_eq!(taken, (0..workers).collect::<Vec<_>>());
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arc_swap::ArcSwap;
 use site::ListenAddress;
 use tokio::sync::mpsc;
 use transport::stream::UnregisteredSocket;
@@ -36,89 +37,118 @@ pub struct AcceptedConnection {
 
 /// All workers, as those see it who accept.
 pub struct WorkerLoads {
-    /// Connections of each. They change with connections and never with requests,
-    /// so they lie close together, to be read in one go.
-    connections: Box<[AtomicUsize]>,
-    inboxes: Box<[mpsc::Sender<AcceptedConnection>]>,
+    workers: ArcSwap<Vec<Arc<WorkerLoad>>>,
+    /// The first of them accept. The others serve what they have.
+    accepting: AtomicUsize,
+}
+
+struct WorkerLoad {
+    index: usize,
+    /// It changes with connections and never with requests.
+    connections: AtomicUsize,
+    inbox: mpsc::Sender<AcceptedConnection>,
 }
 
 /// One connection in the count of its worker, while it lives.
-pub struct ConnectionSlot {
-    loads: Arc<WorkerLoads>,
-    worker: usize,
-}
+pub struct ConnectionSlot(Arc<WorkerLoad>);
 
 impl ConnectionSlot {
+    fn new(worker: &Arc<WorkerLoad>) -> ConnectionSlot {
+        worker.connections.fetch_add(1, Ordering::Relaxed);
+        ConnectionSlot(worker.clone())
+    }
+
     pub fn is_with(&self, worker: usize) -> bool {
-        self.worker == worker
+        self.0.index == worker
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.loads.connections[self.worker].fetch_sub(1, Ordering::Relaxed);
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl WorkerLoads {
-    /// The loads of this number of workers, and what each of them takes its connections from.
-    pub fn new(workers: usize) -> (Arc<WorkerLoads>, Vec<mpsc::Receiver<AcceptedConnection>>) {
-        let (inboxes, receivers): (Vec<_>, Vec<_>) =
-            (0..workers).map(|_| mpsc::channel(INBOX)).unzip();
-        let loads = WorkerLoads {
-            connections: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
-            inboxes: inboxes.into(),
-        };
-        (Arc::new(loads), receivers)
+    /// No worker yet.
+    pub fn new() -> WorkerLoads {
+        WorkerLoads {
+            workers: ArcSwap::default(),
+            accepting: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds a worker, which does not accept yet: its index, and what it takes its connections from.
+    pub fn add(&self) -> (usize, mpsc::Receiver<AcceptedConnection>) {
+        let (inbox, receiver) = mpsc::channel(INBOX);
+        let mut workers = self.workers.load().to_vec();
+        let index = workers.len();
+        workers.push(Arc::new(WorkerLoad {
+            index,
+            connections: AtomicUsize::new(0),
+            inbox,
+        }));
+        self.workers.store(Arc::new(workers));
+        (index, receiver)
+    }
+
+    /// How many there are, those included that do not accept.
+    pub fn count(&self) -> usize {
+        self.workers.load().len()
+    }
+
+    /// How many accept.
+    pub fn accepting(&self) -> usize {
+        self.accepting.load(Ordering::Relaxed)
+    }
+
+    /// From now on the first `count` accept.
+    pub fn set_accepting(&self, count: usize) {
+        self.accepting.store(count, Ordering::Relaxed);
     }
 
     /// Are there connections, the handed over ones included?
     pub fn is_busy(&self) -> bool {
-        let mut counts = self.connections.iter();
+        let workers = self.workers.load();
+        let mut counts = workers.iter().map(|worker| &worker.connections);
         counts.any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
     /// A slot with the worker that should serve what worker `own` has accepted.
-    pub fn slot(self: &Arc<Self>, own: usize) -> ConnectionSlot {
-        self.slot_with(self.choose(own))
+    pub fn slot(&self, own: usize) -> ConnectionSlot {
+        let workers = self.workers.load();
+        ConnectionSlot::new(&workers[self.choose(&workers, own)])
     }
 
     /// A slot with a worker that serves what it has accepted whatever it has already.
-    pub fn own_slot(self: &Arc<Self>, own: usize) -> ConnectionSlot {
-        self.slot_with(own)
+    pub fn own_slot(&self, own: usize) -> ConnectionSlot {
+        ConnectionSlot::new(&self.workers.load()[own])
     }
 
     /// Sends a connection to the worker of its slot. Where that one takes
     /// none, it comes back with a slot of `own`.
     pub fn hand_over(
-        self: &Arc<Self>,
+        &self,
         accepted: AcceptedConnection,
         own: usize,
     ) -> Option<AcceptedConnection> {
-        let worker = accepted.slot.worker;
-        let refused = self.inboxes[worker].try_send(accepted).err()?;
+        let worker = accepted.slot.0.clone();
+        let refused = worker.inbox.try_send(accepted).err()?;
         Some(AcceptedConnection {
-            slot: self.slot_with(own),
+            slot: self.own_slot(own),
             ..refused.into_inner()
         })
     }
 
-    fn slot_with(self: &Arc<Self>, worker: usize) -> ConnectionSlot {
-        self.connections[worker].fetch_add(1, Ordering::Relaxed);
-        ConnectionSlot {
-            loads: self.clone(),
-            worker,
-        }
-    }
-
     /// Counts that change meanwhile make a choice a little worse, nothing else.
-    fn choose(&self, own: usize) -> usize {
-        let count = |worker: usize| self.connections[worker].load(Ordering::Relaxed);
-        let workers = 0..self.connections.len();
-        let Some((least, worker)) = workers.map(|worker| (count(worker), worker)).min() else {
+    fn choose(&self, workers: &[Arc<WorkerLoad>], own: usize) -> usize {
+        let count = |worker: usize| workers[worker].connections.load(Ordering::Relaxed);
+        let accepting = self.accepting().min(workers.len());
+        let loads = (0..accepting).map(|worker| (count(worker), worker));
+        let Some((least, worker)) = loads.min() else {
             return own;
         };
-        match count(own) <= least + least / SLACK {
+        match own < accepting && count(own) <= least + least / SLACK {
             true => own,
             false => worker,
         }
@@ -131,8 +161,15 @@ mod tests {
 
     use super::*;
 
+    fn workers(count: usize) -> (WorkerLoads, Vec<mpsc::Receiver<AcceptedConnection>>) {
+        let loads = WorkerLoads::new();
+        let inboxes = (0..count).map(|_| loads.add().1).collect();
+        loads.set_accepting(count);
+        (loads, inboxes)
+    }
+
     /// What worker `own` has of a connection that it accepted.
-    fn accept(loads: &Arc<WorkerLoads>, own: usize) -> Option<AcceptedConnection> {
+    fn accept(loads: &WorkerLoads, own: usize) -> Option<AcceptedConnection> {
         let accepted = AcceptedConnection {
             socket: UnregisteredSocket::Unix(UnixStream::pair().unwrap().0),
             peer: None,
@@ -146,13 +183,14 @@ mod tests {
     }
 
     fn counts(loads: &WorkerLoads) -> Vec<usize> {
-        let counts = loads.connections.iter();
+        let workers = loads.workers.load();
+        let counts = workers.iter().map(|worker| &worker.connections);
         counts.map(|count| count.load(Ordering::Relaxed)).collect()
     }
 
     #[test]
     fn one_that_accepts_everything_serves_its_share() {
-        for (workers, connections, wanted) in [
+        for (count, connections, wanted) in [
             (1, 3, vec![3]),
             (2, 2, vec![1, 1]),
             (2, 5, vec![3, 2]),
@@ -162,7 +200,7 @@ mod tests {
             (4, 3, vec![1, 1, 1, 0]),
             (4, 10, vec![3, 3, 2, 2]),
         ] {
-            let (loads, mut inboxes) = WorkerLoads::new(workers);
+            let (loads, mut inboxes) = workers(count);
             let mut served = Vec::new();
             for _ in 0..connections {
                 served.extend(accept(&loads, 0));
@@ -170,7 +208,7 @@ mod tests {
                     served.extend(inbox.try_recv().ok());
                 }
             }
-            assert_eq!(counts(&loads), wanted, "{connections} among {workers}");
+            assert_eq!(counts(&loads), wanted, "{connections} among {count}");
             assert_eq!(served.len(), connections);
             assert!(loads.is_busy());
             drop(served);
@@ -179,29 +217,44 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_that_no_longer_accepts_keeps_what_it_has() {
+        let (loads, mut inboxes) = workers(3);
+        let _kept: Vec<_> = (0..3).map(|own| accept(&loads, own)).collect();
+        loads.set_accepting(1);
+        // It had accepted this one before it saw the change.
+        assert!(accept(&loads, 2).is_none());
+        let _handed_over = inboxes[0].try_recv().unwrap();
+        assert!(accept(&loads, 0).is_some());
+        assert_eq!(counts(&loads), [2, 1, 1]);
+        loads.set_accepting(3);
+        assert!(accept(&loads, 0).is_none());
+        assert!(loads.is_busy());
+    }
+
+    #[test]
     fn what_has_ended_counts_no_more() {
-        let (loads, mut inboxes) = WorkerLoads::new(2);
+        let (loads, mut inboxes) = workers(2);
         let kept = accept(&loads, 0);
         assert!(kept.is_some());
         assert!(accept(&loads, 0).is_none());
         drop(kept);
         assert_eq!(counts(&loads), [0, 1]);
         let kept = accept(&loads, 0);
-        assert!(kept.is_some_and(|accepted| accepted.slot.worker == 0));
+        assert!(kept.is_some_and(|accepted| accepted.slot.is_with(0)));
         drop(inboxes.remove(1).try_recv());
         assert!(!loads.is_busy());
     }
 
     #[test]
     fn a_worker_that_takes_nothing_is_not_waited_for() {
-        let (loads, mut inboxes) = WorkerLoads::new(2);
+        let (loads, mut inboxes) = workers(2);
         inboxes[0].close();
         let accepted: Vec<_> = (0..3).map(|_| accept(&loads, 1)).collect();
         assert!(accepted.iter().all(Option::is_some));
         assert_eq!(counts(&loads), [0, 3]);
         drop(accepted);
 
-        let (loads, inboxes) = WorkerLoads::new(2);
+        let (loads, inboxes) = workers(2);
         let accepted: Vec<_> = (0..2 * INBOX + 100)
             .filter_map(|_| accept(&loads, 0))
             .collect();

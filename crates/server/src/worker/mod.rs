@@ -10,8 +10,10 @@ mod shared;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::background;
@@ -27,28 +29,73 @@ pub use shared::{IdlePause, Listening, Patience, Sockets, WorkersState};
 /// CPU at 0.5 ms and 11 % more at 0.1 ms than at the kernel's 3 ms.
 const TIME_SLICE: Duration = Duration::from_micros(500);
 
-/// Starts `count` workers. The threads end after a graceful stop, once their
-/// connections have ended.
-pub fn start(
-    shared: &Arc<WorkersState>,
-    count: usize,
-) -> io::Result<Vec<std::thread::JoinHandle<()>>> {
-    let (loads, inboxes) = WorkerLoads::new(count);
-    let workers = &shared.configuration().live.stats.workers;
-    workers.store(count, Relaxed);
-    let workers = inboxes.into_iter().enumerate();
-    workers
-        .map(|(index, inbox)| {
+/// The threads that serve. They end after a graceful stop, once their connections have ended.
+pub struct Workers {
+    shared: Arc<WorkersState>,
+    loads: Arc<WorkerLoads>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Workers {
+    /// Starts `count` workers.
+    ///
+    /// # Errors
+    /// There is no room for another thread.
+    pub fn start(shared: &Arc<WorkersState>, count: usize) -> io::Result<Workers> {
+        let workers = Workers {
+            shared: shared.clone(),
+            loads: Arc::new(WorkerLoads::new()),
+            threads: Mutex::default(),
+        };
+        workers.add_missing(count)?;
+        workers.set_accepting(count);
+        Ok(workers)
+    }
+
+    /// Starts as many as are missing for a configuration that wants `count`.
+    ///
+    /// # Errors
+    /// There is no room for another thread. Those that were started rest.
+    pub fn add_missing(&self, count: usize) -> io::Result<()> {
+        while self.loads.count() < count {
+            let (index, inbox) = self.loads.add();
             let context = WorkerContext {
-                shared: shared.clone(),
-                loads: loads.clone(),
+                shared: self.shared.clone(),
+                loads: self.loads.clone(),
                 index,
             };
-            std::thread::Builder::new()
+            let thread = std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || run(&context, inbox))
-        })
-        .collect()
+                .spawn(move || run(&context, inbox))?;
+            self.threads.lock().push(thread);
+        }
+        Ok(())
+    }
+
+    /// With the configuration that is put in force next, the first `count` accept. A worker beyond
+    /// them serves the connections that it has, and rests afterwards: connections to upstreams
+    /// and fetches that others wait for may belong to its thread.
+    pub fn set_accepting(&self, count: usize) {
+        self.loads.set_accepting(count);
+        let workers = &self.shared.configuration().live.stats.workers;
+        workers.store(count, Relaxed);
+    }
+
+    /// How many threads there are, those included that rest.
+    pub fn threads(&self) -> usize {
+        self.loads.count()
+    }
+
+    /// Waits until all have ended.
+    pub fn join(&self) {
+        loop {
+            let Some(thread) = self.threads.lock().pop() else {
+                return;
+            };
+            // A worker that panicked has said so; the others go on.
+            let _ = thread.join();
+        }
+    }
 }
 
 /// What a worker knows of itself and the others.

@@ -214,7 +214,10 @@ pub(super) const TABLE: &[Directive] = &[
         .long("\
             `auto` starts one thread for each processor. More threads than processors do not help, \
             because one thread serves many connections. All threads share the cache and the connections \
-            to PHP. A new number takes effect at the next start, not with a reload.")
+            to PHP.\n\n\
+            A reload changes how many threads take connections. A thread that is one too many keeps the \
+            connections that it has, and rests afterwards until it is needed again. The sockets of `listen ... \
+            reuseport` stay as many as they were at the start, and the threads share them.")
         .example("worker_processes auto;"),
     Directive::new("worker_rlimit_core", &[Context::Main])
         .takes(1, 1, "SIZE")
