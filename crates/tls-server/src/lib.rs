@@ -21,6 +21,7 @@ mod clients;
 mod config;
 mod error;
 mod key;
+pub mod openssl_names;
 mod sessions;
 mod settings;
 mod tickets;

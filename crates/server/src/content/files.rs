@@ -9,7 +9,6 @@
 
 #[cfg(test)]
 mod on_disk;
-mod open;
 mod try_files;
 
 use std::ffi::OsStr;
@@ -32,7 +31,7 @@ use crate::exchange::variables::files::document_root;
 use crate::log::error_log;
 use crate::respond;
 use crate::respond::recode;
-use open::{Failure, FoundFile, Kind, OpenPurpose};
+use site_files::open::{self, Failure, FoundFile, Kind, OpenPurpose};
 use system_error::SystemError;
 
 pub use try_files::try_files;

@@ -26,7 +26,7 @@ pub struct ActiveConfiguration {
     pub refills: bool,
     pub live: LiveState,
     /// Made from the site's `charset_map` tables.
-    pub charsets: crate::exchange::charset_map::Conversions,
+    pub charsets: recoding::Conversions,
     pub hostname: String,
     /// By [`site::TlsId`].
     pub connectors: Vec<tls_client::Connector>,
@@ -77,7 +77,7 @@ impl ActiveConfiguration {
             server_tls,
             quic_keys,
             connections: previous.map_or_else(Arc::default, |it| it.connections.clone()),
-            charsets: crate::exchange::charset_map::Conversions::new(&site.http.charset_maps),
+            charsets: recoding::Conversions::new(&site.http.charset_maps),
             hostname: rustix::system::uname()
                 .nodename()
                 .to_string_lossy()

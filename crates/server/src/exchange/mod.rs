@@ -6,7 +6,6 @@
 pub mod active_configuration;
 pub mod cache_facts;
 pub mod captures;
-pub mod charset_map;
 pub mod compiled_location;
 pub mod configuration_handle;
 pub mod delivery;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_cache::{KnownField, StoredHead, StoredResponse, is_html};
 use http_semantics::{Fields, same_name};
+use recoding::CompressionRatio;
 use site::Coding;
 pub use transport::outbound::Segment;
 use transport::outbound::{
@@ -83,14 +84,6 @@ pub struct BodyForm {
     pub accepts_ranges: bool,
     /// The client has the body (304): what describes it is left out.
     pub is_left_out: bool,
-}
-
-/// How much smaller compression made a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CompressionRatio {
-    pub coding: Coding,
-    pub before_bytes: u64,
-    pub after_bytes: u64,
 }
 
 /// Where a stored head is: with its whole response, or ahead of a body that is

@@ -1,8 +1,8 @@
 //! Bodies rewritten from one charset to another (`charset_map`): short ones where they
 //! are, longer ones as they are sent.
 
-use crate::exchange::charset_map::Transcoder;
 use crate::exchange::reply::{Body, Reply, Segment};
+use recoding::Transcoder;
 
 /// Bodies at hand up to this size are rewritten in memory, which leaves their
 /// length known and their ranges available; longer ones as they are sent.

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use http_semantics::Fields;
 use site::{Expires, LogLevel};
 
-use crate::exchange::charset_map::Transcoder;
 use crate::exchange::compiled_location::adds_fields;
 use crate::exchange::reply::{Reply, ReplySource};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::respond::charset;
+use recoding::Transcoder;
 
 /// Statuses for which `add_header` without `always` and `expires` count.
 const ADDED_TO: [u16; 10] = [200, 201, 204, 206, 301, 302, 303, 304, 307, 308];

@@ -30,8 +30,9 @@ use crate::exchange::reply::{Body, Reply, ReplySource};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::RequestRoute;
 use crate::exchange::variable;
-use crate::respond::recode::{Recoder, Recoding, Wait};
+use crate::respond::recode::Recoding;
 use crate::route::pattern;
+use recoding::{Recoder, Wait};
 
 use addition::Addition;
 use composition::Composition;
@@ -45,7 +46,7 @@ pub fn form_name(form: Encoding) -> &'static str {
     match form {
         parts::KEPT_SSI => "ssi",
         parts::KEPT_ESI => "esi",
-        coding => recode::coding_name(coding),
+        coding => recoding::coding_name(coding),
     }
 }
 
@@ -98,7 +99,7 @@ impl PendingForm {
     /// Waits for the form; then the response can be sent.
     pub async fn end(self: Box<Self>, request: &mut Request) {
         let PendingForm { mut reply, wait } = *self;
-        if let Some(recoder) = wait.settle(&mut reply).await {
+        if let Some(recoder) = recode::settle(wait, &mut reply).await {
             let body = std::mem::replace(&mut reply.body, Body::Empty);
             let body = RecodedBody::around(body.into_arriving(), Some(recoder));
             reply.body = Body::Arriving(body);

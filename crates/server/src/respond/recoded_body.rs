@@ -6,7 +6,7 @@ use transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, Sen
 use transport::spool::Spool;
 
 use crate::exchange::request::Request;
-use crate::respond::recode::Recoder;
+use recoding::Recoder;
 
 pub struct RecodedBody {
     body: Box<dyn ArrivingBody<Request>>,

@@ -3,11 +3,11 @@
 
 use site::{LogLevel, Part, Root, TryFallback, TryFile, TryFiles};
 
-use super::open::{self, Kind, OpenPurpose};
 use super::{document_root, log_failure};
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
+use site_files::open::{self, Kind, OpenPurpose};
 
 /// Looks for the candidates in turn; `None` where one exists, whose path is that of the request
 /// now. Else the last argument counts.

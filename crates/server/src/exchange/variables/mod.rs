@@ -2,7 +2,6 @@
 
 pub mod connection;
 pub mod files;
-mod openssl_names;
 pub mod process;
 pub mod received;
 pub mod sent;

@@ -7,13 +7,13 @@ use http_semantics::escape::{Escape, escape};
 use rustls::ProtocolVersion;
 use sha1::{Digest, Sha1};
 use site::{Builtin as B, CipherSuite, KeyExchangeGroup};
+use tls_server::openssl_names;
 use transport::facts::TlsFacts;
 
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::value::{put, put_number, put_unless_empty};
 use crate::exchange::variable_table::Value::Received as Of;
 use crate::exchange::variable_table::Variables;
-use crate::exchange::variables::openssl_names;
 
 const LINE_BYTES: usize = 64;
 const SECONDS_OF_DAY: u64 = 24 * 60 * 60;
@@ -276,6 +276,27 @@ mod tests {
         let has_value = put(tls, &mut out);
         assert!(has_value || out.is_empty());
         has_value.then(|| String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn what_is_negotiated_is_called_as_what_is_offered() {
+        for suite in CipherSuite::ALL {
+            let name = openssl_names::cipher_suite(suite.iana_number());
+            assert_eq!(name, Some(suite.openssl_name()));
+        }
+        for known in KeyExchangeGroup::ALL {
+            assert_eq!(
+                openssl_names::group(known.iana_number()),
+                Some(known.openssl_name())
+            );
+        }
+        assert_eq!(
+            (
+                openssl_names::cipher_suite(0x00ff),
+                openssl_names::group(0x0a0a)
+            ),
+            (None, None)
+        );
     }
 
     #[test]

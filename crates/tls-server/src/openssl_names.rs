@@ -229,8 +229,6 @@ fn find(table: &'static [(u16, &str)], number: u16) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use site::{CipherSuite, KeyExchangeGroup};
-
     use super::*;
 
     #[test]
@@ -238,17 +236,5 @@ mod tests {
         for table in [CIPHER_SUITES, GROUPS] {
             assert!(table.is_sorted_by(|one, other| one.0 < other.0));
         }
-    }
-
-    #[test]
-    fn what_is_negotiated_is_called_the_same() {
-        for suite in CipherSuite::ALL {
-            let name = cipher_suite(suite.iana_number());
-            assert_eq!(name, Some(suite.openssl_name()));
-        }
-        for known in KeyExchangeGroup::ALL {
-            assert_eq!(group(known.iana_number()), Some(known.openssl_name()));
-        }
-        assert_eq!((cipher_suite(0x00ff), group(0x0a0a)), (None, None));
     }
 }

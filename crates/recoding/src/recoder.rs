@@ -7,9 +7,16 @@ use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use site::{Coding, CodingSettings};
 
-use super::encoder::Encoder;
-use crate::exchange::charset_map::Transcoder;
-use crate::exchange::reply::CompressionRatio;
+use crate::charset_map::Transcoder;
+use crate::encoder::Encoder;
+
+/// How much smaller compression made a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompressionRatio {
+    pub coding: Coding,
+    pub before_bytes: u64,
+    pub after_bytes: u64,
+}
 
 /// A body being recoded, piece by piece.
 pub enum Recoder {
@@ -139,8 +146,8 @@ impl Recoder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encoder::tests::settings;
     use super::*;
+    use crate::encoder::tests::settings;
 
     fn gzip_recoder() -> Recoder {
         Recoder::encoding(Coding::Gzip, &settings(1))

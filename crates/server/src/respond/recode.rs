@@ -5,26 +5,20 @@
 //! <https://github.com/google/ngx_brotli>,
 //! <https://github.com/tokers/zstd-nginx-module>).
 //!
-//! A stored response is compressed once, off the threads that serve, and kept so
-//! (`stored`), and so is a file (`files`); everything else is compressed as it is sent
-//! (`recoder`).
+//! A stored response is compressed once, off the threads that serve, and kept so, and so is a file; everything
+//! else is compressed as it is sent. crates/recoding does both; here is decided what is done, and said in the head.
 
-mod encoder;
-mod files;
-mod recoder;
-mod stored;
+use std::sync::Arc;
 
-use http_cache::KnownField;
+use http_cache::{KnownField, StoredResponse};
 use http_semantics::{Version, accept_encoding, same_name};
+use recoding::{CompressionRatio, EncodedForm, Recoder, SettledForm, Wait};
 use site::{Coding, CodingSettings, CompressionSettings, GzipProxied};
 
 use crate::exchange::compiled_location::CompiledLocation;
-use crate::exchange::reply::{Body, Reply, ReplyHead};
+use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
 use crate::exchange::request::{Method, Request};
 use crate::route::pattern;
-
-pub use recoder::Recoder;
-pub use stored::{Wait, coding_name};
 
 /// What happens to a body.
 pub enum Recoding {
@@ -71,7 +65,7 @@ fn encode(
     let settings = place.settings.compression.coding(coding);
     if is_itself
         && request.route.method == Method::Get
-        && let Some(file) = files::kept(&reply.body, request.now)
+        && let Some(file) = kept_file(&reply.body, request.now)
     {
         reply.body = Body::Stored {
             start: 0,
@@ -86,23 +80,70 @@ fn encode(
             end,
         } if is_itself && *end == response.body.len() => {
             let is_wanted = request.route.method != Method::Head;
-            match stored::look(response, coding, settings, is_wanted) {
-                stored::EncodedForm::Ready(body) => {
-                    stored::send(reply, coding, body);
+            match recoding::look(response, coding, settings, is_wanted) {
+                EncodedForm::Ready(body) => {
+                    send(reply, coding, body);
                     return Recoding::AsIs;
                 }
-                stored::EncodedForm::Useless => return Recoding::AsIs,
-                stored::EncodedForm::Wait(wait) => {
+                EncodedForm::Useless => return Recoding::AsIs,
+                EncodedForm::Wait(wait) => {
                     recoded(&mut reply.head, coding);
                     return Recoding::Wait(wait);
                 }
-                stored::EncodedForm::No => {}
+                EncodedForm::No => {}
             }
         }
         _ => {}
     }
     recoded(&mut reply.head, coding);
     Recoding::OnTheWay(Recoder::encoding(coding, settings))
+}
+
+/// The file that `body` sends, if it is a whole one and nothing else.
+fn kept_file(body: &Body, now: u64) -> Option<Arc<StoredResponse>> {
+    let Body::Segments(segments) = body else {
+        return None;
+    };
+    match segments.as_slices().0 {
+        [
+            Segment::File {
+                file,
+                offset: 0,
+                length,
+            },
+        ] => recoding::kept_file(file, *length, now),
+        _ => None,
+    }
+}
+
+/// Waits for the form of `reply`, and makes it send the form, or the body as it is. Gives what
+/// compresses it on the way where the maker of the form gave up.
+pub async fn settle(wait: Wait, reply: &mut Reply) -> Option<Recoder> {
+    match wait.settle().await {
+        SettledForm::Ready(coding, form) => send(reply, coding, form),
+        SettledForm::Plain(length) => {
+            reply.head.form.coded = None;
+            reply.head.content_length = Some(length);
+        }
+        SettledForm::OnTheWay(recoder) => return Some(recoder),
+    }
+    None
+}
+
+/// Makes `reply`, which was to send a stored body, send this form of it.
+fn send(reply: &mut Reply, coding: Coding, form: http_cache::Body) {
+    let before_bytes = match &reply.body {
+        Body::Stored { response, .. } => response.body.len(),
+        _ => 0,
+    };
+    recoded(&mut reply.head, coding);
+    reply.head.content_length = Some(form.len());
+    reply.head.form.compressed = Some(CompressionRatio {
+        coding,
+        before_bytes,
+        after_bytes: form.len(),
+    });
+    reply.body = Body::Encoded(form);
 }
 
 /// The coding for this response and this client: of those that are on and fit
@@ -299,7 +340,35 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use transport::open_file::OpenFile;
+
     use super::*;
+
+    #[test]
+    fn a_form_that_is_ready_takes_the_place_of_the_body() {
+        let mut reply = Reply::new(200, b"text/html", "");
+        let form = http_cache::Body::pack(&["a form".into()]);
+        send(&mut reply, Coding::Gzip, form);
+        assert_eq!(reply.head.content_length, Some(6));
+        assert_eq!(reply.head.form.coded, Some(Coding::Gzip));
+        assert!(matches!(reply.body, Body::Encoded(_)));
+    }
+
+    #[test]
+    fn parts_and_other_bodies_are_no_files() {
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        let part = Body::Segments(
+            [Segment::File {
+                file: Arc::new(OpenFile::new(file)),
+                offset: 1,
+                length: 5,
+            }]
+            .into(),
+        );
+        for body in [part, Body::Empty, Body::bytes("text")] {
+            assert!(kept_file(&body, 0).is_none());
+        }
+    }
 
     #[test]
     fn vary_names_a_field_once() {

@@ -13,11 +13,8 @@ use std::time::Duration;
 use http_cache::{Body, Claim, EncodedLookup, Encoding, PendingForm, StoredResponse};
 use site::{Coding, CodingSettings};
 
-use super::encoder::Encoder;
-use super::recoded;
-use super::recoder::Recoder;
-use crate::exchange::reply;
-use crate::exchange::reply::{CompressionRatio, Reply};
+use crate::encoder::Encoder;
+use crate::recoder::Recoder;
 
 /// How long an answer waits for its form. What takes longer is a large body at a
 /// high level; it is sent plain until the form is there.
@@ -44,6 +41,7 @@ pub struct Wait {
 
 /// Looks for the form of `response`, and has it made where it is absent and
 /// `is_wanted`, as it is not by a HEAD.
+#[inline]
 pub fn look(
     response: &Arc<StoredResponse>,
     coding: Coding,
@@ -94,42 +92,28 @@ pub fn coding_name(form: Encoding) -> &'static str {
     }
 }
 
-/// Makes `reply`, which was to send a stored body, send this form of it.
-pub fn send(reply: &mut Reply, coding: Coding, form: Body) {
-    let before_bytes = match &reply.body {
-        reply::Body::Stored { response, .. } => response.body.len(),
-        _ => 0,
-    };
-    recoded(&mut reply.head, coding);
-    reply.head.content_length = Some(form.len());
-    reply.head.form.compressed = Some(CompressionRatio {
-        coding,
-        before_bytes,
-        after_bytes: form.len(),
-    });
-    reply.body = reply::Body::Encoded(form);
+/// What an answer is sent as that has waited for its form.
+pub enum SettledForm {
+    Ready(Coding, Body),
+    /// The body as it is, of this length: its form is of no use, or not there yet.
+    Plain(u64),
+    /// The maker gave up: compress on the way.
+    OnTheWay(Recoder),
 }
 
 impl Wait {
-    /// Waits, and makes `reply` send the form, or the body as it is. Gives what
-    /// compresses it on the way where its maker gave up.
-    pub async fn settle(self, reply: &mut Reply) -> Option<Recoder> {
+    /// Waits, for no longer than an answer may.
+    pub async fn settle(self) -> SettledForm {
         let is_over = tokio::time::timeout(MAX_WAIT, self.making.over())
             .await
             .is_ok();
         match self.response.encoded(encoding(self.coding, &self.settings)) {
-            EncodedLookup::Ready(body) => send(reply, self.coding, body),
-            EncodedLookup::Useless => send_plain(reply, &self.response),
-            _ if is_over => return Some(Recoder::encoding(self.coding, &self.settings)),
-            _ => send_plain(reply, &self.response),
+            EncodedLookup::Ready(body) => SettledForm::Ready(self.coding, body),
+            EncodedLookup::Useless => SettledForm::Plain(self.response.body.len()),
+            _ if is_over => SettledForm::OnTheWay(Recoder::encoding(self.coding, &self.settings)),
+            _ => SettledForm::Plain(self.response.body.len()),
         }
-        None
     }
-}
-
-fn send_plain(reply: &mut Reply, response: &StoredResponse) {
-    reply.head.form.coded = None;
-    reply.head.content_length = Some(response.body.len());
 }
 
 /// Forms being made, in the whole process.
@@ -201,8 +185,8 @@ fn encode(mut encoder: Encoder, body: &Body) -> std::io::Result<Body> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encoder::tests::{expand, settings};
     use super::*;
+    use crate::encoder::tests::{expand, settings};
     use bytes::Bytes;
     use http_cache::{
         KeyRef, Millis, NoFields, Policy, RequestFacts, ResponseFacts, ResponseHead, StoredHead,
@@ -241,22 +225,11 @@ mod tests {
             .expect("stored")
     }
 
-    fn reply(response: &Arc<StoredResponse>) -> Reply {
-        let mut reply = Reply::new(200, b"text/html", "");
-        reply.body = reply::Body::Stored {
-            response: response.clone(),
-            start: 0,
-            end: response.body.len(),
-        };
-        reply
-    }
-
-    fn encoded_body(reply: &Reply) -> Vec<u8> {
-        let reply::Body::Encoded(form) = &reply.body else {
-            panic!("the form is there");
-        };
-        assert_eq!(reply.head.content_length, Some(form.len()));
-        form.chunks().concat()
+    fn ready(settled: SettledForm) -> Option<(Coding, Vec<u8>)> {
+        match settled {
+            SettledForm::Ready(coding, form) => Some((coding, form.chunks().concat())),
+            SettledForm::Plain(_) | SettledForm::OnTheWay(_) => None,
+        }
     }
 
     fn waits(kept: EncodedForm) -> Option<Box<Wait>> {
@@ -284,9 +257,9 @@ mod tests {
             // The others came when it was ready.
             assert!(!waiting.is_empty());
             for wait in waiting {
-                let mut reply = reply(&response);
-                assert!(wait.settle(&mut reply).await.is_none());
-                assert!(expand(coding, &encoded_body(&reply)) == page);
+                let (sent_coding, form) = ready(wait.settle().await).expect("the form is there");
+                assert_eq!(sent_coding, coding);
+                assert!(expand(coding, &form) == page);
             }
             assert_eq!(zone.stats().encoded - before, 1);
         }
@@ -307,7 +280,7 @@ mod tests {
         assert!(matches!(look(), EncodedForm::No));
         drop(all);
         let wait = waits(look()).expect("the claim was given back");
-        assert!(wait.settle(&mut reply(&response)).await.is_none());
+        assert!(ready(wait.settle().await).is_some());
         assert!(matches!(look(), EncodedForm::Ready(_)));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use sha1::{Digest, Sha1};
 
-use super::password_hash::{self, Comparison};
+use crate::password_hash::{self, Comparison};
 
 /// Passwords remembered as right by a thread.
 const MAX_REMEMBERED: usize = 1024;

@@ -1,17 +1,13 @@
 //! `auth_basic`: a name and a password that must stand in a file
 //! (<https://nginx.org/en/docs/http/ngx_http_auth_basic_module.html>, RFC 7617).
 //!
-//! Here a request is checked. What the file holds (`user_file`), how passwords are kept in it
-//! (`password_hash`), and why a slow hash is computed only once (`remembered`) stand below.
-
-mod password_hash;
-mod remembered;
-mod user_file;
+//! Here a request is checked and the log told. What the field and the file hold, and whether a password
+//! fits its hash, is crates/basic-auth.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-use base64::Engine;
+use basic_auth::{Comparison, compare, credentials, users};
 use site::{Builtin as B, LogLevel};
 
 use crate::exchange::request::Request;
@@ -21,10 +17,6 @@ use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
 use system_error::SystemError;
-
-use password_hash::{Comparison, base64_lenient};
-use remembered::compare;
-use user_file::users;
 
 pub const VARIABLES: Variables = &[(B::RemoteUser, Of(put_remote_user))];
 
@@ -113,45 +105,4 @@ fn put_remote_user(request: &Request, out: &mut Vec<u8>) -> bool {
     }
     let given = credentials(request.received.head().field("authorization"));
     put(given.as_ref().map(|(user, _)| user.as_slice()), out)
-}
-
-/// Name and password of an `Authorization: Basic` field (RFC 7617 §2).
-fn credentials(authorization: Option<&[u8]>) -> Option<(Vec<u8>, Vec<u8>)> {
-    let (scheme, encoded) = authorization?.split_at_checked(b"Basic ".len())?;
-    if !scheme.eq_ignore_ascii_case(b"Basic ") {
-        return None;
-    }
-    let decoded = base64_lenient().decode(encoded.trim_ascii()).ok()?;
-    let colon = memchr::memchr(b':', &decoded).filter(|&colon| colon > 0)?;
-    let (user, password) = decoded.split_at(colon);
-    Some((user.to_vec(), password.get(1..)?.to_vec()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn credentials_are_read_as_by_nginx() {
-        let pair = |user: &str, password: &str| {
-            Some((user.as_bytes().to_vec(), password.as_bytes().to_vec()))
-        };
-        for (field, wanted) in [
-            ("Basic dXNlcjpwYXNz", pair("user", "pass")),
-            ("basic   dXNlcjpwYXNz", pair("user", "pass")),
-            ("Basic dXNlcjpw", pair("user", "p")),
-            ("Basic dXNlcjphOmI=", pair("user", "a:b")),
-            ("Basic dXNlcjphOmI", pair("user", "a:b")),
-            ("Basic dXNlcjo=", pair("user", "")),
-            ("Basic OnBhc3M=", None),
-            ("Basic dXNlcg==", None),
-            ("Basic ????", None),
-            ("Basic", None),
-            ("Basic ", None),
-            ("Bearer dXNlcjpwYXNz", None),
-        ] {
-            assert_eq!(credentials(Some(field.as_bytes())), wanted, "{field}");
-        }
-        assert_eq!(credentials(None), None);
-    }
 }

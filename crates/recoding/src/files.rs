@@ -16,8 +16,6 @@ use http_cache::{
 use rustix::fs::Stat;
 use transport::open_file::{OpenFile, Stamp};
 
-use crate::exchange::reply::{Body, Segment};
-
 /// Files and their compressed forms, in the whole process.
 const MAX_KEPT_BYTES: u64 = 32 << 20;
 /// Larger files are compressed on their way. Style sheets and scripts are far smaller.
@@ -33,27 +31,14 @@ static FILES: LazyLock<Arc<Zone>> = LazyLock::new(|| {
     })
 });
 
-/// The whole file that `body` sends, as a stored response; `None` where it is something else,
-/// too large, or was written to a moment ago.
-pub fn kept(body: &Body, now: u64) -> Option<Arc<StoredResponse>> {
-    let Body::Segments(segments) = body else {
-        return None;
-    };
-    let [
-        Segment::File {
-            file,
-            offset: 0,
-            length,
-        },
-    ] = segments.as_slices().0
-    else {
-        return None;
-    };
-    if *length > MAX_FILE_BYTES {
+/// The whole `file`, of `length` bytes, as a stored response; `None` where it is too large, or was
+/// written to a moment ago.
+pub fn kept_file(file: &OpenFile, length: u64, now: u64) -> Option<Arc<StoredResponse>> {
+    if length > MAX_FILE_BYTES {
         return None;
     }
-    let stat = rustix::fs::fstat(&**file).ok()?;
-    let is_same_length = u64::try_from(stat.st_size).is_ok_and(|size| size == *length);
+    let stat = rustix::fs::fstat(file).ok()?;
+    let is_same_length = u64::try_from(stat.st_size).is_ok_and(|size| size == length);
     is_same_length.then(|| look_up(file, &stat, Millis(now)))?
 }
 
@@ -118,32 +103,11 @@ fn read(file: &OpenFile, stat: &Stat, state: Bytes, now: Millis) -> Option<Store
 mod tests {
     use super::*;
 
-    fn reply_with(path: &std::path::Path) -> Body {
-        let file = std::fs::File::open(path).unwrap();
-        let length = file.metadata().unwrap().len();
-        Body::file(Arc::new(OpenFile::new(file)), length)
-    }
-
     #[test]
     fn a_file_that_was_written_a_moment_ago_is_not_kept() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, "text").unwrap();
-        assert!(kept(&reply_with(file.path()), 0).is_none());
-    }
-
-    #[test]
-    fn parts_and_other_bodies_are_no_files() {
-        let file = std::fs::File::open("/proc/self/exe").unwrap();
-        let part = Body::Segments(
-            [Segment::File {
-                file: Arc::new(OpenFile::new(file)),
-                offset: 1,
-                length: 5,
-            }]
-            .into(),
-        );
-        for body in [part, Body::Empty, Body::bytes("text")] {
-            assert!(kept(&body, 0).is_none());
-        }
+        let open = OpenFile::new(std::fs::File::open(file.path()).unwrap());
+        assert!(kept_file(&open, 4, 0).is_none());
     }
 }

@@ -118,7 +118,7 @@ fn broken() -> io::Error {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::io::Read;
 
