@@ -66,7 +66,8 @@ impl TryFrom<UnregisteredSocket> for ClientStream {
 pub enum Phase {
     /// Waiting for a request: a graceful stop may close it.
     Idle,
-    /// Likewise, where the protocol has a way to end (HTTP/2): a graceful stop leaves that to it.
+    /// Likewise, but a graceful stop leaves it open: the protocol has a way to end (HTTP/2), or
+    /// `keepalive_min_timeout` is not over.
     Quiet,
     /// Waiting for the rest of a request's head.
     Reading,

@@ -49,6 +49,34 @@ async fn request_under_way_is_finished_by_a_server_that_quits() {
 }
 
 #[tokio::test]
+async fn keepalive_min_timeout_keeps_an_idle_connection_through_a_stop() {
+    for (time, is_kept) in [("1h", true), ("200ms", false)] {
+        let http = format!(
+            "server {{ listen unix:%%/http; keepalive_min_timeout {time}; return 200 page; }}"
+        );
+        let mut server = start(&http).await;
+        let mut client = server.connect().await;
+        let request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+        client.send(request).await;
+        let response = client.receive(false).await.expect("a response");
+        assert_eq!(response.field("connection"), "keep-alive", "{time}");
+        server.signal(Signal::QUIT);
+        until("nothing listens", || !server.path("http").exists()).await;
+        if is_kept {
+            client.send(request).await;
+            let response = client.receive(false).await.expect("a response");
+            assert_eq!(response.text(), "page", "{time}");
+            assert_eq!(response.field("connection"), "close", "{time}");
+        }
+        assert!(
+            client.receive(false).await.is_none(),
+            "{time}: it is closed"
+        );
+        assert!(server.ended().await.success(), "{time}");
+    }
+}
+
+#[tokio::test]
 async fn graceful_stop_ends_when_its_time_is_over() {
     let gate = Arc::new(Semaphore::new(0));
     let php = gated(&gate).await;

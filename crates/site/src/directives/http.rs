@@ -217,11 +217,15 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("keepalive_min_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
         .default("0")
-        .missing("idle connections are closed by `keepalive_timeout` alone")
-        .short("delays the closing of idle connections during a shutdown")
+        .short("keeps connections through a shutdown until they were idle for this time")
         .long("\
-            In nginx, a connection that became idle stays open for at least this time when a worker \
-            shuts down. Mayfly closes idle connections at `keepalive_timeout`.")
+            A graceful stop closes an idle connection of HTTP/1 at once, and a client that sends its \
+            next request in the same moment loses it. With this directive, the connection stays open \
+            until it has been idle for this time; a request that comes before is answered, with \
+            `Connection: close`. The stop takes up to this time longer, within \
+            `worker_shutdown_timeout`. Clients of HTTP/2 and HTTP/3 are told that the server ends, \
+            and ask for what they miss once more: it has no effect there. `keepalive_timeout` is in \
+            force as ever.")
         .example("keepalive_min_timeout 5s;"),
     Directive::new("keepalive_requests", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER").inherited()

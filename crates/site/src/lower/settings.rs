@@ -209,6 +209,7 @@ impl Lowering<'_> {
         }
         ConnectionSettings {
             keepalive_timeout: self.duration(level, "keepalive_timeout", seconds(75)),
+            keepalive_min_timeout: self.duration(level, "keepalive_min_timeout", seconds(0)),
             keepalive_header: header.and_then(|word| self.duration_of(word)),
             keepalive_requests: self.number(level, "keepalive_requests", 1000),
             keepalive_time: self.duration(level, "keepalive_time", seconds(3600)),

@@ -248,6 +248,8 @@ pub enum InFileOnly {
 pub struct ConnectionSettings {
     /// `keepalive_timeout`; zero: connections are not kept.
     pub keepalive_timeout: Duration,
+    /// `keepalive_min_timeout`: a graceful stop closes no connection that was idle for less.
+    pub keepalive_min_timeout: Duration,
     /// Second argument: sent as `Keep-Alive: timeout=N`.
     pub keepalive_header: Option<Duration>,
     pub keepalive_requests: u64,

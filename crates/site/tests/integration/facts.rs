@@ -133,7 +133,7 @@ fn facts_of(settings: &Settings) -> Vec<(String, String)> {
         in_file_only),
     );
     facts.extend(
-        fields!(settings, connection: keepalive_timeout, keepalive_header,
+        fields!(settings, connection: keepalive_timeout, keepalive_min_timeout, keepalive_header,
         keepalive_requests, keepalive_time, disable_msie6, disable_safari, send_timeout,
         lingering_close, lingering_time, lingering_timeout, http2_chunk_bytes, reset_timedout,
         chunked_transfer_encoding),

@@ -58,6 +58,7 @@ pub fn serve<S: Service>(
         facts: Arc::new(facts),
         requests: 0,
         idle: Duration::from_secs(60),
+        protected: Duration::ZERO,
         deadline: Deadline::default(),
     };
     let stream = connection.stream.clone();
@@ -92,6 +93,8 @@ pub(super) struct Connection<S: Service> {
     pub(super) requests: u64,
     /// How long the next request may let us wait.
     pub(super) idle: Duration,
+    /// For so long of it, a graceful stop leaves the connection open (`keepalive_min_timeout`).
+    pub(super) protected: Duration,
     pub(super) deadline: Deadline,
 }
 
@@ -282,6 +285,7 @@ impl<S: Service> Connection<S> {
         }
         let settings = exchange.settings();
         self.idle = settings.connection.keepalive_timeout;
+        self.protected = settings.connection.keepalive_min_timeout;
         match ending {
             Ok(Ending::KeepAlive) => match self.discard_body(settings).await {
                 true => Next::Request,

@@ -39,14 +39,25 @@ impl<S: Service> Connection<S> {
     pub(super) async fn await_request(&mut self) -> WaitOutcome {
         // For all that comes before a request: line ends do not prolong it.
         let until = clock::recent_instant() + self.idle;
+        let mut is_protected = !self.protected.is_zero();
         loop {
-            self.stream.set_phase(Phase::Idle);
-            if self.service.closes_idle() && self.requests > 0 {
-                return WaitOutcome::Closed;
-            }
-            let read = self.fill(until).await;
+            let end = match is_protected {
+                true => {
+                    self.stream.set_phase(Phase::Quiet);
+                    until - self.idle.saturating_sub(self.protected)
+                }
+                false => {
+                    self.stream.set_phase(Phase::Idle);
+                    if self.service.closes_idle() && self.requests > 0 {
+                        return WaitOutcome::Closed;
+                    }
+                    until
+                }
+            };
+            let read = self.fill(end).await;
             self.stream.set_phase(Phase::Busy);
             match read {
+                Ok(None) if is_protected => is_protected = false,
                 Ok(Some(0)) | Err(_) => return WaitOutcome::Closed,
                 Ok(None) => return WaitOutcome::TimedOut,
                 Ok(Some(_)) => {}
