@@ -151,25 +151,6 @@ fn check_settings(mut payload: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the instructions of the client's encoder, which has no table to fill.
-#[derive(Debug, Default)]
-pub struct EncoderReader;
-
-impl EncoderReader {
-    /// # Errors
-    /// An instruction other than a capacity of zero (RFC 9204 §3.2.3, §4.3).
-    pub fn take(&mut self, input: &mut BytesMut) -> Result<(), Error> {
-        while let Some(&first) = input.first() {
-            if first != 0x20 {
-                let reason = "uses a dynamic table that was not offered";
-                return Err(Error::new(Code::QPACK_ENCODER_STREAM_ERROR, reason));
-            }
-            input.advance(1);
-        }
-        Ok(())
-    }
-}
-
 /// Reads the instructions of the client's decoder, which was sent nothing to acknowledge.
 #[derive(Debug, Default)]
 pub struct DecoderReader;
@@ -236,9 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_streams_of_qpack_have_nothing_to_say() {
-        let mut input = BytesMut::from(&b"\x20\x20\xff"[..]);
-        assert!(EncoderReader.take(&mut input).is_err());
+    fn the_clients_decoder_has_nothing_to_say() {
         let mut input = BytesMut::from(&b"\x44\x7f\x01\x7f"[..]);
         assert_eq!(DecoderReader.take(&mut input), Ok(()));
         assert_eq!(&input[..], b"\x7f", "the rest of an integer is waited for");

@@ -1,6 +1,8 @@
 //! Frames (RFC 9114 §7): a type, a length, a payload. Those that a server sends are written
 //! here; those of a client are read in `message.rs` and `control.rs`.
 
+use http2::hpack::TABLE_BYTES;
+
 use crate::varint;
 
 pub(crate) const DATA: u64 = 0x00;
@@ -11,10 +13,17 @@ pub(crate) const PUSH_PROMISE: u64 = 0x05;
 pub(crate) const GOAWAY: u64 = 0x07;
 pub(crate) const MAX_PUSH_ID: u64 = 0x0d;
 
+/// SETTINGS_QPACK_MAX_TABLE_CAPACITY and SETTINGS_QPACK_BLOCKED_STREAMS (RFC 9204 §5)
+const QPACK_MAX_TABLE_CAPACITY: u64 = 0x01;
+const QPACK_BLOCKED_STREAMS: u64 = 0x07;
+/// As many requests may wait for insertions at once. Each holds its field block meanwhile.
+pub const MAX_BLOCKED_STREAMS: usize = 16;
 /// SETTINGS_MAX_FIELD_SECTION_SIZE
 const MAX_FIELD_SECTION_SIZE: u64 = 0x06;
 /// The type of the stream that begins with SETTINGS (§6.2.1).
 const CONTROL_STREAM: u64 = 0x00;
+/// The type of the stream of our decoder (RFC 9204 §4.2).
+const DECODER_STREAM: u64 = 0x03;
 
 /// Types that stand for frames of HTTP/2 (§7.2.8): they must not be sent.
 pub(crate) fn is_reserved(kind: u64) -> bool {
@@ -40,11 +49,24 @@ pub fn data_frame_head(length: usize) -> Vec<u8> {
     out
 }
 
-/// What the server's control stream begins with. No dynamic table is offered, nor used.
+/// What the stream of the server's decoder begins with.
+pub fn decoder_stream() -> Vec<u8> {
+    let mut out = Vec::new();
+    varint::write(&mut out, DECODER_STREAM);
+    out
+}
+
+/// What the server's control stream begins with.
 pub fn settings(max_field_section_bytes: u64) -> Vec<u8> {
     let mut pairs = Vec::new();
-    varint::write(&mut pairs, MAX_FIELD_SECTION_SIZE);
-    varint::write(&mut pairs, max_field_section_bytes);
+    for (identifier, value) in [
+        (QPACK_MAX_TABLE_CAPACITY, TABLE_BYTES as u64),
+        (MAX_FIELD_SECTION_SIZE, max_field_section_bytes),
+        (QPACK_BLOCKED_STREAMS, MAX_BLOCKED_STREAMS as u64),
+    ] {
+        varint::write(&mut pairs, identifier);
+        varint::write(&mut pairs, value);
+    }
     let mut out = Vec::new();
     varint::write(&mut out, CONTROL_STREAM);
     write_head(&mut out, SETTINGS, pairs.len() as u64);

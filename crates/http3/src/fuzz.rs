@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use http2::{HeadBuffer, HeadLimits};
 
 use crate::{
-    ControlReader, DecoderReader, EncoderReader, MessageReader, Piece, StreamKind, read_request,
+    ControlReader, DecoderReader, DynamicTable, MessageReader, Piece, StreamKind, read_request,
     read_trailers,
 };
 
@@ -24,12 +24,23 @@ pub fn fuzz_streams(bytes: &[u8]) {
     }
 }
 
-/// A field block.
+/// Instructions of an encoder, as many bytes as the first one says, and a field block.
 #[doc(hidden)]
 pub fn fuzz_qpack(bytes: &[u8]) {
+    let Some((&first, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let (instructions, block) = bytes.split_at(usize::from(first).min(bytes.len()));
+    let mut table = DynamicTable::default();
+    if table.take(&mut BytesMut::from(instructions)).is_ok() {
+        field_block(block, &mut table);
+    }
+}
+
+fn field_block(bytes: &[u8], table: &mut DynamicTable) {
     let limits = HeadLimits::default();
     let mut buffer = HeadBuffer::new();
-    if let Ok(Ok(_)) = read_request(bytes, &limits, &mut buffer) {
+    if let Ok(Ok(_)) = read_request(bytes, table, &limits, &mut buffer) {
         let head = http2::to_owned_head(buffer.request());
         let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
         assert!(
@@ -37,7 +48,8 @@ pub fn fuzz_qpack(bytes: &[u8]) {
             "no head that was read has a line end"
         );
     }
-    let _ = read_trailers(bytes, &limits);
+    let _ = read_trailers(bytes, table, &limits);
+    table.acknowledge_block(bytes, 0, &mut Vec::new());
 }
 
 fn request_stream(bytes: &[u8], step: usize) {
@@ -47,7 +59,9 @@ fn request_stream(bytes: &[u8], step: usize) {
         input.extend_from_slice(some);
         loop {
             match reader.next(&mut input) {
-                Ok(Some(Piece::Head(block) | Piece::Trailers(block))) => fuzz_qpack(&block),
+                Ok(Some(Piece::Head(block) | Piece::Trailers(block))) => {
+                    field_block(&block, &mut DynamicTable::default());
+                }
                 Ok(Some(Piece::Body(piece))) => body += piece.len(),
                 Ok(None) => break,
                 Ok(Some(Piece::TooLarge)) | Err(_) => return,
@@ -60,7 +74,7 @@ fn request_stream(bytes: &[u8], step: usize) {
 
 fn other_stream(bytes: &[u8], step: usize) {
     let (mut input, mut kind) = (BytesMut::new(), None);
-    let mut control = ControlReader::default();
+    let (mut control, mut table) = (ControlReader::default(), DynamicTable::default());
     for some in bytes.chunks(step) {
         input.extend_from_slice(some);
         kind = kind.or_else(|| StreamKind::read(&mut input));
@@ -72,7 +86,7 @@ fn other_stream(bytes: &[u8], step: usize) {
                     Err(error) => break Err(error),
                 }
             },
-            Some(StreamKind::QpackEncoder) => EncoderReader.take(&mut input),
+            Some(StreamKind::QpackEncoder) => table.take(&mut input),
             Some(StreamKind::QpackDecoder) => DecoderReader.take(&mut input),
             _ => Ok(()),
         };

@@ -20,6 +20,7 @@ use std::fmt;
 
 pub use decode::{BlockReader, DecodedField, Decoder};
 pub(crate) use encode::{put_field, put_no_table, put_status};
+pub use table::Table;
 
 /// The size of the dynamic table that the peer's encoder may use: the default of
 /// SETTINGS_HEADER_TABLE_SIZE, which we do not change.

@@ -1,6 +1,7 @@
 //! The dynamic table (RFC 7541 §2.3.2, §4). All names and values are in one buffer, the
 //! newest at the end, so that a field costs no allocation; what was evicted at the front is
-//! moved over once it is as long as the table may be.
+//! moved over once it is as long as the table may be. QPACK keeps the same fields in the same
+//! order, and names them by other numbers.
 
 use std::collections::VecDeque;
 
@@ -8,7 +9,7 @@ use super::{FIELD_OVERHEAD_BYTES, TABLE_BYTES};
 
 /// Fields that were sent before, the newest first.
 #[derive(Debug)]
-pub(super) struct Table {
+pub struct Table {
     bytes: Vec<u8>,
     /// The oldest is in front.
     fields: VecDeque<TableEntry>,
@@ -44,7 +45,7 @@ impl Default for Table {
 impl Table {
     /// Name and value of the field inserted `age` fields ago.
     #[inline]
-    pub(super) fn field(&self, age: usize) -> Option<(&[u8], &[u8])> {
+    pub fn field(&self, age: usize) -> Option<(&[u8], &[u8])> {
         let at = self.fields.len().checked_sub(age)?.checked_sub(1)?;
         let stored = self.fields.get(at)?;
         let end = stored.start + stored.name_len + stored.value_len;
@@ -54,7 +55,7 @@ impl Table {
     }
 
     /// Inserts a field, whose name and value stand behind each other in `field` (§4.4).
-    pub(super) fn insert(&mut self, field: &[u8], name_len: usize) {
+    pub fn insert(&mut self, field: &[u8], name_len: usize) {
         let size_bytes = field.len() + FIELD_OVERHEAD_BYTES;
         let Some(room_bytes) = self.max_bytes.checked_sub(size_bytes) else {
             self.evict_to(0);
@@ -72,7 +73,7 @@ impl Table {
     }
 
     /// Changes the size the table may have (§4.3); no more than [`TABLE_BYTES`].
-    pub(super) fn set_max_bytes(&mut self, max_bytes: usize) {
+    pub fn set_max_bytes(&mut self, max_bytes: usize) {
         debug_assert!(max_bytes <= TABLE_BYTES);
         self.max_bytes = max_bytes;
         self.evict_to(max_bytes);

@@ -127,12 +127,13 @@ mod tests {
     use http2::FieldSource;
     use proptest::prelude::*;
 
-    use super::super::Block;
+    use super::super::{Block, DynamicTable};
     use super::*;
 
     fn decode(block: &FieldBlock) -> Vec<(Vec<u8>, Vec<u8>)> {
         let whole = [&[0, 0], &block.bytes[..]].concat();
-        let mut block = Block::new(&whole).unwrap();
+        let table = DynamicTable::default();
+        let mut block = Block::new(&whole, &table).unwrap();
         let (mut fields, mut out) = (Vec::new(), Vec::new());
         while let Some(field) = block.next_field(&mut out).unwrap() {
             let value = out.split_off(field.name_len);

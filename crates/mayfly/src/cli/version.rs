@@ -55,6 +55,7 @@ const OPTIONAL_MODULES: &[&str] = &[
     "http_ssl_module",
     "http_stub_status_module",
     "http_v2_module",
+    "http_v3_module",
 ];
 
 /// `mayfly 0.1.0`

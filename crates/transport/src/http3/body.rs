@@ -1,6 +1,7 @@
 //! The receiving side of a request's stream: its head, then its body.
 
 use std::any::Any;
+use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::{Bytes, BytesMut};
 use http2::HeadLimits;
 use http3::{Code, MessageReader, Piece};
-use quinn::{ReadError, RecvStream};
+use quinn::{ReadError, RecvStream, VarInt};
 
+use super::field_tables::FieldTables;
 use super::stream::{gone, varint};
 use crate::body::IncomingBody;
 use crate::request_body::BodyError;
@@ -59,13 +61,15 @@ enum BodyVerdict {
 /// The receiving side of a stream.
 pub struct Incoming {
     stream: RecvStream,
-    connection: quinn::Connection,
+    tables: Arc<FieldTables>,
     reader: MessageReader,
     limits: HeadLimits,
     /// Read and not yet cut into pieces.
     input: BytesMut,
     /// Of the body, and not yet taken.
     body: BytesMut,
+    /// Trailers that wait for insertions (RFC 9204 §2.1.2).
+    trailers: Option<Bytes>,
     /// As many bytes of the body are still to come, where the head told.
     announced: Option<u64>,
     received: u64,
@@ -91,15 +95,16 @@ impl Incoming {
     /// `unfinished_heads` counts the bytes of all heads of the connection that are not whole yet.
     pub fn new(
         stream: RecvStream,
-        connection: quinn::Connection,
+        tables: Arc<FieldTables>,
         limits: HeadLimits,
         unfinished_heads: Arc<AtomicUsize>,
     ) -> Incoming {
         Incoming {
             stream,
-            connection,
+            tables,
             reader: MessageReader::new(http2::max_block_bytes(&limits)),
             limits,
+            trailers: None,
             input: BytesMut::new(),
             body: BytesMut::new(),
             announced: None,
@@ -115,8 +120,38 @@ impl Incoming {
         self.received
     }
 
-    /// Reads the block of the request's fields.
+    /// The number of the stream, by which the client knows it.
+    pub fn stream_number(&self) -> u64 {
+        VarInt::from(self.stream.id()).into_inner()
+    }
+
+    /// Reads the block of the request's fields, and waits for the insertions that it refers to.
     pub async fn read_head(&mut self) -> Result<Bytes, HeadError> {
+        let block = self.read_head_block().await?;
+        poll_fn(|cx| self.poll_insertions(cx, &block)).await?;
+        Ok(block)
+    }
+
+    /// Reads on while the head waits, so that a client that gives up is noticed.
+    fn poll_insertions(
+        &mut self,
+        cx: &mut Context<'_>,
+        block: &[u8],
+    ) -> Poll<Result<(), HeadError>> {
+        let number = self.stream_number();
+        if let Poll::Ready(inserted) = self.tables.poll_insertions(cx, number, block) {
+            return Poll::Ready(inserted.map_err(HeadError::Connection));
+        }
+        while !self.has_ended && self.input.len() < AHEAD_BYTES {
+            let read = ready!(self.poll_input(cx));
+            if read.is_err() {
+                return Poll::Ready(Err(HeadError::Gone));
+            }
+        }
+        Poll::Pending
+    }
+
+    async fn read_head_block(&mut self) -> Result<Bytes, HeadError> {
         let mut counted = CountedHead {
             total: self.unfinished_heads.clone(),
             bytes: 0,
@@ -134,7 +169,7 @@ impl Incoming {
                 Ok(None) => {}
                 Err(error) => return Err(HeadError::Connection(error)),
             }
-            let read = std::future::poll_fn(|cx| self.poll_input(cx)).await;
+            let read = poll_fn(|cx| self.poll_input(cx)).await;
             read.map_err(|_| HeadError::Gone)?;
             if !counted.may_have(self.input.len()) {
                 return Err(HeadError::Connection(http3::Error {
@@ -152,7 +187,7 @@ impl Incoming {
         // The reader of the body is woken for it: here no task waits.
         let mut cx = Context::from_waker(Waker::noop());
         while self.verdict == BodyVerdict::Open && self.body.len() < AHEAD_BYTES {
-            if self.take_pieces().is_err() || self.is_whole() {
+            if self.take_pieces(&mut cx).is_err() || self.is_whole() || self.trailers.is_some() {
                 break;
             }
             if !matches!(self.poll_input(&mut cx), Poll::Ready(Ok(()))) {
@@ -201,12 +236,11 @@ impl Incoming {
     }
 
     /// Cuts the input into pieces of the body.
-    fn take_pieces(&mut self) -> Result<(), BodyError> {
-        let taken = self.try_take_pieces();
+    fn take_pieces(&mut self, cx: &mut Context<'_>) -> Result<(), BodyError> {
+        let taken = self.try_take_pieces(cx);
         if let Err(error) = taken {
             self.verdict = BodyVerdict::Malformed;
-            self.connection
-                .close(varint(error.code), error.reason.as_bytes());
+            self.tables.close(error);
             return Err(BodyError::Malformed);
         }
         match self.is_malformed() {
@@ -231,20 +265,27 @@ impl Incoming {
         }
     }
 
-    fn try_take_pieces(&mut self) -> Result<(), http3::Error> {
+    fn try_take_pieces(&mut self, cx: &mut Context<'_>) -> Result<(), http3::Error> {
         while let Some(piece) = self.reader.next(&mut self.input)? {
             match piece {
                 Piece::Body(bytes) => self.take_body(&bytes),
-                Piece::Trailers(block) => {
-                    let verdict = http3::read_trailers(&block, &self.limits)?;
-                    if verdict.is_err() {
-                        self.verdict = BodyVerdict::Malformed;
-                    }
-                }
+                Piece::Trailers(block) => self.trailers = Some(block),
                 Piece::Head(_) | Piece::TooLarge => {
                     self.verdict = BodyVerdict::Malformed;
                     return Ok(());
                 }
+            }
+        }
+        if let Some(block) = &self.trailers {
+            let number = self.stream_number();
+            let Poll::Ready(inserted) = self.tables.poll_insertions(cx, number, block) else {
+                return Ok(());
+            };
+            inserted?;
+            let verdict = self.tables.read_trailers(number, block, &self.limits)?;
+            self.trailers = None;
+            if verdict.is_err() {
+                self.verdict = BodyVerdict::Malformed;
             }
         }
         if self.has_ended {
@@ -266,6 +307,9 @@ impl Drop for Incoming {
             // The rest has no reader (RFC 9114 §4.1).
             self.stop(Code::NO_ERROR);
         }
+        if !self.is_whole() {
+            self.tables.cancel(self.stream_number());
+        }
     }
 }
 
@@ -281,11 +325,15 @@ impl IncomingBody for Incoming {
             if self.is_whole() {
                 return Poll::Ready(Ok(None));
             }
-            if let Err(error) = self.take_pieces() {
+            if let Err(error) = self.take_pieces(cx) {
                 return Poll::Ready(Err(error));
             }
             if !self.body.is_empty() || self.is_whole() {
                 continue;
+            }
+            if self.has_ended {
+                // Trailers wait for insertions.
+                return Poll::Pending;
             }
             ready!(self.poll_input(cx)).map_err(BodyError::Gone)?;
         }

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http3::{Code, ControlReader, DecoderReader, EncoderReader, StreamKind};
+use http3::{Code, ControlReader, DecoderReader, StreamKind};
 use parking_lot::Mutex;
 use quinn::{RecvStream, SendStream};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
+use super::field_tables::FieldTables;
 use super::request::{self, OpenStream, RequestContext};
 use super::settings::Settings;
 use super::stream::varint;
@@ -75,6 +76,7 @@ pub async fn serve<S: Service>(
         service,
         memory: Mutex::new(memory),
         facts: Arc::new(facts),
+        tables: Arc::new(FieldTables::new(connection.clone())),
         connection,
         limits: settings.head.clone(),
         requests: AtomicU64::new(0),
@@ -218,7 +220,7 @@ impl<S: Service> Driver<S> {
     fn begin_other(&self, receive: RecvStream) {
         let (answering, seen) = (self.answering.clone(), self.seen_streams.clone());
         tokio::spawn(async move {
-            if let Err(error) = read_other(receive, &seen).await {
+            if let Err(error) = read_other(receive, &seen, &answering.tables).await {
                 answering.fail(error);
             }
         });
@@ -259,7 +261,11 @@ async fn sleep_until(deadline: Option<Instant>) {
 }
 
 /// Reads a stream that carries no request, until the connection ends.
-async fn read_other(mut receive: RecvStream, seen: &AtomicU8) -> Result<(), http3::Error> {
+async fn read_other(
+    mut receive: RecvStream,
+    seen: &AtomicU8,
+    tables: &Arc<FieldTables>,
+) -> Result<(), http3::Error> {
     let mut input = BytesMut::new();
     let kind = loop {
         if let Some(kind) = StreamKind::read(&mut input) {
@@ -296,7 +302,7 @@ async fn read_other(mut receive: RecvStream, seen: &AtomicU8) -> Result<(), http
     loop {
         match kind {
             StreamKind::Control => while control.next(&mut input)?.is_some() {},
-            StreamKind::QpackEncoder => EncoderReader.take(&mut input)?,
+            StreamKind::QpackEncoder => tables.take(&mut input)?,
             _ => DecoderReader.take(&mut input)?,
         }
         match receive.read_chunk(READ_BYTES, true).await {

@@ -21,6 +21,7 @@
 mod body;
 mod connection;
 mod endpoint;
+mod field_tables;
 mod fields;
 mod first_packets;
 mod handshake;

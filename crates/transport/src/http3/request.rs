@@ -14,6 +14,7 @@ use quinn::{RecvStream, SendStream};
 use tokio::sync::{Notify, Semaphore};
 
 use super::body::{HeadError, Incoming};
+use super::field_tables::FieldTables;
 use super::respond;
 use super::stream::{Outgoing, StreamClient, varint};
 use crate::body::IncomingBody;
@@ -31,6 +32,7 @@ pub struct RequestContext<S: Service> {
     pub memory: Mutex<S::Memory>,
     pub facts: Arc<ConnectionFacts>,
     pub connection: quinn::Connection,
+    pub tables: Arc<FieldTables>,
     pub limits: HeadLimits,
     pub requests: AtomicU64,
     /// Bytes of heads that are not whole yet.
@@ -82,9 +84,8 @@ pub async fn serve<S: Service>(stream: OpenStream<S>, send: SendStream, receive:
         return answering.turn_away(send, receive);
     };
     let timeout = terms.head().timeout;
-    let connection = answering.connection.clone();
     let (limits, heads) = (answering.limits.clone(), answering.unfinished_heads.clone());
-    let mut incoming = Incoming::new(receive, connection, limits, heads);
+    let mut incoming = Incoming::new(receive, answering.tables.clone(), limits, heads);
     let started_at = clock::recent();
     let head = match tokio::time::timeout(timeout, incoming.read_head()).await {
         Ok(head) => head,
@@ -147,8 +148,7 @@ impl<S: Service> RequestContext<S> {
         if let Some(terms) = self.terms() {
             self.report(&terms, &error.to_string());
         }
-        let code = varint(error.code);
-        self.connection.close(code, error.reason.as_bytes());
+        self.tables.close(error);
     }
 
     /// The request was not looked at: the client may send it elsewhere (RFC 9114 §4.1.1).
@@ -172,7 +172,12 @@ impl<S: Service> RequestContext<S> {
         started_at: u64,
     ) -> Result<ReceivedRequest<S>, http3::Error> {
         let mut buffer = HeadBuffer::new();
-        let facts = match http3::read_request(block, &self.limits, &mut buffer)? {
+        let facts = match self.tables.read_request(
+            incoming.stream_number(),
+            block,
+            &self.limits,
+            &mut buffer,
+        )? {
             Ok(facts) => facts,
             Err(error) => {
                 let refusal = Refusal::new(error.status(), &error);

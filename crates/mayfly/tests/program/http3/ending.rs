@@ -180,7 +180,7 @@ async fn broken_frames_end_the_connection_with_the_code_of_the_standard() {
         (frame(4, b""), 0x105),
         (behind(&frame(5, b"")), 0x105),
         (behind(&frame(2, b"")), 0x105),
-        (frame(1, b"\x02\x00\x80"), 0x200),
+        (frame(1, b"\x00\x00\x80"), 0x200),
         (frame(1, b"\x00\x00\xff\xff"), 0x200),
         (whole[..whole.len() - 1].to_vec(), 0x106),
     ] {
@@ -194,7 +194,7 @@ async fn broken_frames_end_the_connection_with_the_code_of_the_standard() {
         (&b"\x00\x07\x01\x00"[..], 0x10a),
         (b"\x00\x04\x00\x04\x00", 0x105),
         (b"\x01\x00", 0x103),
-        (b"\x02\xff", 0x201),
+        (b"\x02\x00", 0x201),
         (b"\x03\x80", 0x202),
     ] {
         let connection = site.quic().connect(site.address, "a.test").await;

@@ -3,6 +3,7 @@
 mod bodies;
 mod bounds;
 mod ending;
+mod field_tables;
 mod handshake;
 mod requests;
 mod smuggling;
