@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: documents, imports, words, structs, scripts, measurements, TLS, metrics, top, clients of others, the PHP library, the demo site, the example.
+"""Checks of what surrounds the crates: documents, imports, words, structs, scripts, measurements, TLS, metrics, top, clients of others, several nodes, the PHP library, the demo site, the example.
 
     scripts/checks/run.py [--binary FILE] [PART...]
 
@@ -27,13 +27,14 @@ import imports
 import manifests
 import measurements
 import metrics
+import nodes
 import php_library
 import scripts
 import structs
 import top
 import words
 
-PARTS = {part.__name__: part for part in (documents, imports, words, structs, manifests, scripts, measurements, encryption, metrics, top, clients, php_library, demo, example)}
+PARTS = {part.__name__: part for part in (documents, imports, words, structs, manifests, scripts, measurements, encryption, metrics, top, clients, nodes, php_library, demo, example)}
 
 
 def main():

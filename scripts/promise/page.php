@@ -1,0 +1,17 @@
+<?php
+// A page and its version. GET shows it, a while after it was read; POST changes it and names what has changed.
+$page = basename($_SERVER['PAGE']);
+$file = __DIR__ . "/version-$page";
+$version = (int) @file_get_contents($file);
+header("Content-Type: text/plain");
+if ($_SERVER['REQUEST_METHOD'] === 'POST') {
+    $version++;
+    file_put_contents("$file.new", $version);
+    rename("$file.new", $file);
+    header("X-Cache-Purge-Tags: page-$page");
+    header("Cache-Control: no-store");
+} else {
+    header("X-Cache-Tags: page-$page");
+    usleep(1000 * (int) (@file_get_contents(__DIR__ . "/slow-$page") ?: 2));
+}
+echo "version $version;";
