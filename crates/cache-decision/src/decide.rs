@@ -47,7 +47,7 @@ pub fn before_lookup(
         }
     }
     if !is_cacheable(method, rules) {
-        let action = match method.is_write() {
+        let action = match method.invalidates() {
             true => Action::Invalidate,
             false => Action::Off,
         };

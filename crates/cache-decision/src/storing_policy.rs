@@ -8,6 +8,10 @@ use site::{CacheRules, LiftedByPurges};
 
 use crate::plan::Plan;
 
+/// `cache_heuristic`: percent of the time since `Last-Modified`, as RFC 9111 §4.2.2 suggests, and the
+/// longest lifetime that comes of it.
+const HEURISTIC: (u32, Duration) = (10, Duration::from_secs(24 * 60 * 60));
+
 /// The storing policy that a plan's rules and the upstream's settings add up to.
 pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
     let rules = plan.rules;
@@ -49,6 +53,7 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
             .filter(|_| plan.audience.cookies().is_none()),
         max_fresh: max_valid(plan).map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
+        heuristic: rules.heuristic.then_some(HEURISTIC),
         min_uses: rules.min_uses,
         ..Policy::default()
     }

@@ -42,6 +42,7 @@ pub(crate) fn rules() -> CacheRules {
         queue_stale: None,
         stale: None,
         max_valid: None,
+        heuristic: false,
         refill: false,
         tags: None,
         lines: Vec::new(),

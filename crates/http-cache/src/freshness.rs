@@ -150,7 +150,7 @@ pub(crate) fn lifetime(
         says = by_rule(status, &policy.valid);
     }
     if let LifetimeRule::Nothing = says {
-        says = by_heuristic(status, fields, policy, now);
+        says = by_heuristic((status, &control), fields, policy, now);
     }
     match says {
         LifetimeRule::Nothing => Err(Reason::NoLifetime),
@@ -276,10 +276,15 @@ fn by_rule(status: u16, rules: &[ValidRule]) -> LifetimeRule {
     }
 }
 
-/// RFC 9111 §4.2.2, for the statuses of RFC 9110 §15.1 only.
-fn by_heuristic(status: u16, fields: &[Field], policy: &Policy, now: Millis) -> LifetimeRule {
-    let (Some((percent, max)), true) = (policy.heuristic, is_heuristically_cacheable(status))
-    else {
+/// RFC 9111 §4.2.2, for the statuses of RFC 9110 §15.1, and for others that `public` allows.
+fn by_heuristic(
+    (status, control): (u16, &CacheControl),
+    fields: &[Field],
+    policy: &Policy,
+    now: Millis,
+) -> LifetimeRule {
+    let is_allowed = control.public || is_heuristically_cacheable(status);
+    let (Some((percent, max)), true) = (policy.heuristic, is_allowed) else {
         return LifetimeRule::Nothing;
     };
     let Some(modified) = first(fields, "last-modified").and_then(date) else {

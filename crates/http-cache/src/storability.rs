@@ -91,6 +91,9 @@ pub fn decide(
     if !policy.store_authorized && !found.allows_authorized && request.fields.has("authorization") {
         return Err(Reason::Authorization);
     }
+    if found.source == LifetimeSource::Heuristic && request.fields.has("cookie") {
+        return Err(Reason::CookieOutsideKey);
+    }
     if response
         .declared_length
         .is_some_and(|len| len > policy.max_response_bytes)

@@ -2,8 +2,8 @@
 //!
 //! A response's `Vary` names request fields; their values, normalised, are the secondary key. The
 //! normalisation decides how many copies there are, so it is thorough where it is safe:
-//! `Accept-Encoding` is reduced to the set of codings the client takes, and `Cookie` to its cookies
-//! in the order sent. `cookie=NAME`, which is the name of no field, stands for one cookie. Which
+//! `Accept-Encoding` is reduced to the set of codings the client takes, `Accept-Language` to its ranges
+//! in the order of their weights, and `Cookie` to its cookies in the order sent. `cookie=NAME`, which is the name of no field, stands for one cookie. Which
 //! cookies and arguments of a request count is decided before it comes here. Values are kept whole
 //! and compared whole, never as hashes.
 
@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// Bound on the field names of one `Vary`; honest applications name three or four.
 const MAX_NAMES: usize = 16;
+
+/// Bound on the language ranges that are put in order; browsers send up to ten.
+const MAX_LANGUAGES: usize = 32;
 
 /// Bound on the values kept per variant; a client chooses them, so they must not fill the memory.
 const MAX_VALUES_BYTES: usize = 8 * 1024;
@@ -182,6 +185,7 @@ impl VarySpec {
             out.extend_from_slice(&[0; 5]);
             let present = match name.as_str() {
                 "accept-encoding" => accept_encoding(request, out),
+                "accept-language" => accept_language(request, out),
                 "cookie" => cookie(request, out),
                 one if one.starts_with(ONE_COOKIE) => exact(one, request, out),
                 other => plain(other, request, out),
@@ -228,6 +232,68 @@ fn plain(name: &str, request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
         }
     });
     present
+}
+
+/// The language ranges in lower case, the most wanted first, those of one weight by name: their order
+/// says nothing (RFC 9110 §12.5.4). A weight follows where it is not 1. Where one of them cannot be read, or
+/// there are too many, the values stay as they were sent.
+fn accept_language(request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
+    let mut ranges: Vec<(u16, Vec<u8>)> = Vec::new();
+    let mut is_plain = false;
+    request.each_value("accept-language", &mut |value| {
+        let members = value.split(|&b| b == b',').map(<[u8]>::trim_ascii);
+        for member in members.filter(|member| !member.is_empty()) {
+            match language_range(member) {
+                Some(range) if ranges.len() < MAX_LANGUAGES => ranges.push(range),
+                _ => is_plain = true,
+            }
+        }
+    });
+    if is_plain || ranges.is_empty() {
+        return plain("accept-language", request, out);
+    }
+    ranges.sort_unstable_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.cmp(right)));
+    ranges.dedup();
+    for (at, (weight, range)) in ranges.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(range);
+        if *weight < 1000 {
+            let decimals = format!("{weight:03}");
+            out.extend_from_slice(b";q=0.");
+            out.extend_from_slice(decimals.trim_end_matches('0').as_bytes());
+        }
+    }
+    true
+}
+
+/// A range in lower case, and its weight in thousandths (RFC 9110 §12.4.2).
+fn language_range(member: &[u8]) -> Option<(u16, Vec<u8>)> {
+    let mut parts = member.split(|&b| b == b';').map(<[u8]>::trim_ascii);
+    let range = parts.next()?;
+    let is_of_range = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'*');
+    let weight = match (parts.next(), parts.next()) {
+        (None, _) => 1000,
+        (Some([b'q' | b'Q', b'=', weight @ ..]), None) => thousandths(weight)?,
+        _ => return None,
+    };
+    let is_range = !range.is_empty() && range.iter().all(is_of_range);
+    is_range.then(|| (weight, range.to_ascii_lowercase()))
+}
+
+/// `0`, `0.5`, `1.000`.
+fn thousandths(weight: &[u8]) -> Option<u16> {
+    let (whole, decimals) = match weight {
+        [whole] => (whole, &[][..]),
+        [whole, b'.', decimals @ ..] if decimals.len() <= 3 => (whole, decimals),
+        _ => return None,
+    };
+    let is_number = matches!(whole, b'0' | b'1') && decimals.iter().all(u8::is_ascii_digit);
+    let digit = |at: usize| decimals.get(at).map_or(0, |digit| u16::from(digit - b'0'));
+    let sum = is_number
+        .then(|| u16::from(whole - b'0') * 1000 + digit(0) * 100 + digit(1) * 10 + digit(2))?;
+    (sum <= 1000).then_some(sum)
 }
 
 /// The cookies of all lines in the order sent, as `a=1; b=2`. None at all are the same as no field.
@@ -318,6 +384,35 @@ fn is_zero_weight(parameter: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::testing::fields;
+
+    #[test]
+    fn languages_are_put_in_the_order_of_their_weights() {
+        let language = |value: &str| format!("Accept-Language: {value}");
+        for (left, right, expected) in [
+            ("en, de", "de,en", true),
+            ("en, de", "eN , De", true),
+            ("de, en;q=0.5", "en;q=0.50, de;q=1.000", true),
+            ("de;q=0.8, en;q=0.9", "en;q=0.9, de;q=0.8", true),
+            ("de, de", "de", true),
+            ("de;q=0.8, en;q=0.9", "de;q=0.9, en;q=0.8", false),
+            ("de", "de, en;q=0.5", false),
+            ("de;q=0", "de", false),
+            ("de-DE", "de-de", true),
+            ("de", "*", false),
+            // What cannot be read stays as it is.
+            ("de;x=1, en", "en, de;x=1", false),
+            ("de;q=2, en", "en, de;q=2", false),
+            ("d\u{e4}, en", "en, d\u{e4}", false),
+        ] {
+            let (a, b) = (language(left), language(right));
+            let found = same("Accept-Language", &[&a], &[&b]);
+            assert_eq!(found, expected, "{left:?} {right:?}");
+        }
+        let many: Vec<String> = (0..40).map(|at| format!("x{at}")).collect();
+        let reversed: Vec<String> = many.iter().rev().cloned().collect();
+        let (a, b) = (language(&many.join(",")), language(&reversed.join(",")));
+        assert!(!same("Accept-Language", &[&a], &[&b]));
+    }
 
     fn same(vary: &str, a: &[&str], b: &[&str]) -> bool {
         let made_for = VaryKey::of([vary.as_bytes()].into_iter(), &fields(a));

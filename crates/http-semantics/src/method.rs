@@ -44,6 +44,14 @@ impl Method {
         )
     }
 
+    /// Makes what is stored for its target out of date once it has succeeded (RFC 9111 §4.4): it is
+    /// unsafe, or the server does not know whether it is. PURGE is left out, since the server itself
+    /// decides who may purge.
+    #[must_use]
+    pub fn invalidates(self) -> bool {
+        self.is_write() || self == Method::Other
+    }
+
     /// Asks for what is there (RFC 9110 §9.2.1).
     #[must_use]
     pub fn is_read(self) -> bool {

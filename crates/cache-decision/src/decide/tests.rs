@@ -77,7 +77,8 @@ fn methods_are_forwarded_and_writes_invalidate() {
         (Method::Delete, by_method("invalidate")),
         (Method::Options, by_method("off")),
         (Method::Purge, by_method("off")),
-        (Method::Other, by_method("off")),
+        // RFC 9111 §4.4: whether they are safe is not known.
+        (Method::Other, by_method("invalidate")),
     ] {
         assert_eq!(before(of(method), &rules()), expected, "{method:?}");
     }

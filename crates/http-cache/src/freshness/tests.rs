@@ -1,6 +1,7 @@
 use super::*;
 use crate::policy::IgnoreFields;
 use crate::testing::{T0, decide_200, fields};
+use crate::{RequestFacts, ResponseFacts, decide};
 
 /// Response lines, and the lifetime in milliseconds or the reason not to store the response.
 type Case<'a> = (&'a str, &'a [&'a str], Result<u64, Reason>);
@@ -370,6 +371,36 @@ fn heuristic_is_a_bounded_share_of_the_time_since_modified() {
             ("nothing to go by", &[], Err(Reason::NoLifetime)),
         ],
     );
+    let modified = ["Last-Modified: Sun, 06 Nov 1994 08:47:57 GMT"];
+    let public = [modified[0], "Cache-Control: public"];
+    let with_cookie = ["Cookie: a=b"];
+    let no_lifetime = Err(Reason::NoLifetime);
+    type Fields<'a> = &'a [&'a str];
+    let cases: [(u16, Fields<'_>, Fields<'_>, Result<u64, Reason>); 7] = [
+        (404, &[], &modified, Ok(10)),
+        (201, &[], &modified, no_lifetime),
+        (599, &[], &modified, no_lifetime),
+        (599, &[], &public, Ok(10)),
+        (206, &[], &public, Err(Reason::Partial)),
+        (200, &with_cookie, &modified, Err(Reason::CookieOutsideKey)),
+        (200, &with_cookie, &["Cache-Control: max-age=10"], Ok(10)),
+    ];
+    for (status, request, response, expected) in cases {
+        let request = RequestFacts {
+            method: b"GET",
+            fields: &fields(request),
+            no_store_condition: false,
+            uses: 1,
+        };
+        let facts = ResponseFacts {
+            status,
+            fields: &fields(response),
+            declared_length: None,
+        };
+        let found = decide(&request, &facts, &policy, T0);
+        let lifetime = found.map(|found| found.lifetime.as_secs());
+        assert_eq!(lifetime, expected, "{status} {response:?}");
+    }
     check(
         &Policy::default(),
         &[(

@@ -17,7 +17,7 @@ pub fn walk(request: &Request, head: &ReplyHead, to: &mut impl FieldSink) {
     head.walk(to);
     if let Some(outcome) = &request.cache.outcome {
         if let Some(age) = request.cache.age
-            && outcome.served != ServedFrom::No
+            && (outcome.served != ServedFrom::No || age > 0)
         {
             to.number(b"Age: ", age);
         }

@@ -280,9 +280,13 @@ fn evaluate_conditions(request: &Request, reply: &mut Reply) {
     let head = request.received.head();
     let last_modified = last_modified(reply);
     let rule = match request.settings().files.if_modified_since {
-        IfModifiedSince::Off => conditional::IfModifiedSince::Off,
-        IfModifiedSince::Exact => conditional::IfModifiedSince::Exact,
-        IfModifiedSince::Before => conditional::IfModifiedSince::Before,
+        Some(IfModifiedSince::Off) => conditional::IfModifiedSince::Off,
+        Some(IfModifiedSince::Exact) => conditional::IfModifiedSince::Exact,
+        Some(IfModifiedSince::Before) => conditional::IfModifiedSince::Before,
+        // RFC 9111 §4.3.2. A file that is put back is older than the copy of a client, and another;
+        // the date of what an application makes goes forward.
+        None if reply.head.source == ReplySource::Cache => conditional::IfModifiedSince::Before,
+        None => conditional::IfModifiedSince::Exact,
     };
     let verdict = {
         let etag = reply.head.known(KnownField::ETag);

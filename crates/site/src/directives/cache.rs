@@ -168,13 +168,14 @@ pub(super) const TABLE: &[Directive] = &[
         .example("fastcgi_cache_purge PURGE from 127.0.0.1;"),
     Directive::new("*_cache_revalidate", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off")
+        .default("on")
         .short("asks the upstream whether a stale response is still right")
         .long("\
-            With `on`, a stale response that has an `ETag` or a `Last-Modified` is validated with \
+            A stale response that has an `ETag` or a `Last-Modified` is validated with \
             `If-None-Match` and `If-Modified-Since`. If the upstream answers 304, the stored response is \
-            fresh again, and its body is not sent a second time.")
-        .example("fastcgi_cache_revalidate on;"),
+            fresh again, and its body is not sent a second time. With `off`, a stale response is always \
+            fetched as a whole.")
+        .example("fastcgi_cache_revalidate off;"),
     Directive::new("*_cache_use_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "error | timeout | invalid_header | updating | http_500 | http_502 | http_503 | http_504 | http_403 | http_404 | http_429 | off ...").inherited_as_a_whole().repeats()
         .default("off")
@@ -211,6 +212,18 @@ pub(super) const TABLE: &[Directive] = &[
             their own. If `fastcgi_cache_valid` gives such a copy a shorter lifetime, this time is used \
             instead. Use it so that crawlers, which visit each page once, cost less.")
         .example("cache_crawler_valid 60s;"),
+    Directive::new("cache_heuristic", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("stores responses that have a Last-Modified, but no lifetime")
+        .long("\
+            With `on`, such a response is fresh for a tenth of the time since its `Last-Modified`, for a day \
+            at most (RFC 9111 §4.2.2). `fastcgi_cache_valid` comes first. This holds for the statuses 200, \
+            203, 204, 300, 301, 308, 404, 405, 410, 414 and 501. It holds for all others if the response has \
+            `Cache-Control: public`.\n\n\
+            If the request has a cookie that `cache_ignore_cookies` does not name, the response is not stored \
+            in this way. It may be for one visitor alone.")
+        .example("cache_heuristic on;"),
     Directive::new("cache_ignore_args", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
         .default("off")

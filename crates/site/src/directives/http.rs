@@ -188,7 +188,8 @@ pub(super) const TABLE: &[Directive] = &[
         .short("sets how the time in If-Modified-Since is compared")
         .long("\
             With `exact`, a request gets 304 if its time is the modification time of the file. With \
-            `before`, also if its time is later. With `off`, the field is ignored.")
+            `before`, also if its time is later. With `off`, the field is ignored. Without this directive, \
+            responses from the cache are compared as with `before` (RFC 9111 §4.3.2).")
         .example("if_modified_since before;"),
     Directive::new("ignore_invalid_headers", &[Context::Http, Context::Server])
         .takes(1, 1, "on | off").inherited()

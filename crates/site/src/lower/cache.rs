@@ -169,7 +169,7 @@ impl Lowering<'_> {
             lock_timeout: self.duration(level, &name("_cache_lock_timeout"), seconds(5)),
             lock_age: self.duration(level, &name("_cache_lock_age"), seconds(5)),
             background_update: self.flag(level, &name("_cache_background_update"), false),
-            revalidate: self.flag(level, &name("_cache_revalidate"), false),
+            revalidate: self.flag(level, &name("_cache_revalidate"), true),
             max_range_offset: level
                 .find(&name("_cache_max_range_offset"))
                 .and_then(|node| self.size_of(node.arg(0))),
@@ -186,6 +186,7 @@ impl Lowering<'_> {
             stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
             stores_authorized: self.flag(level, "cache_store_authorized", false),
             queue_stale: self.queue_stale(level),
+            heuristic: self.flag(level, "cache_heuristic", false),
             refill: self.flag(level, "cache_refill", false),
             max_valid: self.max_valid(level),
             stale: self.stale(level),

@@ -10,6 +10,7 @@ use super::cache_tags::{speaks_litespeed, tag_rules};
 use super::level::Level;
 use super::template::has_variables;
 use super::values::{bytes, lower_bytes, seconds, to_usize};
+use crate::check::Node;
 use crate::model::*;
 
 /// A path that is asked for again and again is no longer, as in `X-Cache-Repeat`.
@@ -259,6 +260,10 @@ const LITESPEED_FIELDS: [&str; 4] = [
     "lsc-cookie",
 ];
 
+fn is_date(node: &&Node<'_>) -> bool {
+    node.arg(0).eq_ignore_ascii_case("date")
+}
+
 /// The fields that the protocol hides, with `*_hide_header`, without `*_pass_header`.
 fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
     let passed = passed_fields(level, protocol);
@@ -277,6 +282,15 @@ fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
     let is_cached = level
         .find(&protocol.name("_cache"))
         .is_some_and(|node| node.arg(0).text != "off");
+    if is_cached
+        && !level
+            .all(&protocol.name("_hide_header"))
+            .iter()
+            .any(is_date)
+    {
+        // RFC 9111 §5.1: the age of a response is counted from it.
+        hidden.retain(|name| name.as_ref() != b"date");
+    }
     if is_cached && let Some(tags) = tag_rules(level).filter(|tags| !tags.are_sent) {
         for field in &tags.fields {
             let name = bytes(&field.name);

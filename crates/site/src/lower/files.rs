@@ -36,16 +36,16 @@ impl Lowering<'_> {
                 .find("default_type")
                 .map_or_else(|| bytes("text/plain"), |node| bytes(node.arg(0))),
             etag: self.flag(level, "etag", true),
-            if_modified_since: self.choice(
-                level,
-                "if_modified_since",
-                &[
-                    ("off", IfModifiedSince::Off),
-                    ("exact", IfModifiedSince::Exact),
-                    ("before", IfModifiedSince::Before),
-                ],
-                IfModifiedSince::Exact,
-            ),
+            if_modified_since: level.find("if_modified_since").and_then(|node| {
+                self.choice_of(
+                    node.arg(0),
+                    &[
+                        ("off", IfModifiedSince::Off),
+                        ("exact", IfModifiedSince::Exact),
+                        ("before", IfModifiedSince::Before),
+                    ],
+                )
+            }),
             max_ranges: level
                 .find("max_ranges")
                 .and_then(|node| self.number_of(node.arg(0)))

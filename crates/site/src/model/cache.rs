@@ -90,6 +90,8 @@ pub struct CacheRules {
     pub stale: Option<StaleTimes>,
     /// `cache_max_valid`; `None`: no limit.
     pub max_valid: Option<MaxValid>,
+    /// `cache_heuristic`
+    pub heuristic: bool,
     /// `cache_refill`: purged pages are fetched again.
     pub refill: bool,
     /// `cache_tags`; `None`: responses have none.

@@ -157,7 +157,8 @@ pub struct FileSettings {
     pub types: Arc<TypeTable>,
     pub default_type: Box<[u8]>,
     pub etag: bool,
-    pub if_modified_since: IfModifiedSince,
+    /// `None`: the date of a file has to be the same, and what the cache answers with may be older.
+    pub if_modified_since: Option<IfModifiedSince>,
     pub max_ranges: Option<usize>,
     pub autoindex: Autoindex,
     pub open_file_cache: Option<OpenFileCache>,

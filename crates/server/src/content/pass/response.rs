@@ -88,8 +88,14 @@ pub fn into_handled(
     head.reason = Some(std::mem::take(&mut fetched.reason)).filter(|reason| !reason.is_empty());
     head.content_length = fetched.content_length;
     apply_accel(request, &mut head, &fetched.fields, exchange);
-    let fields = fetched.fields.into_iter();
-    head.fields = fields.filter(|(name, _)| is_sent(name, exchange)).collect();
+    let options = connection_options(&fetched.fields, fetched.is_upgrade);
+    let is_passed = |(name, _): &(Bytes, Bytes)| {
+        is_sent(name, exchange)
+            && !options
+                .iter()
+                .any(|option| option.eq_ignore_ascii_case(name))
+    };
+    head.fields = fetched.fields.into_iter().filter(is_passed).collect();
     head.passed.date = head.fields.get("date").is_some();
     head.passed.server = head.fields.get("server").is_some();
     head.last_modified = head
@@ -206,6 +212,21 @@ fn apply_accel(
 /// Does a field of the upstream's response go on to clients?
 pub fn is_sent(name: &[u8], exchange: &site::Exchange) -> bool {
     !is_of_connection(name) && !exchange.hidden_fields.has(name)
+}
+
+/// The names of fields that `Connection` says are for this connection only (RFC 9110 §7.6.1).
+/// `Upgrade` goes on where the connection becomes another protocol's.
+fn connection_options(fields: &[(Bytes, Bytes)], is_upgrade: bool) -> Vec<Bytes> {
+    let lists = fields
+        .iter()
+        .filter(|(name, _)| same_name(name, b"connection"));
+    lists
+        .flat_map(|(_, list)| {
+            list.split(|&byte| byte == b',')
+                .map(|it| list.slice_ref(it.trim_ascii()))
+        })
+        .filter(|option| !(is_upgrade && option.eq_ignore_ascii_case(b"upgrade")))
+        .collect()
 }
 
 /// Fields that are written anew for each response, or that concern only the

@@ -65,7 +65,8 @@ fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
 /// A response that is arriving, read by this client like by all others.
 pub fn reading(cache: &mut CacheFacts, reader: Reader) -> StageEnd {
     let stored = reader.head().clone();
-    cache.age = Some(0);
+    // Age that other caches gave it is passed on (RFC 9111 §5.1).
+    cache.age = Some(stored.age_at_receipt.duration().as_secs());
     StageEnd::Reply(Box::new(Reply {
         head: ReplyHead {
             content_length: stored.declared_length,

@@ -96,10 +96,17 @@ fn answer_leader(
             }
             reading(&mut request.cache, reader)
         }
-        LeaderOutcome::Freshened(stored, why) => {
+        LeaderOutcome::Freshened(stored) => {
+            request.cache.outcome = None;
+            from_memory(request, stored, ServedFrom::Revalidated)
+        }
+        LeaderOutcome::FreshenedForOne(stored, why, fields) => {
             request.cache.outcome = None;
             let handled = from_memory(request, stored, ServedFrom::Revalidated);
-            request.cache.reason = why;
+            request.cache.reason = Some(why);
+            for (name, value) in fields {
+                request.extras.carried.fields.append(name, value);
+            }
             handled
         }
         LeaderOutcome::Private(fetched, why) => {

@@ -13,6 +13,7 @@ use http_cache::{
     ArrivingResponse, Leader, Millis, PurgeMode, PurgeTarget, PushResult, Reader, Reason, Refusal,
     ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Tags,
 };
+use http_semantics::same_name;
 use site::LogLevel;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -42,8 +43,11 @@ const LOOK_AT_SLOWEST: Duration = Duration::from_millis(100);
 /// What became of a fetch, for the client whose request leads it.
 pub enum LeaderOutcome {
     Reading(Reader),
-    /// The upstream stands by the stale response; why it is not fresh again for others, if so.
-    Freshened(Arc<StoredResponse>, Option<Reason>),
+    /// The upstream stands by the stale response.
+    Freshened(Arc<StoredResponse>),
+    /// It does, and the response is not fresh again for others; why, and fields of the 304 that are
+    /// for this client alone.
+    FreshenedForOne(Arc<StoredResponse>, Reason, Vec<(Bytes, Bytes)>),
     /// For this client alone.
     Private(Box<FetchedResponse>, Reason),
     /// The upstream answered with a status that stale copies stand in for.
@@ -167,10 +171,7 @@ fn publish(
     storable: &Storable,
     now: Millis,
 ) -> ArrivingResponse {
-    let fields: Vec<(Bytes, Bytes)> = std::mem::take(&mut fetched.fields)
-        .into_iter()
-        .filter(|(name, _)| is_kept(name, store))
-        .collect();
+    let fields = kept_fields(std::mem::take(&mut fetched.fields), store, now);
     if http_semantics::status::is_usual(fetched.status, &fetched.reason) {
         // It is written anyway.
         fetched.reason = Bytes::new();
@@ -204,6 +205,24 @@ fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Mill
     }
 }
 
+/// What of a response's fields is kept, `Connection` included: the cache leaves out what it names. A
+/// response without `Date` gets the time at which it came (RFC 9110 §6.6.1).
+fn kept_fields(fields: Vec<(Bytes, Bytes)>, store: &StorePlan, now: Millis) -> Vec<(Bytes, Bytes)> {
+    let is_called = |name: &Bytes, field: &str| same_name(name, field.as_bytes());
+    let mut kept: Vec<(Bytes, Bytes)> = fields
+        .into_iter()
+        .filter(|(name, _)| is_kept(name, store) || is_called(name, "connection"))
+        .collect();
+    if is_sent(b"date", &store.pass.exchange)
+        && !kept.iter().any(|(name, _)| is_called(name, "date"))
+    {
+        let seconds = i64::try_from(clock::wall(now.0) / 1000).unwrap_or(i64::MAX);
+        let date = http_semantics::date::format(seconds);
+        kept.push((Bytes::from_static(b"Date"), Bytes::copy_from_slice(&date)));
+    }
+    kept
+}
+
 fn is_kept(name: &[u8], store: &StorePlan) -> bool {
     is_sent(name, &store.pass.exchange)
         && !(store.rules.stores_set_cookie && name.eq_ignore_ascii_case(b"set-cookie"))
@@ -226,7 +245,8 @@ fn freshen(
         // Nothing that it says is kept, its fields as little as a body would be.
         log_not_stored(spec, Reason::ExcessData);
         leader.not_shareable(Reason::ExcessData, Duration::ZERO, now);
-        return report.send(LeaderOutcome::Freshened(stale, Some(Reason::ExcessData)));
+        let outcome = LeaderOutcome::FreshenedForOne(stale, Reason::ExcessData, Vec::new());
+        return report.send(outcome);
     }
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
     let mut merged: Cow<'_, [(Bytes, Bytes)]> = stale
@@ -248,12 +268,7 @@ fn freshen(
         // Fields are dated by the wall clock, here and elsewhere.
         Millis(clock::wall(now.0)),
     );
-    let mut fresher: Vec<(Bytes, Bytes)> = fetched
-        .fields
-        .iter()
-        .filter(|(name, _)| is_kept(name, store))
-        .cloned()
-        .collect();
+    let mut fresher = kept_fields(fetched.fields.clone(), store, now);
     let tags = named_tags(store, &fetched.fields);
     let named = !tags.is_empty();
     if named || stale.tags().next().is_some() {
@@ -262,15 +277,29 @@ fn freshen(
     fetched.body.give_up(upstream::Outcome::Success);
     match decided {
         Ok(storable) => match leader.freshen(&fresher, named.then_some(&tags), &storable, now) {
-            Ok(stored) => report.send(LeaderOutcome::Freshened(stored, None)),
-            Err(why) => report.send(LeaderOutcome::Freshened(stale, Some(why))),
+            Ok(stored) => report.send(LeaderOutcome::Freshened(stored)),
+            Err(why) => {
+                report.send(LeaderOutcome::FreshenedForOne(stale, why, Vec::new()));
+            }
         },
         Err(why) => {
             // Still what the upstream stands by, though not for keeping.
             leader.not_shareable(why, Duration::ZERO, now);
-            report.send(LeaderOutcome::Freshened(stale, Some(why)));
+            if matches!(why, Reason::Private | Reason::NoStoreDirective) && !store.is_bypass {
+                let target = PurgeTarget::Key(store.key.as_ref());
+                store.zone.purge(target, PurgeMode::Hard, now);
+            }
+            fresher.retain(|(name, _)| is_of_one_client(name));
+            report.send(LeaderOutcome::FreshenedForOne(stale, why, fresher));
         }
     }
+}
+
+/// Fields of a 304 that count for the client that asked, whatever is stored (RFC 9111 §4.3.4): its
+/// cookies, and what it may do with the response.
+fn is_of_one_client(name: &[u8]) -> bool {
+    const FIELDS: [&str; 3] = ["set-cookie", "cache-control", "expires"];
+    FIELDS.iter().any(|field| same_name(name, field.as_bytes()))
 }
 
 /// Stores the body while it arrives.
