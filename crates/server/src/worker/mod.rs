@@ -47,8 +47,9 @@ impl Workers {
             loads: Arc::new(WorkerLoads::new()),
             threads: Mutex::default(),
         };
-        workers.add_missing(count)?;
+        // Before the first of them looks at what it accepts from.
         workers.set_accepting(count);
+        workers.add_missing(count)?;
         Ok(workers)
     }
 
