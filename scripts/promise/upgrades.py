@@ -144,6 +144,7 @@ def main():
             os.kill(trial.pid(), signal.SIGQUIT)
         counts = trial.counts
         print(f"{arguments.upgrades} upgrades: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
+        print(f"hit ratio {100 * counts['hits'] / max(1, counts['answers']):.2f} %")
         wrong = counts["old"] + counts["torn"] + counts["failed"]
         if wrong:
             print(f"{trial.examples[:5]}\n{trial.log()}")

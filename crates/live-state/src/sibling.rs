@@ -1,6 +1,6 @@
 //! The process that serves the same site while one program takes the other's place. A purge returns when both have
 //! applied it: each tells the other what it purges, and a response waits until all that this process has purged before
-//! is applied there as well.
+//! is applied there as well. What is stored goes over to the process that stores from then on ([`pages`]).
 //!
 //! ```text
 //! zone.purge ─► applied here ─► queue ─► socket ─► applied there ─► Done ─► responses go
@@ -9,14 +9,16 @@
 //! The end of the socket is the proof that the other process answers nothing more. One that says nothing for two
 //! seconds is stopped or stuck, and is killed.
 
+mod pages;
+
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, ReadTarget, Zone};
 use parking_lot::{Condvar, Mutex};
@@ -30,6 +32,7 @@ use tokio::sync::watch;
 use transport::http3::{self, QuicEstate};
 
 use crate::cache_zones::AliveZones;
+use pages::ListeningZones;
 
 /// A process that says nothing for so long is killed.
 const SILENCE_MAX: Duration = Duration::from_secs(2);
@@ -63,6 +66,9 @@ struct Link {
     told: AtomicU64,
     /// Up to which number they are applied there; all, once the other process has ended.
     applied: watch::Sender<u64>,
+    /// How many parcels of pages were taken there.
+    parcels_taken: Mutex<u64>,
+    is_taken: Condvar,
     /// Counts what came from there.
     heard: AtomicU64,
     /// The process.
@@ -70,6 +76,13 @@ struct Link {
     is_over: AtomicBool,
     /// What is fetched is stored there.
     stores_there: bool,
+}
+
+/// What came, to those who do it.
+struct Given {
+    purges: mpsc::Sender<Vec<u8>>,
+    /// Without a descriptor: there are no more.
+    parcels: mpsc::Sender<(Vec<u8>, Option<OwnedFd>)>,
 }
 
 impl Sibling {
@@ -100,6 +113,8 @@ impl Sibling {
             is_waiting: Condvar::new(),
             told: AtomicU64::new(0),
             applied: watch::Sender::new(0),
+            parcels_taken: Mutex::default(),
+            is_taken: Condvar::new(),
             heard: AtomicU64::new(0),
             process: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -116,13 +131,24 @@ impl Sibling {
         for zone in zones.zones() {
             link.clone().watch(&zone);
         }
-        let (writer, sibling, zones) = (link.clone(), self.clone(), zones.clone());
+        // Before it hears of the first purge.
+        let listening = pages::listening(zones);
+        let (writer, sibling, alive) = (link.clone(), self.clone(), zones.clone());
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         thread("sibling-tell").spawn(move || writer.write())?;
+        if stores_there {
+            let (sender, zones) = (link.clone(), zones.clone());
+            thread("sibling-pages").spawn(move || pages::send_all(&sender, &zones))?;
+        }
+        let (arrived, all_pages) = mpsc::sync_channel(1);
         thread("sibling-hear").spawn(move || {
-            link.read(&zones);
-            sibling.ended(&link, &zones);
+            link.read(&alive, &listening, arrived);
+            sibling.ended(&link, &alive);
         })?;
+        if !stores_there {
+            // Or the other process has ended, and with it the other end of this.
+            let _ = all_pages.recv_timeout(pages::WITHIN);
+        }
         Ok(())
     }
 
@@ -214,20 +240,56 @@ impl Link {
         }
     }
 
-    /// Does what comes, until the other end is closed.
-    fn read(&self, zones: &Arc<AliveZones>) {
-        // Walks through all addresses take their time; whether we are here is answered meanwhile.
+    /// Waits until the last parcel is taken there. `None`: the time is over, or the other process has ended.
+    fn wait_until_taken(&self, number: u64, until: Instant) -> Option<()> {
+        let mut taken = self.parcels_taken.lock();
+        while *taken < number && !self.is_over.load(Ordering::Relaxed) {
+            if self.is_taken.wait_until(&mut taken, until).timed_out() {
+                return None;
+            }
+        }
+        (*taken >= number).then_some(())
+    }
+
+    /// Does what comes, until the other end is closed. `arrived` is told when all pages have come.
+    fn read(
+        &self,
+        zones: &Arc<AliveZones>,
+        listening: &ListeningZones,
+        arrived: mpsc::SyncSender<()>,
+    ) {
+        // Walks through all addresses and pages take their time; whether we are here is answered meanwhile.
         let (purges, given) = mpsc::channel();
+        let (parcels, given_parcels) = mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(|| self.apply_all(given, zones));
-            while let Some(message) = self.receive() {
+            scope.spawn(|| self.take_parcels(given_parcels, listening, arrived));
+            let to = Given { purges, parcels };
+            while let Some((message, fds)) = self.receive() {
                 self.heard.fetch_add(1, Ordering::Relaxed);
-                if self.take(message, &purges).is_none() {
+                if self.take(message, fds, &to).is_none() {
                     break;
                 }
             }
-            drop(purges);
+            drop(to);
         });
+    }
+
+    /// Stores pages, until there are no more.
+    fn take_parcels(
+        &self,
+        given: mpsc::Receiver<(Vec<u8>, Option<OwnedFd>)>,
+        listening: &ListeningZones,
+        arrived: mpsc::SyncSender<()>,
+    ) {
+        for (message, parcel) in given {
+            let Some(parcel) = parcel else {
+                let _ = arrived.try_send(());
+                continue;
+            };
+            pages::take(&message, parcel, listening);
+            self.queue(vec![pages::TAKEN]);
+        }
     }
 
     /// Applies one purge after the other; ends with the first that makes no sense.
@@ -238,9 +300,16 @@ impl Link {
     }
 
     /// Does what a message says; `None` for one that makes no sense.
-    fn take(&self, message: Vec<u8>, purges: &mpsc::Sender<Vec<u8>>) -> Option<()> {
+    fn take(&self, message: Vec<u8>, mut fds: Vec<OwnedFd>, to: &Given) -> Option<()> {
         match *message.first()? {
-            PURGE => purges.send(message).ok()?,
+            PURGE => to.purges.send(message).ok()?,
+            pages::PARCEL => to.parcels.send((message, Some(fds.pop()?))).ok()?,
+            pages::END => to.parcels.send((message, None)).ok()?,
+            pages::TAKEN => {
+                *self.parcels_taken.lock() += 1;
+                self.is_taken.notify_all();
+            }
+            HERE if !fds.is_empty() => self.introduced(&message, fds),
             DONE => {
                 let number = number(&message)?;
                 let later = |applied: &mut u64| *applied = (*applied).max(number);
@@ -253,7 +322,16 @@ impl Link {
         Some(())
     }
 
-    fn receive(&self) -> Option<Vec<u8>> {
+    /// The other process has said who it is.
+    fn introduced(&self, message: &[u8], fds: Vec<OwnedFd>) {
+        let mut fds = fds.into_iter();
+        *self.process.lock() = fds.next();
+        if let Some(quic) = quic_estate(message, fds) {
+            http3::inherit(quic);
+        }
+    }
+
+    fn receive(&self) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
         let mut bytes = vec![0; PACKET_BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(INTRODUCTION_FDS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -266,15 +344,13 @@ impl Link {
             }
         };
         bytes.truncate(received.bytes);
+        let mut fds = Vec::new();
         for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(mut rights) = message {
-                *self.process.lock() = rights.next();
-                if let Some(quic) = quic_estate(&bytes, rights) {
-                    http3::inherit(quic);
-                }
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                fds.extend(rights);
             }
         }
-        (received.bytes > 0).then_some(bytes)
+        (received.bytes > 0).then_some((bytes, fds))
     }
 
     /// Takes the other process's introduction, which it has sent by now, or is about to.
@@ -283,7 +359,9 @@ impl Link {
             |time| rustix::net::sockopt::set_socket_timeout(&self.socket, Timeout::Recv, time);
         // Without an introduction the other one cannot be killed, and its end is waited for.
         if limit(Some(SILENCE_MAX)).is_ok() {
-            let _ = self.receive();
+            if let Some((message, fds)) = self.receive() {
+                self.introduced(&message, fds);
+            }
             let _ = limit(None);
         }
     }
@@ -299,6 +377,7 @@ impl Link {
     fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.is_waiting.notify_all();
+        self.is_taken.notify_all();
         self.applied.send_replace(u64::MAX);
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
     }
@@ -332,8 +411,6 @@ impl PurgeListener for Link {
 /// with the sockets of QUIC.
 fn introduce(socket: &OwnedFd, quic: Option<&QuicEstate>) -> io::Result<()> {
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(INTRODUCTION_FDS))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
     let mut message = vec![HERE];
     let mut fds = vec![own.as_fd()];
     if let Some(quic) = quic {
@@ -344,10 +421,21 @@ fn introduce(socket: &OwnedFd, quic: Option<&QuicEstate>) -> io::Result<()> {
             fds.push(pair.as_fd());
         }
     }
-    control.push(SendAncillaryMessage::ScmRights(&fds));
-    let message = [IoSlice::new(&message)];
-    rustix::net::sendmsg(socket, &message, &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
+    send_with(socket, &message, &fds)
+}
+
+/// Sends a message with descriptors.
+fn send_with(socket: &OwnedFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(INTRODUCTION_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(fds));
+    let message = [IoSlice::new(message)];
+    loop {
+        match rustix::net::sendmsg(socket, &message, &mut control, SendFlags::NOSIGNAL) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => return result.map(drop).map_err(io::Error::from),
+        }
+    }
 }
 
 /// What an introduction says of QUIC.

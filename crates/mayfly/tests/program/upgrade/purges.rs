@@ -59,7 +59,15 @@ impl Visitor {
     }
 
     async fn purge(&mut self, tag: &str) {
-        let body = format!("{{\"tags\":[\"{tag}\"]}}");
+        self.carry_out(format!("{{\"tags\":[\"{tag}\"]}}")).await;
+    }
+
+    async fn purge_url(&mut self, path: &str) {
+        self.carry_out(format!("{{\"urls\":[\"http://site.test{path}\"]}}"))
+            .await;
+    }
+
+    async fn carry_out(&mut self, body: String) {
         let reply = self.ask("POST", "/purge", &body).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
     }
@@ -109,6 +117,52 @@ async fn a_purge_in_one_process_holds_in_the_other_before_it_returns() {
         ("MISS".to_owned(), "MISS".to_owned())
     );
     assert_eq!(old.sees("/d").await, "HIT", "others are not touched");
+}
+
+#[tokio::test]
+async fn stored_pages_go_over_to_the_new_program() {
+    let php = FakePhp::tcp(|request| {
+        let (path, kind) = (request.param("REQUEST_URI"), request.param("HTTP_X_KIND"));
+        let vary = if path == "/varying" {
+            "Vary: X-Kind\r\n"
+        } else {
+            ""
+        };
+        let lines = if path == "/long" { 9000 } else { 1 };
+        let line = format!("{path} {kind} {};", request.number);
+        Script::page(&format!("X-Cache-Tags: tag\r\n{vary}"), line.repeat(lines))
+    })
+    .await;
+    let mut replaced = start(&php).await;
+    let mut old = Visitor::of(&replaced, replaced.pid()).await;
+    let pages: Vec<String> = (0..200).map(|number| format!("/{number}")).collect();
+    let mut texts = Vec::new();
+    let paths = || {
+        pages
+            .iter()
+            .map(String::as_str)
+            .chain(["/long", "/varying"])
+    };
+    for path in paths() {
+        texts.push(old.ask("GET", path, "").await.text());
+    }
+    old.purge_url("/7").await;
+    let requests = php.requests();
+    let (_, pid) = replaced.usr2().await;
+    let mut new = Visitor::of(&replaced, pid).await;
+    for (path, text) in paths().zip(&texts) {
+        let reply = new.ask("GET", path, "").await;
+        let expected = if path == "/7" { "MISS" } else { "HIT" };
+        assert_eq!(reply.x_cache(), expected, "{path}");
+        assert_eq!(reply.text() == *text, expected == "HIT", "{path}");
+    }
+    assert_eq!(php.requests(), requests + 1);
+    // They have their tags and addresses there.
+    new.purge_url("/8").await;
+    assert_eq!(new.sees("/8").await, "MISS");
+    assert_eq!(new.sees("/9").await, "HIT");
+    new.purge("tag").await;
+    assert_eq!(new.sees("/long").await, "MISS");
 }
 
 #[tokio::test]

@@ -1,0 +1,180 @@
+//! Pages on their way to the process that takes the place of this one. They go in memory files of a bounded size, one
+//! after the other, most wanted first.
+//!
+//! ```text
+//!  the process before                       the process that takes its place
+//!   tells each purge from now on             notes where the clocks of its zones stand
+//!   parcel of pages, a memory file ────────► a fetch that began then: stored if no purge names it
+//!                    ◄─────────────── Taken
+//!   ...
+//!   End ───────────────────────────────────► serves
+//! ```
+//!
+//! What was purged there before is not sent, and what is purged there later is told.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes};
+use disk_tier::{NewRecord, Storage, SystemStorage};
+use http_cache::record::{self, KeptBytes};
+use http_cache::{KeyRef, Millis, Stamp, Zone};
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use super::{Link, send_with};
+use crate::cache_zones::AliveZones;
+use crate::disk_pages::new_record;
+
+/// A parcel is sent when it has so many bytes; both processes need them meanwhile.
+const PARCEL_BYTES: u64 = 8 << 20;
+/// A larger page is made anew.
+const PAGE_BYTES_MAX: u64 = 8 << 20;
+/// All pages go over within this time, or are left.
+pub(super) const WITHIN: Duration = Duration::from_secs(10);
+/// The pages of a zone that are looked at.
+const PAGES_MAX: usize = 4_000_000;
+/// What comes before each page of a parcel: the lengths of key, head and body, and when it was received.
+const FRAME_BYTES: usize = 4 * 8;
+
+/// A message with a parcel: this letter and the name of the zone.
+pub(super) const PARCEL: u8 = b'S';
+/// The other process has taken a parcel.
+pub(super) const TAKEN: u8 = b'T';
+/// There are no more parcels.
+pub(super) const END: u8 = b'E';
+
+/// The zones that have heard of all purges since the talk began, and where their clocks stood then.
+pub(super) type ListeningZones = Vec<(Arc<Zone>, Stamp)>;
+
+/// Notes where the clocks of all zones stand.
+pub(super) fn listening(zones: &AliveZones) -> ListeningZones {
+    let stamped = |zone: Arc<Zone>| {
+        let stamp = zone.stamp();
+        (zone, stamp)
+    };
+    zones.zones().into_iter().map(stamped).collect()
+}
+
+/// Sends what memory has, most wanted first, as far as time allows.
+pub(super) fn send_all(link: &Link, zones: &AliveZones) {
+    let (until, mut sent) = (Instant::now() + WITHIN, 0);
+    for zone in zones.zones() {
+        if send_zone(link, &zone, &mut sent, until).is_none() {
+            break;
+        }
+    }
+    link.queue(vec![END]);
+}
+
+/// `None`: the time is over, or the other process has ended.
+fn send_zone(link: &Link, zone: &Zone, sent: &mut u64, until: Instant) -> Option<()> {
+    let (now, clocks) = (Millis(clock::now()), SystemStorage::new().now());
+    let wanted = zone.most_wanted_stored(now, PAGES_MAX);
+    let mut records = wanted
+        .iter()
+        .filter(|(_, response)| response.body.len() <= PAGE_BYTES_MAX)
+        .filter_map(|(key, response)| new_record(key, response, clocks, now))
+        .peekable();
+    let name = zone.config().name.as_bytes();
+    while records.peek().is_some() {
+        let parcel = pack(&mut records).ok()?;
+        let message = [&[PARCEL][..], name].concat();
+        send_with(&link.socket, &message, &[parcel.as_fd()]).ok()?;
+        *sent += 1;
+        link.wait_until_taken(*sent, until)?;
+    }
+    Some(())
+}
+
+/// A memory file with the next pages.
+fn pack(records: &mut impl Iterator<Item = NewRecord>) -> io::Result<File> {
+    let mut out = BufWriter::new(File::from(memfd_create("pages", MemfdFlags::CLOEXEC)?));
+    let mut written = 0;
+    while written < PARCEL_BYTES
+        && let Some(record) = records.next()
+    {
+        let parts = [&record.key, &record.head, &record.body];
+        for part in parts {
+            out.write_all(&(part.len() as u64).to_le_bytes())?;
+            written += part.len() as u64;
+        }
+        out.write_all(&record.received.boot_millis.to_le_bytes())?;
+        for part in parts {
+            out.write_all(part)?;
+        }
+        written += FRAME_BYTES as u64;
+    }
+    out.into_inner().map_err(io::IntoInnerError::into_error)
+}
+
+/// Stores the pages of a parcel; what makes no sense is left.
+pub(super) fn take(message: &[u8], parcel: OwnedFd, zones: &ListeningZones) {
+    let name = message.get(1..).unwrap_or_default();
+    let mut zones = zones.iter();
+    let Some((zone, begin)) = zones.find(|(zone, _)| zone.config().name.as_bytes() == name) else {
+        return;
+    };
+    let Ok(bytes) = unpack(&File::from(parcel)) else {
+        return;
+    };
+    let mut rest = Bytes::from(bytes);
+    while let Some(page) = next_page(&mut rest) {
+        store(zone, &page, *begin);
+    }
+}
+
+fn unpack(parcel: &File) -> io::Result<Vec<u8>> {
+    let len = parcel.metadata()?.len();
+    // The last page may pass the bound, with a key and a head of their own.
+    if len > PARCEL_BYTES + 2 * PAGE_BYTES_MAX {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
+    parcel.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// A page as it was received.
+struct SentPage {
+    key: Bytes,
+    head: Bytes,
+    body: Bytes,
+    received_boot_millis: u64,
+}
+
+fn next_page(rest: &mut Bytes) -> Option<SentPage> {
+    if rest.len() < FRAME_BYTES {
+        return None;
+    }
+    let mut length = || usize::try_from(rest.get_u64_le()).ok();
+    let (key, head, body) = (length()?, length()?, length()?);
+    let received_boot_millis = rest.get_u64_le();
+    let all = key.checked_add(head)?.checked_add(body)?;
+    (all <= rest.len()).then(|| SentPage {
+        key: rest.split_to(key),
+        head: rest.split_to(head),
+        body: rest.split_to(body),
+        received_boot_millis,
+    })
+}
+
+/// The page is what a fetch has brought that began at this stamp.
+fn store(zone: &Zone, page: &SentPage, begin: Stamp) {
+    let now = Millis(clock::now());
+    let boot_millis = SystemStorage::new().now().boot_millis;
+    let age = boot_millis.saturating_sub(page.received_boot_millis);
+    let kept = KeptBytes {
+        head: &page.head,
+        body_bytes: page.body.len() as u64,
+        age: Some(Duration::from_millis(age)),
+    };
+    let Some(record) = record::read(kept, now) else {
+        return;
+    };
+    let response = record.with_body(page.body.clone(), begin);
+    zone.promote(&KeyRef::new(&page.key), response, &record.names(), now);
+}
