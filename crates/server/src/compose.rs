@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use site::Site;
 
-use crate::access::{auth_basic, limit_conn, limit_req, referer};
-use crate::content::{fastcgi, files, proxy, slice, through_cache};
+use crate::access::{auth_basic, limit_conn, limit_req, referer, secure_link};
+use crate::content::{fastcgi, files, proxy, slice, stub_status, through_cache};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions::{self, Functions, StoreFunctions};
 use crate::exchange::reply::Reply;
@@ -36,10 +36,12 @@ static FUNCTIONS: Functions = Functions {
             limit_conn::VARIABLES,
             limit_req::VARIABLES,
             referer::VARIABLES,
+            secure_link::VARIABLES,
             fastcgi::VARIABLES,
             files::VARIABLES,
             proxy::VARIABLES,
             slice::range::VARIABLES,
+            stub_status::VARIABLES,
             through_cache::VARIABLES,
         ],
         trace::VARIABLES,

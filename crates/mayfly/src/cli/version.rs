@@ -51,6 +51,7 @@ const OPTIONAL_MODULES: &[&str] = &[
     "http_gunzip_module",
     "http_gzip_static_module",
     "http_realip_module",
+    "http_secure_link_module",
     "http_slice_module",
     "http_ssl_module",
     "http_stub_status_module",

@@ -48,6 +48,7 @@ mod published;
 mod purging;
 mod reload;
 mod rewrite;
+mod secure_link;
 mod sendfile;
 mod serve;
 mod service_manager;

@@ -11,3 +11,4 @@ pub mod limit_req;
 pub mod limits;
 pub mod real_ip;
 pub mod referer;
+pub mod secure_link;

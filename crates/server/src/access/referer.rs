@@ -56,6 +56,11 @@ fn is_referer_valid(
         let path = after.get(path_start..).unwrap_or_default();
         return Ok(path.starts_with(path_prefix));
     }
+    for pattern in &valid.host_patterns {
+        if is_match(pattern, &host.to_ascii_lowercase())? {
+            return Ok(true);
+        }
+    }
     for pattern in &valid.patterns {
         if is_match(pattern, rest)? {
             return Ok(true);
@@ -147,6 +152,7 @@ mod tests {
                 name("tail.*", ""),
             ],
             patterns: Vec::new(),
+            host_patterns: Vec::new(),
         };
         let strict = ValidReferers {
             none: false,

@@ -3,10 +3,40 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use site::Builtin as B;
+use transport::connections::Census;
+
 use crate::content::own_machine;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+
+pub const VARIABLES: Variables = &[
+    (
+        B::ConnectionsActive,
+        Of(|request, out| put_count(request, out, |census| census.active)),
+    ),
+    (
+        B::ConnectionsReading,
+        Of(|request, out| put_count(request, out, |census| census.reading)),
+    ),
+    (
+        B::ConnectionsWaiting,
+        Of(|request, out| put_count(request, out, |census| census.waiting)),
+    ),
+    (
+        B::ConnectionsWriting,
+        Of(|request, out| put_count(request, out, |census| census.writing)),
+    ),
+];
+
+fn put_count(request: &Request, out: &mut Vec<u8>, count: fn(&Census) -> usize) -> bool {
+    let census = request.configuration.connections.census();
+    out.extend_from_slice(count(&census).to_string().as_bytes());
+    true
+}
 
 /// A page of counters.
 pub fn handle(request: &mut Request) -> StageEnd {

@@ -113,6 +113,31 @@ pub(super) const TABLE: &[Directive] = &[
             With `on`, the last address in the field that is not a trusted proxy is the client's \
             address. With `off`, the last address is.")
         .example("real_ip_recursive on;"),
+    Directive::new("secure_link", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "DIGEST[,EXPIRES]").inherited()
+        .short("sets where a link has its digest and its end")
+        .long("\
+            The value has variables, such as `$arg_md5,$arg_expires`. Before the comma is an MD5 digest in \
+            base64url, of the text of `secure_link_md5`. Behind it is the time at which the link is over, \
+            in seconds since 1970. The variable `$secure_link` is then `1`, or `0` for a link that is over, \
+            and empty for any other. Refuse these two with `if`.")
+        .example("secure_link $arg_md5,$arg_expires;"),
+    Directive::new("secure_link_md5", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "TEXT").inherited()
+        .short("sets the text whose digest a link must have")
+        .long("\
+            The text has a secret, and what the link is to hold for: its path, its end, perhaps the address \
+            of the client. `printf '1700000000/a.zip secret' | openssl md5 -binary | openssl base64 | tr +/ \
+            -_ | tr -d =` makes such a digest.")
+        .example(r#"secure_link_md5 "$secure_link_expires$uri secret";"#),
+    Directive::new("secure_link_secret", &[Context::Location])
+        .takes(1, 1, "WORD").inherited()
+        .short("sets the secret of links of the older form")
+        .long("\
+            A link of this form is `/PREFIX/DIGEST/REST`. The digest is the MD5 of the rest and the secret, \
+            in hexadecimal. `$secure_link` is then the rest, and empty for any other link. It cannot be \
+            written beside `secure_link`.")
+        .example("secure_link_secret word;"),
     Directive::new("set_real_ip_from", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "ADDRESS | NETWORK | unix:").inherited_as_a_whole().repeats()
         .short("names trusted proxies")

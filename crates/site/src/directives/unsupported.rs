@@ -63,7 +63,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "scgi_*",
         "there are FastCGI, HTTP and memcached upstreams only",
     ),
-    ("secure_link*", "let the application check"),
     ("session_log*", "leave it out"),
     ("spdy_*", "leave it out"),
     (

@@ -157,16 +157,13 @@ impl Lowering<'_> {
             blocked: false,
             names: Vec::new(),
             patterns: Vec::new(),
+            host_patterns: Vec::new(),
         };
         for word in nodes.iter().flat_map(|node| node.args()) {
             match word.text.as_str() {
                 "none" => referers.none = true,
                 "blocked" => referers.blocked = true,
-                "server_names" => {
-                    let names = self.server_names.iter();
-                    let plain = names.filter(|name| !name.starts_with('~'));
-                    plain.for_each(|name| push_referer(&mut referers.names, name));
-                }
+                "server_names" => self.push_own_names(word, &mut referers),
                 text => match text.strip_prefix('~') {
                     Some(pattern) => referers.patterns.extend(self.pattern(word, pattern, true)),
                     None if text.contains("://") => {
@@ -177,6 +174,44 @@ impl Lowering<'_> {
             }
         }
         Some(referers)
+    }
+
+    /// The names of the server, of which some may be patterns.
+    fn push_own_names(&mut self, word: &Word, referers: &mut ValidReferers) {
+        for name in self.server_names.clone() {
+            match name.strip_prefix('~') {
+                Some(pattern) => {
+                    let pattern = self.pattern(word, pattern, true);
+                    referers.host_patterns.extend(pattern);
+                }
+                None => push_referer(&mut referers.names, &name),
+            }
+        }
+    }
+
+    /// The nearest level that says anything of it decides between the two forms.
+    pub fn secure_link(&mut self, level: &Level<'_>) -> Option<SecureLink> {
+        let names = ["secure_link", "secure_link_md5", "secure_link_secret"];
+        let lines = level.list(&names);
+        let secret = lines
+            .iter()
+            .find(|node| node.name() == "secure_link_secret");
+        let Some(secret) = secret else {
+            let link = self.optional_template(level, "secure_link");
+            let text = self.optional_template(level, "secure_link_md5");
+            return Some(SecureLink::Signed {
+                link: link?,
+                text: text?,
+            });
+        };
+        if let Some(other) = lines.iter().find(|node| node.name() != secret.name()) {
+            let message = format!(
+                "\"secure_link_secret\" cannot be mixed with \"{}\"",
+                other.name()
+            );
+            self.report(Diagnostic::error(other.span(), message).hint("keep one of the two forms"));
+        }
+        Some(SecureLink::Secret(bytes(&secret.arg(0).text)))
     }
 }
 

@@ -101,6 +101,7 @@ impl Lowering<'_> {
             real_ip: self.real_ip(level),
             names: self.name_resolution(level),
             valid_referers: self.valid_referers(level),
+            secure_link: self.secure_link(level).map(Box::new),
         }
     }
 

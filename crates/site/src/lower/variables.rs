@@ -41,12 +41,10 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("modern_browser", "use `map $http_user_agent`"),
     ("ancient_browser", "use `map $http_user_agent`"),
     ("msie", "use `map $http_user_agent`"),
-    ("secure_link", "secure_link is not there yet"),
     (
         "tcpinfo_",
         "Mayfly does not ask the kernel about connections",
     ),
-    ("connections_", "`stub_status` shows these numbers"),
     ("proxy_internal_", "nginx uses it internally only"),
     ("spdy", "there is no SPDY"),
     ("jwt_", "auth_jwt is not there yet"),

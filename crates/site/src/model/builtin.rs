@@ -50,6 +50,10 @@ builtins! {
     Connection "connection" "number of the connection, counted from the start of the server";
     ConnectionRequests "connection_requests" "number of requests so far on this connection";
     ConnectionTime "connection_time" "age of the connection in seconds, with milliseconds";
+    ConnectionsActive "connections_active" "number of open connections, with idle ones";
+    ConnectionsReading "connections_reading" "number of connections whose request is being read";
+    ConnectionsWaiting "connections_waiting" "number of idle connections that wait for a request";
+    ConnectionsWriting "connections_writing" "number of connections whose response is being made or sent";
     ContentLength "content_length" "the request's Content-Length field";
     ContentType "content_type" "the request's Content-Type field";
     DateGmt "date_gmt" "current time in GMT";
@@ -104,6 +108,8 @@ builtins! {
     RequestTime "request_time" "seconds since the first byte of the request, with milliseconds";
     RequestUri "request_uri" "request target as received";
     Scheme "scheme" "http or https";
+    SecureLink "secure_link" "`1` for a link that `secure_link` finds valid, `0` for one that is over, else empty; with `secure_link_secret`, the rest of the link";
+    SecureLinkExpires "secure_link_expires" "time in seconds at which the link of `secure_link` is over";
     ServerAddr "server_addr" "address that accepted the connection";
     ServerName "server_name" "first name of the server that took the request";
     ServerPort "server_port" "port that accepted the connection";

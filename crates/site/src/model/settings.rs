@@ -71,6 +71,8 @@ pub struct Settings {
     pub slice_bytes: u64,
     /// `valid_referers`; `None` where not given.
     pub valid_referers: Option<ValidReferers>,
+    /// `secure_link`, `secure_link_md5`, `secure_link_secret`; `None` where not given in full.
+    pub secure_link: Option<Box<SecureLink>>,
 }
 
 /// What a location itself says of who may use it. Lines of the blocks around it are not meant: a
@@ -503,4 +505,15 @@ pub struct ValidReferers {
     /// Host names, which may begin with `*.` or end with `.*`, and a path prefix.
     pub names: Vec<RefererName>,
     pub patterns: Vec<Arc<Pattern>>,
+    /// Names of the server that are patterns: only the host is compared.
+    pub host_patterns: Vec<Arc<Pattern>>,
+}
+
+/// What a link has to prove.
+#[derive(Debug, Clone)]
+pub enum SecureLink {
+    /// `link` is the digest of `text`, perhaps with an end behind a comma.
+    Signed { link: Template, text: Template },
+    /// A part of the path is the digest of what follows it and of this.
+    Secret(Box<[u8]>),
 }
