@@ -17,7 +17,7 @@ packages_of() {
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin golang-go nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
-        package) echo debhelper dpkg-dev fakeroot lintian binutils python3 xz-utils ;;
+        package) echo debhelper dpkg-dev fakeroot lintian binutils musl-tools python3 xz-utils ;;
         *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package)" >&2; return 1 ;;
     esac
 }
@@ -132,6 +132,7 @@ is_installed() {
     case $1 in
         debhelper)   command -v dh >/dev/null ;;
         dpkg-dev)    command -v dpkg-buildpackage >/dev/null ;;
+        musl-tools)  command -v musl-gcc >/dev/null ;;
         binutils)    command -v objdump >/dev/null ;;
         libc6-dev)   [ -e /usr/include/stdio.h ] ;;
         nginx|haproxy) [ -x "/usr/sbin/$1" ] || command -v "$1" >/dev/null ;;

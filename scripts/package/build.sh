@@ -131,20 +131,18 @@ debian() {
         { echo "More than $DEB_BYTES_MAX bytes." >&2; return 1; }
 }
 
-# Static, so that it runs with any C library. musl's target is taken where rustup has it (rustup target add
-# x86_64-unknown-linux-musl, and musl-tools); else glibc itself is linked in, which reads /etc/resolv.conf and
-# /etc/hosts without help since 2.34.
+# Static, with musl as its C library, so that it runs on any Linux. C code of crates is compiled by musl-gcc, which finds the
+# kernel's headers (linux/*.h) behind musl's own; Rust's library for musl comes from rustup.
 tarball() {
     local program=${MAYFLY_BINARY:-} musl=$machine-unknown-linux-musl folder
     if [ -z "$program" ]; then
-        if [ -d "$(rustc --print sysroot)/lib/rustlib/$musl/lib" ] && command -v musl-gcc >/dev/null; then
-            build static "$musl"
-            program=$work/static/$musl/release/mayfly
-        else
-            echo "The target $musl is not installed: the static program has glibc in it instead of musl."
-            build static "$host" -Ctarget-feature=+crt-static
-            program=$work/static/$host/release/mayfly
+        if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$musl/lib" ]; then
+            command -v rustup >/dev/null || { echo "Rust's library for $musl is missing, and so is rustup." >&2; return 1; }
+            rustup target add "$musl"
         fi
+        export "CC_${musl//-/_}=musl-gcc"
+        CFLAGS="${CFLAGS:-} -idirafter /usr/include -idirafter /usr/include/$machine-linux-gnu" build static "$musl"
+        program=$work/static/$musl/release/mayfly
         if objdump -p "$program" | grep NEEDED >&2; then
             echo "It is not static." >&2
             return 1
