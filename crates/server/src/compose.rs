@@ -16,6 +16,7 @@ use crate::exchange::variables;
 use crate::explain;
 use crate::log::{access_log, times, traces};
 use crate::pipeline;
+use crate::respond::user_id;
 use crate::route::tables;
 use crate::warming::refill;
 use live_state::{BuildError, Resources};
@@ -41,6 +42,7 @@ static FUNCTIONS: Functions = Functions {
             files::VARIABLES,
             proxy::VARIABLES,
             slice::range::VARIABLES,
+            user_id::VARIABLES,
             stub_status::VARIABLES,
             through_cache::VARIABLES,
         ],

@@ -13,7 +13,7 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
     ("http_charset_module", true),
     ("http_gzip_module", true),
     ("http_ssi_module", true),
-    ("http_userid_module", false),
+    ("http_userid_module", true),
     ("http_access_module", true),
     ("http_auth_basic_module", true),
     ("http_mirror_module", true),

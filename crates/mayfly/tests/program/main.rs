@@ -62,6 +62,7 @@ mod told;
 mod traces;
 mod upgrade;
 mod upstream;
+mod user_id;
 mod variables;
 mod wake_ups;
 mod wall_clock;

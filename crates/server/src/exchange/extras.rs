@@ -30,6 +30,8 @@ pub struct Extra {
     pub carried: CarriedToResponse,
     pub fragments: FragmentFacts,
     pub request_id: Option<[u8; 16]>,
+    /// What `userid` knows and gives.
+    pub user_ids: Option<UserIds>,
     pub remote_user: Option<Vec<u8>>,
     pub path_info: Option<PathInfo>,
     /// What a `proxy_pass` with variables leads to.
@@ -44,6 +46,15 @@ pub struct Extra {
     pub tracing: Option<Box<Tracing>>,
     /// Where to note what the response says of sharing.
     pub sharing_note: Option<Box<SharingNote>>,
+}
+
+/// The identifiers of a client that has, or gets, the cookie of `userid`.
+#[derive(Debug, Clone, Copy)]
+pub struct UserIds {
+    /// Of the request's cookie.
+    pub got: Option<[u8; 16]>,
+    /// Of the cookie that the response sets.
+    pub given: Option<[u8; 16]>,
 }
 
 /// Values of variables that are found out once for a request.
@@ -177,6 +188,7 @@ static NOTHING: Extra = Extra {
         turn: None,
     },
     request_id: None,
+    user_ids: None,
     remote_user: None,
     path_info: None,
     proxy_url: None,

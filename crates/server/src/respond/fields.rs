@@ -9,7 +9,7 @@ use crate::exchange::reply::{Reply, ReplySource};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::respond::charset;
+use crate::respond::{charset, user_id};
 use recoding::Transcoder;
 
 /// Statuses for which `add_header` without `always` and `expires` count.
@@ -32,6 +32,9 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
     let is_usual = ADDED_TO.contains(&reply.head.status);
     if is_usual && headers.expires != Expires::Off {
         expires(request, reply, &headers.expires);
+    }
+    if let Some(user_id) = &headers.user_id {
+        user_id::add(request, reply, user_id);
     }
     if !headers.add.is_empty() {
         request.delivery.status = reply.head.status;

@@ -17,6 +17,7 @@ mod ranges;
 pub mod recode;
 mod recoded_body;
 mod ssi;
+pub mod user_id;
 mod window;
 
 use http_cache::{Encoding, KnownField};

@@ -91,4 +91,65 @@ pub(super) const TABLE: &[Directive] = &[
             Bodies up to 1 MB are converted in memory and keep their length and ranges. Longer bodies, \
             and those of upstreams, are converted while they are sent.")
         .example("source_charset utf-8;"),
+    Directive::new("userid", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | v1 | log | off").inherited()
+        .default("off")
+        .short("gives clients a cookie by which they are known again")
+        .long("\
+            A client without the cookie gets one with the response; stored responses have none. `$uid_got` is the \
+            identifier that a client sent, and `$uid_set` the one that it gets, for logs. `log` gives out none. \
+            If `map` or `set` makes `$uid_reset`, a value other than empty and `0` replaces the client's \
+            cookie, and `log` writes a line about it.")
+        .example("userid on;"),
+    Directive::new("userid_domain", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "NAME | none").inherited()
+        .default("none")
+        .short("sets the domain of the cookie of userid")
+        .long("With `none`, the cookie is for this host alone.")
+        .example("userid_domain example.org;"),
+    Directive::new("userid_expires", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "TIME | max | off").inherited()
+        .default("off")
+        .short("sets how long browsers keep the cookie of userid")
+        .long("With `off`, it ends with the browser. `max` is the end of 2037.")
+        .example("userid_expires 365d;"),
+    Directive::new("userid_flags", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 3, "off | secure | httponly | samesite=strict|lax|none ...").inherited()
+        .default("off")
+        .short("sets flags of the cookie of userid")
+        .long("They are sent with the cookie.")
+        .example("userid_flags secure httponly samesite=lax;"),
+    Directive::new("userid_mark", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "LETTER | DIGIT | = | off").inherited()
+        .default("off")
+        .short("sends the cookie of userid again, with a mark")
+        .long("\
+            The mark stands in place of the padding. A client whose cookie does not have it gets the cookie \
+            again with the same identifier, so that a changed domain or time reaches it.")
+        .example("userid_mark a;"),
+    Directive::new("userid_name", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "NAME").inherited()
+        .default("uid")
+        .short("sets the name of the cookie of userid")
+        .long("The variables `$uid_got` and `$uid_set` begin with it.")
+        .example("userid_name visitor;"),
+    Directive::new("userid_p3p", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "TEXT | none").inherited()
+        .default("none")
+        .short("sends the field P3P with the cookie of userid")
+        .long("Old browsers asked for it.")
+        .example("userid_p3p policyref=/w3c/p3p.xml;"),
+    Directive::new("userid_path", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "PATH").inherited()
+        .default("/")
+        .short("sets the path of the cookie of userid")
+        .long("Browsers send the cookie for addresses below it.")
+        .example("userid_path /shop;"),
+    Directive::new("userid_service", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "NUMBER").inherited()
+        .short("sets the number of this server in identifiers")
+        .long("\
+            It keeps the identifiers of several servers apart. Without it, the number is the end of the \
+            server's address, and 0 for `v1`.")
+        .example("userid_service 7;"),
 ];

@@ -85,7 +85,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "upstream_conf",
         "write the servers into the `upstream` block",
     ),
-    ("userid*", "let the application set the cookie"),
     (
         "uwsgi_*",
         "there are FastCGI, HTTP and memcached upstreams only",

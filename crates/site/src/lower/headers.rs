@@ -28,6 +28,7 @@ impl Lowering<'_> {
             expires: self.expires(level),
             server_tokens: self.server_tokens(level),
             cache_status: self.flag(level, "cache_status_header", true),
+            user_id: self.user_id(level).map(Box::new),
         }
     }
 

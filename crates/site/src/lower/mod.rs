@@ -51,6 +51,7 @@ mod subrequests;
 mod template;
 mod tls;
 mod upstream;
+mod user_id;
 mod values;
 mod variables;
 

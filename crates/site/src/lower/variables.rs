@@ -37,7 +37,7 @@ struct Slot {
 /// Beginnings of names of variables that nginx has and Mayfly does not, and what to do instead.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("geoip_", "use `geo` with a list of networks"),
-    ("uid_", "userid is not there yet"),
+    ("uid_reset", "`map` or `set` makes it"),
     ("modern_browser", "use `map $http_user_agent`"),
     ("ancient_browser", "use `map $http_user_agent`"),
     ("msie", "use `map $http_user_agent`"),
@@ -84,6 +84,12 @@ impl Variables {
             }
             self.declare_set_variables(&node.children);
         }
+    }
+
+    /// Does `map`, `geo`, `split_clients` or `set` make a variable of this name?
+    pub fn is_defined(&self, name: &str) -> bool {
+        let slot = self.by_name.get(name).and_then(|id| self.slots.get(id.0));
+        self.declared.contains_key(name) || slot.is_some_and(|slot| slot.is_filled)
     }
 
     /// Does a `set` write the request's method into it?

@@ -141,6 +141,8 @@ builtins! {
     Status "status" "status of the response";
     TimeIso8601 "time_iso8601" "local time, ISO 8601";
     TimeLocal "time_local" "local time, common log format";
+    UidGot "uid_got" "name and identifier of the cookie of `userid` that the client sent";
+    UidSet "uid_set" "name and identifier of the cookie of `userid` that the response sets";
     UpstreamAddr "upstream_addr" "addresses of the upstream servers that were tried";
     UpstreamBytesReceived "upstream_bytes_received" "bytes received from each upstream server";
     UpstreamBytesSent "upstream_bytes_sent" "bytes sent to each upstream server";

@@ -286,6 +286,41 @@ pub struct HeaderSettings {
     pub server_tokens: ServerTokens,
     /// `cache_status_header`: the field `Cache-Status` of RFC 9211.
     pub cache_status: bool,
+    /// `userid*`; `None`: off.
+    pub user_id: Option<Box<UserIdSettings>>,
+}
+
+/// The cookie of `userid`.
+#[derive(Debug, Clone)]
+pub struct UserIdSettings {
+    /// Which identifiers are given out; `None`: none, and those of clients are logged.
+    pub version: Option<UserIdVersion>,
+    pub name: Box<[u8]>,
+    pub expires: UserIdExpires,
+    /// Domain, path and flags, as they stand behind the value.
+    pub attributes: Box<[u8]>,
+    /// The field `P3P`; empty: none.
+    pub p3p: Box<[u8]>,
+    /// A character in place of padding, without which a client gets its cookie again.
+    pub mark: Option<u8>,
+    /// Instead of the server's address.
+    pub service: Option<u32>,
+    /// `$uid_reset`, if `map` or `set` makes it.
+    pub reset: Option<Template>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserIdVersion {
+    One,
+    Two,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserIdExpires {
+    /// With the browser.
+    Session,
+    Max,
+    After(Duration),
 }
 
 #[derive(Clone)]
