@@ -78,8 +78,8 @@ struct Link {
     stores_there: bool,
 }
 
-/// What came, to those who do it.
-struct Given {
+/// The messages that take a while, to the threads that carry them out.
+struct MessageQueues {
     purges: mpsc::Sender<Vec<u8>>,
     /// Without a descriptor: there are no more.
     parcels: mpsc::Sender<(Vec<u8>, Option<OwnedFd>)>,
@@ -264,7 +264,7 @@ impl Link {
         std::thread::scope(|scope| {
             scope.spawn(|| self.apply_all(given, zones));
             scope.spawn(|| self.take_parcels(given_parcels, listening, arrived));
-            let to = Given { purges, parcels };
+            let to = MessageQueues { purges, parcels };
             while let Some((message, fds)) = self.receive() {
                 self.heard.fetch_add(1, Ordering::Relaxed);
                 if self.take(message, fds, &to).is_none() {
@@ -300,7 +300,7 @@ impl Link {
     }
 
     /// Does what a message says; `None` for one that makes no sense.
-    fn take(&self, message: Vec<u8>, mut fds: Vec<OwnedFd>, to: &Given) -> Option<()> {
+    fn take(&self, message: Vec<u8>, mut fds: Vec<OwnedFd>, to: &MessageQueues) -> Option<()> {
         match *message.first()? {
             PURGE => to.purges.send(message).ok()?,
             pages::PARCEL => to.parcels.send((message, Some(fds.pop()?))).ok()?,
