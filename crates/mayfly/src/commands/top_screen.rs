@@ -209,23 +209,37 @@ fn summary(looks: &SnapshotPair) -> Vec<Line> {
 fn zones(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
     let names = looks.names(Number::ZoneUsedBytes, "zone", order);
     let mut lines = vec![heading(format!(
-        "{:<20} {:>9} {:>9} {:>8} {:>9} {:>9} {:>9}",
-        "ZONE", "USED", "BUDGET", "STORED", "EVICTED/s", "PURGED/s", "REFRESH/s"
+        "{:<12} {:>9} {:>9} {:>8} {:>7} {:>9} {:>9} {:>9}",
+        "ZONE", "USED", "BUDGET", "STORED", "ON DISK", "EVICTED/s", "PURGED/s", "REFRESH/s"
     ))];
     for name in names.iter().take(rows) {
         let of = &[("zone", name.as_str())];
         lines.push(plain(format!(
-            "{:<20} {:>9} {:>9} {:>8} {:>9} {:>9} {:>9}",
-            cut(name, 20),
+            "{:<12} {:>9} {:>9} {:>8} {:>7} {:>9} {:>9} {:>9}",
+            cut(name, 12),
             bytes(looks.now.sum(Number::ZoneUsedBytes, of)),
             bytes(looks.now.sum(Number::ZoneBudgetBytes, of)),
             short(looks.now.sum(Number::ZoneStoredResponses, of)),
+            on_disk(&looks.now, name),
             short(looks.rate(Number::ZoneEvictions, of)),
             short(looks.rate(Number::ZonePurged, of)),
             short(looks.rate(Number::ZoneRefreshes, of)),
         )));
     }
     lines
+}
+
+/// How much a zone keeps on disk, or that its disk does not serve.
+fn on_disk(snapshot: &Snapshot, zone: &str) -> String {
+    let of_zone = &[("zone", zone)];
+    let mut known = snapshot.all(Number::ZoneDiskIsServing).iter();
+    let is_kept = known.any(|series| series.labels.get("zone").is_some_and(|it| it == zone));
+    let serves = snapshot.sum(Number::ZoneDiskIsServing, of_zone) > 0.0;
+    match (is_kept, serves) {
+        (false, _) => "-".to_owned(),
+        (true, false) => "off".to_owned(),
+        (true, true) => short(snapshot.sum(Number::ZoneDiskResponses, of_zone)),
+    }
 }
 
 fn upstreams(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
@@ -343,6 +357,11 @@ mod tests {
             for zone in 0..30 {
                 let name = format!("zone{zone}");
                 snapshot.put(Number::ZoneUsedBytes, &[&name], f64::from(zone) * 1e6);
+                if zone > 10 {
+                    let serves = f64::from(u8::from(zone != 29));
+                    snapshot.put(Number::ZoneDiskIsServing, &[&name], serves);
+                    snapshot.put(Number::ZoneDiskResponses, &[&name], 7.0);
+                }
                 let upstream = format!("upstream-with-quite-a-long-name-{zone}\u{1b}[2J");
                 snapshot.put(Number::UpstreamBusy, &[&upstream], f64::from(zone));
             }
@@ -397,6 +416,10 @@ mod tests {
         );
         assert!(text[0].contains("up 10 min"), "{}", text[0]);
         assert!(text[9].starts_with("zone29 "), "{}", text[9]);
+        let on_disk = |line: &str| line.split_whitespace().rev().nth(3).map(str::to_owned);
+        assert_eq!(on_disk(&text[9]).as_deref(), Some("off"));
+        assert_eq!(on_disk(&text[10]).as_deref(), Some("7"));
+        assert_eq!(super::on_disk(&looks().now, "zone3"), "-");
     }
 
     #[test]

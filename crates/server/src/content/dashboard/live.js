@@ -194,6 +194,7 @@ function build() {
     plot("used", N.zone_used_bytes.title, N.zone_used_bytes.help, [["used", now(N.zone_used_bytes)], ["budget", now(N.zone_budget_bytes)]], bytes),
     plot("faults", "Errors", "", [["5xx", rates(N.responses, ["5xx"])], ["upstream failures", rates(N.upstream_requests, ["failure"])], ["refused by limits", rates(N.refused_requests, ["limit_req", "limit_conn"])], ["error log", rates(N.log_lines, ["emerg", "alert", "crit", "error"])]], persec),
   ];
+  const onDisk = (zone) => !named(N.zone_disk_serving, "zone").includes(zone) ? "-" : of(N.zone_disk_serving, { zone }) ? short(of(N.zone_disk_responses, { zone })) : "off";
   const tables = [
     table("costly", "Pages that cost PHP most", "Of the last half hour to hour. What arguments say is not shown.", ["page", "waited", "requests"],
       () => pages.costly.map((page) => [page.name, seconds(page.weight / 1000), short(page.count)])),
@@ -203,8 +204,8 @@ function build() {
       () => pages.not_stored.map((page) => [page.name, short(page.weight)])),
     table("totals", "Since the start of the process", N.requests.help, ["cache status", "requests"],
       () => STATUSES.map((status) => [status, String(of(N.requests, { cache: status }))])),
-    table("zones", "Zones", "", ["zone", "used", "budget", "stored", "evicted", "purged"],
-      () => named(N.zone_used_bytes, "zone").map((zone) => [zone, bytes(of(N.zone_used_bytes, { zone })), bytes(of(N.zone_budget_bytes, { zone })), short(of(N.zone_stored_responses, { zone })), short(of(N.zone_evictions, { zone })), short(of(N.zone_purged_responses, { zone }))])),
+    table("zones", "Zones", "", ["zone", "used", "budget", "stored", "on disk", "evicted", "purged"],
+      () => named(N.zone_used_bytes, "zone").map((zone) => [zone, bytes(of(N.zone_used_bytes, { zone })), bytes(of(N.zone_budget_bytes, { zone })), short(of(N.zone_stored_responses, { zone })), onDisk(zone), short(of(N.zone_evictions, { zone })), short(of(N.zone_purged_responses, { zone }))])),
     table("upstreams", "Upstreams", "", ["upstream", "busy", "idle", "in line", "failures", "servers not asked"],
       () => named(N.upstream_busy, "upstream").map((upstream) => [upstream, short(of(N.upstream_busy, { upstream })), short(of(N.upstream_idle, { upstream })), short(of(N.upstream_queued, { upstream })), short(of(N.upstream_requests, { upstream, outcome: "failure" })),
         short(sum(["failed", "checking", "unhealthy", "down"].map((standing) => of(N.upstream_servers, { upstream, standing }))))])),
