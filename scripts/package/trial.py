@@ -2,9 +2,10 @@
 """Installs the package in fresh roots of Debian, runs the service there by its unit's own command lines and restrictions
 (service.py says which), reloads, upgrades under load, removes and purges it.
 
-    trial.py [--packages FOLDER] [--next FOLDER] [SUITE...]      bookworm and trixie
+    trial.py [--packages FOLDER] [--next FOLDER] [--upgrades N] [--visitors PROGRAM] [SUITE...]      bookworm and trixie
 
-`--next` has a package of a later version, to upgrade to; without it, no upgrade is tried. Everything runs in namespaces of
+`--next` has a package of a later version, to upgrade to, and back again, N times; without it, no upgrade is tried. The
+visitors meanwhile are those of bench-visitors (cargo build -p bench-tools), 50 connections for each version of HTTP. Everything runs in namespaces of
 its own for network, processes and mounts, so that no port and no process of this machine is touched. Needs root and
 mmdebstrap.
 """
@@ -12,11 +13,11 @@ mmdebstrap.
 import argparse
 import glob
 import http.client
+import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -26,10 +27,18 @@ import service  # noqa: E402
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 WORK = os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "package")
 CONNECTIONS = 50
+# How long visitors ask; what is tried under them must be over before.
+LOAD_SECONDS = 12
 MAY_DIFFER = ("var/log/dpkg.log", "var/log/alternatives.log", "var/lib/dpkg/", "var/cache/ldconfig/", "var/cache/man/", "etc/ld.so.cache",
               "var/cache/debconf/", "run/notify", "var/log/nginx/", "var/lib/nginx/", "run/nginx.pid", "tmp/", "var/tmp/", "proc/", "dev/", "var/lib/php/sessions/", "etc/passwd-", "etc/group-", "etc/shadow-",
               "etc/gshadow-", "etc/subuid", "etc/subgid", "etc/.pwd.lock", "var/lib/logrotate/")
-PAGE = "<?php usleep(2000); echo 'made by PHP ', getmypid(), ' as ', posix_geteuid(), \"\\n\";"
+PAGE = "<?php usleep(2000); $page = 'made by PHP ' . getmypid() . ' as ' . posix_geteuid(); header('Content-Length: ' . strlen($page)); echo $page;"
+TLS = """listen 443 ssl;
+    listen 443 quic;
+    http2 on;
+    ssl_certificate /var/lib/mayfly/site.pem;
+    ssl_certificate_key /var/lib/mayfly/site.key;
+    listen [::]:80;"""
 POOL = "php_pool www {\n    user www-data;\n    workers 2;\n}\n"
 
 
@@ -37,6 +46,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--packages", default=os.path.join(WORK, "out"))
     parser.add_argument("--next")
+    parser.add_argument("--upgrades", type=int, default=1)
+    parser.add_argument("--visitors", default=os.path.join(WORK, "..", "debug", "bench-visitors"))
     parser.add_argument("--inside")
     parser.add_argument("suites", nargs="*", default=["bookworm", "trixie"])
     args = parser.parse_args()
@@ -47,7 +58,7 @@ def main():
         print(f"\n{suite}", flush=True)
         root = roots.fresh(suite, os.path.join(WORK, "roots", suite))
         command = ["unshare", "--net", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", sys.executable, os.path.abspath(__file__),
-                   "--inside", root, "--packages", args.packages]
+                   "--inside", root, "--packages", args.packages, "--upgrades", str(args.upgrades), "--visitors", args.visitors]
         failed += subprocess.run(command + (["--next", args.next] if args.next else []), check=False).returncode != 0
     print(f"\n{len(args.suites) - failed} passed, {failed} failed")
     return failed != 0
@@ -107,8 +118,8 @@ def trial(path, args):
     step("reloads; a mistake is said, and the former configuration serves", lambda: reloads(root, running))
     step("rotates its logs", lambda: rotates(root))
     if args.next:
-        step(f"is upgraded under {CONNECTIONS} connections", lambda: upgrades(root, running, args.next))
-        step("keeps the old program where the new one refuses", lambda: refuses(root, running, args.packages))
+        step(f"is upgraded {args.upgrades} times under {CONNECTIONS} connections of each HTTP", lambda: upgrades(running, root, args))
+        step("keeps the old program where the new one refuses", lambda: refuses(running, root, args))
     step("serves another site as mayfly@shop, whose PHP has an account of its own", lambda: instance(root))
     step("is removed: it ends, its configuration stays", lambda: removes(root, running))
     step("is purged: nothing is left", lambda: purges(root, before))
@@ -222,7 +233,11 @@ def starts(root):
     root.run("chown", "-R", "www-data:www-data", "/var/www/site")
     text = root.read("/etc/mayfly/mayfly.conf").replace("http {", POOL + "http {", 1)
     root.write("/etc/mayfly/mayfly.conf", text)
-    site = root.read("/etc/mayfly/sites/example").replace("/var/www/example.org", "/var/www/site")
+    site = root.read("/etc/mayfly/sites/example").replace("/var/www/example.org", "/var/www/site").replace("listen [::]:80;", TLS)
+    place = root.path + "/var/lib/mayfly/site"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=example.org",
+               "-keyout", place + ".key", "-out", place + ".pem"]
+    subprocess.run(command, check=True, capture_output=True)
     root.write("/etc/mayfly/sites/site.conf", site)
     return service.Service(root.path, "mayfly.service")
 
@@ -282,62 +297,72 @@ def rotates(root):
 
 
 class Load:
-    """Connections that ask one request after the other, and what became of them."""
+    """Visitors who ask for one page again and again, over connections that they keep, for LOAD_SECONDS."""
 
-    def __init__(self):
-        self.ends, self.counts, self.failures = threading.Event(), [0, 0], []
-        self.threads = [threading.Thread(target=self.connect, daemon=True) for _ in range(CONNECTIONS)]
-        for thread in self.threads:
-            thread.start()
-
-    def connect(self):
-        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=20)
-        while not self.ends.is_set():
-            try:
-                connection.request("GET", "/", headers={"Host": "example.org"})
-                response = connection.getresponse()
-                response.read()
-                self.counts[0] += 1
-                self.counts[1] += response.getheader("X-Cache") == "HIT"
-                if response.status != 200:
-                    self.failures.append(str(response.status))
-            except (OSError, http.client.HTTPException) as error:
-                self.failures.append(repr(error))
-                connection.close()
-            time.sleep(0.01)
-        connection.close()
+    def __init__(self, args):
+        self.runs = {}
+        for protocol, port, options in (("http1", 80, []), ("http2", 443, ["--tls"]), ("http3", 443, [])):
+            command = [args.visitors, protocol, f"127.0.0.1:{port}", "/", str(LOAD_SECONDS), "--keepers", str(CONNECTIONS), *options]
+            self.runs[protocol] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(1)
 
     def end(self):
-        self.ends.set()
-        for thread in self.threads:
-            thread.join()
+        """What became of it, for each protocol: asked, failed, again, hits."""
+        early = [protocol for protocol, run in self.runs.items() if run.poll() is not None]
+        results = {}
+        for protocol, run in self.runs.items():
+            said = run.communicate(timeout=60)[0]
+            assert run.returncode == 0, f"{protocol}: {said}"
+            results[protocol] = json.loads(said)["kept"]
+        assert not early, f"{early} had ended before what was tried: {results}"
+        return results
 
 
-def upgrades(root, running, folder):
+def sum_of(results):
+    """One line on many loads; a failed request is an error."""
+    said = []
+    for protocol in results[0]:
+        asked, failed, again, hits = (sum(it[protocol][name] for it in results) for name in ("asked", "failed", "again", "hits"))
+        longest = max(it[protocol]["longest_ms"] for it in results)
+        assert not failed, f"{protocol}: {failed} of {asked} failed, such as {[it[protocol]['reason'] for it in results if it[protocol]['failed']]}"
+        said.append(f"{protocol} {asked} requests, {again} sent again, longest {longest:.0f} ms"
+                    + (f", {hits / asked:.2%} from memory" if protocol != "http3" else ""))
+    return "none failed: " + "; ".join(said)
+
+
+def upgrades(running, root, args):
+    results = []
+    for number in range(args.upgrades):
+        old, load = running.main, Load(args)
+        said = root.install(args.packages if number % 2 else args.next)
+        assert "serves, version" in said, said
+        running.wait_for("MAINPID=")
+        assert running.main != old, said
+        results.append(load.end())
+        wait_until(lambda old=old: is_gone(root, old), f"process {old}, whose place was taken, has not ended")
+    return sum_of(results)
+
+
+def is_gone(root, pid):
+    """A process whose parent has ended is ours to wait for, as it is systemd's elsewhere."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+    return not os.path.exists(f"{root.path}/proc/{pid}")
+
+
+def refuses(running, root, args):
     old = running.main
-    load = Load()
-    time.sleep(1)
-    said = root.install(folder)
-    assert "serves, version" in said, said
-    running.wait_for("MAINPID=")
-    time.sleep(2)
-    load.end()
-    assert running.main != old, said
-    assert not load.failures, f"{len(load.failures)} of {load.counts[0]} failed: {set(load.failures)}\n{said}"
-    return f"{load.counts[0]} requests, none failed, {load.counts[1] / load.counts[0]:.2%} from memory"
-
-
-def refuses(root, running, folder):
-    service_pid = running.main
     root.write("/etc/mayfly/conf.d/mistake.conf", "nonsense on;\n")
-    load = Load()
-    time.sleep(0.5)
-    said = root.install(folder)
-    load.end()
+    load = Load(args)
+    said = root.install(args.packages)
+    results = load.end()
     os.unlink(root.path + "/etc/mayfly/conf.d/mistake.conf")
     assert "nonsense" in said and "serves on" in said, said
-    assert running.main == service_pid and os.path.exists(f"{root.path}/proc/{service_pid}"), "it has ended"
-    assert not load.failures, set(load.failures)
+    assert running.main == old and os.path.exists(f"{root.path}/proc/{old}"), "it has ended"
+    return sum_of([results])
 
 
 def removes(root, running):

@@ -1,6 +1,8 @@
-//! `bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls]`: visitors of a page, who ask at
-//! a steady rate whatever becomes of the server, half over connections that they keep, half over
-//! new ones. How long an answer took is measured from the moment when it was due to be asked for.
+//! `bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls] [--keepers N]`: visitors of a
+//! page, who ask at a steady rate whatever becomes of the server, half over connections that they
+//! keep, half over new ones; or N who keep theirs, alone. How long an answer took is measured from
+//! the moment when it was due to be asked for. A request that the server has not begun, since it
+//! ends the connection and says so (GOAWAY), is sent once more over a new one, as browsers do.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -20,7 +22,8 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
-const USAGE: &str = "usage: bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls]";
+const USAGE: &str =
+    "usage: bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls] [--keepers N]";
 const NAME: &str = "bench.example";
 /// Visitors who keep their connection, and how often each of them asks.
 const KEEPERS: u32 = 20;
@@ -30,6 +33,10 @@ const NEWCOMERS: u32 = 10;
 const NEWCOMER_PAUSE: Duration = Duration::from_millis(200);
 /// A visitor without an answer by then leaves.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+/// Codes of HTTP/3 (RFC 9114 §8.1): the connection ends without an error; nothing was done for the
+/// request.
+const H3_NO_ERROR: u64 = 0x100;
+const H3_REQUEST_REJECTED: u64 = 0x10b;
 
 trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
@@ -48,6 +55,8 @@ struct Site {
     tls: Option<TlsConnector>,
     endpoint: Option<Endpoint>,
     ends_at: Instant,
+    keepers: u32,
+    newcomers: u32,
 }
 
 /// A connection of a visitor.
@@ -57,11 +66,22 @@ enum Visit {
     Http3(quinn::Connection),
 }
 
+/// What an answer says beside the page.
+#[derive(Clone, Copy)]
+struct AnswerFacts {
+    /// `X-Cache: HIT`; HTTP/3 is not looked at.
+    is_hit: bool,
+    may_keep: bool,
+}
+
 /// What came of the requests of some visitors.
 #[derive(Default)]
 struct AnswerCounts {
     took: Vec<Duration>,
     failed: u64,
+    /// Answers only to the second try, over a new connection.
+    again: u64,
+    hits: u64,
     reason: Option<String>,
 }
 
@@ -101,6 +121,11 @@ fn site(words: &[String]) -> Result<Site, Failure> {
         Protocol::Http2 | Protocol::Http3 => b"h2",
     };
     let has_tls = rest.iter().any(|word| word == "--tls");
+    let alone = rest.iter().position(|word| word == "--keepers");
+    let (keepers, newcomers) = match alone {
+        Some(at) => (rest.get(at + 1).ok_or(USAGE)?.parse()?, 0),
+        None => (KEEPERS, NEWCOMERS),
+    };
     let tls = has_tls.then(|| tls::client(alpn)).transpose()?;
     let endpoint = match protocol {
         Protocol::Http3 => Some(quic::endpoint(TransportConfig::default())?),
@@ -113,6 +138,8 @@ fn site(words: &[String]) -> Result<Site, Failure> {
         tls: tls.map(|config| TlsConnector::from(Arc::new(config))),
         endpoint,
         ends_at: Instant::now() + Duration::try_from_secs_f64(seconds.parse()?)?,
+        keepers,
+        newcomers,
     })
 }
 
@@ -126,8 +153,8 @@ async fn visit(site: Arc<Site>) -> Result<(AnswerCounts, AnswerCounts), Failure>
         });
         visitors.collect::<Vec<_>>()
     };
-    let keepers = start(KEEPERS, KEEPER_PAUSE, true);
-    let newcomers = start(NEWCOMERS, NEWCOMER_PAUSE, false);
+    let keepers = start(site.keepers, KEEPER_PAUSE, true);
+    let newcomers = start(site.newcomers, NEWCOMER_PAUSE, false);
     Ok((together(keepers).await?, together(newcomers).await?))
 }
 
@@ -139,6 +166,8 @@ async fn together(
         let told = visitor.await?;
         all.took.extend(told.took);
         all.failed += told.failed;
+        all.again += told.again;
+        all.hits += told.hits;
         all.reason = all.reason.or(told.reason);
     }
     Ok(all)
@@ -152,9 +181,12 @@ async fn visitor(site: Arc<Site>, first: Instant, pause: Duration, keeps: bool) 
     let mut due = first;
     while due < site.ends_at {
         tokio::time::sleep_until(due).await;
-        let asked = tokio::time::timeout(ANSWER_DEADLINE, ask(&site, kept.take())).await;
-        match asked {
-            Ok(Ok(visit)) => kept = keeps.then_some(visit),
+        let asking = ask(&site, kept.take(), &mut told.again);
+        match tokio::time::timeout(ANSWER_DEADLINE, asking).await {
+            Ok(Ok((visit, answer))) => {
+                told.hits += u64::from(answer.is_hit);
+                kept = (keeps && answer.may_keep).then_some(visit);
+            }
             Ok(Err(error)) => told.fail(error.to_string()),
             Err(_) => told.fail("no answer in time".to_owned()),
         }
@@ -164,20 +196,70 @@ async fn visitor(site: Arc<Site>, first: Instant, pause: Duration, keeps: bool) 
     told
 }
 
-/// Asks over this connection or a new one, which can be used again.
-async fn ask(site: &Site, visit: Option<Visit>) -> Result<Visit, Failure> {
-    let mut visit = match visit {
-        Some(visit) => visit,
-        None => site.connect().await?,
-    };
-    match &mut visit {
-        Visit::Http1(stream) => ask_http1(stream, &site.path).await?,
-        Visit::Http2(sender) => ask_http2(sender, site).await?,
-        Visit::Http3(connection) => {
-            quic::get(connection, &quic::request(NAME, &site.path)).await?;
+/// Asks over the connection that was kept, or over a new one; gives what can be used again.
+async fn ask(
+    site: &Site,
+    kept: Option<Visit>,
+    again: &mut u64,
+) -> Result<(Visit, AnswerFacts), Failure> {
+    if let Some(mut visit) = kept {
+        match visit.ask(site).await {
+            Ok(answer) => return Ok((visit, answer)),
+            Err(error) if was_not_begun(&*error) => *again += 1,
+            Err(error) => return Err(error),
         }
     }
-    Ok(visit)
+    let mut visit = site.connect().await?;
+    let answer = visit.ask(site).await?;
+    Ok((visit, answer))
+}
+
+impl Visit {
+    async fn ask(&mut self, site: &Site) -> Result<AnswerFacts, Failure> {
+        match self {
+            Visit::Http1(stream) => ask_http1(stream, &site.path).await,
+            Visit::Http2(sender) => ask_http2(sender, site).await,
+            Visit::Http3(connection) => {
+                quic::get(connection, &quic::request(NAME, &site.path)).await?;
+                Ok(AnswerFacts {
+                    is_hit: false,
+                    may_keep: true,
+                })
+            }
+        }
+    }
+}
+
+/// Does the server say that the request may be sent again (RFC 9113 §8.7, RFC 9114 §5.2)?
+fn was_not_begun(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<h2::Error>() {
+        return matches!(
+            (error.is_go_away(), error.reason()),
+            (true, Some(h2::Reason::NO_ERROR)) | (_, Some(h2::Reason::REFUSED_STREAM))
+        );
+    }
+    let is_ended = |lost: &quinn::ConnectionError| {
+        matches!(lost, quinn::ConnectionError::ApplicationClosed(close)
+            if close.error_code.into_inner() == H3_NO_ERROR)
+    };
+    let rejected = |code: &quinn::VarInt| code.into_inner() == H3_REQUEST_REJECTED;
+    if let Some(error) = error.downcast_ref::<quinn::ReadError>() {
+        return match error {
+            quinn::ReadError::Reset(code) => rejected(code),
+            quinn::ReadError::ConnectionLost(lost) => is_ended(lost),
+            _ => false,
+        };
+    }
+    if let Some(error) = error.downcast_ref::<quinn::WriteError>() {
+        return match error {
+            quinn::WriteError::Stopped(code) => rejected(code),
+            quinn::WriteError::ConnectionLost(lost) => is_ended(lost),
+            _ => false,
+        };
+    }
+    error
+        .downcast_ref::<quinn::ConnectionError>()
+        .is_some_and(is_ended)
 }
 
 impl Site {
@@ -202,7 +284,7 @@ impl Site {
     }
 }
 
-async fn ask_http1(stream: &mut Box<dyn Transport>, path: &str) -> Result<(), Failure> {
+async fn ask_http1(stream: &mut Box<dyn Transport>, path: &str) -> Result<AnswerFacts, Failure> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {NAME}\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut received = Vec::new();
@@ -231,10 +313,13 @@ async fn ask_http1(stream: &mut Box<dyn Transport>, path: &str) -> Result<(), Fa
             return Err("the connection ended".into());
         }
     }
-    Ok(())
+    Ok(AnswerFacts {
+        is_hit: head.contains("\r\nx-cache: hit\r\n"),
+        may_keep: !head.contains("\r\nconnection: close\r\n"),
+    })
 }
 
-async fn ask_http2(sender: &mut SendRequest<Bytes>, site: &Site) -> Result<(), Failure> {
+async fn ask_http2(sender: &mut SendRequest<Bytes>, site: &Site) -> Result<AnswerFacts, Failure> {
     let scheme = if site.tls.is_some() { "https" } else { "http" };
     let request = Request::get(format!("{scheme}://{NAME}{}", site.path)).body(())?;
     *sender = sender.clone().ready().await?;
@@ -243,12 +328,19 @@ async fn ask_http2(sender: &mut SendRequest<Bytes>, site: &Site) -> Result<(), F
     if response.status() != 200 {
         return Err("the answer is no 200".into());
     }
+    let is_hit = response
+        .headers()
+        .get("x-cache")
+        .is_some_and(|it| it == "HIT");
     let mut body = response.into_body();
     while let Some(piece) = body.data().await {
         let count = piece?.len();
         body.flow_control().release_capacity(count)?;
     }
-    Ok(())
+    Ok(AnswerFacts {
+        is_hit,
+        may_keep: true,
+    })
 }
 
 impl AnswerCounts {
@@ -264,10 +356,12 @@ impl AnswerCounts {
         }
         let milliseconds = |took: Duration| took.as_secs_f64() * 1000.0;
         format!(
-            "{{\"asked\": {}, \"failed\": {}, \"reason\": {:?}, \"p50_ms\": {:.3}, \"p99_ms\": {:.3}, \"longest_ms\": {:.3}}}",
+            "{{\"asked\": {}, \"failed\": {}, \"reason\": {:?}, \"again\": {}, \"hits\": {}, \"p50_ms\": {:.3}, \"p99_ms\": {:.3}, \"longest_ms\": {:.3}}}",
             histogram.total(),
             self.failed,
             self.reason.as_deref().unwrap_or_default(),
+            self.again,
+            self.hits,
             milliseconds(histogram.percentile(0.5)),
             milliseconds(histogram.percentile(0.99)),
             milliseconds(histogram.longest()),
