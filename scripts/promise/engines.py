@@ -58,8 +58,10 @@ class Redis:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as stream:
                 text = "".join(f"${len(word)}\r\n{word}\r\n" for word in words)
-                stream.sendall(f"*{len(words)}\r\n{text}".encode())
-                with stream.makefile() as answer:
+                # After that the engine closes the connection, so that all lines there are come in time.
+                end = "*1\r\n$4\r\nQUIT\r\n" if lines else ""
+                stream.sendall(f"*{len(words)}\r\n{text}{end}".encode())
+                with stream.makefile(errors="replace") as answer:
                     if lines:
                         return "".join(answer.readline() for _ in range(lines)).strip()
                     line = answer.readline().strip()
