@@ -62,7 +62,7 @@ pub enum Outcome {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct CommandAnswer {
     pub outcomes: Vec<Outcome>,
     /// Outcomes beyond [`MOST_OUTCOMES`].
     pub left_out: u64,
@@ -117,7 +117,7 @@ pub(crate) struct AnswerReader {
     hashes_payload: bool,
     payload_has_begun: bool,
     pub(crate) prepared: Option<PreparedHead>,
-    pub(crate) answer: Answer,
+    pub(crate) answer: CommandAnswer,
 }
 
 /// After the end of a payload.
@@ -148,9 +148,9 @@ impl AnswerReader {
             hashes_payload: false,
             payload_has_begun: false,
             prepared: None,
-            answer: Answer {
+            answer: CommandAnswer {
                 status,
-                ..Answer::default()
+                ..CommandAnswer::default()
             },
         }
     }

@@ -12,7 +12,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::answer::{Answer, AnswerForm, AnswerReader, Progress, StatusFlags};
+use crate::answer::{AnswerForm, AnswerReader, CommandAnswer, Progress, StatusFlags};
 use crate::command::{Command, CommandKind, MOST_STATEMENT_BYTES};
 use crate::fields::{u8, u16, u32};
 use crate::handshake::{AccountChange, account_change, capability, greeting, handshake_response};
@@ -90,7 +90,7 @@ pub enum Event<'a> {
     /// A command was sent in full.
     Asked(&'a Command),
     /// Its answer was received in full.
-    Answered(&'a Command, &'a Answer),
+    Answered(&'a Command, &'a CommandAnswer),
 }
 
 enum Phase {

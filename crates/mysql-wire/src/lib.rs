@@ -4,7 +4,7 @@
 //! ```text
 //! bytes sent     ─► PacketReader ─► Command ─┐
 //!                                            ├─► Event::Asked, Event::Answered
-//! bytes received ─► PacketReader ─► Answer  ─┘
+//! bytes received ─► PacketReader ─► CommandAnswer ┘
 //! ```
 //!
 //! [`Conversation`] follows one connection from its first byte, in pieces of any size. It keeps the
@@ -21,7 +21,7 @@ mod handshake;
 mod packet;
 mod parameters;
 
-pub use answer::{Answer, MOST_OUTCOMES, Outcome, StatusFlags};
+pub use answer::{CommandAnswer, MOST_OUTCOMES, Outcome, StatusFlags};
 pub use command::{Command, CommandKind, MOST_STATEMENT_BYTES};
 pub use conversation::{
     Conversation, Event, MOST_PREPARED, MOST_PREPARED_BYTES, Session, Unreadable,
