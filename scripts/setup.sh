@@ -13,7 +13,7 @@ packages_of() {
         lint)  echo python3 python3-pip ;;
         train) echo php-fpm python3 nghttp2-client openssl ;;
         run)   echo php-fpm php-sqlite3 curl ;;
-        test)  echo memcached redis-server php-fpm php-sqlite3 php-cli php-curl curl python3 python3-httpx python3-h2 golang-go openssl sslscan prometheus tmux phpunit php-codesniffer php-nyholm-psr7 ;;
+        test)  echo mariadb-server-core mariadb-client-core memcached redis-server php-fpm php-sqlite3 php-cli php-curl curl python3 python3-httpx python3-h2 golang-go openssl sslscan prometheus tmux phpunit php-codesniffer php-nyholm-psr7 ;;
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin golang-go nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
@@ -150,6 +150,8 @@ is_installed() {
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
         xz-utils)    command -v xz >/dev/null ;;
         util-linux)  command -v taskset >/dev/null ;;
+        mariadb-server-core) [ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null ;;
+        mariadb-client-core) command -v mariadb >/dev/null ;;
         *)           command -v "$1" >/dev/null ;;
     esac
 }

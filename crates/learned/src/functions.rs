@@ -1,0 +1,196 @@
+//! The functions that are known to return the same for the same arguments, and those that are known
+//! not to.
+//!
+//! Any other name may be a stored function, which may write. A stored function cannot take the name
+//! of a function that the server has built in.
+
+use crate::statement::NotLearned;
+
+/// Sorted, for the search.
+const DETERMINISTIC: &[&str] = &[
+    "abs",
+    "adddate",
+    "any_value",
+    "ascii",
+    "avg",
+    "bin",
+    "bit_and",
+    "bit_length",
+    "bit_or",
+    "ceil",
+    "ceiling",
+    "char_length",
+    "character_length",
+    "coalesce",
+    "concat",
+    "concat_ws",
+    "conv",
+    "count",
+    "crc32",
+    "database",
+    "date",
+    "date_add",
+    "date_format",
+    "date_sub",
+    "datediff",
+    "day",
+    "dayname",
+    "dayofmonth",
+    "dayofweek",
+    "dayofyear",
+    "elt",
+    "field",
+    "find_in_set",
+    "floor",
+    "format",
+    "greatest",
+    "group_concat",
+    "hex",
+    "hour",
+    "if",
+    "ifnull",
+    "inet_aton",
+    "inet_ntoa",
+    "instr",
+    "isnull",
+    "json_array",
+    "json_contains",
+    "json_extract",
+    "json_length",
+    "json_object",
+    "json_unquote",
+    "json_value",
+    "last_day",
+    "lcase",
+    "least",
+    "left",
+    "length",
+    "locate",
+    "lower",
+    "lpad",
+    "ltrim",
+    "max",
+    "md5",
+    "mid",
+    "min",
+    "minute",
+    "mod",
+    "month",
+    "monthname",
+    "nullif",
+    "octet_length",
+    "ord",
+    "pow",
+    "power",
+    "quarter",
+    "repeat",
+    "replace",
+    "reverse",
+    "right",
+    "round",
+    "row_number",
+    "rpad",
+    "rtrim",
+    "schema",
+    "second",
+    "sha",
+    "sha1",
+    "sha2",
+    "sign",
+    "space",
+    "sqrt",
+    "str_to_date",
+    "strcmp",
+    "substr",
+    "substring",
+    "substring_index",
+    "sum",
+    "time",
+    "to_days",
+    "trim",
+    "truncate",
+    "ucase",
+    "unhex",
+    "upper",
+    "values",
+    "version",
+    "week",
+    "weekday",
+    "year",
+    "yearweek",
+];
+
+const CLOCK: &[&str] = &[
+    "curdate",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "curtime",
+    "localtime",
+    "localtimestamp",
+    "now",
+    "sysdate",
+    "unix_timestamp",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+];
+
+const CHANCE: &[&str] = &["rand", "random_bytes", "uuid", "uuid_short"];
+
+/// Of the connection or the server: not of the data, and not the same on another connection.
+const CONNECTION: &[&str] = &[
+    "connection_id",
+    "current_user",
+    "found_rows",
+    "last_insert_id",
+    "row_count",
+    "session_user",
+    "sleep",
+    "system_user",
+    "user",
+];
+
+const LOCKS: &[&str] = &[
+    "get_lock",
+    "is_free_lock",
+    "is_used_lock",
+    "release_all_locks",
+    "release_lock",
+];
+
+/// `Ok` for a deterministic function. `arguments` tells `UNIX_TIMESTAMP()` from the one with a date.
+pub(crate) fn judge(name: &str, arguments: usize) -> Result<(), NotLearned> {
+    let has = |names: &[&str]| names.contains(&name);
+    if DETERMINISTIC.binary_search(&name).is_ok() || (name == "unix_timestamp" && arguments > 0) {
+        return Ok(());
+    }
+    Err(match () {
+        () if has(CLOCK) => NotLearned::Clock,
+        () if has(CHANCE) => NotLearned::Chance,
+        () if has(CONNECTION) => NotLearned::Connection,
+        () if has(LOCKS) => NotLearned::Lock,
+        () => NotLearned::UnknownFunction,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_sorted_and_judged_by_their_names() {
+        assert!(DETERMINISTIC.is_sorted());
+        for (name, arguments, expected) in [
+            ("concat", 2, Ok(())),
+            ("unix_timestamp", 1, Ok(())),
+            ("unix_timestamp", 0, Err(NotLearned::Clock)),
+            ("rand", 0, Err(NotLearned::Chance)),
+            ("get_lock", 2, Err(NotLearned::Lock)),
+            ("found_rows", 0, Err(NotLearned::Connection)),
+            ("shop_total", 1, Err(NotLearned::UnknownFunction)),
+        ] {
+            assert_eq!(judge(name, arguments), expected, "{name}");
+        }
+    }
+}
