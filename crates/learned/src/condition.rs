@@ -4,7 +4,7 @@ use sqlparser::ast::{BinaryOperator, Expr, InTarget, UnaryOperator, Value as Sql
 
 use crate::schema::Column;
 use crate::tokens::Argument;
-use crate::value::{Comparison, Known, Value, compare, like};
+use crate::value::{Comparison, KnownContent, Value, compare, like};
 use crate::write::Row;
 
 /// The truth values that are possible: some of true, false and null.
@@ -300,7 +300,7 @@ impl Condition {
                     })
             }),
             Self::IsNull(column) => over(row, column, |known| {
-                Possible::certain(*known == Known::Null)
+                Possible::certain(*known == KnownContent::Null)
             }),
             Self::Unknown => Possible::ANY,
         }
@@ -313,7 +313,7 @@ impl Condition {
 }
 
 /// Over each of the contents that the column may have.
-fn over(row: &Row, column: &Column, evaluate: impl Fn(&Known) -> Possible) -> Possible {
+fn over(row: &Row, column: &Column, evaluate: impl Fn(&KnownContent) -> Possible) -> Possible {
     match row.contents(&column.name) {
         None => Possible::ANY,
         Some(alternatives) => alternatives

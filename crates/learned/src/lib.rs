@@ -23,9 +23,9 @@ mod value;
 mod write;
 
 pub use condition::Possible;
-pub use read::{Read, may_alter};
+pub use read::{QueryReading, may_alter};
 pub use schema::{Column, ColumnDescription, ColumnKind, MOST_TABLES, Schema, Table};
 pub use session::Session;
-pub use statement::{Effect, MOST_SHAPES, NotLearned, Reading, Shapes, Understood};
+pub use statement::{Effect, MOST_SHAPES, NotLearned, Reading, Shapes, StatementMeaning};
 pub use value::Value;
 pub use write::{MOST_ROWS, Row, RowChange, TableChange};

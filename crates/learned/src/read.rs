@@ -42,12 +42,12 @@ pub(crate) struct ReadShape {
 
 /// What one statement reads: its shape and its values.
 #[derive(Debug, Clone)]
-pub struct Read {
+pub struct QueryReading {
     pub(crate) shape: std::sync::Arc<ReadShape>,
     pub(crate) arguments: Vec<Argument>,
 }
 
-impl Read {
+impl QueryReading {
     /// Database and name of each table.
     pub fn tables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.shape
@@ -58,7 +58,7 @@ impl Read {
 }
 
 /// Whether what was written can alter what was read. "No" is a proof.
-pub fn may_alter(read: &Read, effect: &Effect, schema: &Schema) -> bool {
+pub fn may_alter(read: &QueryReading, effect: &Effect, schema: &Schema) -> bool {
     let changes = match effect {
         Effect::Nothing => return false,
         Effect::Everything => return true,
@@ -91,7 +91,12 @@ pub fn may_alter(read: &Read, effect: &Effect, schema: &Schema) -> bool {
 }
 
 /// Whether a change of these columns can be seen at all.
-fn mentions(read: &Read, table: &(String, String), changed: &[String], schema: &Schema) -> bool {
+fn mentions(
+    read: &QueryReading,
+    table: &(String, String),
+    changed: &[String],
+    schema: &Schema,
+) -> bool {
     let (Some(mentioned), Some(table)) = (&read.shape.columns, schema.table(table)) else {
         return true;
     };

@@ -7,7 +7,7 @@ use sqlparser::ast::Statement;
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 
-use crate::read::{Read, ReadShape, is_harmless, read_shape};
+use crate::read::{QueryReading, ReadShape, is_harmless, read_shape};
 use crate::schema::Schema;
 use crate::session::Session;
 use crate::tokens::{Token, shape, tokens};
@@ -73,17 +73,17 @@ pub enum Effect {
 pub enum Reading {
     /// The statement returns nothing that depends on data.
     Nothing,
-    Tables(Read),
+    Tables(QueryReading),
     NotLearned(NotLearned),
 }
 
 #[derive(Debug, Clone)]
-pub struct Understood {
+pub struct StatementMeaning {
     pub reading: Reading,
     pub effect: Effect,
 }
 
-impl Understood {
+impl StatementMeaning {
     const fn neither() -> Self {
         Self {
             reading: Reading::Nothing,
@@ -115,7 +115,7 @@ impl Understood {
 }
 
 enum ParsedShape {
-    Read(Arc<ReadShape>),
+    Query(Arc<ReadShape>),
     Write(Box<Statement>),
     /// It writes nothing for sure.
     Harmless(NotLearned),
@@ -150,18 +150,18 @@ impl Shapes {
         text: &[u8],
         parameters: &[Value],
         session: &Session,
-    ) -> Understood {
+    ) -> StatementMeaning {
         if session.has_foreign_characters
             || session.has_ansi_quotes
             || session.has_no_backslash_escapes
         {
-            return Understood::everything(NotLearned::SessionMode);
+            return StatementMeaning::everything(NotLearned::SessionMode);
         }
         let Ok(text) = str::from_utf8(text) else {
-            return Understood::everything(NotLearned::SessionMode);
+            return StatementMeaning::everything(NotLearned::SessionMode);
         };
         if is_mode_of_the_session(text) {
-            return Understood::neither();
+            return StatementMeaning::neither();
         }
         let tokens = match tokens(text, parameters) {
             Ok(tokens) => tokens,
@@ -169,9 +169,9 @@ impl Shapes {
             Err(NotLearned::UserVariable | NotLearned::SystemVariable)
                 if is_set_of_the_session(text) =>
             {
-                return Understood::neither();
+                return StatementMeaning::neither();
             }
-            Err(reason) => return Understood::everything(reason),
+            Err(reason) => return StatementMeaning::everything(reason),
         };
         let word = |keyword: &str| tokens.first().is_some_and(|token| token.is_word(keyword));
         let second = |keywords: &[&str]| {
@@ -188,37 +188,39 @@ impl Shapes {
             () if word("delete")
                 || word("truncate")
                 || tokens.first() == Some(&Token::Sign('(')) => {}
-            () if word("set") && is_set_of_the_session(text) => return Understood::neither(),
+            () if word("set") && is_set_of_the_session(text) => return StatementMeaning::neither(),
             () if word("begin") || word("commit") || word("rollback") || word("savepoint") => {
-                return Understood::neither();
+                return StatementMeaning::neither();
             }
             () if word("use") || (word("start") && second(&["transaction"])) => {
-                return Understood::neither();
+                return StatementMeaning::neither();
             }
             // They depend on definitions alone, whose changes count as changes of everything.
             () if word("show")
                 && second(&["tables", "columns", "fields", "index", "indexes", "keys"]) =>
             {
-                return Understood::neither();
+                return StatementMeaning::neither();
             }
-            () if word("show") => return Understood::harmless(NotLearned::SystemVariable),
-            () if word("lock") || word("unlock") => return Understood::harmless(NotLearned::Lock),
-            () => return Understood::everything(NotLearned::Syntax),
+            () if word("show") => return StatementMeaning::harmless(NotLearned::SystemVariable),
+            () if word("lock") || word("unlock") => {
+                return StatementMeaning::harmless(NotLearned::Lock);
+            }
+            () => return StatementMeaning::everything(NotLearned::Syntax),
         }
         let (text, arguments) = shape(tokens);
         let key = (session.database.clone(), text);
         if !self.parsed.contains_key(&key) {
             if self.parsed.len() >= MOST_SHAPES {
-                return Understood::everything(NotLearned::TooManyShapes);
+                return StatementMeaning::everything(NotLearned::TooManyShapes);
             }
             let parsed = parse(&key.1, session.database.as_deref(), &self.schema);
             self.parsed.insert(key.clone(), parsed);
         }
         match &self.parsed[&key] {
-            ParsedShape::Read(shape) => {
+            ParsedShape::Query(shape) => {
                 let shape = Arc::clone(shape);
-                Understood {
-                    reading: Reading::Tables(Read { shape, arguments }),
+                StatementMeaning {
+                    reading: Reading::Tables(QueryReading { shape, arguments }),
                     effect: Effect::Nothing,
                 }
             }
@@ -229,7 +231,7 @@ impl Shapes {
                     schema: &self.schema,
                     arguments: &arguments,
                 };
-                Understood::write(match &**statement {
+                StatementMeaning::write(match &**statement {
                     Statement::Insert(insert) => context.insert(insert),
                     Statement::Update(update) => context.update(update),
                     Statement::Delete(delete) => context.delete(delete),
@@ -240,8 +242,8 @@ impl Shapes {
                     _ => Effect::Everything,
                 })
             }
-            ParsedShape::Harmless(reason) => Understood::harmless(*reason),
-            ParsedShape::NotLearned(reason) => Understood::everything(*reason),
+            ParsedShape::Harmless(reason) => StatementMeaning::harmless(*reason),
+            ParsedShape::NotLearned(reason) => StatementMeaning::everything(*reason),
         }
     }
 }
@@ -252,7 +254,7 @@ fn parse(text: &str, database: Option<&str>, schema: &Schema) -> ParsedShape {
     };
     match (statements.pop(), statements.is_empty()) {
         (Some(Statement::Query(query)), true) => match read_shape(&query, database, schema) {
-            Ok(shape) => ParsedShape::Read(Arc::new(shape)),
+            Ok(shape) => ParsedShape::Query(Arc::new(shape)),
             Err(reason) if is_harmless(&query, database, schema) => ParsedShape::Harmless(reason),
             Err(reason) => ParsedShape::NotLearned(reason),
         },

@@ -43,7 +43,7 @@ impl Value {
 
 /// What is known of a column of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum KnownContent {
     Null,
     Integer(i64),
     /// These bytes.
@@ -55,49 +55,57 @@ pub(crate) enum Known {
 }
 
 /// A value as a comparison with a column of this kind sees it. `None`: the rules do not say.
-fn comparable(kind: ColumnKind, value: &Value) -> Option<Known> {
+fn comparable(kind: ColumnKind, value: &Value) -> Option<KnownContent> {
     match (kind, value) {
-        (_, Value::Null) => Some(Known::Null),
-        (ColumnKind::Integer { .. }, Value::Integer(number)) => Some(Known::Integer(*number)),
-        (ColumnKind::Integer { .. }, Value::Text(text)) => whole_number(text).map(Known::Integer),
+        (_, Value::Null) => Some(KnownContent::Null),
+        (ColumnKind::Integer { .. }, Value::Integer(number)) => {
+            Some(KnownContent::Integer(*number))
+        }
+        (ColumnKind::Integer { .. }, Value::Text(text)) => {
+            whole_number(text).map(KnownContent::Integer)
+        }
         (ColumnKind::Text { .. } | ColumnKind::Bytes { .. }, Value::Text(text))
             if is_printable(text) =>
         {
-            Some(Known::Text(text.clone()))
+            Some(KnownContent::Text(text.clone()))
         }
-        (ColumnKind::DateTime, Value::Text(text)) => date_and_time(text).map(Known::Date),
-        (ColumnKind::Date, Value::Text(text)) => date(text).map(|text| Known::Date(text.to_vec())),
+        (ColumnKind::DateTime, Value::Text(text)) => date_and_time(text).map(KnownContent::Date),
+        (ColumnKind::Date, Value::Text(text)) => {
+            date(text).map(|text| KnownContent::Date(text.to_vec()))
+        }
         _ => None,
     }
 }
 
 /// What a row holds of which `column = value` is true.
-pub(crate) fn known_to_equal(column: &Column, value: &Value) -> Option<Known> {
+pub(crate) fn known_to_equal(column: &Column, value: &Value) -> Option<KnownContent> {
     match comparable(column.kind, value)? {
         // Nothing equals NULL: there is no such row, and saying nothing is right as well.
-        Known::Null => None,
-        Known::Text(text) if matches!(column.kind, ColumnKind::Text { .. }) => {
-            Some(Known::EqualTo(text))
+        KnownContent::Null => None,
+        KnownContent::Text(text) if matches!(column.kind, ColumnKind::Text { .. }) => {
+            Some(KnownContent::EqualTo(text))
         }
         known => Some(known),
     }
 }
 
 /// What a row holds after `value` was stored in the column. `None` where it may be converted.
-pub(crate) fn known_when_stored(column: &Column, value: &Value) -> Option<Known> {
+pub(crate) fn known_when_stored(column: &Column, value: &Value) -> Option<KnownContent> {
     let known = comparable(column.kind, value)?;
     let is_kept = match (&known, column.kind) {
-        (Known::Null, _) => column.is_nullable && !column.counts_up,
-        (Known::Integer(0), _) if column.counts_up => false,
-        (Known::Integer(number), ColumnKind::Integer { least, most }) => {
+        (KnownContent::Null, _) => column.is_nullable && !column.counts_up,
+        (KnownContent::Integer(0), _) if column.counts_up => false,
+        (KnownContent::Integer(number), ColumnKind::Integer { least, most }) => {
             (least..=most).contains(&i128::from(*number))
         }
         // Trailing blanks beyond the length are dropped without an error.
-        (Known::Text(text), ColumnKind::Text { most_characters }) => {
+        (KnownContent::Text(text), ColumnKind::Text { most_characters }) => {
             text.len() as u64 <= most_characters && text.last() != Some(&b' ')
         }
-        (Known::Text(text), ColumnKind::Bytes { most_bytes }) => text.len() as u64 <= most_bytes,
-        (Known::Date(_), _) => true,
+        (KnownContent::Text(text), ColumnKind::Bytes { most_bytes }) => {
+            text.len() as u64 <= most_bytes
+        }
+        (KnownContent::Date(_), _) => true,
         _ => false,
     };
     (is_kept && !column.changes_by_itself).then_some(known)
@@ -115,23 +123,25 @@ pub(crate) enum Comparison {
 
 pub(crate) fn compare(
     kind: ColumnKind,
-    known: &Known,
+    known: &KnownContent,
     comparison: Comparison,
     value: &Value,
 ) -> Possible {
-    if *known == Known::Null || *value == Value::Null {
+    if *known == KnownContent::Null || *value == Value::Null {
         return Possible::NULL;
     }
     let Some(value) = comparable(kind, value) else {
         return Possible::ANY;
     };
     let order = match (known, &value) {
-        (Known::Integer(left), Known::Integer(right)) => left.cmp(right),
-        (Known::Date(left), Known::Date(right)) => left.cmp(right),
-        (Known::Text(left), Known::Text(right)) if matches!(kind, ColumnKind::Bytes { .. }) => {
+        (KnownContent::Integer(left), KnownContent::Integer(right)) => left.cmp(right),
+        (KnownContent::Date(left), KnownContent::Date(right)) => left.cmp(right),
+        (KnownContent::Text(left), KnownContent::Text(right))
+            if matches!(kind, ColumnKind::Bytes { .. }) =>
+        {
             left.cmp(right)
         }
-        (Known::Text(left) | Known::EqualTo(left), Known::Text(right)) => {
+        (KnownContent::Text(left) | KnownContent::EqualTo(left), KnownContent::Text(right)) => {
             let is_equal = equal_texts(left, right);
             return match comparison {
                 Comparison::Equal => is_equal,
@@ -162,11 +172,11 @@ fn equal_texts(left: &[u8], right: &[u8]) -> Possible {
 }
 
 /// `known LIKE pattern`, where the pattern has no escape.
-pub(crate) fn like(kind: ColumnKind, known: &Known, pattern: &Value) -> Possible {
-    if *known == Known::Null || *pattern == Value::Null {
+pub(crate) fn like(kind: ColumnKind, known: &KnownContent, pattern: &Value) -> Possible {
+    if *known == KnownContent::Null || *pattern == Value::Null {
         return Possible::NULL;
     }
-    let (Known::Text(text), Value::Text(pattern)) = (known, pattern) else {
+    let (KnownContent::Text(text), Value::Text(pattern)) = (known, pattern) else {
         return Possible::ANY;
     };
     if !is_printable(text) || !is_printable(pattern) || pattern.contains(&b'\\') {
@@ -298,129 +308,147 @@ mod tests {
         for (kind, known, comparison, value, expected) in [
             (
                 INTEGER,
-                Known::Integer(5),
+                KnownContent::Integer(5),
                 Equal,
                 Value::Integer(5),
                 Possible::TRUE,
             ),
-            (INTEGER, Known::Integer(5), Equal, text("5"), Possible::TRUE),
-            (INTEGER, Known::Integer(5), Equal, text("05"), Possible::ANY),
-            (INTEGER, Known::Integer(5), Equal, text("5a"), Possible::ANY),
             (
                 INTEGER,
-                Known::Integer(5),
+                KnownContent::Integer(5),
+                Equal,
+                text("5"),
+                Possible::TRUE,
+            ),
+            (
+                INTEGER,
+                KnownContent::Integer(5),
+                Equal,
+                text("05"),
+                Possible::ANY,
+            ),
+            (
+                INTEGER,
+                KnownContent::Integer(5),
+                Equal,
+                text("5a"),
+                Possible::ANY,
+            ),
+            (
+                INTEGER,
+                KnownContent::Integer(5),
                 Less,
                 Value::Integer(6),
                 Possible::TRUE,
             ),
             (
                 INTEGER,
-                Known::Integer(5),
+                KnownContent::Integer(5),
                 GreaterOrEqual,
                 Value::Integer(6),
                 Possible::FALSE,
             ),
             (
                 INTEGER,
-                Known::Integer(5),
+                KnownContent::Integer(5),
                 Equal,
                 Value::Other,
                 Possible::ANY,
             ),
             (
                 INTEGER,
-                Known::Integer(5),
+                KnownContent::Integer(5),
                 NotEqual,
                 Value::Null,
                 Possible::NULL,
             ),
             (
                 INTEGER,
-                Known::Null,
+                KnownContent::Null,
                 NotEqual,
                 Value::Integer(5),
                 Possible::NULL,
             ),
             (
                 TEXT,
-                Known::Text(b"abc".into()),
+                KnownContent::Text(b"abc".into()),
                 Equal,
                 text("abc"),
                 Possible::TRUE,
             ),
             (
                 TEXT,
-                Known::Text(b"abc".into()),
+                KnownContent::Text(b"abc".into()),
                 Equal,
                 text("ABC "),
                 Possible::TRUE_OR_FALSE,
             ),
             (
                 TEXT,
-                Known::Text(b"abc".into()),
+                KnownContent::Text(b"abc".into()),
                 Equal,
                 text("abd"),
                 Possible::FALSE,
             ),
             (
                 TEXT,
-                Known::EqualTo(b"abc".into()),
+                KnownContent::EqualTo(b"abc".into()),
                 NotEqual,
                 text("abd"),
                 Possible::TRUE,
             ),
             (
                 TEXT,
-                Known::Text(b"abc".into()),
+                KnownContent::Text(b"abc".into()),
                 Less,
                 text("abd"),
                 Possible::TRUE_OR_FALSE,
             ),
             (
                 TEXT,
-                Known::Text(b"ss".into()),
+                KnownContent::Text(b"ss".into()),
                 Equal,
                 text("\u{df}"),
                 Possible::ANY,
             ),
             (
                 TEXT,
-                Known::Text(b"ab".into()),
+                KnownContent::Text(b"ab".into()),
                 Equal,
                 text("a\u{1}b"),
                 Possible::ANY,
             ),
             (
                 TEXT,
-                Known::Text(b"abc".into()),
+                KnownContent::Text(b"abc".into()),
                 Equal,
                 Value::Integer(0),
                 Possible::ANY,
             ),
             (
                 BYTES,
-                Known::Text(b"abc".into()),
+                KnownContent::Text(b"abc".into()),
                 Equal,
                 text("ABC"),
                 Possible::FALSE,
             ),
             (
                 ColumnKind::DateTime,
-                Known::Date(day.into()),
+                KnownContent::Date(day.into()),
                 Less,
                 text("2024-03-01 00:00:00"),
                 Possible::TRUE,
             ),
             (
                 ColumnKind::DateTime,
-                Known::Date(day.into()),
+                KnownContent::Date(day.into()),
                 Less,
                 text("2024-03-01"),
                 Possible::ANY,
             ),
             (
                 ColumnKind::Other,
-                Known::Integer(1),
+                KnownContent::Integer(1),
                 Equal,
                 Value::Integer(2),
                 Possible::ANY,
@@ -437,20 +465,28 @@ mod tests {
     #[test]
     fn stored_values_are_known_unless_they_may_be_converted() {
         for (kind, value, expected) in [
-            (INTEGER, Value::Integer(127), Some(Known::Integer(127))),
+            (
+                INTEGER,
+                Value::Integer(127),
+                Some(KnownContent::Integer(127)),
+            ),
             (INTEGER, Value::Integer(128), None),
-            (INTEGER, text("12"), Some(Known::Integer(12))),
+            (INTEGER, text("12"), Some(KnownContent::Integer(12))),
             (INTEGER, text("1.5"), None),
-            (TEXT, text("abcde"), Some(Known::Text(b"abcde".into()))),
+            (
+                TEXT,
+                text("abcde"),
+                Some(KnownContent::Text(b"abcde".into())),
+            ),
             (TEXT, text("abcdef"), None),
             (TEXT, text("a "), None),
             (TEXT, text("\u{e9}"), None),
             (TEXT, Value::Integer(5), None),
-            (TEXT, Value::Null, Some(Known::Null)),
+            (TEXT, Value::Null, Some(KnownContent::Null)),
             (
                 ColumnKind::Date,
                 text("2024-02-28"),
-                Some(Known::Date(b"2024-02-28".into())),
+                Some(KnownContent::Date(b"2024-02-28".into())),
             ),
             (ColumnKind::Date, text("2024-02-30"), None),
             (ColumnKind::Date, text("0000-00-00"), None),
@@ -495,17 +531,17 @@ mod tests {
             ("a\\%", Possible::ANY),
         ] {
             assert_eq!(
-                like(TEXT, &Known::Text(b"abc".into()), &text(pattern)),
+                like(TEXT, &KnownContent::Text(b"abc".into()), &text(pattern)),
                 expected,
                 "{pattern}"
             );
         }
         assert_eq!(
-            like(TEXT, &Known::EqualTo(b"abc".into()), &text("b%")),
+            like(TEXT, &KnownContent::EqualTo(b"abc".into()), &text("b%")),
             Possible::ANY
         );
         assert_eq!(
-            like(BYTES, &Known::Text(b"abc".into()), &text("A%")),
+            like(BYTES, &KnownContent::Text(b"abc".into()), &text("A%")),
             Possible::FALSE
         );
     }

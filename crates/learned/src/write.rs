@@ -16,7 +16,7 @@ use crate::read::{table_name, writes_nothing};
 use crate::schema::{Column, Schema, Table};
 use crate::statement::Effect;
 use crate::tokens::Argument;
-use crate::value::{Known, Value, known_to_equal, known_when_stored};
+use crate::value::{KnownContent, Value, known_to_equal, known_when_stored};
 
 /// Of one INSERT. With more the whole table counts as written.
 pub const MOST_ROWS: usize = 64;
@@ -27,7 +27,7 @@ const MOST_ALTERNATIVES: usize = 64;
 /// What is known of a row: for some columns the contents that are possible.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
-    columns: HashMap<String, Vec<Known>>,
+    columns: HashMap<String, Vec<KnownContent>>,
     has_nulls_alone: bool,
 }
 
@@ -55,9 +55,9 @@ impl Row {
     }
 
     /// `None`: anything is possible.
-    pub(crate) fn contents(&self, column: &str) -> Option<&[Known]> {
+    pub(crate) fn contents(&self, column: &str) -> Option<&[KnownContent]> {
         if self.has_nulls_alone {
-            return Some(&[Known::Null]);
+            return Some(&[KnownContent::Null]);
         }
         self.columns.get(column).map(Vec::as_slice)
     }
