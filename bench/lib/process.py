@@ -95,6 +95,15 @@ def memory_bytes(*roots, field="VmRSS"):
     return total
 
 
+def proportional_bytes(pid):
+    """Memory of one process, in which a page that several share counts in part for each of them; 0 of one that ended."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith("Pss:")), 0) * 1024
+    except OSError:
+        return 0
+
+
 class PeakMemory:
     """Samples resident memory in the background: `with PeakMemory(pid) as peak: ...`."""
 

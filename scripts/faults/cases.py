@@ -376,7 +376,7 @@ def rest(bench):
         before = sum(map(sleeps, pids))
         time.sleep(10)
         woke = (sum(map(sleeps, pids)) - before) / 10
-        shared_once = sum(map(proportional_set, pids)) / MB
+        shared_once = sum(map(process.proportional_bytes, pids)) / MB
     return f"{woke:.1f} wake-ups a second; {shared_once:.1f} MB in {len(pids)} processes, shared pages counted once"
 
 
@@ -386,11 +386,6 @@ def sleeps(pid):
         with open(f"/proc/{pid}/task/{task}/status") as file:
             total += next(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
     return total
-
-
-def proportional_set(pid):
-    with open(f"/proc/{pid}/smaps_rollup") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("Pss:")) * 1024
 
 
 ALL = (
