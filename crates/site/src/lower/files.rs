@@ -275,6 +275,10 @@ impl Lowering<'_> {
             let message = "\"from\" of \"disable_symlinks\" is ignored: the whole path is checked";
             self.report(Diagnostic::warning(from.span, message));
         }
+        if node.arg(0).text == "if_not_owner" {
+            let message = "\"if_not_owner\" works like \"on\": links to files of the same owner are refused as well";
+            self.report(Diagnostic::warning(node.arg(0).span, message));
+        }
         let choices = [("off", false), ("on", true), ("if_not_owner", true)];
         self.choice_of(node.arg(0), &choices).unwrap_or(false)
     }
