@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Folders looked into after those of `PATH`, which leaves out the `sbin`
@@ -70,6 +70,28 @@ pub fn find_php_fpm(named: Option<&Path>) -> Result<PathBuf, FindError> {
     match choose(found) {
         Some(path) => Ok(path),
         None => Err(FindError::None(folders)),
+    }
+}
+
+/// A php-fpm as a file: an upgrade of PHP puts another one in its place, while the former goes on
+/// in the processes that run it, and keeps its number as long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl ProgramFile {
+    /// What a start would run now; `None` where there is none.
+    pub fn of(named: Option<&Path>) -> Option<ProgramFile> {
+        let path = find_php_fpm(named).ok()?;
+        let facts = std::fs::metadata(&path).ok()?;
+        Some(ProgramFile {
+            path,
+            device: facts.dev(),
+            inode: facts.ino(),
+        })
     }
 }
 

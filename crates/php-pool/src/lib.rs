@@ -24,7 +24,7 @@ mod spec;
 mod state;
 mod supervisor;
 
-pub use find::{FindError, find_php_fpm};
+pub use find::{FindError, ProgramFile, find_php_fpm};
 pub use fpm_conf::{MasterAccount, SpecError, render};
 pub use handover::PoolEstate;
 pub use probe::WorkerMemory;

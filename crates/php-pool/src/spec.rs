@@ -37,6 +37,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::find::ProgramFile;
+
 /// A PHP pool as its administrator wants it. Two equal specs need no reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
@@ -45,6 +47,9 @@ pub struct PoolSpec {
     pub name: String,
     /// The php-fpm binary; `None` looks for one (see [`crate::find_php_fpm`]).
     pub binary: Option<PathBuf>,
+    /// The file that it was when this was written, so that the same words mean another pool after an
+    /// upgrade of PHP. It starts nothing by itself.
+    pub program: Option<ProgramFile>,
     /// An existing directory in which the pool makes one of its own (removed
     /// at stop) for its socket and php-fpm's configuration; `None` takes
     /// `$RUNTIME_DIRECTORY`, `/run`, `$XDG_RUNTIME_DIR` or the directory for temporary files. Started
@@ -110,6 +115,7 @@ impl PoolSpec {
         Self {
             name: name.into(),
             binary: None,
+            program: None,
             runtime_parent: None,
             socket_owner: None,
             manager: ProcessManager::Static,

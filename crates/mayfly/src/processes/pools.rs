@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use php_pool::{
-    Event, Pool, PoolEstate, PoolSpec, PoolState, ProcessManager, RunAs, SlowLog, Workers,
+    Event, Pool, PoolEstate, PoolSpec, PoolState, ProcessManager, ProgramFile, RunAs, SlowLog,
+    Workers,
 };
 use serde::{Deserialize, Serialize};
 use site::{LogLevel, PhpLogLevel, PhpPool, PhpSettingKind, PoolManager};
@@ -400,6 +401,7 @@ pub fn spec(
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let mut spec = PoolSpec::new(&pool.name);
     spec.binary = pool.binary.clone();
+    spec.program = ProgramFile::of(pool.binary.as_deref());
     spec.socket_owner = server.map(|account| (account.uid, account.gid));
     spec.workers = pool
         .workers

@@ -1,5 +1,5 @@
-//! PHP that cannot keep up is a line in the log, and requests that never end do not take its
-//! workers for good.
+//! PHP that cannot keep up is a line in the log, requests that never end do not take its
+//! workers for good, and a reload takes a PHP that was upgraded.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,6 +36,48 @@ async fn ask(target: Target, path: &str) -> u16 {
     tokio::time::timeout(TIMEOUT, target.get(path))
         .await
         .map_or(0, |reply| reply.status)
+}
+
+/// As after `apt upgrade`: the words of the configuration are the same, and their php-fpm is not.
+#[tokio::test]
+async fn reload_starts_workers_of_a_php_that_was_upgraded() {
+    let folder = testkit::serving::FolderServer::folder();
+    let Ok(php) = php_pool::find_php_fpm(None) else {
+        return;
+    };
+    let binary = folder.path().join("php-fpm");
+    std::fs::copy(&php, &binary).unwrap();
+    let script = folder.path().join("parent.php");
+    std::fs::write(
+        &script,
+        "<?php echo explode(' ', file_get_contents('/proc/self/stat'))[3];",
+    )
+    .unwrap();
+    let user = if is_root() { "user www-data;" } else { "" };
+    let main = format!(
+        "php_pool site {{ workers 1; binary {}; {user} }}",
+        binary.display()
+    );
+    let http = format!(
+        "server {{ listen unix:%%/http; location / {{ fastcgi_pass php:site; \
+         fastcgi_param SCRIPT_FILENAME {}; fastcgi_param REQUEST_METHOD $request_method; }} }}",
+        script.display()
+    );
+    let server = RunningServer::start(program(), &main, &http).await;
+    let master = async || server.target().get("/").await.text();
+    let before = master().await;
+    server.signal(Signal::HUP);
+    until("a reload", || server.error_log().contains(" reloaded")).await;
+    assert_eq!(master().await, before, "the same PHP stays");
+    let upgraded = folder.path().join("php-fpm.dpkg-new");
+    std::fs::copy(&php, &upgraded).unwrap();
+    std::fs::rename(&upgraded, &binary).unwrap();
+    server.signal(Signal::HUP);
+    until("the end of the former", || {
+        server.error_log().contains("the old master has left")
+    })
+    .await;
+    assert_ne!(master().await, before, "its successor makes pages");
 }
 
 #[tokio::test]
