@@ -28,7 +28,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 WORK = os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "package")
 CONNECTIONS = 50
 # How long visitors ask; what is tried under them must be over before.
-LOAD_SECONDS = 12
+LOAD_SECONDS = 15
 MAY_DIFFER = ("var/log/dpkg.log", "var/log/alternatives.log", "var/lib/dpkg/", "var/cache/ldconfig/", "var/cache/man/", "etc/ld.so.cache",
               "var/cache/debconf/", "run/notify", "var/log/nginx/", "var/lib/nginx/", "run/nginx.pid", "tmp/", "var/tmp/", "proc/", "dev/", "var/lib/php/sessions/", "etc/passwd-", "etc/group-", "etc/shadow-",
               "etc/gshadow-", "etc/subuid", "etc/subgid", "etc/.pwd.lock", "var/lib/logrotate/")

@@ -28,6 +28,8 @@ const NAME: &str = "bench.example";
 /// Visitors who keep their connection, and how often each of them asks.
 const KEEPERS: u32 = 20;
 const KEEPER_PAUSE: Duration = Duration::from_millis(100);
+/// How often each of those asks who are alone: they look for failures, and put little load on the machine.
+const ALONE_PAUSE: Duration = Duration::from_millis(250);
 /// Visitors who connect anew each time.
 const NEWCOMERS: u32 = 10;
 const NEWCOMER_PAUSE: Duration = Duration::from_millis(200);
@@ -56,6 +58,8 @@ struct Site {
     endpoint: Option<Endpoint>,
     ends_at: Instant,
     keepers: u32,
+    /// How often each of the keepers asks.
+    pause: Duration,
     newcomers: u32,
 }
 
@@ -122,9 +126,9 @@ fn site(words: &[String]) -> Result<Site, Failure> {
     };
     let has_tls = rest.iter().any(|word| word == "--tls");
     let alone = rest.iter().position(|word| word == "--keepers");
-    let (keepers, newcomers) = match alone {
-        Some(at) => (rest.get(at + 1).ok_or(USAGE)?.parse()?, 0),
-        None => (KEEPERS, NEWCOMERS),
+    let (keepers, pause, newcomers) = match alone {
+        Some(at) => (rest.get(at + 1).ok_or(USAGE)?.parse()?, ALONE_PAUSE, 0),
+        None => (KEEPERS, KEEPER_PAUSE, NEWCOMERS),
     };
     let tls = has_tls.then(|| tls::client(alpn)).transpose()?;
     let endpoint = match protocol {
@@ -139,6 +143,7 @@ fn site(words: &[String]) -> Result<Site, Failure> {
         endpoint,
         ends_at: Instant::now() + Duration::try_from_secs_f64(seconds.parse()?)?,
         keepers,
+        pause,
         newcomers,
     })
 }
@@ -153,7 +158,7 @@ async fn visit(site: Arc<Site>) -> Result<(AnswerCounts, AnswerCounts), Failure>
         });
         visitors.collect::<Vec<_>>()
     };
-    let keepers = start(site.keepers, KEEPER_PAUSE, true);
+    let keepers = start(site.keepers, site.pause, true);
     let newcomers = start(site.newcomers, NEWCOMER_PAUSE, false);
     Ok((together(keepers).await?, together(newcomers).await?))
 }
