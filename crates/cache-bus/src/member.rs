@@ -18,7 +18,7 @@ use cache_nodes::{
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::NodeHost;
 use crate::connection::BusError;
@@ -50,13 +50,6 @@ enum RoundEnd {
     Left,
 }
 
-/// What is known beside the protocol's own state.
-#[derive(Default)]
-struct SeenState {
-    state: BusState,
-    is_connected: bool,
-}
-
 /// A node with its connection.
 pub struct Member {
     settings: BusSettings,
@@ -70,7 +63,8 @@ pub struct Member {
     has_purges: Notify,
     has_entry: Notify,
     has_advanced: Notify,
-    seen: Mutex<SeenState>,
+    /// What is known beside the protocol's own state.
+    seen: Mutex<BusState>,
     leaves: watch::Sender<bool>,
     may_hold_lease: AtomicBool,
 }
@@ -96,10 +90,7 @@ impl Member {
             has_purges: Notify::new(),
             has_entry: Notify::new(),
             has_advanced: Notify::new(),
-            seen: Mutex::new(SeenState {
-                state,
-                is_connected: false,
-            }),
+            seen: Mutex::new(state),
             leaves: watch::Sender::new(false),
             may_hold_lease: AtomicBool::new(true),
             settings,
@@ -119,7 +110,7 @@ impl Member {
     }
 
     pub fn state(&self) -> BusState {
-        let mut state = self.seen.lock().state.clone();
+        let mut state = self.seen.lock().clone();
         {
             let node = self.node.lock();
             let applied = node.applied();
@@ -162,7 +153,7 @@ impl Member {
             self.node.lock().leave();
             {
                 let mut seen = self.seen.lock();
-                seen.state.trouble = Some(error.0.clone());
+                seen.trouble = Some(error.0.clone());
                 // One that was there had its own life: what it says now is news.
                 if std::mem::take(&mut seen.is_connected) {
                     told = None;
@@ -209,8 +200,8 @@ impl Member {
             self.host.tell(BusEvent::Evicts(facts.eviction.clone()));
         }
         let mut seen = self.seen.lock();
-        seen.state.facts = facts;
-        seen.state.trouble = None;
+        seen.facts = facts;
+        seen.trouble = None;
         seen.is_connected = true;
     }
 
@@ -294,7 +285,7 @@ impl Member {
         if !purges.is_empty() {
             let (host, count) = (self.host.clone(), purges.len() as u64);
             blocking(move || host.apply(&purges)).await?;
-            self.seen.lock().state.applied += count;
+            self.seen.lock().applied += count;
         }
         self.has_applied(last);
         Ok(())
@@ -308,7 +299,9 @@ impl Member {
             let Some(call) = self.node.lock().renew() else {
                 return Ok(RoundEnd::JoinAgain);
             };
+            let asked_at = Instant::now();
             let (answer, tip, nodes) = engine.renew(&call).await?;
+            let renewal = asked_at.elapsed();
             let is_in_force = engine.is_in_force().await;
             self.node
                 .lock()
@@ -321,7 +314,8 @@ impl Member {
             }
             {
                 let mut seen = self.seen.lock();
-                (seen.state.tip, seen.state.nodes) = (tip, nodes);
+                (seen.tip, seen.nodes) = (tip, nodes);
+                seen.renewal = Some(renewal);
             }
             self.note_lease();
             let _ = timeout(each, self.has_advanced.notified()).await;
@@ -431,7 +425,7 @@ impl Member {
     async fn void(&self, why: &'static str) -> Result<(), BusError> {
         let host = self.host.clone();
         blocking(move || host.void()).await?;
-        self.seen.lock().state.voided += 1;
+        self.seen.lock().voided += 1;
         self.host.tell(BusEvent::Void(why));
         Ok(())
     }
@@ -447,8 +441,8 @@ impl Member {
                     true => BusEvent::LeaseHeld,
                     false => {
                         let mut seen = self.seen.lock();
-                        seen.state.leases_lost += 1;
-                        BusEvent::LeaseLost(seen.state.trouble.clone())
+                        seen.leases_lost += 1;
+                        BusEvent::LeaseLost(seen.trouble.clone())
                     }
                 };
                 self.host.tell(event);

@@ -1,6 +1,7 @@
 //! What the bus says about itself.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::engine::{EngineFacts, Epoch};
 
@@ -9,6 +10,8 @@ use crate::engine::{EngineFacts, Epoch};
 pub struct BusState {
     /// Where the engine is.
     pub engine: String,
+    /// Is there a connection to the engine?
+    pub is_connected: bool,
     /// For how many milliseconds the lease still runs; negative: it ended so long ago. `None`: there was none yet.
     pub lease_left: Option<i64>,
     /// Is it a member, as far as it knows?
@@ -31,6 +34,8 @@ pub struct BusState {
     pub voided: u64,
     /// How often a lease was lost.
     pub leases_lost: u64,
+    /// How long the last renewal of the lease took, from the question to the answer.
+    pub renewal: Option<Duration>,
     /// What the engine says of itself.
     pub facts: EngineFacts,
     /// Why there is no connection.
