@@ -10,7 +10,9 @@ use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use cache_bus::{BootMillis, Bus, BusEvent, BusSettings, EngineAddress, HostPort, Login, NodeHost};
+use cache_bus::{
+    BootMillis, Bus, BusEvent, BusSettings, BusState, EngineAddress, HostPort, Login, NodeHost,
+};
 use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
 use parking_lot::Mutex;
 use site::{CacheNodes, ErrorLog, LogLevel, NodesEngine, Site};
@@ -116,6 +118,11 @@ impl Nodes {
         if let Some(bus) = self.bus.get() {
             bus.confirmed(bus.last_published()).await;
         }
+    }
+
+    /// How things stand between this node and the others; `None` before it has begun.
+    pub fn state(&self) -> Option<BusState> {
+        self.bus.get().map(Bus::state)
     }
 
     /// Leaves the others.

@@ -63,6 +63,7 @@ const ERRORS: [&str; 4] = ["emerg", "alert", "crit", "error"];
 /// The screen: no line is longer than `width`, and there are no more than `height`.
 pub fn lines(looks: &SnapshotPair, choice: Choice, width: usize, height: usize) -> Vec<Line> {
     let mut lines = summary(looks);
+    lines.extend(nodes(&looks.now));
     // A terminal of more lines shows more rows.
     let rows = ROWS_EACH + height.saturating_sub(24) / 4;
     lines.extend(zones(looks, choice.order, rows));
@@ -204,6 +205,27 @@ fn summary(looks: &SnapshotPair) -> Vec<Line> {
             short(looks.rates(Number::LogLines, "level", &ERRORS)),
         )),
     ]
+}
+
+/// How this server stands with others that share purges; nothing where it shares none.
+fn nodes(now: &Snapshot) -> Option<Line> {
+    if now.all(Number::NodesLeaseIsHeld).is_empty() {
+        return None;
+    }
+    let single = |number| now.sum(number, &[]);
+    let is = |number| single(number) > 0.0;
+    let lease = match (is(Number::NodesLeaseIsHeld), is(Number::NodesIsConnected)) {
+        (true, true) => "lease held",
+        (true, false) => "lease held, no connection",
+        (false, true) => "no lease",
+        (false, false) => "no lease, no connection",
+    };
+    Some(plain(format!(
+        "nodes    {lease}   {} members   {} behind   {} purges waiting",
+        short(single(Number::NodesMembers)),
+        short(single(Number::NodesBehind)),
+        short(single(Number::NodesWaiting)),
+    )))
 }
 
 fn zones(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
@@ -420,6 +442,30 @@ mod tests {
         assert_eq!(on_disk(&text[9]).as_deref(), Some("off"));
         assert_eq!(on_disk(&text[10]).as_deref(), Some("7"));
         assert_eq!(super::on_disk(&looks().now, "zone3"), "-");
+    }
+
+    #[test]
+    fn a_server_among_others_says_how_it_stands_with_them() {
+        let mut now = Snapshot::default();
+        assert_eq!(nodes(&now), None);
+        for (number, value) in [
+            (Number::NodesLeaseIsHeld, 0.0),
+            (Number::NodesIsConnected, 1.0),
+            (Number::NodesMembers, 3.0),
+            (Number::NodesBehind, 12_345.0),
+            (Number::NodesWaiting, 2.0),
+        ] {
+            now.put(number, &[], value);
+        }
+        let looks = SnapshotPair {
+            now,
+            ..SnapshotPair::default()
+        };
+        let shown = lines(&looks, Choice::default(), 80, 24);
+        assert_eq!(
+            shown[8].text,
+            "nodes    no lease   3 members   12.3 k behind   2 purges waiting"
+        );
     }
 
     #[test]

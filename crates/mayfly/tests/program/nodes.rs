@@ -16,6 +16,8 @@ struct Cluster {
     redis: RedisServer,
     _php: FakePhp,
     servers: Vec<RunningServer>,
+    /// The content of the http block of each.
+    http: String,
 }
 
 impl Cluster {
@@ -34,7 +36,7 @@ impl Cluster {
         .await;
         let socket = redis.socket();
         let site = php.cached_site("fastcgi_cache_valid 200 1h;\ncache_purge_fields on;\nfastcgi_cache_purge PURGE from unix:;\nadd_header X-Reason $cache_reason always;");
-        let api = "server_name site.test;\nlocation = /purge { cache_purge_api; }\n";
+        let api = "server_name site.test;\nlocation = /purge { cache_purge_api; }\nlocation = /metrics { metrics; }\n";
         let http = format!(
             "cache_nodes unix:{};\n{}",
             socket.display(),
@@ -49,6 +51,7 @@ impl Cluster {
             redis,
             _php: php,
             servers,
+            http,
         };
         for at in 0..count {
             cluster.until_hit(at, "/warm").await;
@@ -73,6 +76,31 @@ impl Cluster {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
         panic!("server {server} does not answer from memory");
+    }
+
+    /// The value of a number in `/metrics`; `None` where it is missing.
+    async fn number(&self, server: usize, name: &str) -> Option<f64> {
+        let text = self.get(server, "/metrics").await.text();
+        let mut values = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        values.next().and_then(|value| value.parse().ok())
+    }
+
+    /// Looks until numbers have these values.
+    async fn until_numbers(&self, server: usize, wanted: &[(&str, Option<f64>)]) {
+        for &(name, value) in wanted {
+            let name = format!("mayfly_nodes_{name}");
+            let mut now = None;
+            for _ in 0..2000 {
+                now = self.number(server, &name).await;
+                if now == value {
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+            assert_eq!(now, value, "{name} of server {server}");
+        }
     }
 
     async fn until_logged(&self, server: usize, part: &str) {
@@ -192,4 +220,49 @@ async fn an_engine_that_lost_its_data_or_its_log_makes_nothing_old_appear() {
         cluster.until_hit(0, "/warm").await;
         cluster.until_hit(1, "/warm").await;
     }
+}
+
+#[tokio::test]
+async fn metrics_tell_how_a_node_stands_with_the_others() {
+    let mut cluster = Cluster::start(2).await;
+    let members = ("members", Some(2.0));
+    let held = [("connected", Some(1.0)), ("lease_held", Some(1.0)), members];
+    cluster.until_numbers(0, &held).await;
+    cluster.until_numbers(1, &held).await;
+    let [lost, voids] = ["mayfly_nodes_lost_leases_total", "mayfly_nodes_voids_total"];
+    assert!(cluster.number(0, voids).await >= Some(1.0), "the start");
+    let lost_before = cluster.number(0, lost).await.expect("a number");
+    assert_eq!(cluster.purge(1).await.status, 200);
+    let applied = [
+        ("applied_purges_total", Some(1.0)),
+        ("entries_behind", Some(0.0)),
+    ];
+    cluster.until_numbers(0, &applied).await;
+    let confirmed = [
+        ("confirmed_purges_total", Some(1.0)),
+        ("waiting_purges", Some(0.0)),
+    ];
+    cluster.until_numbers(1, &confirmed).await;
+    let renewal = cluster.number(0, "mayfly_nodes_renewal_seconds").await;
+    assert!(renewal.is_some_and(|renewal| renewal > 0.0), "{renewal:?}");
+
+    cluster.redis.stop();
+    // What was known last stays.
+    let gone = [("connected", Some(0.0)), ("lease_held", Some(0.0)), members];
+    cluster.until_numbers(0, &gone).await;
+    assert_eq!(cluster.purge(0).await.status, 503);
+    cluster
+        .until_numbers(0, &[("waiting_purges", Some(1.0))])
+        .await;
+    assert!(cluster.number(0, lost).await > Some(lost_before));
+
+    cluster.redis.start_again();
+    cluster.until_numbers(0, &held).await;
+    cluster.until_numbers(0, &confirmed).await;
+
+    let without = cluster.http.split_once('\n').expect("lines").1;
+    cluster.servers[0].rewrite("", without);
+    cluster.servers[0].signal(Signal::HUP);
+    let missing = ["connected", "lease_held", "confirmed_purges_total"].map(|name| (name, None));
+    cluster.until_numbers(0, &missing).await;
 }

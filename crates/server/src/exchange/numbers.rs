@@ -14,6 +14,7 @@ use upstream::{Group, ServerSnapshot, Standing};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use live_state::disk_pages::{DiskPages, DiskState};
+use live_state::nodes::Nodes;
 use live_state::stats::Stats;
 
 /// All numbers.
@@ -28,6 +29,9 @@ pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {
     connections(&mut snapshot, configuration);
     for zone in live.zones.iter() {
         of_zone(&mut snapshot, zone);
+    }
+    if let Some(nodes) = &live.nodes {
+        of_nodes(&mut snapshot, nodes);
     }
     for group in live.groups.groups() {
         of_group(&mut snapshot, group);
@@ -127,6 +131,32 @@ fn of_zone(snapshot: &mut Snapshot, zone: &Zone) {
         ] {
             snapshot.put(number, &[name], count as f64);
         }
+    }
+}
+
+fn of_nodes(snapshot: &mut Snapshot, nodes: &Nodes) {
+    let Some(state) = nodes.state() else {
+        return;
+    };
+    let holds_lease = state.lease_left.is_some_and(|left| left > 0);
+    for (number, count) in [
+        (Number::NodesIsConnected, u64::from(state.is_connected)),
+        (Number::NodesLeaseIsHeld, u64::from(holds_lease)),
+        (Number::NodesMembers, state.nodes),
+        (
+            Number::NodesBehind,
+            state.tip.saturating_sub(state.position),
+        ),
+        (Number::NodesWaiting, state.waiting),
+        (Number::NodesConfirmed, state.confirmed),
+        (Number::NodesApplied, state.applied),
+        (Number::NodesVoids, state.voided),
+        (Number::NodesLostLeases, state.leases_lost),
+    ] {
+        snapshot.put(number, &[], count as f64);
+    }
+    if let Some(renewal) = state.renewal {
+        snapshot.put(Number::NodesRenewal, &[], renewal.as_secs_f64());
     }
 }
 

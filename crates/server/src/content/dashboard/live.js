@@ -147,10 +147,10 @@ function tile(id, title, help, text) {
   return (from, to, hour) => { [value.textContent, more.textContent] = text(from, to, hour); };
 }
 
-function table(id, title, help, heads, rows) {
+function table(id, title, help, heads, rows, nothing = "Nothing yet.") {
   const place = card(id, title, help, "tables");
   const { made, fill } = grid(title, heads);
-  const empty = element("p", { class: "empty" }, "Nothing yet.");
+  const empty = element("p", { class: "empty" }, nothing);
   place.append(made, empty);
   return () => {
     const filled = rows();
@@ -195,6 +195,8 @@ function build() {
     plot("faults", "Errors", "", [["5xx", rates(N.responses, ["5xx"])], ["upstream failures", rates(N.upstream_requests, ["failure"])], ["refused by limits", rates(N.refused_requests, ["limit_req", "limit_conn"])], ["error log", rates(N.log_lines, ["emerg", "alert", "crit", "error"])]], persec),
   ];
   const onDisk = (zone) => !named(N.zone_disk_serving, "zone").includes(zone) ? "-" : of(N.zone_disk_serving, { zone }) ? short(of(N.zone_disk_responses, { zone })) : "off";
+  const single = (number) => short(of(number, {}));
+  const lease = () => (of(N.nodes_lease_held, {}) ? "held" : "none") + (of(N.nodes_connected, {}) ? "" : ", no connection");
   const tables = [
     table("costly", "Pages that cost PHP most", "Of the last half hour to hour. What arguments say is not shown.", ["page", "waited", "requests"],
       () => pages.costly.map((page) => [page.name, seconds(page.weight / 1000), short(page.count)])),
@@ -206,6 +208,9 @@ function build() {
       () => STATUSES.map((status) => [status, String(of(N.requests, { cache: status }))])),
     table("zones", "Zones", "", ["zone", "used", "budget", "stored", "on disk", "evicted", "purged"],
       () => named(N.zone_used_bytes, "zone").map((zone) => [zone, bytes(of(N.zone_used_bytes, { zone })), bytes(of(N.zone_budget_bytes, { zone })), short(of(N.zone_stored_responses, { zone })), onDisk(zone), short(of(N.zone_evictions, { zone })), short(of(N.zone_purged_responses, { zone }))])),
+    table("nodes", "Nodes that share purges", N.nodes_lease_held.help, ["lease", "nodes", "behind", "renewal", "waiting", "confirmed", "applied", "leases lost", "all void"],
+      () => all(N.nodes_lease_held).map(() => [lease(), ...[N.nodes_members, N.nodes_entries_behind].map(single), seconds(all(N.nodes_renewal_seconds)[0]?.value ?? null), ...[N.nodes_waiting_purges, N.nodes_confirmed_purges, N.nodes_applied_purges, N.nodes_lost_leases, N.nodes_voids].map(single)]),
+      "cache_nodes is off."),
     table("upstreams", "Upstreams", "", ["upstream", "busy", "idle", "in line", "failures", "servers not asked"],
       () => named(N.upstream_busy, "upstream").map((upstream) => [upstream, short(of(N.upstream_busy, { upstream })), short(of(N.upstream_idle, { upstream })), short(of(N.upstream_queued, { upstream })), short(of(N.upstream_requests, { upstream, outcome: "failure" })),
         short(sum(["failed", "checking", "unhealthy", "down"].map((standing) => of(N.upstream_servers, { upstream, standing }))))])),
