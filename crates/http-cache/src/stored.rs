@@ -100,7 +100,8 @@ impl StoredHead {
         }
     }
 
-    /// This head after the upstream answered a validation with 304 (RFC 9111 §4.3.4).
+    /// This head after the upstream answered a validation with 304 (RFC 9111 §4.3.4). It is selected by what
+    /// `Vary` says from now on: the upstream stands by it for the fields of this request.
     #[must_use]
     pub fn freshened(&self, fields: &[Field], storable: &Storable, now: Millis) -> StoredHead {
         StoredHead {
@@ -108,7 +109,6 @@ impl StoredHead {
             reason: self.reason.clone(),
             fields: self.fields.freshened(fields),
             declared_length: self.declared_length,
-            vary: self.vary.clone(),
             // A 304 says nothing of how long the page takes.
             made_in: self.made_in,
             ..StoredHead::timed(storable, now)

@@ -427,6 +427,36 @@ fn a_304_freshens_the_fields_and_shares_the_body() {
 }
 
 #[test]
+fn a_304_that_names_more_in_vary_is_for_its_own_visitor() {
+    let zone = zone();
+    let client = Client::new(&zone, &["Accept-Language: de"]);
+    let lines = &["Cache-Control: max-age=1", "ETag: \"a\""];
+    let mut filling = publish(client.lead(), lines, &[], None);
+    filling.push(Bytes::from_static(b"body"), T0);
+    filling.complete(T0).expect("stored");
+    let late = Client {
+        now: T0.plus(Duration::from_secs(3)),
+        ..Client::new(&zone, &["Accept-Language: de"])
+    };
+    let leader = late.refresh().expect("stale");
+    let fresher = fields(&["Cache-Control: max-age=9", "Vary: Accept-Language"]);
+    let after = leader.stale().expect("stale").fields_after(&fresher);
+    let decided = crate::testing::decide_200(
+        &fields(&["Accept-Language: de"]),
+        &after,
+        &crate::Policy::default(),
+    )
+    .expect("storable");
+    let new = leader
+        .freshen(&fresher, None, &decided, late.now)
+        .expect("stored");
+    let vary = new.vary.as_ref().expect("it varies");
+    assert!(vary.matches(&fields(&["Accept-Language: de"])));
+    assert!(!vary.matches(&fields(&["Accept-Language: en"])));
+    assert_eq!(zone.stats().responses, 1, "nothing is left for all");
+}
+
+#[test]
 fn nobody_joins_a_fetch_begun_before_a_purge() {
     for mode in [PurgeMode::Soft, PurgeMode::Hard] {
         let zone = zone();
