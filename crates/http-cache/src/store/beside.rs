@@ -60,6 +60,12 @@ impl Zone {
         *self.other.publisher.write() = publisher;
     }
 
+    /// Are its purges published for other machines, and theirs applied here?
+    #[must_use]
+    pub fn is_published(&self) -> bool {
+        self.other.publisher.read().is_some()
+    }
+
     /// There is no other process any more.
     pub fn end_beside(&self) {
         self.other.is_there.store(false, Release);

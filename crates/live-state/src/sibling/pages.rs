@@ -10,7 +10,9 @@
 //!   End ───────────────────────────────────► serves
 //! ```
 //!
-//! What was purged there before is not sent, and what is purged there later is told.
+//! What was purged there before is not sent, and what is purged there later is told. Purges of other machines
+//! are not told, for both processes hear of them; but the one before may be behind, and its pages old. So
+//! zones that have purges in common with other machines begin without pages.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -56,13 +58,19 @@ pub(super) fn listening(zones: &AliveZones) -> ListeningZones {
         let stamp = zone.stamp();
         (zone, stamp)
     };
-    zones.zones().into_iter().map(stamped).collect()
+    alone(zones).map(stamped).collect()
+}
+
+/// The zones of which no other machine purges.
+fn alone(zones: &AliveZones) -> impl Iterator<Item = Arc<Zone>> {
+    let zones = zones.zones().into_iter();
+    zones.filter(|zone| !zone.is_published())
 }
 
 /// Sends what memory has, most wanted first, as far as time allows.
 pub(super) fn send_all(link: &Link, zones: &AliveZones) {
     let (until, mut sent) = (Instant::now() + WITHIN, 0);
-    for zone in zones.zones() {
+    for zone in alone(zones) {
         if send_zone(link, &zone, &mut sent, until).is_none() {
             break;
         }
@@ -177,4 +185,29 @@ fn store(zone: &Zone, page: &SentPage, begin: Stamp) {
     };
     let response = record.with_body(page.body.clone(), begin);
     zone.promote(&KeyRef::new(&page.key), response, &record.names(), now);
+}
+
+#[cfg(test)]
+mod tests {
+    use http_cache::{PurgeListener, PurgeMode, PurgeTarget, ZoneConfig};
+
+    use super::*;
+
+    struct OtherMachines;
+
+    impl PurgeListener for OtherMachines {
+        fn purged(&self, _: &str, _: PurgeTarget<'_>, _: PurgeMode) {}
+    }
+
+    #[test]
+    fn zones_that_other_machines_purge_take_no_pages() {
+        let zone = Zone::new(ZoneConfig::default());
+        let zones = AliveZones::default();
+        zones.add(std::slice::from_ref(&zone));
+        assert_eq!(listening(&zones).len(), 1);
+        zone.set_publisher(Some(Arc::new(OtherMachines)));
+        assert_eq!(listening(&zones).len(), 0);
+        zone.set_publisher(None);
+        assert_eq!(listening(&zones).len(), 1);
+    }
 }
