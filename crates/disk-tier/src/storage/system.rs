@@ -38,32 +38,43 @@ impl SystemStorage {
     }
 
     fn opened(&self, path: &Path, options: &mut OpenOptions) -> io::Result<Arc<dyn StorageFile>> {
-        Self::opened_file(path, options).map(|file| self.file(file))
-    }
-
-    fn opened_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = options
             .custom_flags(flags.bits().cast_signed())
             .open(path)?;
         match file.metadata()?.is_file() {
-            true => Ok(file),
+            true => Ok(self.file(file)),
             false => Err(io::Error::other("not a regular file")),
         }
     }
 }
 
-/// The account that serves must read what root has written for it.
-fn give_to_owner_of_folder(path: &Path, file: &File) -> io::Result<()> {
-    let own = rustix::process::geteuid();
-    let Some(folder) = path.parent().filter(|_| own.is_root()) else {
-        return Ok(());
+/// Opens or makes a file of a folder that is no link. Where root does it, the file belongs to the owner of the
+/// folder: the account that serves must read what root has written for it. A file with another name besides is
+/// not given away, since the account may have linked one that is not its own.
+fn opened_for_owner(path: &Path, flags: OFlags) -> io::Result<File> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
     };
-    let owner = std::fs::symlink_metadata(folder)?;
-    match owner.uid() == own.as_raw() {
-        true => Ok(()),
-        false => std::os::unix::fs::fchown(file, Some(owner.uid()), Some(owner.gid())),
+    let of_folder = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = File::from(rustix::fs::open(folder, of_folder, Mode::empty())?);
+    let flags = flags
+        | OFlags::CREATE
+        | OFlags::RDWR
+        | OFlags::CLOEXEC
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = File::from(rustix::fs::openat(&folder, name, flags, mode)?);
+    let (found, owner) = (file.metadata()?, folder.metadata()?);
+    if !found.is_file() {
+        return Err(io::Error::other("not a regular file"));
     }
+    let is_to_give = found.uid() != owner.uid() && found.nlink() == 1;
+    if is_to_give && rustix::process::geteuid().is_root() {
+        std::os::unix::fs::fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
+    }
+    Ok(file)
 }
 
 impl Storage for SystemStorage {
@@ -86,9 +97,7 @@ impl Storage for SystemStorage {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FolderLock>>> {
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
-        give_to_owner_of_folder(path, &file)?;
+        let file = opened_for_owner(path, OFlags::empty())?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Box::new(SystemLock(file)))),
             Err(Errno::WOULDBLOCK) => Ok(None),
@@ -110,11 +119,7 @@ impl Storage for SystemStorage {
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn StorageFile>> {
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create_new(true).mode(0o600);
-        let file = Self::opened_file(path, options)?;
-        give_to_owner_of_folder(path, &file)?;
-        Ok(self.file(file))
+        opened_for_owner(path, OFlags::EXCL).map(|file| self.file(file))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn StorageFile>> {
@@ -223,5 +228,48 @@ impl StorageFile for SystemFile {
 
     fn system_file(&self) -> Option<&Arc<File>> {
         Some(&self.file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_made_in_a_folder_behind_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        let (folder, link) = (root.path().join("folder"), root.path().join("link"));
+        std::fs::create_dir(&folder).unwrap();
+        symlink(&folder, &link).unwrap();
+        let storage = SystemStorage::new();
+        assert!(storage.lock(&link.join("lock")).is_err());
+        assert!(storage.create(&link.join("journal")).is_err());
+        assert_eq!(storage.list(&folder).unwrap().len(), 0);
+        assert!(storage.lock(&folder.join("lock")).unwrap().is_some());
+        assert!(storage.create(&folder.join("journal")).is_ok());
+        assert!(storage.create(&folder.join("journal")).is_err());
+    }
+
+    #[test]
+    fn root_gives_what_it_made_to_the_owner_of_the_folder_and_nothing_else() {
+        const ACCOUNT: u32 = 12_345;
+        if !rustix::process::geteuid().is_root() {
+            // No other account can give files away.
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let (folder, secret) = (root.path().join("folder"), root.path().join("secret"));
+        std::fs::create_dir(&folder).unwrap();
+        chown(&folder, Some(ACCOUNT), Some(ACCOUNT)).unwrap();
+        std::fs::write(&secret, "of root").unwrap();
+        std::fs::hard_link(&secret, folder.join("lock")).unwrap();
+        let storage = SystemStorage::new();
+        storage.create(&folder.join("journal")).unwrap();
+        let _ = storage.lock(&folder.join("lock"));
+        let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
+        assert_eq!(owner(&folder.join("journal")), ACCOUNT);
+        assert_eq!(owner(&secret), 0);
     }
 }
