@@ -55,7 +55,8 @@ static PROCESS: LazyLock<u32> = LazyLock::new(|| {
     let [a, b, c, d, ..] = server_base::random::bytes16();
     u32::from_ne_bytes([a, b, c, d])
 });
-static SEQUENCE: AtomicU32 = AtomicU32::new(FIRST_SEQUENCE);
+/// How many identifiers were given out.
+static GIVEN: AtomicU32 = AtomicU32::new(0);
 
 type Identifier = [u8; 16];
 
@@ -113,8 +114,11 @@ fn is_reset(request: &mut Request, settings: &UserIdSettings, got: &Identifier) 
 /// Version 1 has its numbers in the order of the machine, version 2 in that of the network.
 fn new(request: &Request, settings: &UserIdSettings, version: UserIdVersion) -> Identifier {
     let seconds = (clock::wall(request.now) / 1000) as u32;
-    let sequence = SEQUENCE.fetch_add(SEQUENCE_STEP, Ordering::Relaxed);
-    let numbers = [seconds, *PROCESS, sequence.max(FIRST_SEQUENCE)];
+    let numbers = [
+        seconds,
+        *PROCESS,
+        sequence(GIVEN.fetch_add(1, Ordering::Relaxed)),
+    ];
     let (service, numbers) = match version {
         UserIdVersion::One => (
             settings.service.unwrap_or(0).to_ne_bytes(),
@@ -135,6 +139,13 @@ fn new(request: &Request, settings: &UserIdSettings, version: UserIdVersion) -> 
         place.copy_from_slice(&part);
     }
     identifier
+}
+
+/// The sequence number of the identifier before which this many were given out. Beyond the last it begins
+/// anew: two visitors of one second never have the same.
+fn sequence(given: u32) -> u32 {
+    const NUMBERS: u32 = (u32::MAX - FIRST_SEQUENCE) / SEQUENCE_STEP + 1;
+    FIRST_SEQUENCE + given % NUMBERS * SEQUENCE_STEP
 }
 
 /// The end of the server's address.
@@ -221,6 +232,21 @@ fn cookie(settings: &UserIdSettings, identifier: &Identifier, now: i64) -> Vec<u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sequence_numbers_that_follow_each_other_differ() {
+        let last = (u32::MAX - FIRST_SEQUENCE) / SEQUENCE_STEP;
+        for (given, expected) in [
+            (0, FIRST_SEQUENCE),
+            (1, FIRST_SEQUENCE + SEQUENCE_STEP),
+            (last, FIRST_SEQUENCE + last * SEQUENCE_STEP),
+            (last + 1, FIRST_SEQUENCE),
+            (last + 2, FIRST_SEQUENCE + SEQUENCE_STEP),
+        ] {
+            assert_eq!(sequence(given), expected, "{given}");
+        }
+        assert!(sequence(u32::MAX) >= FIRST_SEQUENCE);
+    }
 
     #[test]
     fn cookies_are_read_as_nginx_writes_them() {
