@@ -92,6 +92,13 @@ impl WorkerLoads {
         (index, receiver)
     }
 
+    /// The last one that was added has no thread after all.
+    pub fn remove_last(&self) {
+        let mut workers = self.workers.load().to_vec();
+        workers.pop();
+        self.workers.store(Arc::new(workers));
+    }
+
     /// How many there are, those included that do not accept.
     pub fn count(&self) -> usize {
         self.workers.load().len()
@@ -166,6 +173,14 @@ mod tests {
         let inboxes = (0..count).map(|_| loads.add().1).collect();
         loads.set_accepting(count);
         (loads, inboxes)
+    }
+
+    #[test]
+    fn a_worker_whose_thread_did_not_start_is_missing_again() {
+        let (loads, _inboxes) = workers(2);
+        assert_eq!(loads.add().0, 2);
+        loads.remove_last();
+        assert_eq!((loads.count(), loads.add().0), (2, 2));
     }
 
     /// What worker `own` has of a connection that it accepted.

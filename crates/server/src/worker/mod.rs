@@ -67,7 +67,9 @@ impl Workers {
             };
             let thread = std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || run(&context, inbox))?;
+                .spawn(move || run(&context, inbox));
+            // Else a later reload would take it for one that is there, and give it sockets.
+            let thread = thread.inspect_err(|_| self.loads.remove_last())?;
             self.threads.lock().push(thread);
         }
         Ok(())
