@@ -16,8 +16,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
-use site::{BodySettings, InFileOnly};
 use tokio::time::Sleep;
+use transport_settings::{BodySettings, InFileOnly};
 use upstream_exchange::BodySource;
 
 use crate::private_file;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clock::SharedDeadline;
-use site::BodySettings;
+use transport_settings::BodySettings;
 
 use crate::body::{ClientInput, IncomingBody, InputHome, LentInput};
 use crate::request_body::{BodyError, RequestBody};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use site::ListenAddress;
+use transport_settings::ListenAddress;
 
 use crate::facts::ConnectionFacts;
 use crate::service::{Service, Terms};

@@ -138,7 +138,7 @@ pub async fn send_body<X: Exchange, O: Outlet<X>>(
     length: Option<u64>,
 ) -> Result<u64, SendError> {
     let pace = exchange.pace();
-    let timeout = exchange.settings().connection.send_timeout;
+    let timeout = exchange.connection_settings().send_timeout;
     let body = exchange.take_body();
     let flow = match &body {
         Body::Arriving(body) => body.flow(),

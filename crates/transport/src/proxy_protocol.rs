@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use site::ProxyExtra;
+use transport_settings::ProxyExtra;
 
 use crate::facts::ProxyAddresses;
 use crate::stream::ClientStream;

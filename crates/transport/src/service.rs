@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_semantics::{Fields, RequestHead, RequestView, TargetError};
-use site::{HeadSettings, ListenAddress, Settings};
 use tokio::task::JoinHandle;
+use transport_settings::{BodySettings, ConnectionSettings, HeadSettings, ListenAddress};
 
 use crate::client::ClientSide;
 use crate::connection_opening::ConnectionOpening;
@@ -244,11 +244,14 @@ pub trait Exchange: Send + Sized + 'static {
     /// Unix milliseconds at which the exchange was last looked at.
     fn now(&self) -> u64;
 
-    /// What holds where the response was made.
-    fn settings(&self) -> &Settings;
+    /// What holds for the connection where the response was made.
+    fn connection_settings(&self) -> &ConnectionSettings;
 
-    /// The same for keeps.
-    fn settings_held(&self) -> Arc<Settings>;
+    /// What holds there for the body of the request.
+    fn body_settings(&self) -> &BodySettings;
+
+    /// Does the system copy files to the client there (`sendfile`)?
+    fn may_sendfile(&self) -> bool;
 
     /// Notes bytes that were received beyond the head.
     fn add_received(&mut self, bytes: u64);

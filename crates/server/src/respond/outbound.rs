@@ -1,10 +1,8 @@
 //! A request with its response, as a transport sees it.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http_semantics::{Fields, RequestHead};
-use site::Settings;
+use site::{BodySettings, ConnectionSettings};
 use transport::outbound::{FieldSink, Opening, Pace, SentHead, ServerField};
 use transport::service::{Exchange, SendRules};
 
@@ -31,12 +29,18 @@ impl Exchange for Request {
     }
 
     #[inline]
-    fn settings(&self) -> &Settings {
-        Request::settings(self)
+    fn connection_settings(&self) -> &ConnectionSettings {
+        &self.settings().connection
     }
 
-    fn settings_held(&self) -> Arc<Settings> {
-        Request::settings_held(self)
+    #[inline]
+    fn body_settings(&self) -> &BodySettings {
+        &self.settings().body
+    }
+
+    #[inline]
+    fn may_sendfile(&self) -> bool {
+        self.settings().files.sendfile
     }
 
     fn add_received(&mut self, bytes: u64) {

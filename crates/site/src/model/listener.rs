@@ -1,9 +1,6 @@
 //! Listening addresses, the servers behind them, and how a host name chooses a server.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::byte_map::ByteMap;
 use super::ids::{LocationId, ServerId, ServerTlsId};
@@ -13,6 +10,8 @@ use super::rewrite::RewriteOp;
 use super::server_tls::{Http2Settings, Http3Settings};
 use super::settings::Settings;
 
+pub use transport_settings::{HeadSettings, ListenAddress};
+
 /// One listening socket and the servers behind it.
 #[derive(Debug)]
 pub struct Listener {
@@ -20,14 +19,6 @@ pub struct Listener {
     pub options: ListenOptions,
     pub default_server: ServerId,
     pub names: ServerNames,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ListenAddress {
-    Tcp(SocketAddr),
-    /// QUIC.
-    Udp(SocketAddr),
-    Unix(PathBuf),
 }
 
 /// Parameters of `listen` that belong to the socket.
@@ -97,22 +88,4 @@ impl Server {
     pub fn settings(&self, id: LocationId) -> &Arc<Settings> {
         &self.locations[id.0].settings
     }
-}
-
-/// Limits on the request head. They are needed before the location is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeadSettings {
-    /// `client_header_buffer_size`, in bytes.
-    pub buffer_bytes: u64,
-    /// `large_client_header_buffers`.
-    pub large_buffers: usize,
-    pub large_buffer_bytes: u64,
-    /// `client_header_timeout`.
-    pub timeout: Duration,
-    /// `max_headers`.
-    pub max_fields: usize,
-    /// `ignore_invalid_headers`.
-    pub ignore_invalid: bool,
-    /// `underscores_in_headers`.
-    pub underscores: bool,
 }

@@ -22,6 +22,8 @@ use super::resolver::NameResolution;
 use super::rewrite::SetTarget;
 use super::template::Template;
 
+pub use transport_settings::{BodySettings, ConnectionSettings, InFileOnly, LingeringClose};
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub content: Content,
@@ -227,54 +229,6 @@ pub struct OpenFileCache {
     pub valid: Duration,
     pub min_uses: u32,
     pub errors: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BodySettings {
-    /// `client_max_body_size` in bytes; 0: unlimited.
-    pub max_bytes: u64,
-    /// `client_body_buffer_size`: kept in memory up to here.
-    pub buffer_bytes: u64,
-    pub timeout: Duration,
-    pub temp_path: PathBuf,
-    pub in_file_only: InFileOnly,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InFileOnly {
-    Off,
-    Clean,
-    On,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConnectionSettings {
-    /// `keepalive_timeout`; zero: connections are not kept.
-    pub keepalive_timeout: Duration,
-    /// `keepalive_min_timeout`: a graceful stop closes no connection that was idle for less.
-    pub keepalive_min_timeout: Duration,
-    /// Second argument: sent as `Keep-Alive: timeout=N`.
-    pub keepalive_header: Option<Duration>,
-    pub keepalive_requests: u64,
-    pub keepalive_time: Duration,
-    /// `keepalive_disable`
-    pub disable_msie6: bool,
-    pub disable_safari: bool,
-    pub send_timeout: Duration,
-    pub lingering_close: LingeringClose,
-    pub lingering_time: Duration,
-    pub lingering_timeout: Duration,
-    /// `http2_chunk_size`: the most that one DATA frame carries.
-    pub http2_chunk_bytes: usize,
-    pub reset_timedout: bool,
-    pub chunked_transfer_encoding: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LingeringClose {
-    Off,
-    On,
-    Always,
 }
 
 #[derive(Debug, Clone)]

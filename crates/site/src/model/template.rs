@@ -4,7 +4,8 @@
 
 use super::builtin::Builtin;
 use super::ids::{GeoId, MapId, SlotId, SplitClientsId};
-use super::proxy_protocol::ProxyExtra;
+
+use transport_settings::ProxyExtra;
 
 /// A configuration value: literal pieces and variables, in order.
 ///

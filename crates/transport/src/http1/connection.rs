@@ -15,8 +15,8 @@ use bytes::BytesMut;
 use clock::Deadline;
 use http_semantics::{RequestHead, RequestView, Version};
 use http1::{Framing, RequestError};
-use site::{LingeringClose, Settings};
 use tokio::time::Instant;
+use transport_settings::{BodySettings, ConnectionSettings, LingeringClose};
 
 use super::informational::Http1Client;
 use super::input::Input;
@@ -103,7 +103,19 @@ enum Next {
     Request,
     Close,
     /// Close, but read what the client still sends, so that it gets the response.
-    Linger(Arc<Settings>),
+    Linger {
+        time: Duration,
+        timeout: Duration,
+    },
+}
+
+impl Next {
+    fn linger(settings: &ConnectionSettings) -> Next {
+        Next::Linger {
+            time: settings.lingering_time,
+            timeout: settings.lingering_timeout,
+        }
+    }
 }
 
 impl<S: Service> Connection<S> {
@@ -117,8 +129,8 @@ impl<S: Service> Connection<S> {
             match self.next_request().await {
                 Next::Request => {}
                 Next::Close => return,
-                Next::Linger(settings) => {
-                    self.linger(&settings).await;
+                Next::Linger { time, timeout } => {
+                    self.linger(time, timeout).await;
                     return;
                 }
             }
@@ -272,7 +284,7 @@ impl<S: Service> Connection<S> {
                 }
             }
             ResponseOutcome::Nothing if self.stream.has_gathered() => {
-                let timeout = exchange.settings().connection.send_timeout;
+                let timeout = exchange.connection_settings().send_timeout;
                 let flushed = Box::pin(respond::flush(&self.stream, timeout)).await;
                 flushed.map(|()| Ending::Close)
             }
@@ -283,18 +295,22 @@ impl<S: Service> Connection<S> {
             // A client that comes back at once shall find what its request has caused.
             let _ = tokio::time::timeout(END_TIMEOUT, awaited).await;
         }
-        let settings = exchange.settings();
-        self.idle = settings.connection.keepalive_timeout;
-        self.protected = settings.connection.keepalive_min_timeout;
+        let settings = exchange.connection_settings();
+        self.idle = settings.keepalive_timeout;
+        self.protected = settings.keepalive_min_timeout;
         match ending {
-            Ok(Ending::KeepAlive) => match self.discard_body(settings).await {
-                true => Next::Request,
-                false => Next::Linger(exchange.settings_held()),
-            },
+            Ok(Ending::KeepAlive) if self.is_body_read() => Next::Request,
+            Ok(Ending::KeepAlive) => {
+                let body = exchange.body_settings();
+                match self.discard_body(body, settings.lingering_time).await {
+                    true => Next::Request,
+                    false => Next::linger(settings),
+                }
+            }
             Ok(Ending::Close) if answer == ResponseOutcome::Nothing => Next::Close,
             Ok(Ending::Close) => self.lingering_close(&*exchange),
             Err(SendError::TimedOut) => {
-                if settings.connection.reset_timedout {
+                if settings.reset_timedout {
                     self.stream.reset_on_close();
                 }
                 Next::Close
@@ -334,10 +350,11 @@ impl<S: Service> Connection<S> {
             self.input()
                 .is_none_or(|input| !input.is_done() || !input.buffer.is_empty())
         };
-        match exchange.settings().connection.lingering_close {
-            LingeringClose::Always => Next::Linger(exchange.settings_held()),
-            LingeringClose::On if is_sending() => Next::Linger(exchange.settings_held()),
-            _ => Next::Close,
+        let settings = exchange.connection_settings();
+        match settings.lingering_close {
+            LingeringClose::Always => Next::linger(settings),
+            LingeringClose::On if is_sending() => Next::linger(settings),
+            LingeringClose::On | LingeringClose::Off => Next::Close,
         }
     }
 
@@ -355,25 +372,24 @@ impl<S: Service> Connection<S> {
             requests: self.requests,
             age_ms: exchange.now().saturating_sub(self.facts.accepted_at),
         };
-        let settings = &exchange.settings().connection;
+        let settings = exchange.connection_settings();
         !self.service.is_stopping() && keep_alive::may_keep(settings, exchange.head(), usage)
+    }
+
+    /// Is the whole body read, so that the next head is found?
+    fn is_body_read(&mut self) -> bool {
+        self.input().is_some_and(|input| input.is_done())
     }
 
     /// Reads what the handler left of the body, so that the next head is found;
     /// false when that is more than it is worth.
-    async fn discard_body(&mut self, settings: &Settings) -> bool {
-        let Some(input) = self.input() else {
-            return false;
-        };
-        if input.is_done() {
-            return true;
-        }
+    async fn discard_body(&mut self, settings: &BodySettings, time: Duration) -> bool {
         let Some(input) = self.input.take() else {
             return false;
         };
         let mut body = ClientInput::new(input);
-        body.limit(&settings.body);
-        let limit = Instant::now() + settings.connection.lingering_time;
+        body.limit(settings);
+        let limit = Instant::now() + time;
         let is_read = loop {
             match tokio::time::timeout_at(limit, body.next_body()).await {
                 Ok(Ok(Some(_))) => {}
@@ -386,13 +402,12 @@ impl<S: Service> Connection<S> {
     }
 
     /// Says that nothing more will come, and reads until the client agrees.
-    async fn linger(&mut self, settings: &Settings) {
+    async fn linger(&mut self, time: Duration, timeout: Duration) {
         if !self.stream.end() {
             Box::pin(self.stream.wait_for_end()).await;
         }
         self.stream.shutdown_write();
-        let end = Instant::now() + settings.connection.lingering_time;
-        let timeout = settings.connection.lingering_timeout;
+        let end = Instant::now() + time;
         loop {
             if let Some(input) = self.input() {
                 input.buffer.clear();

@@ -1,7 +1,7 @@
 //! May a connection serve another request (RFC 9112 §9.3)?
 
 use http_semantics::RequestHead;
-use site::ConnectionSettings;
+use transport_settings::ConnectionSettings;
 
 /// Requests so far and the age of a connection.
 #[derive(Debug, Clone, Copy)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_semantics::{FieldSpan, RequestHead, RequestLine, Span, Version};
 use http1::{HeadLimits, ParsedHead, RequestError};
-use site::HeadSettings;
 use tokio::time::Instant;
+use transport_settings::HeadSettings;
 
 use super::connection::Connection;
 use crate::service::Service;

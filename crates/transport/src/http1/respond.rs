@@ -128,9 +128,8 @@ async fn send_rest<X: Exchange>(
     begun: Option<WrittenBytes>,
     framing: BodyFraming,
 ) -> Result<(), SendError> {
-    let pace = exchange.pace();
+    let mut sender = Sender::new(stream, exchange, head);
     let body = exchange.take_body();
-    let mut sender = Sender::new(stream, exchange.settings(), pace, head);
     let sent = match (begun, chunks_at_hand(&body, framing)) {
         (Some(begun), Some(chunks)) => sender.send_unwritten(begun, chunks).await,
         _ => sender.send(exchange, body, framing).await,
@@ -146,9 +145,8 @@ async fn send_simple<X: Exchange>(
     exchange: &mut X,
     stream: &ClientStream,
 ) -> Result<Ending, SendError> {
-    let pace = exchange.pace();
+    let mut sender = Sender::new(stream, exchange, Vec::new());
     let body = exchange.take_body();
-    let mut sender = Sender::new(stream, exchange.settings(), pace, Vec::new());
     let sent = sender.send(exchange, body, BodyFraming::UntilClose).await;
     let (bytes, _, _) = sender.into_counts();
     exchange.add_sent(bytes, 0);

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http_cache::MemoryFile;
-use site::Settings;
 use tokio::time::{Instant, timeout_at};
 
 use super::framing::BodyFraming;
@@ -165,22 +164,21 @@ fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Writte
 }
 
 impl<'a> Sender<'a> {
-    /// `settings` are those of the location; no faster than `pace`.
-    pub fn new(
+    /// By the settings of `exchange` and at its pace, from `head` on.
+    pub fn new<X: Exchange>(
         stream: &'a ClientStream,
-        settings: &Settings,
-        pace: Option<Pace>,
+        exchange: &mut X,
         head: Vec<u8>,
     ) -> Sender<'a> {
         Sender {
             stream,
-            timeout: settings.connection.send_timeout,
-            pace: pace.map(|pace| (pace, Instant::now())),
+            timeout: exchange.connection_settings().send_timeout,
+            pace: exchange.pace().map(|pace| (pace, Instant::now())),
             head,
             head_written: 0,
             sent: 0,
             turn_began: 0,
-            sendfile: settings.files.sendfile && !stream.is_encrypted(),
+            sendfile: exchange.may_sendfile() && !stream.is_encrypted(),
             precedes_file: false,
             joined: 0,
         }

@@ -13,8 +13,8 @@ use clock::Deadline;
 use http_semantics::{RequestHead, Version};
 use http2::{ErrorCode, Event, HeadBuffer, Notice, Output, StreamId};
 use parking_lot::Mutex;
-use site::{ConnectionSettings, LingeringClose};
 use tokio::time::Instant;
+use transport_settings::{ConnectionSettings, LingeringClose};
 
 use super::request::{ReceivedRequest, RequestContext};
 use super::shared::{SharedCodec, Stream, StreamEnd};
@@ -554,7 +554,7 @@ impl<S: Service> Connection<S> {
     }
 
     fn answer(&mut self, stream: Stream<S::Exchange>, received: ReceivedRequest<S>) {
-        let settings = &received.exchange.settings().connection;
+        let settings = received.exchange.connection_settings();
         self.patience.idle = settings.keepalive_timeout;
         self.patience.send_timeout = settings.send_timeout;
         self.patience.linger = Linger::of(settings);

@@ -117,7 +117,7 @@ fn put_head<X: Exchange>(
     is_whole: bool,
 ) -> Result<(), SendError> {
     let status = status::shown(exchange.opening().status);
-    codec.set_chunk_bytes(id, exchange.settings().connection.http2_chunk_bytes);
+    codec.set_chunk_bytes(id, exchange.connection_settings().http2_chunk_bytes);
     let given = fields::with_block(exchange, &sent_head(length), |block| {
         codec.send_response(id, status, &[block], is_whole)
     });

@@ -8,8 +8,8 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TransportConfig, VarInt};
-use site::ListenAddress;
 use tokio::sync::watch;
+use transport_settings::ListenAddress;
 
 use super::connection::{self, ListenerLink, QuicPhase};
 use super::first_packets::FirstPackets;

@@ -241,7 +241,7 @@ impl<S: Service> RequestContext<S> {
 
     /// What the location says of its connections.
     fn follow(&self, exchange: &S::Exchange) {
-        let settings = &exchange.settings().connection;
+        let settings = exchange.connection_settings();
         let idle = u64::try_from(settings.keepalive_timeout.as_millis()).unwrap_or(u64::MAX);
         self.idle_ms.store(idle, Ordering::Relaxed);
         let age = exchange.now().saturating_sub(self.facts.accepted_at);
@@ -309,7 +309,7 @@ impl<S: Service> RequestContext<S> {
             }
         };
         drop(outgoing);
-        let send_timeout = exchange.settings().connection.send_timeout;
+        let send_timeout = exchange.connection_settings().send_timeout;
         // What goes on in the background is not waited for.
         let _ = self
             .service

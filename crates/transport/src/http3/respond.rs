@@ -30,7 +30,7 @@ pub async fn send<X: Exchange>(
     client: &Arc<StreamClient>,
 ) -> Result<u64, SendError> {
     let mut outgoing = client.outgoing.clone().lock_owned().await;
-    outgoing.set_timeout(exchange.settings().connection.send_timeout);
+    outgoing.set_timeout(exchange.connection_settings().send_timeout);
     let status = exchange.opening().status;
     let rules = exchange.rules();
     let has_none = matches!(status, 204 | 304);
@@ -101,7 +101,7 @@ async fn send_at_hand<X: Exchange>(
         bytes: if is_stored { 0 } else { bytes },
         ..StreamHoldings::default()
     };
-    let timeout = exchange.settings().connection.send_timeout;
+    let timeout = exchange.connection_settings().send_timeout;
     let mut waiting = ClientWait::new(timeout);
     while !outgoing.is_flushed() {
         let taken = waiting.until(held, || None, outgoing.flush_some()).await?;
