@@ -23,6 +23,7 @@ pub mod edits;
 pub mod on_nodes;
 pub mod order;
 pub mod token;
+mod unconfirmed;
 pub mod while_stopped;
 
 use std::sync::Arc;
