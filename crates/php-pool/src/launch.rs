@@ -42,13 +42,13 @@ use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use trusted_path::OwnFolder;
 
+use crate::error::StartError;
 use crate::fpm_conf::{MasterAccount, PRIORITY};
 use crate::handover::PoolEstate;
 use crate::master::Master;
 use crate::probe;
 use crate::spec::{LogLevel, PoolSpec};
 use crate::state::Event;
-use crate::supervisor::StartError;
 
 /// Where events go.
 pub(crate) type Log = Arc<dyn Fn(Event) + Send + Sync>;

@@ -13,22 +13,26 @@
 //! Nothing here speaks FastCGI or HTTP: callers get an [`Endpoint`]. The life
 //! of a pool is drawn in `LIFECYCLE.md`.
 
+mod error;
 mod find;
 mod fpm_conf;
 mod handover;
 mod launch;
 mod master;
+mod pool;
 mod probe;
+mod retiring;
 mod sizing;
 mod spec;
 mod state;
 mod supervisor;
 
+pub use error::StartError;
 pub use find::{FindError, ProgramFile, find_php_fpm};
 pub use fpm_conf::{MasterAccount, SpecError, render};
 pub use handover::PoolEstate;
+pub use pool::{Endpoint, Pool};
 pub use probe::WorkerMemory;
 pub use sizing::{Machine, WORKER_BYTES_ASSUMED, auto_workers};
 pub use spec::{LogLevel, PoolSpec, ProcessManager, RunAs, SlowLog, Workers};
 pub use state::{Event, PoolState};
-pub use supervisor::{Endpoint, Pool, StartError};

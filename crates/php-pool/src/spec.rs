@@ -110,6 +110,12 @@ impl PoolSpec {
     /// system limits to 107 bytes.
     pub const NAME_BYTES_MAX: usize = 32;
 
+    /// What says whether two programs mean the same pool.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        format!("{self:?}")
+    }
+
     /// A pool of that name with the defaults of the table above.
     pub fn new(name: impl Into<String>) -> Self {
         Self {

@@ -170,7 +170,7 @@ impl Pools {
     /// long as that program needs it.
     fn goes_on_with(&mut self, spec: &PoolSpec) -> Option<Pool> {
         let estate = self.inherited.remove(&spec.name)?;
-        if estate.spec != Pool::identity(spec) {
+        if estate.spec != spec.identity() {
             return None;
         }
         let (name, journal) = (spec.name.clone(), self.journal.clone());
