@@ -2,9 +2,11 @@
 //! read by nginx's own rules ([`flags`]); words beside them by clap
 //! ([`words`]). Nothing here touches files or starts anything.
 
+mod elsewhere;
 mod flags;
 mod manual;
 mod page_args;
+mod serve_args;
 mod version;
 mod words;
 
@@ -13,10 +15,11 @@ use std::path::PathBuf;
 
 pub use flags::{Action, Flags, SignalName};
 pub use manual::write as write_manual;
+pub use serve_args::{ServeArgs, Workers};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
-    AdviseArgs, BenchArgs, CacheWord, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServeArgs,
-    ServerArgs, TopArgs, WarmArgs, Workers,
+    AdviseArgs, BenchArgs, CacheWord, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServerArgs,
+    TopArgs, WarmArgs,
 };
 use words::{Word, WordResult};
 
@@ -87,7 +90,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
         }
         Some(word) if words::is_word(word) => parse_words(arguments),
         Some(word) if !word.is_empty() && !word.starts_with('-') => {
-            Err(Refusal::Words(words::unknown(word)))
+            Err(Refusal::Words(elsewhere::unknown(word)))
         }
         _ => parse_flags(arguments),
     }

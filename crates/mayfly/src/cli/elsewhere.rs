@@ -1,0 +1,79 @@
+//! What is said to who types a word or an option as other programs have it: what does the same here.
+
+use std::ffi::OsString;
+
+use crate::cli::words::WORDS;
+
+/// Words that other programs have, and what does the same here.
+const ELSEWHERE: [(&[&str], &str); 6] = [
+    (
+        &["start", "run", "up"],
+        "mayfly serve DIR for a folder, mayfly -c FILE for a configuration",
+    ),
+    (&["stop", "shutdown", "down"], "mayfly -s stop"),
+    (&["quit"], "mayfly -s quit"),
+    (&["reload", "restart"], "mayfly -s reload"),
+    (&["reopen"], "mayfly -s reopen"),
+    (&["test", "validate", "lint"], "mayfly check FILE"),
+];
+
+/// What to say where the first word is no command.
+pub fn unknown(word: &str) -> String {
+    let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&word));
+    let tip = if let Some((_, instead)) = elsewhere {
+        format!("\n  tip: {instead}\n")
+    } else if let Some(meant) = nginx_conf::did_you_mean(word, WORDS) {
+        format!("\n  tip: did you mean \"{meant}\"?\n")
+    } else if word.ends_with(".conf") {
+        format!("\n  tip: mayfly -c {word}\n")
+    } else if word.contains('/') || word == "." {
+        format!("\n  tip: mayfly serve {word}\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "mayfly: there is no command \"{word}\"\n{tip}\n\
+         Commands: {}. Flags are nginx's: mayfly -h shows them.\n",
+        WORDS.join(", ")
+    )
+}
+
+/// Options that other programs have for where to listen.
+const LISTEN_ELSEWHERE: [&str; 9] = [
+    "--port",
+    "-p",
+    "--host",
+    "-H",
+    "--bind",
+    "-b",
+    "--address",
+    "--addr",
+    "-l",
+];
+
+/// The complaint, with what does the same where another program's option was typed.
+pub fn with_tip(message: String, arguments: &[OsString]) -> String {
+    let typed = |option: &str| {
+        arguments.iter().any(|argument| {
+            let argument = argument.to_string_lossy();
+            argument
+                .split_once('=')
+                .map_or(&*argument, |(name, _)| name)
+                == option
+        })
+    };
+    match LISTEN_ELSEWHERE.iter().find(|option| typed(option)) {
+        Some(option) => {
+            // What clap proposes is to pass it on as a value, which is never meant.
+            let kept: Vec<&str> = message
+                .lines()
+                .filter(|line| !line.contains("as a value, use"))
+                .collect();
+            format!(
+                "{}\n  tip: instead of {option} use --listen ADDR:PORT, as in --listen 127.0.0.1:8080\n",
+                kept.join("\n").replace("\n\n\n", "\n\n")
+            )
+        }
+        None => message,
+    }
+}
