@@ -36,17 +36,16 @@ impl<'t> Level<'t> {
     /// misspelled it, and no line could ever be found.
     pub fn own(&self, name: &str) -> &[&'t Node<'t>] {
         assert_is_in_the_table(name);
+        #[cfg(test)]
+        tests::ASKED.with_borrow_mut(|asked| asked.insert(name.to_owned()));
         self.lines.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a block around this one says the same of a protocol to upstreams: no line here has
     /// its prefix or concerns the cache, so that there is neither a target nor a new mistake.
     pub fn only_inherits(&self, prefix: &str) -> bool {
-        let concerns = |name: &str| {
-            let rest = name.strip_prefix(prefix);
-            rest.is_some_and(|rest| rest.starts_with('_')) || name.starts_with("cache_")
-        };
-        self.parent.is_some() && !self.nodes.iter().any(|node| concerns(node.name()))
+        let concerns = |node: &Node<'_>| concerns_protocol(node.name(), prefix);
+        self.parent.is_some() && !self.nodes.iter().any(concerns)
     }
 
     /// The line of `name` at the nearest level that has one.
@@ -87,6 +86,12 @@ impl<'t> Level<'t> {
     }
 }
 
+/// May the protocol of this prefix read the directive, so that a line of it is a reason to look?
+fn concerns_protocol(name: &str, prefix: &str) -> bool {
+    let rest = name.strip_prefix(prefix);
+    rest.is_some_and(|rest| rest.starts_with('_')) || name.starts_with("cache_")
+}
+
 /// Is there an entry for the name? memcached does not have all directives of the families that are
 /// asked for with the prefix of each protocol.
 fn assert_is_in_the_table(name: &str) {
@@ -97,4 +102,67 @@ fn assert_is_in_the_table(name: &str) {
     let mut names = families.flat_map(|rest| PREFIXES.iter().map(move |it| format!("{it}{rest}")));
     let is_there = !by_name(name).is_empty() || names.any(|name| !by_name(&name).is_empty());
     assert!(is_there, "no directive is called \"{name}\"");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+    use crate::check::check;
+    use crate::lower::location::LocationMatcher;
+    use crate::lower::location_tree::BlockKind;
+    use crate::lower::{LowerOptions, Lowering};
+
+    thread_local! {
+        /// The directives that were asked for by this thread.
+        pub static ASKED: RefCell<BTreeSet<String>> = RefCell::default();
+    }
+
+    /// [`Level::only_inherits`] skips a protocol by the names of lines. This holds only if the protocol reads
+    /// no others.
+    #[test]
+    fn a_protocol_reads_only_the_directives_by_which_a_level_is_skipped() {
+        for (prefix, lines) in [
+            ("fastcgi", "fastcgi_pass 127.0.0.1:9000; fastcgi_cache z;"),
+            ("proxy", "proxy_pass https://127.0.0.1:9000; proxy_cache z;"),
+            (
+                "memcached",
+                "memcached_pass 127.0.0.1:11211; set $memcached_key $uri;",
+            ),
+        ] {
+            let loaded = nginx_conf::parse("test.conf", location(lines).as_bytes());
+            let mut diagnostics = Vec::new();
+            let nodes = check(&loaded.ast, &mut diagnostics);
+            let options = LowerOptions::new(Path::new("/p"), Path::new("/p"));
+            let mut lowering = Lowering::new(&options, &loaded.sources, diagnostics);
+            let http = &nodes[0].children;
+            let server = &http.last().unwrap().children;
+            let location = &server[0].children;
+            let http = Level::new(http, None);
+            let server = Level::new(server, Some(&http));
+            let level = Level::new(location, Some(&server));
+            ASKED.take();
+            let matcher = LocationMatcher::server_level();
+            let pass = match prefix {
+                "fastcgi" => lowering.fastcgi(&level, BlockKind::Location),
+                "proxy" => lowering.proxy(&level, BlockKind::Location, &matcher),
+                _ => lowering.memcached(&level),
+            };
+            assert!(pass.is_some(), "{prefix}");
+            let asked = ASKED.take();
+            assert!(asked.len() > 20, "{prefix}: {asked:?}");
+            let strange: Vec<_> = asked
+                .iter()
+                .filter(|name| !concerns_protocol(name, prefix))
+                .collect();
+            assert!(strange.is_empty(), "{prefix} also reads {strange:?}");
+        }
+    }
+
+    fn location(lines: &str) -> String {
+        format!("http {{ server {{ location / {{ {lines} }} }} }}")
+    }
 }
