@@ -18,6 +18,7 @@ mod charset;
 mod command_line;
 mod compression;
 mod conditional_requests;
+mod counts;
 mod daemon;
 mod doctor;
 mod error_page;

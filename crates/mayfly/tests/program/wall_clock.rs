@@ -9,7 +9,7 @@ use numbers::Number;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;
 
-use crate::cache::kept_on_disk::counted;
+use crate::counts::counted;
 use crate::lent_library::LentLibrary;
 
 const HOUR: i64 = 3600;

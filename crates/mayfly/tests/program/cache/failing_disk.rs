@@ -6,7 +6,8 @@ use std::time::Duration;
 use numbers::Number;
 use testkit::running::RunningServer;
 
-use super::kept_on_disk::{Data, counted, is, kill, shown, start_with, stop};
+use super::kept_on_disk::{Data, is, kill, shown, start_with, stop};
+use crate::counts::counted;
 use crate::lent_library::LentLibrary;
 
 const NO_SPACE: i64 = 28;

@@ -2,7 +2,6 @@
 //! purges have made of them. What a page says is which version of the data it was made of.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +15,7 @@ use testkit::running::RunningServer;
 use testkit::serving::{FolderServer, write_files};
 
 use super::cached;
+use crate::counts::{counted, is_counted};
 use crate::{file_names, program, start};
 
 const RULES: &str = "fastcgi_cache_valid 200 404 1h; fastcgi_cache_purge PURGE from all;\n\
@@ -67,25 +67,6 @@ async fn written(server: &RunningServer, count: f64) {
 pub async fn start_with(server: &mut RunningServer, count: f64) {
     server.start_again(program()).await;
     counted(server, Number::ZoneDiskResponses, count).await;
-}
-
-/// Waits until a number of the server is `count` at least.
-pub async fn counted(server: &RunningServer, number: Number, count: f64) {
-    let socket = server.path("pid.control");
-    if !is_counted(&socket, number, count).await {
-        panic!("{number:?} is not {count}: {}", server.error_log());
-    }
-}
-
-async fn is_counted(socket: &Path, number: Number, count: f64) -> bool {
-    for _ in 0..600 {
-        let numbers = control::client::numbers(socket).await.expect("numbers");
-        if numbers.sum(number, &[]) >= count {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    false
 }
 
 /// Ends all processes of a server at once, as a power cut would.

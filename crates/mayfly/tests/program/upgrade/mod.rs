@@ -63,8 +63,8 @@ impl ReplacedServer {
         until_or(|| times.contains(&log().matches(text).count()), log).await;
     }
 
-    /// The process of the pid file. While one program takes it over from the other, there is none
-    /// for a moment.
+    /// The process of the pid file. The file is missing for a moment while one program takes it over
+    /// from the other.
     pub fn pid(&self) -> u32 {
         let looks = std::iter::repeat_with(|| {
             std::thread::sleep(std::time::Duration::from_millis(10));
