@@ -2,7 +2,11 @@
 
 use std::ffi::OsString;
 
-use crate::cli::words::WORDS;
+/// The words, for the message about a mistyped one.
+pub const WORDS: [&str; 13] = [
+    "serve", "check", "explain", "purge", "warm", "top", "advise", "bench", "doctor", "upgrade",
+    "cache", "help", "version",
+];
 
 /// Words that other programs have, and what does the same here.
 const ELSEWHERE: [(&[&str], &str); 6] = [

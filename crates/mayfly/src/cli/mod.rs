@@ -7,6 +7,7 @@ mod flags;
 mod manual;
 mod page_args;
 mod serve_args;
+mod values;
 mod version;
 mod words;
 

@@ -9,9 +9,10 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
-use crate::cli::elsewhere::with_tip;
+use crate::cli::elsewhere::{WORDS, with_tip};
 use crate::cli::page_args::PageArgs;
 use crate::cli::serve_args::ServeArgs;
+use crate::cli::values::{rate, time};
 
 /// A web server for PHP sites that keeps finished pages in memory.
 #[derive(Parser)]
@@ -325,25 +326,6 @@ pub enum CacheWord {
         folder: PathBuf,
     },
 }
-
-fn rate(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok();
-    let is_possible = |it: &f64| (0.001..=1_000_000.0).contains(it);
-    number
-        .filter(is_possible)
-        .ok_or_else(|| "expected a number up to 1000000".to_owned())
-}
-
-pub fn time(text: &str) -> Result<Duration, String> {
-    nginx_conf::parse_duration(text)
-        .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())
-}
-
-/// The words, for the message about a mistyped one.
-pub const WORDS: [&str; 13] = [
-    "serve", "check", "explain", "purge", "warm", "top", "advise", "bench", "doctor", "upgrade",
-    "cache", "help", "version",
-];
 
 /// The definition that help, manual pages and completions are made from.
 pub fn definition() -> clap::Command {
