@@ -7,6 +7,7 @@
 //!   └ lookup ───── fresh ──► Hit
 //!       └ after_lookup ───── Direct | Alone                     may not be shared, or not yet
 //!           │           └─── ShowStale | Refresh                stale, and shown at once
+//!           │           └─── Validate                       stored, and validated on each use
 //!           └ Collapse ─► in_flight ─ Lead | Follow | Hit | ShowStale | Alone | Direct | Busy
 //! ```
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use http_cache::{
     AloneReason, Follower, Forward, Join, Leader, Millis, NotFresh, NotFreshKind, Reason,
-    ServedFrom, StaleReason, StoredResponse,
+    ServedFrom, StaleReason, StaleRule, StoredResponse,
 };
 use http_semantics::Method;
 use site::CacheRules;
@@ -157,6 +158,9 @@ pub fn after_lookup(
         NotFreshKind::NotShareable(why) => return forwarded(unshared(&plan.audience), Some(why)),
         // It is stored, and another has to leave for it: perhaps this one left for another.
         NotFreshKind::VaryMiss if is_full() => reason = Some(Reason::TooManyVariants),
+        NotFreshKind::Stale(ref stored, info) if info.rule == StaleRule::NoCache => {
+            return forwarded(Action::Validate(Arc::clone(stored)), Some(Reason::NoCache));
+        }
         NotFreshKind::Stale(_, info) => {
             let is_queue_long = |bound| upstream.queue_length() > bound;
             if rules.queue_stale.is_some_and(is_queue_long)

@@ -33,6 +33,8 @@ pub enum Action {
     Direct,
     /// Fetch without waiting for others. What may be stored is stored.
     Alone,
+    /// Ask whether this stored response is still right, for this client: it is validated on each use.
+    Validate(Arc<StoredResponse>),
     /// Fetch for all who ask, or wait for the fetch that is under way.
     Collapse,
     /// The stored response is fresh, and is the answer.

@@ -6,11 +6,16 @@ use http_cache::{IgnoreFields, Methods, Policy, StaleBounds, StatusSet, UseStale
 use shared_request::Class;
 use site::{CacheRules, LiftedByPurges};
 
+use crate::audience::Audience;
 use crate::plan::Plan;
 
 /// `cache_heuristic`: percent of the time since `Last-Modified`, as RFC 9111 §4.2.2 suggests, and the
 /// longest lifetime that comes of it.
 const HEURISTIC: (u32, Duration) = (10, Duration::from_secs(24 * 60 * 60));
+
+/// Without a line of `*_cache_use_stale`: how long past its lifetime a response is served where the
+/// upstream cannot be reached (RFC 9111 §4.2.4). A restart of the upstream takes less.
+const WHEN_DISCONNECTED: Duration = Duration::from_secs(10 * 60);
 
 /// The storing policy that a plan's rules and the upstream's settings add up to.
 pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
@@ -54,6 +59,7 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
         max_fresh: max_valid(plan).map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         heuristic: rules.heuristic.then_some(HEURISTIC),
+        stores_no_cache: rules.revalidate && matches!(plan.audience, Audience::Everybody),
         min_uses: rules.min_uses,
         ..Policy::default()
     }
@@ -73,7 +79,13 @@ fn max_valid(plan: &Plan<'_>) -> Option<Duration> {
 
 /// `*_cache_use_stale` in the cache's terms.
 pub fn use_stale(rules: &CacheRules) -> UseStale {
-    let named = &rules.use_stale;
+    let Some(named) = &rules.use_stale else {
+        return UseStale {
+            when_disconnected: WHEN_DISCONNECTED,
+            bounds: stale_bounds(rules),
+            ..UseStale::default()
+        };
+    };
     let statuses = [500, 502, 503, 504, 403, 404, 429];
     UseStale {
         updating: named.updating,
@@ -86,9 +98,14 @@ pub fn use_stale(rules: &CacheRules) -> UseStale {
             .collect(),
         // nginx's directive is the operator's word by name; it wins there too.
         override_must_revalidate: true,
-        bounds: rules.stale.as_ref().map(|stale| StaleBounds {
-            while_renewed: stale.while_renewed,
-            while_failing: stale.while_failing,
-        }),
+        when_disconnected: Duration::ZERO,
+        bounds: stale_bounds(rules),
     }
+}
+
+fn stale_bounds(rules: &CacheRules) -> Option<StaleBounds> {
+    rules.stale.as_ref().map(|stale| StaleBounds {
+        while_renewed: stale.while_renewed,
+        while_failing: stale.while_failing,
+    })
 }

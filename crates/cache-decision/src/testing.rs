@@ -21,7 +21,7 @@ pub(crate) fn rules() -> CacheRules {
         min_uses: 1,
         bypass: Vec::new(),
         no_cache: Vec::new(),
-        use_stale: Failures::default(),
+        use_stale: Some(Failures::default()),
         lock: true,
         lock_timeout: Duration::from_secs(5),
         lock_age: Duration::from_secs(5),
@@ -178,4 +178,9 @@ impl Random {
     pub(crate) fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
+}
+
+/// What `*_cache_use_stale` names.
+pub(crate) fn named(rules: &mut CacheRules) -> &mut Failures {
+    rules.use_stale.get_or_insert_default()
 }

@@ -191,9 +191,18 @@ impl Zone {
     /// Leads without followers: for bypassing requests whose response is stored all the same, and
     /// for those that go alone.
     pub fn detached(self: &Arc<Zone>, request: &JoinRequest<'_>) -> Leader {
+        self.validating(request, None)
+    }
+
+    /// Leads without followers, with the validators of a stored response.
+    pub fn validating(
+        self: &Arc<Zone>,
+        request: &JoinRequest<'_>,
+        stored: Option<Arc<StoredResponse>>,
+    ) -> Leader {
         let stamp = self.purges.stamp();
         let (key, address) = (request.key.to_owned(), request.address.into());
         let flight = Flight::new(key, address, stamp, None, request.now);
-        Leader::new(Arc::clone(self), Arc::new(flight), None, request.group)
+        Leader::new(Arc::clone(self), Arc::new(flight), stored, request.group)
     }
 }

@@ -191,7 +191,7 @@ impl Flight {
         let state = self.state.lock();
         let vary = match &state.phase {
             Phase::Waiting => self.expected.as_ref(),
-            Phase::Streaming if !state.is_passing => {
+            Phase::Streaming if !state.is_passing && !state.needs_validation() => {
                 state.head.as_ref().and_then(|head| head.vary.as_deref())
             }
             _ => return FlightAcceptance::OtherVariant(None),
@@ -326,6 +326,13 @@ impl Flight {
                 .is_some_and(|vary| !matches(vary.as_ref()))
         };
         match (&state.phase, &state.head) {
+            // Each use of it asks the upstream (RFC 9111 §5.2.2.4).
+            (Phase::Stored(response), _) if response.needs_validation() => {
+                FlightView::NotShareable(Reason::NoCache)
+            }
+            (Phase::Streaming | Phase::Finished(_), Some(head)) if head.needs_validation() => {
+                FlightView::NotShareable(Reason::NoCache)
+            }
             (Phase::Stored(response), _) if mismatch(&response.head) => FlightView::VaryMismatch,
             (Phase::Stored(response), _) => FlightView::Complete(Arc::clone(response)),
             (Phase::Refused(why), _) => FlightView::NotShareable(*why),
@@ -420,6 +427,12 @@ impl Flight {
 }
 
 impl State {
+    fn needs_validation(&self) -> bool {
+        self.head
+            .as_ref()
+            .is_some_and(|head| head.needs_validation())
+    }
+
     fn is_stuck(&self, now: Millis, lock_age: Option<Duration>) -> bool {
         match (self.last_progress, lock_age) {
             (Some(progress), Some(age)) => now.since(progress) >= age,

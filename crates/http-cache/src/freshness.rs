@@ -38,6 +38,8 @@ pub enum LifetimeSource {
     Rule,
     /// A share of the time since `Last-Modified`.
     Heuristic,
+    /// `Cache-Control: no-cache`: no time at all, it is validated on each use.
+    NoCache,
 }
 
 impl LifetimeSource {
@@ -45,7 +47,10 @@ impl LifetimeSource {
     /// rules speak about time in this cache.
     #[must_use]
     pub fn counts_age(self) -> bool {
-        !matches!(self, LifetimeSource::AccelExpires | LifetimeSource::Rule)
+        !matches!(
+            self,
+            LifetimeSource::AccelExpires | LifetimeSource::Rule | LifetimeSource::NoCache
+        )
     }
 
     /// One word for logs.
@@ -59,6 +64,7 @@ impl LifetimeSource {
             LifetimeSource::Expires => "expires",
             LifetimeSource::Rule => "rule",
             LifetimeSource::Heuristic => "heuristic",
+            LifetimeSource::NoCache => "no-cache",
         }
     }
 }
@@ -104,6 +110,16 @@ pub(crate) struct Lifetime {
 }
 
 impl Lifetime {
+    /// Of a response that is validated on each use.
+    pub const NONE_BUT_VALIDATED: Lifetime = Lifetime {
+        lifetime: Duration::ZERO,
+        source: LifetimeSource::NoCache,
+        stale_while_revalidate: Some(Duration::ZERO),
+        stale_if_error: Some(Duration::ZERO),
+        must_revalidate: true,
+        allows_authorized: false,
+    };
+
     /// What a rule gives, whatever the fields say.
     pub fn of_rule(lifetime: Duration) -> Lifetime {
         Lifetime {

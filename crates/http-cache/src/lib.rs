@@ -57,7 +57,7 @@ pub use purge::{
     written::ReadTarget,
 };
 pub use reason::{DecidedBy, Reason};
-pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
+pub use stale::{StaleBounds, StaleInfo, StaleReason, StaleRule, UseStale, may_serve_stale};
 pub use storability::{RequestFacts, ResponseFacts, Storable, decide};
 pub use store::{
     AwaitedPurge, FoundResponse, InspectedResponse, KeptVerdict, MostWanted, NotFresh,

@@ -48,6 +48,9 @@ pub struct Policy {
     /// Share of the time since `Last-Modified` to use as lifetime, in percent, and its bound
     /// (RFC 9111 §4.2.2). Default: none.
     pub heuristic: Option<(u32, Duration)>,
+    /// Store responses with `no-cache` that can be validated, which each use of them asks for
+    /// (RFC 9111 §5.2.2.4). Default: no.
+    pub stores_no_cache: bool,
     /// Requests for a key before it is stored. Default: 1.
     pub min_uses: u32,
     /// The largest body to store, in bytes. The zone has its own bound beside this one.
@@ -73,6 +76,7 @@ impl Default for Policy {
             stores_partial: false,
             targeted: true,
             heuristic: None,
+            stores_no_cache: false,
             min_uses: 1,
             max_response_bytes: u64::MAX,
             stale_while_revalidate: Duration::ZERO,

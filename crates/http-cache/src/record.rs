@@ -35,7 +35,7 @@ const IS_PURGED: u8 = 4;
 const SAYS_LENGTH: u8 = 8;
 
 /// Sources in the order of their numbers.
-const SOURCES: [LifetimeSource; 7] = [
+const SOURCES: [LifetimeSource; 8] = [
     LifetimeSource::AccelExpires,
     LifetimeSource::CdnCacheControl,
     LifetimeSource::SMaxage,
@@ -43,6 +43,7 @@ const SOURCES: [LifetimeSource; 7] = [
     LifetimeSource::Expires,
     LifetimeSource::Rule,
     LifetimeSource::Heuristic,
+    LifetimeSource::NoCache,
 ];
 
 /// A response that was kept elsewhere, but for its body.

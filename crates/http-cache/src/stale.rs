@@ -26,12 +26,25 @@ pub struct StaleInfo {
     pub stale_while_revalidate: Duration,
     /// The response's window for serving on errors.
     pub stale_if_error: Duration,
-    /// The response forbids serving it stale.
-    pub must_revalidate: bool,
+    /// What the response says of serving it stale.
+    pub rule: StaleRule,
     /// A purge has marked it stale: whatever is configured, it may be shown while it is refreshed.
     pub is_purged: bool,
     /// How long ago it last stood in for a fetch that failed; none where it never has.
     pub last_failure: Option<Duration>,
+}
+
+/// What a response says of serving it stale (RFC 9111 §4.2.4), the most permissive first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StaleRule {
+    /// Nothing: it may be served where the upstream cannot be reached.
+    Unsaid,
+    /// `s-maxage`: only where the operator or the response itself allows it (§5.2.2.10).
+    Shared,
+    /// `must-revalidate` or `proxy-revalidate`: only where the operator says so by name.
+    MustRevalidate,
+    /// `no-cache`: never, it is validated on each use (§5.2.2.4).
+    NoCache,
 }
 
 impl StaleInfo {
@@ -102,6 +115,9 @@ pub struct UseStale {
     pub statuses: Vec<u16>,
     /// Serve stale even where the response says `must-revalidate`.
     pub override_must_revalidate: bool,
+    /// For how long past its lifetime a response of [`StaleRule::Unsaid`] is served where the upstream
+    /// cannot be reached (RFC 9111 §4.2.4), whatever the flags say.
+    pub when_disconnected: Duration,
     /// None: for as long as the response is kept, or itself allows.
     pub bounds: Option<StaleBounds>,
 }
@@ -110,8 +126,12 @@ pub struct UseStale {
 #[must_use]
 pub fn may_serve_stale(reason: StaleReason, allowed: &UseStale, stale: &StaleInfo) -> bool {
     let is_refreshed = stale.is_purged && reason == StaleReason::Updating;
-    if stale.must_revalidate && !is_refreshed && !allowed.override_must_revalidate {
-        return false;
+    match stale.rule {
+        StaleRule::NoCache => return false,
+        StaleRule::MustRevalidate if !is_refreshed && !allowed.override_must_revalidate => {
+            return false;
+        }
+        _ => {}
     }
     if allowed
         .bounds
@@ -126,7 +146,10 @@ pub fn may_serve_stale(reason: StaleReason, allowed: &UseStale, stale: &StaleInf
         StaleReason::InvalidHeader => allowed.invalid_header,
         StaleReason::Status(status) => allowed.statuses.contains(&status),
     };
-    is_refreshed || by_operator || by_response(reason, stale)
+    let is_disconnected = reason == StaleReason::Error
+        && stale.rule == StaleRule::Unsaid
+        && stale.past_expiry < allowed.when_disconnected;
+    is_refreshed || by_operator || is_disconnected || by_response(reason, stale)
 }
 
 /// RFC 5861: §3 for refreshing, §4 for errors (a 5xx of these four or no answer at all).
@@ -151,7 +174,7 @@ mod tests {
         past_expiry: Duration::from_secs(5),
         stale_while_revalidate: Duration::ZERO,
         stale_if_error: Duration::ZERO,
-        must_revalidate: false,
+        rule: StaleRule::Unsaid,
         is_purged: false,
         last_failure: None,
     };
@@ -182,9 +205,14 @@ mod tests {
             ..INFO
         };
         let must = StaleInfo {
-            must_revalidate: true,
+            rule: StaleRule::MustRevalidate,
             ..swr
         };
+        let disconnected = UseStale {
+            when_disconnected: Duration::from_secs(10),
+            ..off.clone()
+        };
+        let of = |rule| StaleInfo { rule, ..INFO };
         use StaleReason::*;
         let cases = [
             ("nobody allows", &off, INFO, Updating, false),
@@ -224,6 +252,82 @@ mod tests {
                 false,
             ),
             ("unless overridden", &over, must, Updating, true),
+            (
+                "§4.2.4: the origin is gone",
+                &disconnected,
+                INFO,
+                Error,
+                true,
+            ),
+            (
+                "§4.2.4: for a bounded time",
+                &disconnected,
+                StaleInfo {
+                    past_expiry: Duration::from_secs(10),
+                    ..INFO
+                },
+                Error,
+                false,
+            ),
+            (
+                "§4.2.4: a slow origin is not gone",
+                &disconnected,
+                INFO,
+                Timeout,
+                false,
+            ),
+            (
+                "§4.2.4: nor is one that fails",
+                &disconnected,
+                INFO,
+                Status(503),
+                false,
+            ),
+            (
+                "§5.2.2.10: s-maxage",
+                &disconnected,
+                of(StaleRule::Shared),
+                Error,
+                false,
+            ),
+            (
+                "§5.2.2.2: must-revalidate",
+                &disconnected,
+                of(StaleRule::MustRevalidate),
+                Error,
+                false,
+            ),
+            (
+                "§5.2.2.4: no-cache",
+                &disconnected,
+                of(StaleRule::NoCache),
+                Error,
+                false,
+            ),
+            (
+                "no-cache, whatever is named",
+                &over,
+                of(StaleRule::NoCache),
+                Error,
+                false,
+            ),
+            (
+                "no-cache, while it is refreshed after a purge",
+                &over,
+                StaleInfo {
+                    is_purged: true,
+                    ..of(StaleRule::NoCache)
+                },
+                Updating,
+                false,
+            ),
+            (
+                "s-maxage, where errors are named",
+                &some,
+                of(StaleRule::Shared),
+                Error,
+                true,
+            ),
         ];
         for (name, allowed, info, reason, expected) in cases {
             assert_eq!(may_serve_stale(reason, allowed, &info), expected, "{name}");

@@ -86,7 +86,12 @@ pub fn decide(
     let not_found = policy.not_found.filter(|_| is_not_found(response.status));
     let found = match not_found {
         Some(lifetime) => Lifetime::of_rule(lifetime),
-        None => lifetime(response.status, response.fields, policy, now)?,
+        None => match lifetime(response.status, response.fields, policy, now) {
+            Err(Reason::NoCache) if is_validated_on_use(request, response, policy) => {
+                Lifetime::NONE_BUT_VALIDATED
+            }
+            found => found?,
+        },
     };
     if !policy.store_authorized && !found.allows_authorized && request.fields.has("authorization") {
         return Err(Reason::Authorization);
@@ -106,6 +111,21 @@ pub fn decide(
         VaryKey::of(values(response.fields, "vary"), request.fields)?.map(Arc::new)
     };
     storable(found, response, policy, vary, request.uses, now)
+}
+
+/// May a response with `no-cache` be stored? It needs a validator. The 304 that lets it be shown to another
+/// visitor may say no more than that the data is the same, so that the page itself must have been made for no one in particular.
+fn is_validated_on_use(
+    request: &RequestFacts<'_>,
+    response: &ResponseFacts<'_>,
+    policy: &Policy,
+) -> bool {
+    let has = |name| first(response.fields, name).is_some();
+    policy.stores_no_cache
+        && response.status == 200
+        && (has("etag") || has("last-modified"))
+        && !request.fields.has("cookie")
+        && !request.fields.has("authorization")
 }
 
 fn storable(
@@ -256,6 +276,92 @@ mod tests {
             let stored = decide(&request, &response, &policy, T0);
             let lifetime = stored.map(|stored| stored.lifetime.as_secs());
             assert_eq!(lifetime, wanted, "{status} {:?}", response.fields);
+        }
+    }
+
+    #[test]
+    fn no_cache_is_stored_where_it_can_be_validated_and_was_made_for_no_one() {
+        let policy = Policy {
+            stores_no_cache: true,
+            ..Policy::default()
+        };
+        const WITH_ETAG: &[&str] = &["Cache-Control: no-cache, max-age=60", "ETag: \"a\""];
+        let no_cache = Case {
+            response: WITH_ETAG,
+            ..PLAIN
+        };
+        let refused = Err(Reason::NoCache);
+        let cases: [(&str, Case, Result<(), Reason>); 8] = [
+            ("§5.2.2.4: an entity tag", no_cache, Ok(())),
+            (
+                "§5.2.2.4: a date",
+                Case {
+                    response: &[
+                        "Cache-Control: no-cache",
+                        "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
+                    ],
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "nothing to validate",
+                Case {
+                    response: &["Cache-Control: no-cache"],
+                    ..PLAIN
+                },
+                refused,
+            ),
+            (
+                "made for a cookie",
+                Case {
+                    request: &["Cookie: a=b"],
+                    response: WITH_ETAG,
+                    ..PLAIN
+                },
+                refused,
+            ),
+            (
+                "made for credentials",
+                Case {
+                    request: &["Authorization: Basic eDp5"],
+                    response: WITH_ETAG,
+                    ..PLAIN
+                },
+                refused,
+            ),
+            (
+                "an error",
+                Case {
+                    status: 404,
+                    response: WITH_ETAG,
+                    ..PLAIN
+                },
+                refused,
+            ),
+            (
+                "private as well",
+                Case {
+                    response: &["Cache-Control: private, no-cache", "ETag: \"a\""],
+                    ..PLAIN
+                },
+                Err(Reason::Private),
+            ),
+            (
+                "sets a cookie",
+                Case {
+                    response: &["Cache-Control: no-cache", "ETag: \"a\"", "Set-Cookie: a=b"],
+                    ..PLAIN
+                },
+                Err(Reason::SetCookie),
+            ),
+        ];
+        for (name, case, expected) in cases {
+            assert_eq!(check(&policy, &case), expected, "{name}");
+            assert!(
+                check(&Policy::default(), &case).is_err(),
+                "{name}, by default"
+            );
         }
     }
 

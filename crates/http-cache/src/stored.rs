@@ -26,6 +26,7 @@ use crate::memory_file::FileSlot;
 use crate::purge::Stamp;
 use crate::purge::labels::Labels;
 use crate::size_class::allocated;
+use crate::stale::StaleRule;
 use crate::storability::Storable;
 use crate::time::{Millis, RoughSpan, Span};
 use crate::vary::VaryKey;
@@ -73,8 +74,7 @@ pub struct StoredHead {
     pub stale_while_revalidate: Span,
     /// How long past `expires_at` the response may be served when the upstream fails (RFC 5861 §4).
     pub stale_if_error: Span,
-    /// `must-revalidate`, `proxy-revalidate` or `s-maxage`: never served stale on the response's
-    /// own account.
+    /// `must-revalidate` or `proxy-revalidate`: never served stale on the response's own account.
     pub must_revalidate: bool,
     /// How long the upstream took until the head was there.
     pub made_in: RoughSpan,
@@ -154,6 +154,23 @@ impl StoredHead {
     #[must_use]
     pub fn is_fresh(&self, now: Millis) -> bool {
         now < self.expires_at
+    }
+
+    /// Is it validated on each use (RFC 9111 §5.2.2.4)?
+    #[must_use]
+    pub fn needs_validation(&self) -> bool {
+        self.lifetime_source == LifetimeSource::NoCache
+    }
+
+    /// What it says of serving it stale.
+    #[must_use]
+    pub fn stale_rule(&self) -> StaleRule {
+        match self.lifetime_source {
+            LifetimeSource::NoCache => StaleRule::NoCache,
+            _ if self.must_revalidate => StaleRule::MustRevalidate,
+            LifetimeSource::SMaxage => StaleRule::Shared,
+            _ => StaleRule::Unsaid,
+        }
     }
 
     /// How much of the freshness lifetime is left; zero when stale.

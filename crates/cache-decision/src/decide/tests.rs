@@ -10,7 +10,7 @@ use site::SharedRules;
 
 use super::*;
 use crate::facts::PurgeReach;
-use crate::testing::{TestRequest, TestUpstream, condition, head, rules};
+use crate::testing::{TestRequest, TestUpstream, condition, head, named, rules};
 
 const T0: Millis = Millis(784_111_777_000);
 
@@ -37,6 +37,7 @@ fn shown(decision: &Decision) -> (&'static str, Option<Forward>, Option<Reason>)
         Action::Invalidate => "invalidate",
         Action::Direct => "direct",
         Action::Alone => "alone",
+        Action::Validate(_) => "validate",
         Action::Collapse => "collapse",
         Action::Hit => "hit",
         Action::ShowStale(_, ServedFrom::StaleError) => "stale for an error",
@@ -274,7 +275,11 @@ impl TestZone {
             fields: &fields,
             declared_length: None,
         };
-        let storable = http_cache::decide(&request, &facts, &Policy::default(), T0).unwrap();
+        let policy = Policy {
+            stores_no_cache: true,
+            ..Policy::default()
+        };
+        let storable = http_cache::decide(&request, &facts, &policy, T0).unwrap();
         let stored = ResponseHead {
             status: 200,
             reason: b"",
@@ -383,7 +388,7 @@ fn a_stale_response_is_shown_as_the_rules_and_the_response_let() {
             background_update: true,
             ..rules()
         };
-        rules.use_stale.updating = true;
+        named(&mut rules).updating = true;
         rules
     };
     let mut not_in_background = updating();
@@ -401,6 +406,9 @@ fn a_stale_response_is_shown_as_the_rules_and_the_response_let() {
         ..IDLE
     };
     let stale = ("collapse", Some(Forward::Stale), None);
+    // RFC 9111 §5.2.2.4: not even while it is fetched anew.
+    let no_cache = TestZone::new(&[("cache-control", "no-cache"), ("etag", "\"a\"")]);
+    let validated = ("validate", Some(Forward::Stale), Some(Reason::NoCache));
     let said = |action| (action, None, None);
     for (test, rules, upstream, expected) in [
         (plain(), rules(), IDLE, stale),
@@ -408,6 +416,7 @@ fn a_stale_response_is_shown_as_the_rules_and_the_response_let() {
         (plain(), updating(), full, said("stale")),
         (plain(), not_in_background, IDLE, stale),
         (revalidated, queued, long, said("stale for an error")),
+        (no_cache, updating(), IDLE, validated),
     ] {
         let after = Duration::from_secs(6);
         let decided = test.decided(rules, Audience::Everybody, upstream, after);
@@ -419,7 +428,7 @@ fn a_stale_response_is_shown_as_the_rules_and_the_response_let() {
 fn a_request_shows_a_stale_response_before_it_waits() {
     let test = TestZone::new(&[FIVE_SECONDS]);
     let mut rules = rules();
-    rules.use_stale.updating = true;
+    named(&mut rules).updating = true;
     let (updating, plain) = (Arc::new(rules), Arc::new(crate::testing::rules()));
     let now = T0.plus(Duration::from_secs(6));
     let head = head(&[]);

@@ -17,7 +17,7 @@ use super::*;
 use crate::audience::Audience;
 use crate::decide::{FlightPart, before_lookup, in_flight};
 use crate::facts::{BodyPlace, PurgeReach};
-use crate::testing::{Random, TestRequest, TestUpstream, condition, head, rules};
+use crate::testing::{Random, TestRequest, TestUpstream, condition, head, named, rules};
 
 const REQUESTS: usize = 100_000;
 const LANGUAGES: [&str; 3] = ["Accept-Language: de", "Accept-Language: en", "X-Other: 1"];
@@ -50,7 +50,7 @@ fn kind(decision: &Decision) -> FateKind {
         Action::Hit => FateKind::Hit(std::ptr::null()),
         Action::ShowStale(stored, served) => FateKind::Stale(Arc::as_ptr(stored), *served),
         Action::Refresh(stored) => FateKind::Refreshed(Arc::as_ptr(stored)),
-        Action::Alone | Action::Collapse => FateKind::Fetched,
+        Action::Alone | Action::Collapse | Action::Validate(_) => FateKind::Fetched,
         Action::Direct => FateKind::Direct,
         Action::Off | Action::Purge(_) | Action::RefusePurge | Action::Invalidate => {
             FateKind::NoLookup
@@ -67,8 +67,8 @@ fn random_rules(random: &mut Random) -> CacheRules {
         ..rules()
     };
     rules.methods.post = random.one_in(4);
-    rules.use_stale.updating = random.one_in(2);
-    rules.use_stale.error = random.one_in(2);
+    named(&mut rules).updating = random.one_in(2);
+    named(&mut rules).error = random.one_in(2);
     if random.one_in(8) {
         rules.bypass = condition("1");
     }

@@ -218,7 +218,7 @@ impl Zone {
             past_expiry: now.since(expires_at),
             stale_while_revalidate: response.stale_while_revalidate.duration(),
             stale_if_error: response.stale_if_error.duration(),
-            must_revalidate: response.must_revalidate,
+            rule: response.stale_rule(),
             is_purged,
             last_failure: response.last_failure.at().map(|at| now.since(at)),
         })

@@ -115,6 +115,7 @@ fn of_field(stored: &StoredResponse) -> String {
         LifetimeSource::MaxAge => ("max-age in ", "Cache-Control"),
         LifetimeSource::Expires => ("", "Expires"),
         LifetimeSource::Heuristic => ("a share of the time since ", "Last-Modified"),
+        LifetimeSource::NoCache => ("no-cache in ", "Cache-Control"),
         LifetimeSource::Rule => ("", "the configuration"),
     };
     format!("{what}the field {name} of the response")

@@ -183,7 +183,10 @@ pub(super) const TABLE: &[Directive] = &[
         .long("\
             The values name failures of the upstream. When one of them happens, a stored response is \
             used, however old it is: `cache_stale` limits its age. `updating` uses a stale response \
-            while another request fetches the new one. `off` never uses one.")
+            while another request fetches the new one. `off` never uses one.\n\n\
+            Without this directive, a stale response is used where the upstream cannot be reached, for ten \
+            minutes after its lifetime (RFC 9111 §4.2.4). It is not used if it has `s-maxage`, `no-cache`, \
+            `must-revalidate` or `proxy-revalidate`.")
         .example("fastcgi_cache_use_stale error timeout updating http_500 http_503;"),
     Directive::new("*_cache_valid", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "[CODE ... | any] TIME").inherited_as_a_whole().repeats()

@@ -148,12 +148,14 @@ impl Lowering<'_> {
     ) -> Option<CacheRules> {
         let name = |rest: &str| protocol.name(rest);
         let zone = self.cache_choice(level, protocol);
-        let use_stale = self.failures(
-            level,
-            &name("_cache_use_stale"),
-            USE_STALE,
-            Failures::default(),
-        );
+        let use_stale = level.find(&name("_cache_use_stale")).map(|_| {
+            self.failures(
+                level,
+                &name("_cache_use_stale"),
+                USE_STALE,
+                Failures::default(),
+            )
+        });
         let mut rules = CacheRules {
             zone: CacheZoneChoice::Variable(Template::default()),
             key: self

@@ -53,7 +53,8 @@ pub struct CacheRules {
     pub bypass: Vec<Template>,
     /// Any value neither empty nor `0`: do not store.
     pub no_cache: Vec<Template>,
-    pub use_stale: Failures,
+    /// `None`: nothing is said.
+    pub use_stale: Option<Failures>,
     pub lock: bool,
     pub lock_timeout: Duration,
     pub lock_age: Duration,

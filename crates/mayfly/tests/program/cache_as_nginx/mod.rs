@@ -37,6 +37,7 @@ mod freshness;
 mod lock;
 mod ranges;
 mod stale;
+mod standard;
 mod vary;
 mod zones;
 

@@ -139,6 +139,7 @@ fn obey(
             Step::Answer(from_memory(request, stored, served))
         }
         Action::Refresh(stored) => Step::Answer(refresh(request, pass, plan, &found, stored)),
+        Action::Validate(stored) => Step::validate(request, plan, stored),
         Action::Collapse => join(request, plan, &found, stand_in),
         action => Step::without_others(request, plan, &action),
     }

@@ -1,8 +1,10 @@
 //! What a request that the cache had no fresh answer for does next. Functions that decide give
 //! a step; `miss::serve` takes one after the other.
 
+use std::sync::Arc;
+
 use cache_decision::{Action, Plan, StandIn, address, unshared};
-use http_cache::{Follower, JoinRequest, Leader, Millis};
+use http_cache::{Follower, JoinRequest, Leader, Millis, RequestFields, StoredResponse};
 
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
@@ -21,6 +23,23 @@ pub enum Step {
 impl Step {
     /// Fetch without waiting for others; what may be shared is stored.
     pub fn alone(request: &Request, plan: &Plan<'_>) -> Step {
+        Step::Lead(Step::own_leader(request, plan, None), StandIn::NONE)
+    }
+
+    /// Ask whether a stored response is still right. A visitor with a cookie or credentials may get
+    /// another one, which a 304 to a date would hide.
+    pub fn validate(request: &Request, plan: &Plan<'_>, stored: Arc<StoredResponse>) -> Step {
+        let fields = plan.fields(request.received.head());
+        let is_known = fields.has("cookie") || fields.has("authorization");
+        let stored = (!is_known).then_some(stored);
+        Step::Lead(Step::own_leader(request, plan, stored), StandIn::NONE)
+    }
+
+    fn own_leader(
+        request: &Request,
+        plan: &Plan<'_>,
+        stored: Option<Arc<StoredResponse>>,
+    ) -> Leader {
         let (fields, address) = (
             plan.fields(request.received.head()),
             address::of_request(
@@ -29,11 +48,11 @@ impl Step {
                 plan.rules,
             ),
         );
-        let leader = plan.zone.detached(&JoinRequest {
+        let join = JoinRequest {
             lock_age: None,
             ..plan.join_request(&fields, &address, Millis(request.now))
-        });
-        Step::Lead(leader, StandIn::NONE)
+        };
+        plan.zone.validating(&join, stored)
     }
 
     /// Fetch without others, as was decided.
