@@ -152,7 +152,7 @@ async fn what_depends_on_a_visitor_is_left_to_visitors() {
         format!("/own/b {NOBODY}"),
         format!("/session/b {NOBODY}"),
         format!("/vary/a language=de {NOBODY}"),
-        format!("/vary/a language=en,fr;q=0.5 {NOBODY}"),
+        format!("/vary/a language=fr;q=0.5,en {NOBODY}"),
         format!("/vary/b {NOBODY}"),
     ];
     let asked = asked_after_purge(&target, &php, EVERYTHING, expected.len()).await;
