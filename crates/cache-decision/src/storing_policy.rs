@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http_cache::{IgnoreFields, Methods, Policy, StaleBounds, StatusSet, UseStale, ValidRule};
 use shared_request::Class;
-use site::{CacheRules, LiftedByPurges};
+use site::{CacheRules, LiftedByPurges, Revalidation};
 
 use crate::audience::Audience;
 use crate::plan::Plan;
@@ -59,7 +59,8 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
         max_fresh: max_valid(plan).map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         heuristic: rules.heuristic.then_some(HEURISTIC),
-        stores_no_cache: rules.revalidate && matches!(plan.audience, Audience::Everybody),
+        stores_no_cache: rules.revalidation != Revalidation::Off
+            && matches!(plan.audience, Audience::Everybody),
         min_uses: rules.min_uses,
         ..Policy::default()
     }

@@ -26,7 +26,7 @@ pub(crate) fn rules() -> CacheRules {
         lock_timeout: Duration::from_secs(5),
         lock_age: Duration::from_secs(5),
         background_update: false,
-        revalidate: false,
+        revalidation: site::Revalidation::Off,
         max_range_offset: None,
         convert_head: true,
         purge: Vec::new(),

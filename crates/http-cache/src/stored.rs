@@ -31,6 +31,7 @@ use crate::storability::Storable;
 use crate::time::{Millis, RoughSpan, Span};
 use crate::vary::VaryKey;
 use bytes::Bytes;
+use http_semantics::date;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -208,7 +209,20 @@ impl StoredHead {
     pub fn last_modified(&self) -> Option<&[u8]> {
         self.fields.known(KnownField::LastModified)
     }
+
+    /// Does a 304 mean without doubt that this very content is still right? A `Last-Modified` counts
+    /// whole seconds: where it is as young as the response, the content may have changed once more in
+    /// the same second (RFC 9110 §8.8.2.2).
+    #[must_use]
+    pub fn has_sure_validator(&self) -> bool {
+        let seconds = |field| date::parse(self.fields.known(field)?);
+        let age = || Some(seconds(KnownField::Date)? - seconds(KnownField::LastModified)?);
+        self.etag().is_some() || age().is_some_and(|age| age >= SURE_MODIFIED_SECONDS)
+    }
 }
+
+/// A `Last-Modified` that is so much earlier than `Date` is beyond doubt, though two clocks have written them.
+const SURE_MODIFIED_SECONDS: i64 = 60;
 
 /// Bodies up to this lie behind their fields. The server copies as many behind the head anyway, and
 /// larger ones fit the allocator's classes better by themselves.

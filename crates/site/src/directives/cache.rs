@@ -168,13 +168,16 @@ pub(super) const TABLE: &[Directive] = &[
         .example("fastcgi_cache_purge PURGE from 127.0.0.1;"),
     Directive::new("*_cache_revalidate", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on")
         .short("asks the upstream whether a stale response is still right")
         .long("\
             A stale response that has an `ETag` or a `Last-Modified` is validated with \
             `If-None-Match` and `If-Modified-Since`. If the upstream answers 304, the stored response is \
             fresh again, and its body is not sent a second time. With `off`, a stale response is always \
-            fetched as a whole.")
+            fetched as a whole. With `on`, all responses with \
+            a validator are validated.\n\n\
+            Where nothing is said, a response is validated by its `ETag`, or by a `Last-Modified` that was at \
+            least a minute old when the response was made. A younger one may stand for two contents of the \
+            same second: a 304 would then keep the older one.")
         .example("fastcgi_cache_revalidate off;"),
     Directive::new("*_cache_use_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "error | timeout | invalid_header | updating | http_500 | http_502 | http_503 | http_504 | http_403 | http_404 | http_429 | off ...").inherited_as_a_whole().repeats()

@@ -171,7 +171,7 @@ impl Lowering<'_> {
             lock_timeout: self.duration(level, &name("_cache_lock_timeout"), seconds(5)),
             lock_age: self.duration(level, &name("_cache_lock_age"), seconds(5)),
             background_update: self.flag(level, &name("_cache_background_update"), false),
-            revalidate: self.flag(level, &name("_cache_revalidate"), true),
+            revalidation: self.revalidation(level, &name("_cache_revalidate")),
             max_range_offset: level
                 .find(&name("_cache_max_range_offset"))
                 .and_then(|node| self.size_of(node.arg(0))),
@@ -395,6 +395,15 @@ impl Lowering<'_> {
             }
         }
         methods
+    }
+
+    fn revalidation(&mut self, level: &Level<'_>, name: &str) -> Revalidation {
+        let said = level.find(name).and_then(|node| self.flag_of(node.arg(0)));
+        match said {
+            None => Revalidation::BeyondDoubt,
+            Some(true) => Revalidation::On,
+            Some(false) => Revalidation::Off,
+        }
     }
 
     fn read_your_writes(&mut self, level: &Level<'_>) -> Option<Duration> {

@@ -41,6 +41,16 @@ pub struct CacheDisk {
     pub timeout: Duration,
 }
 
+/// Which stale responses are validated, instead of being fetched as a whole (`*_cache_revalidate`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revalidation {
+    Off,
+    /// Nothing is said: those whose validator names one content without doubt.
+    BeyondDoubt,
+    /// All that have a validator.
+    On,
+}
+
 /// How one location uses a cache zone.
 #[derive(Debug)]
 pub struct CacheRules {
@@ -59,7 +69,7 @@ pub struct CacheRules {
     pub lock_timeout: Duration,
     pub lock_age: Duration,
     pub background_update: bool,
-    pub revalidate: bool,
+    pub revalidation: Revalidation,
     pub max_range_offset: Option<u64>,
     pub convert_head: bool,
     /// `*_cache_purge`: any value neither empty nor `0` purges instead of fetching.

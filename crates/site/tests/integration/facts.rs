@@ -174,7 +174,7 @@ fn pass_facts(pass: &Pass) -> Vec<(String, String)> {
     if let Some(cache) = &pass.cache {
         facts.extend(
             fields!(cache; zone, key, valid, methods, min_uses, bypass, no_cache, use_stale, lock,
-                lock_timeout, lock_age, background_update, revalidate, max_range_offset,
+                lock_timeout, lock_age, background_update, revalidation, max_range_offset,
                 convert_head, purge, purges_everything, read_your_writes, private, ignored_arguments,
                 ignored_cookies, stores_set_cookie, stores_authorized, queue_stale, stale)
             .into_iter()

@@ -55,6 +55,45 @@ async fn no_cache_is_not_shared_with_those_who_wait() {
     }
 }
 
+/// RFC 9110 §8.8.2.2: a page may change twice in one second.
+#[tokio::test]
+async fn a_date_that_may_stand_for_two_contents_validates_nothing_unless_told_to() {
+    const MODIFIED: &str = "Mon, 02 Mar 2015 17:20:58 GMT";
+    for spelling in Spelling::BOTH {
+        for (rules, date, is_validated) in [
+            ("", "Mon, 02 Mar 2015 17:21:57 GMT", false),
+            ("", "Mon, 02 Mar 2015 17:21:58 GMT", true),
+            (
+                "*_cache_revalidate on;",
+                "Mon, 02 Mar 2015 17:20:58 GMT",
+                true,
+            ),
+            (
+                "*_cache_revalidate off;",
+                "Mon, 02 Mar 2015 17:21:58 GMT",
+                false,
+            ),
+        ] {
+            let rules = format!("*_cache_valid any 20ms; {rules}");
+            let site = Site::caching(spelling, &rules).await;
+            let fields = format!("Date: {date}\r\nLast-Modified: {MODIFIED}\r\n");
+            site.page("/t", &fields, "page");
+            site.get("/t").await;
+            site.past_its_lifetime("/t", "").await;
+            let condition = match is_validated {
+                true => MODIFIED,
+                false => "",
+            };
+            let asked = site.last_asked();
+            assert_eq!(
+                asked.field("if-modified-since"),
+                condition,
+                "{spelling:?} {rules} {date}"
+            );
+        }
+    }
+}
+
 /// RFC 9111 §4.2.4
 #[tokio::test]
 async fn a_stale_page_is_shown_when_the_origin_is_gone_unless_it_says_otherwise() {

@@ -14,7 +14,7 @@ use cache_decision::with_cookies::{RequestMemory, learned_cookies};
 use cache_decision::{storing_policy, use_stale};
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
 use shared_request::{Class, SentCookies};
-use site::{CacheRules, Pass, Protocol};
+use site::{CacheRules, Pass, Protocol, Revalidation};
 
 use super::cookies::has_cookie_outside_key;
 use super::shared;
@@ -176,9 +176,13 @@ pub fn prepare(
     let validating = leader
         .stale()
         // What the protocol says is not stored, so a 304 would say nothing of it.
-        .filter(|_| plan.rules.revalidate && !plan.rules.speaks_litespeed())
+        .filter(|_| !plan.rules.speaks_litespeed())
         .filter(|stored| matches!(stored.head.status, 200 | 206))
-        .filter(|stored| stored.head.etag().is_some() || stored.head.last_modified().is_some());
+        .filter(|stored| match plan.rules.revalidation {
+            Revalidation::Off => false,
+            Revalidation::BeyondDoubt => stored.head.has_sure_validator(),
+            Revalidation::On => stored.head.etag().or(stored.head.last_modified()).is_some(),
+        });
     let tags = plan.rules.tags.as_ref();
     let tag_mark = tags
         .filter(|rules| rules.from_stderr)
