@@ -1,6 +1,6 @@
 //! The process that serves the same site while one program takes the other's place. A purge returns when both have
 //! applied it: each tells the other what it purges, and a response waits until all that this process has purged before
-//! is applied there as well. What is stored goes over to the process that stores from then on ([`pages`]).
+//! is applied there as well. What is stored goes over to the process that stores from then on (`pages`).
 //!
 //! ```text
 //! zone.purge ─► applied here ─► queue ─► socket ─► applied there ─► Done ─► responses go
