@@ -45,6 +45,58 @@ pub struct Pool {
     task: JoinHandle<()>,
 }
 
+/// The task that will own the master of a pool, and the handle of that task once it runs. `lent`: the generation and
+/// the process of a master that another process has started.
+fn supervised(
+    (spec, workers, pool_folder): (PoolSpec, u32, PoolFolder),
+    lent: Option<(u64, u32)>,
+    log: Log,
+    is_relayed: watch::Sender<bool>,
+) -> (impl FnOnce(JoinHandle<()>) -> Pool, Supervisor) {
+    let inherited = lent.map(|(generation, _)| generation);
+    let state = match inherited {
+        None => PoolState::Starting,
+        Some(generation) => PoolState::Ready {
+            generation,
+            workers,
+        },
+    };
+    let endpoint = Endpoint {
+        path: pool_folder.socket_path(),
+    };
+    let (state_sender, state) = watch::channel(state);
+    let (commands, command_receiver) = mpsc::channel(COMMANDS_MAX);
+    let master = Arc::new(AtomicU32::new(lent.map_or(0, |(_, pid)| pid)));
+    let (stopping, is_stopping) = watch::channel(false);
+    let supervisor = Supervisor {
+        workers,
+        spec,
+        generation: inherited.unwrap_or(0),
+        inherited,
+        backoff: Backoff::default(),
+        grown_at: Instant::now(),
+        pool_folder,
+        log,
+        is_relayed: is_relayed.subscribe(),
+        state: state_sender,
+        commands: command_receiver,
+        master: master.clone(),
+        stopping: is_stopping,
+        hurry: watch::channel(false).0,
+        retiring: JoinSet::new(),
+    };
+    let handle = |task| Pool {
+        endpoint,
+        state,
+        commands,
+        master,
+        stopping,
+        is_relayed,
+        task,
+    };
+    (handle, supervisor)
+}
+
 impl Pool {
     /// Starts php-fpm and returns once its workers answer. Runs on the
     /// caller's tokio runtime, which needs I/O and time; `log` is called from
@@ -61,42 +113,11 @@ impl Pool {
         render(&spec, workers, Path::new("/"), master_account(&spec))?;
         find_php_fpm(spec.binary.as_deref())?;
         let pool_folder = PoolFolder::make(&spec)?;
-        let endpoint = Endpoint {
-            path: pool_folder.socket_path(),
-        };
-        let (state_sender, state) = watch::channel(PoolState::Starting);
-        let (commands, command_receiver) = mpsc::channel(COMMANDS_MAX);
-        let master = Arc::new(AtomicU32::new(0));
-        let (stopping, is_stopping) = watch::channel(false);
         let is_relayed = watch::Sender::new(true);
-        let mut supervisor = Supervisor {
-            workers,
-            spec,
-            generation: 0,
-            inherited: None,
-            backoff: Backoff::default(),
-            grown_at: Instant::now(),
-            pool_folder,
-            log: Arc::new(log),
-            is_relayed: is_relayed.subscribe(),
-            state: state_sender,
-            commands: command_receiver,
-            master: master.clone(),
-            stopping: is_stopping,
-            hurry: watch::channel(false).0,
-            retiring: JoinSet::new(),
-        };
+        let parts = (spec, workers, pool_folder);
+        let (handle, mut supervisor) = supervised(parts, None, Arc::new(log), is_relayed);
         let first = supervisor.launch().await?;
-        let task = tokio::spawn(supervisor.run(Life::Running(first)));
-        Ok(Self {
-            endpoint,
-            state,
-            commands,
-            master,
-            stopping,
-            is_relayed,
-            task,
-        })
+        Ok(handle(tokio::spawn(supervisor.run(Life::Running(first)))))
     }
 
     /// Goes on with a pool of this spec that another process has lent. That one acts until
@@ -127,43 +148,10 @@ impl Pool {
         } = estate;
         let first = Master::inherited((pid, group, generation), process, lifeline, stderr)?;
         let pool_folder = PoolFolder::inherited(folder, OwnFolder::taken_over(own), socket.into());
-        let endpoint = Endpoint {
-            path: pool_folder.socket_path(),
-        };
-        let (state_sender, state) = watch::channel(PoolState::Ready {
-            generation,
-            workers,
-        });
-        let (commands, command_receiver) = mpsc::channel(COMMANDS_MAX);
-        let master = Arc::new(AtomicU32::new(pid));
-        let (stopping, is_stopping) = watch::channel(false);
-        let supervisor = Supervisor {
-            workers,
-            spec,
-            generation,
-            inherited: Some(generation),
-            backoff: Backoff::default(),
-            grown_at: Instant::now(),
-            pool_folder,
-            log,
-            is_relayed: is_relayed.subscribe(),
-            state: state_sender,
-            commands: command_receiver,
-            master: master.clone(),
-            stopping: is_stopping,
-            hurry: watch::channel(false).0,
-            retiring: JoinSet::new(),
-        };
-        let task = tokio::spawn(supervisor.run(Life::Lent(first)));
-        Ok(Self {
-            endpoint,
-            state,
-            commands,
-            master,
-            stopping,
-            is_relayed,
-            task,
-        })
+        let parts = (spec, workers, pool_folder);
+        let lent = Some((generation, pid));
+        let (handle, supervisor) = supervised(parts, lent, log, is_relayed);
+        Ok(handle(tokio::spawn(supervisor.run(Life::Lent(first)))))
     }
 
     /// What another process needs to go on with the pool; `None` while it has no master. From now on
