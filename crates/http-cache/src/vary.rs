@@ -4,12 +4,13 @@
 //! normalisation decides how many copies there are, so it is thorough where it is safe:
 //! `Accept-Encoding` is reduced to the set of codings the client takes, `Accept-Language` to its ranges
 //! and their weights, and `Cookie` to its cookies, both in the order sent. `cookie=NAME`, which is the
-//! name of no field, stands for one cookie. Which cookies and arguments of a request count is decided before it comes here. Values are kept whole
-//! and compared whole, never as hashes.
+//! name of no field, stands for one cookie. Which cookies and arguments of a request count is decided
+//! before it comes here. Values are kept whole and compared whole, never as hashes.
 
 use crate::fields::RequestFields;
 use crate::reason::Reason;
 use crate::size_class::allocated;
+use http_semantics::accept_encoding::{MOST, thousandths};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -248,7 +249,7 @@ fn accept_language(request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
                 out.push(b',');
             }
             out.extend(range.iter().map(u8::to_ascii_lowercase));
-            if weight < 1000 {
+            if weight < MOST {
                 let decimals = format!("{weight:03}");
                 out.extend_from_slice(b";q=0.");
                 out.extend_from_slice(decimals.trim_end_matches('0').as_bytes());
@@ -268,26 +269,12 @@ fn language_range(member: &[u8]) -> Option<(u16, &[u8])> {
     let range = parts.next()?;
     let is_of_range = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'*');
     let weight = match (parts.next(), parts.next()) {
-        (None, _) => 1000,
+        (None, _) => MOST,
         (Some([b'q' | b'Q', b'=', weight @ ..]), None) => thousandths(weight)?,
         _ => return None,
     };
     let is_range = !range.is_empty() && range.iter().all(is_of_range);
     is_range.then_some((weight, range))
-}
-
-/// `0`, `0.5`, `1.000`.
-fn thousandths(weight: &[u8]) -> Option<u16> {
-    let (whole, decimals) = match weight {
-        [whole] => (whole, &[][..]),
-        [whole, b'.', decimals @ ..] if decimals.len() <= 3 => (whole, decimals),
-        _ => return None,
-    };
-    let is_number = matches!(whole, b'0' | b'1') && decimals.iter().all(u8::is_ascii_digit);
-    let digit = |at: usize| decimals.get(at).map_or(0, |digit| u16::from(digit - b'0'));
-    let sum = is_number
-        .then(|| u16::from(whole - b'0') * 1000 + digit(0) * 100 + digit(1) * 10 + digit(2))?;
-    (sum <= 1000).then_some(sum)
 }
 
 /// The cookies of all lines in the order sent, as `a=1; b=2`. None at all are the same as no field.

@@ -44,32 +44,32 @@ fn weight_of(coding: &[u8], element: &[u8]) -> Option<u16> {
     }
     match rest.trim_ascii_start() {
         [] => Some(MOST),
-        [b';', weight @ ..] => Some(thousandths(weight)),
+        [b';', parameter @ ..] => Some(weight_of_parameter(parameter)),
         _ => None,
     }
 }
 
-/// `q=0.5` and the like, without its semicolon; 0 for what cannot be read.
-fn thousandths(weight: &[u8]) -> u16 {
-    let weight = weight.trim_ascii();
-    let Some((b'q' | b'Q', value)) = weight.split_first() else {
-        return 0;
-    };
-    match value.strip_prefix(b"=") {
-        Some(b"1" | b"1.") => MOST,
-        Some([b'1', b'.', zeros @ ..])
-            if zeros.len() <= 3 && zeros.iter().all(|&byte| byte == b'0') =>
-        {
-            MOST
-        }
-        Some([b'0', b'.', digits @ ..])
-            if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) =>
-        {
-            let decimals = digits.iter().chain(b"000").take(3);
-            decimals.fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0'))
-        }
+/// The weight of a parameter `q=0.5`, without its semicolon; 0 for what cannot be read.
+fn weight_of_parameter(parameter: &[u8]) -> u16 {
+    match parameter.trim_ascii() {
+        [b'q' | b'Q', b'=', weight @ ..] => thousandths(weight).unwrap_or(0),
         _ => 0,
     }
+}
+
+/// A weight (RFC 9110 §12.4.2) such as `0`, `0.5` or `1.000`, in thousandths; `None` for what is no weight.
+pub fn thousandths(weight: &[u8]) -> Option<u16> {
+    let (whole, decimals) = match weight {
+        [whole @ (b'0' | b'1')] => (whole, &[][..]),
+        [whole @ (b'0' | b'1'), b'.', decimals @ ..] if decimals.len() <= 3 => (whole, decimals),
+        _ => return None,
+    };
+    if !decimals.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let digits = std::iter::once(whole).chain(decimals).chain(b"000").take(4);
+    let sum = digits.fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0'));
+    (sum <= MOST).then_some(sum)
 }
 
 #[cfg(test)]

@@ -34,4 +34,4 @@ pub use method::Method;
 pub use presence::Presence;
 pub use request::{RequestHead, RequestLine, RequestView, Version, expects_continue};
 pub use span::{FieldSpan, Span};
-pub use target::{Target, TargetError, TargetForm, request_host, split_query};
+pub use target::{Target, TargetError, TargetForm, hex_pair, request_host, split_query};

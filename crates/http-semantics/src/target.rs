@@ -312,7 +312,7 @@ fn climb(path: &mut Vec<u8>) -> Option<()> {
 }
 
 /// The byte that two hexadecimal digits name.
-pub(crate) fn hex_pair(high: u8, low: u8) -> Option<u8> {
+pub fn hex_pair(high: u8, low: u8) -> Option<u8> {
     let digit = |byte: u8| (byte as char).to_digit(16);
     u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }

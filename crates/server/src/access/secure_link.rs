@@ -9,6 +9,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use http_semantics::hex_pair;
 use md5::{Digest, Md5};
 use site::{Builtin as B, SecureLink};
 
@@ -125,13 +126,12 @@ fn rest_of<'a>(target: &'a [u8], secret: &[u8]) -> Option<&'a [u8]> {
     let mut parts = target.strip_prefix(b"/")?.splitn(3, |&byte| byte == b'/');
     let (_, digest, rest) = (parts.next()?, parts.next()?, parts.next()?);
     let mut bytes = [0; 16];
-    let pairs = digest.chunks_exact(2);
-    if digest.len() != 2 * bytes.len() {
+    let (pairs, odd) = digest.as_chunks::<2>();
+    if pairs.len() != bytes.len() || !odd.is_empty() {
         return None;
     }
-    for (byte, pair) in bytes.iter_mut().zip(pairs) {
-        let digit = |at: usize| char::from(*pair.get(at)?).to_digit(16);
-        *byte = u8::try_from(digit(0)? << 4 | digit(1)?).ok()?;
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = hex_pair(*high, *low)?;
     }
     is_md5_of(&bytes, &[rest, secret]).then_some(rest)
 }
