@@ -305,63 +305,23 @@ mod tests {
     fn comparisons_are_certain_only_where_the_rules_say_so() {
         use Comparison::*;
         let day = "2024-02-28 10:00:00";
-        for (kind, known, comparison, value, expected) in [
+        let known = |text: &str| KnownContent::Text(text.as_bytes().into());
+        let five = || KnownContent::Integer(5);
+        for (kind, content, comparison, value, expected) in [
+            (INTEGER, five(), Equal, Value::Integer(5), Possible::TRUE),
+            (INTEGER, five(), Equal, text("5"), Possible::TRUE),
+            (INTEGER, five(), Equal, text("05"), Possible::ANY),
+            (INTEGER, five(), Equal, text("5a"), Possible::ANY),
+            (INTEGER, five(), Less, Value::Integer(6), Possible::TRUE),
             (
                 INTEGER,
-                KnownContent::Integer(5),
-                Equal,
-                Value::Integer(5),
-                Possible::TRUE,
-            ),
-            (
-                INTEGER,
-                KnownContent::Integer(5),
-                Equal,
-                text("5"),
-                Possible::TRUE,
-            ),
-            (
-                INTEGER,
-                KnownContent::Integer(5),
-                Equal,
-                text("05"),
-                Possible::ANY,
-            ),
-            (
-                INTEGER,
-                KnownContent::Integer(5),
-                Equal,
-                text("5a"),
-                Possible::ANY,
-            ),
-            (
-                INTEGER,
-                KnownContent::Integer(5),
-                Less,
-                Value::Integer(6),
-                Possible::TRUE,
-            ),
-            (
-                INTEGER,
-                KnownContent::Integer(5),
+                five(),
                 GreaterOrEqual,
                 Value::Integer(6),
                 Possible::FALSE,
             ),
-            (
-                INTEGER,
-                KnownContent::Integer(5),
-                Equal,
-                Value::Other,
-                Possible::ANY,
-            ),
-            (
-                INTEGER,
-                KnownContent::Integer(5),
-                NotEqual,
-                Value::Null,
-                Possible::NULL,
-            ),
+            (INTEGER, five(), Equal, Value::Other, Possible::ANY),
+            (INTEGER, five(), NotEqual, Value::Null, Possible::NULL),
             (
                 INTEGER,
                 KnownContent::Null,
@@ -369,27 +329,15 @@ mod tests {
                 Value::Integer(5),
                 Possible::NULL,
             ),
+            (TEXT, known("abc"), Equal, text("abc"), Possible::TRUE),
             (
                 TEXT,
-                KnownContent::Text(b"abc".into()),
-                Equal,
-                text("abc"),
-                Possible::TRUE,
-            ),
-            (
-                TEXT,
-                KnownContent::Text(b"abc".into()),
+                known("abc"),
                 Equal,
                 text("ABC "),
                 Possible::TRUE_OR_FALSE,
             ),
-            (
-                TEXT,
-                KnownContent::Text(b"abc".into()),
-                Equal,
-                text("abd"),
-                Possible::FALSE,
-            ),
+            (TEXT, known("abc"), Equal, text("abd"), Possible::FALSE),
             (
                 TEXT,
                 KnownContent::EqualTo(b"abc".into()),
@@ -399,39 +347,15 @@ mod tests {
             ),
             (
                 TEXT,
-                KnownContent::Text(b"abc".into()),
+                known("abc"),
                 Less,
                 text("abd"),
                 Possible::TRUE_OR_FALSE,
             ),
-            (
-                TEXT,
-                KnownContent::Text(b"ss".into()),
-                Equal,
-                text("\u{df}"),
-                Possible::ANY,
-            ),
-            (
-                TEXT,
-                KnownContent::Text(b"ab".into()),
-                Equal,
-                text("a\u{1}b"),
-                Possible::ANY,
-            ),
-            (
-                TEXT,
-                KnownContent::Text(b"abc".into()),
-                Equal,
-                Value::Integer(0),
-                Possible::ANY,
-            ),
-            (
-                BYTES,
-                KnownContent::Text(b"abc".into()),
-                Equal,
-                text("ABC"),
-                Possible::FALSE,
-            ),
+            (TEXT, known("ss"), Equal, text("\u{df}"), Possible::ANY),
+            (TEXT, known("ab"), Equal, text("a\u{1}b"), Possible::ANY),
+            (TEXT, known("abc"), Equal, Value::Integer(0), Possible::ANY),
+            (BYTES, known("abc"), Equal, text("ABC"), Possible::FALSE),
             (
                 ColumnKind::DateTime,
                 KnownContent::Date(day.into()),
@@ -455,9 +379,9 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                compare(kind, &known, comparison, &value),
+                compare(kind, &content, comparison, &value),
                 expected,
-                "{known:?} {comparison:?} {value:?}"
+                "{content:?} {comparison:?} {value:?}"
             );
         }
     }
