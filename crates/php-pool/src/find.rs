@@ -83,7 +83,7 @@ pub struct ProgramFile {
 }
 
 impl ProgramFile {
-    /// What a start would run now; `None` where there is none.
+    /// What a start would run now; `None`: php-fpm is not installed.
     pub fn of(named: Option<&Path>) -> Option<ProgramFile> {
         let path = find_php_fpm(named).ok()?;
         let facts = std::fs::metadata(&path).ok()?;

@@ -160,7 +160,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// A field of the dynamic table that the block may refer to (§2.2.3): `None` is none.
+    /// A field of the dynamic table that the block may refer to (§2.2.3): `None` refers to no such field.
     fn inserted(&self, absolute: Option<u64>) -> Result<(&'a [u8], &'a [u8]), Error> {
         let absolute = absolute.filter(|&absolute| absolute < self.prefix.required);
         let field = absolute.and_then(|absolute| self.table.field(absolute));

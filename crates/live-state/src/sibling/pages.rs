@@ -31,7 +31,7 @@ use super::{Link, send_with};
 use crate::cache_zones::AliveZones;
 use crate::disk_pages::new_record;
 
-/// A parcel is sent when it has so many bytes; both processes need them meanwhile.
+/// A parcel is sent when it has this number of bytes. Both processes hold it meanwhile.
 const PARCEL_BYTES: u64 = 8 << 20;
 /// A larger page is made anew.
 const PAGE_BYTES_MAX: u64 = 8 << 20;

@@ -23,7 +23,7 @@ async fn no_cache_is_stored_and_validated_on_each_use() {
         }
         site.page("/t", "", "new");
         assert_eq!(site.get("/t").await.text(), "new", "{spelling:?}");
-        // Whoever has a cookie may get another page.
+        // A visitor with a cookie may get another page.
         site.put("/t", tagged(VALIDATED, "\"2\"", "page"));
         site.get("/t").await;
         site.get_with("/t", "Cookie: a=b\r\n").await;
