@@ -1,0 +1,2 @@
+<?php
+echo md5_file('php://input');
