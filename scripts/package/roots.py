@@ -10,12 +10,14 @@ import zlib
 PACKAGES = ["php-fpm", "curl", "logrotate", "ca-certificates", "procps", "nginx-light"]
 
 
-def fresh(suite, folder):
-    """A root of its own in `folder`; what was there is removed."""
-    archive = os.path.join(os.path.dirname(folder), f"{suite}-{zlib.crc32(repr(PACKAGES).encode()):08x}.tar")
+def fresh(suite, folder, more=()):
+    """A root of its own in `folder`, with `more` packages; what was there is removed."""
+    packages = [*PACKAGES, *more]
+    archive = os.path.join(os.path.dirname(folder), f"{suite}-{zlib.crc32(repr(packages).encode()):08x}.tar")
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
     if not os.path.exists(archive):
         print(f"  making a root of {suite} from its packages", flush=True)
-        command = ["mmdebstrap", "--variant=apt", "--format=tar", f"--include={','.join(PACKAGES)}", suite, archive + ".new", mirror()]
+        command = ["mmdebstrap", "--variant=apt", "--format=tar", f"--include={','.join(packages)}", suite, archive + ".new", mirror()]
         subprocess.run(command, check=True, capture_output=True)
         os.rename(archive + ".new", archive)
     shutil.rmtree(folder, ignore_errors=True)

@@ -7,6 +7,7 @@ EnvironmentFile, NotifyAccess and the watchdog. Devices, address families, perso
 """
 
 import ctypes
+import glob
 import os
 import re
 import shlex
@@ -23,15 +24,19 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Unit:
-    """The [Service] section; a name may have several values. `NAME@INSTANCE.service` is made from its template."""
+    """The [Service] section with its drop-ins; a name may have several values. `NAME@INSTANCE.service` is made from its
+    template."""
 
     def __init__(self, root, name):
         self.values = {}
         template, _, instance = name.removesuffix(".service").partition("@")
         with open(os.path.join(root, "lib/systemd/system", f"{template}@.service" if instance else name), encoding="utf-8") as file:
-            text = file.read().replace("%i", instance)
-        section = text.split("[Service]", 1)[1].split("\n[", 1)[0]
-        for line in section.splitlines():
+            texts = [file.read().replace("%i", instance)]
+        for path in sorted(glob.glob(os.path.join(root, "etc/systemd/system", name.removesuffix(".service") + ".service.d", "*.conf"))):
+            with open(path, encoding="utf-8") as file:
+                texts.append(file.read())
+        sections = [text.split("[Service]", 1)[1].split("\n[", 1)[0] for text in texts]
+        for line in "\n".join(sections).splitlines():
             if match := re.match(r"^(\w+)=(.*)$", line):
                 self.values.setdefault(match[1], []).append(match[2])
 
@@ -135,17 +140,30 @@ class Service:
                 message = self.notifications.recv(4096).decode()
             except TimeoutError:
                 raise AssertionError(f"{part} did not come; {self.said}") from None
-            self.said.append(message)
-            if match := re.search(r"^MAINPID=(\d+)$", message, re.MULTILINE):
-                self.main = int(match[1])
+            self.hear(message)
             if part in message.splitlines() or message.startswith(part):
                 return message
+
+    def hear(self, message):
+        self.said.append(message)
+        if match := re.search(r"^MAINPID=(\d+)$", message, re.MULTILINE):
+            self.main = int(match[1])
 
     def reload(self):
         run = subprocess.run(["chroot", self.root, *self.command("ExecReload")], capture_output=True, text=True, timeout=TIMEOUT)
         return run.returncode, run.stdout + run.stderr
 
+    def catch_up(self):
+        """Hears what was said meanwhile: another process may have taken the place of the main one."""
+        self.notifications.settimeout(0)
+        try:
+            while True:
+                self.hear(self.notifications.recv(4096).decode())
+        except BlockingIOError:
+            pass
+
     def stop(self):
+        self.catch_up()
         os.kill(self.main, getattr(signal, self.unit.one("KillSignal")))
         self.wait_for("STOPPING=1")
         self.ended()

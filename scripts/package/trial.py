@@ -2,15 +2,16 @@
 """Installs the package in fresh roots of Debian, runs the service there by its unit's own command lines and restrictions
 (service.py says which), reloads, upgrades under load, removes and purges it.
 
-    trial.py [--packages FOLDER] [--next FOLDER] [--upgrades N] [--visitors PROGRAM] [SUITE...]      bookworm and trixie
+    trial.py [--packages FOLDER] [--next FOLDER] [--upgrades N] [--visitors PROGRAM] [--seconds N] [SUITE...]      bookworm and trixie
 
 `--next` has a package of a later version, to upgrade to, and back again, N times; without it, no upgrade is tried. The
-visitors meanwhile are those of bench-visitors (cargo build -p bench-tools), 50 connections for each version of HTTP. Everything runs in namespaces of
-its own for network, processes and mounts, so that no port and no process of this machine is touched. Needs root and
+visitors meanwhile are those of bench-visitors (cargo build -p bench-tools), 50 connections for each version of HTTP, who
+ask for so many seconds: more, where other work slows the machine down. Everything runs in namespaces of its own for network, processes and mounts, so that no port and no process of this machine is touched. Needs root and
 mmdebstrap.
 """
 
 import argparse
+import collections
 import glob
 import http.client
 import json
@@ -27,8 +28,9 @@ import service  # noqa: E402
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 WORK = os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "package")
 CONNECTIONS = 50
-# How long visitors ask; what is tried under them must be over before.
-LOAD_SECONDS = 15
+# These answers come from memory. The visitors' page is kept for a second: once in each, one of them waits for PHP.
+FROM_MEMORY = ("HIT", "UPDATING", "STALE")
+MEMORY_LEAST = 0.995
 MAY_DIFFER = ("var/log/dpkg.log", "var/log/alternatives.log", "var/lib/dpkg/", "var/cache/ldconfig/", "var/cache/man/", "etc/ld.so.cache",
               "var/cache/debconf/", "run/notify", "var/log/nginx/", "var/lib/nginx/", "run/nginx.pid", "tmp/", "var/tmp/", "proc/", "dev/", "var/lib/php/sessions/", "etc/passwd-", "etc/group-", "etc/shadow-",
               "etc/gshadow-", "etc/subuid", "etc/subgid", "etc/.pwd.lock", "var/lib/logrotate/")
@@ -48,6 +50,7 @@ def main():
     parser.add_argument("--next")
     parser.add_argument("--upgrades", type=int, default=1)
     parser.add_argument("--visitors", default=os.path.join(WORK, "..", "debug", "bench-visitors"))
+    parser.add_argument("--seconds", type=int, default=15, help="how long visitors ask; what is tried under them must be over before")
     parser.add_argument("--inside")
     parser.add_argument("suites", nargs="*", default=["bookworm", "trixie"])
     args = parser.parse_args()
@@ -58,7 +61,7 @@ def main():
         print(f"\n{suite}", flush=True)
         root = roots.fresh(suite, os.path.join(WORK, "roots", suite))
         command = ["unshare", "--net", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", sys.executable, os.path.abspath(__file__),
-                   "--inside", root, "--packages", args.packages, "--upgrades", str(args.upgrades), "--visitors", args.visitors]
+                   "--inside", root, "--packages", args.packages, "--upgrades", str(args.upgrades), "--visitors", args.visitors, "--seconds", str(args.seconds)]
         failed += subprocess.run(command + (["--next", args.next] if args.next else []), check=False).returncode != 0
     print(f"\n{len(args.suites) - failed} passed, {failed} failed")
     return failed != 0
@@ -96,10 +99,14 @@ class Root:
         return found | set(self.read("/etc/passwd").splitlines()) | set(self.read("/etc/group").splitlines())
 
     def install(self, folder):
-        package = [it for it in glob.glob(os.path.join(folder, "mayfly_*.deb"))]
-        assert len(package) == 1, f"one package in {folder}: {package}"
-        shutil.copy(package[0], self.path + "/tmp/mayfly.deb")
+        shutil.copy(package_in(folder), self.path + "/tmp/mayfly.deb")
         return self.run("dpkg", "--install", "/tmp/mayfly.deb")
+
+
+def package_in(folder):
+    found = glob.glob(os.path.join(folder, "mayfly_*.deb"))
+    assert len(found) == 1, f"one package in {folder}: {found}"
+    return found[0]
 
 
 def trial(path, args):
@@ -111,7 +118,9 @@ def trial(path, args):
     step = Steps()
     step("installs, and takes no port", lambda: installs(root, args.packages))
     step("has units with little exposure, and a profile of AppArmor", lambda: is_confined(root))
+    step("is left alone by needrestart", lambda: needrestart_leaves_it(root))
     step("takes over from nginx, and gives back", lambda: beside_nginx(root))
+    step("a start lets go of the pipes that it was started with", lambda: lets_go_of_pipes(root))
     running = step("starts by its unit, read-only but for its own folders", lambda: starts(root))
     step("serves PHP as one account, as another", lambda: serves(root))
     step("writes nothing to /etc", lambda: etc_is_unwritten(root))
@@ -120,6 +129,7 @@ def trial(path, args):
     if args.next:
         step(f"is upgraded {args.upgrades} times under {CONNECTIONS} connections of each HTTP", lambda: upgrades(running, root, args))
         step("keeps the old program where the new one refuses", lambda: refuses(running, root, args))
+    step("starts workers of a PHP that a package has upgraded", lambda: php_is_upgraded(root, args))
     step("serves another site as mayfly@shop, whose PHP has an account of its own", lambda: instance(root))
     step("is removed: it ends, its configuration stays", lambda: removes(root, running))
     step("is purged: nothing is left", lambda: purges(root, before))
@@ -175,6 +185,32 @@ def is_confined(root):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     return f"{', '.join(said)} of 10"
+
+
+def needrestart_leaves_it(root):
+    """Its answer for our units, as the file in its conf.d makes it."""
+    program = ('our %nrconf; defined(do "/etc/needrestart/conf.d/mayfly.conf") or die "no file"; for my $unit (@ARGV) {'
+               ' my ($found) = grep { $unit =~ /$_/ } keys %{$nrconf{override_rc}}; print "$unit ", ($found ? $nrconf{override_rc}{$found} : 1), "\\n"; }')
+    said = root.run("perl", "-e", program, "mayfly.service", "mayfly@shop.service", "nginx.service").split()
+    assert said == ["mayfly.service", "0", "mayfly@shop.service", "0", "nginx.service", "1"], said
+
+
+def lets_go_of_pipes(root):
+    """`mayfly -c FILE 2>&1 | cat` ends when the server serves, with a pool of PHP and without: as soon as the start without
+    a pipe. The best of four; PHP's own start is waited for."""
+    said = []
+    for name, pool in (("without PHP", ""), ("with a pool of PHP", POOL)):
+        root.write("/tmp/pipe.conf", f"pid /run/mayfly/pipe.pid;\nerror_log /dev/null;\n{pool}events {{}}\nhttp {{ server {{ listen 127.0.0.1:8082; }} }}\n")
+        alone, piped = [], []
+        for took, pipe in ((alone, ">/dev/null"), (piped, "| cat")) * 4:
+            began = time.monotonic()
+            root.run("sh", "-c", f"mayfly -c /tmp/pipe.conf 2>&1 {pipe}")
+            took.append(time.monotonic() - began)
+            root.run("mayfly", "-s", "quit", "-c", "/tmp/pipe.conf")
+            wait_until(lambda: not os.path.exists(root.path + "/run/mayfly/pipe.pid"), "it has not ended")
+        assert min(piped) < min(alone) + 0.2, f"{name}: {piped}, without a pipe {alone}"
+        said.append(f"{name} {min(piped) * 1000:.0f} ms, without a pipe {min(alone) * 1000:.0f} ms")
+    return "; ".join(said)
 
 
 def beside_nginx(root):
@@ -297,12 +333,12 @@ def rotates(root):
 
 
 class Load:
-    """Visitors who ask for one page again and again, over connections that they keep, for LOAD_SECONDS."""
+    """Visitors who ask for one page again and again, over connections that they keep."""
 
     def __init__(self, args):
         self.runs = {}
         for protocol, port, options in (("http1", 80, []), ("http2", 443, ["--tls"]), ("http3", 443, [])):
-            command = [args.visitors, protocol, f"127.0.0.1:{port}", "/", str(LOAD_SECONDS), "--keepers", str(CONNECTIONS), *options]
+            command = [args.visitors, protocol, f"127.0.0.1:{port}", "/", str(args.seconds), "--keepers", str(CONNECTIONS), *options]
             self.runs[protocol] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         time.sleep(1)
 
@@ -311,7 +347,7 @@ class Load:
         early = [protocol for protocol, run in self.runs.items() if run.poll() is not None]
         results = {}
         for protocol, run in self.runs.items():
-            said = run.communicate(timeout=60)[0]
+            said = run.communicate(timeout=120)[0]
             assert run.returncode == 0, f"{protocol}: {said}"
             results[protocol] = json.loads(said)["kept"]
         assert not early, f"{early} had ended before what was tried: {results}"
@@ -319,15 +355,21 @@ class Load:
 
 
 def sum_of(results):
-    """One line on many loads; a failed request is an error."""
-    said = []
+    """One line on many loads; a failed request is an error, and so is too little from memory."""
+    said, together = [], collections.Counter()
     for protocol in results[0]:
-        asked, failed, again, hits = (sum(it[protocol][name] for it in results) for name in ("asked", "failed", "again", "hits"))
+        asked, failed, again = (sum(it[protocol][name] for it in results) for name in ("asked", "failed", "again"))
+        words = collections.Counter()
+        for it in results:
+            words.update(it[protocol]["cache"])
+        together.update(words)
         longest = max(it[protocol]["longest_ms"] for it in results)
         assert not failed, f"{protocol}: {failed} of {asked} failed, such as {[it[protocol]['reason'] for it in results if it[protocol]['failed']]}"
-        said.append(f"{protocol} {asked} requests, {again} sent again, longest {longest:.0f} ms"
-                    + (f", {hits / asked:.2%} from memory" if protocol != "http3" else ""))
-    return "none failed: " + "; ".join(said)
+        kinds = ", ".join(f"{word} {count}" for word, count in words.most_common())
+        said.append(f"{protocol} {asked} requests, {again} sent again, longest {longest:.0f} ms ({kinds})")
+    memory = sum(together[word] for word in FROM_MEMORY) / max(1, together.total())
+    assert memory >= MEMORY_LEAST, f"{memory:.2%} from memory: {dict(together)}"
+    return f"none failed, {memory:.2%} from memory: " + "; ".join(said)
 
 
 def upgrades(running, root, args):
@@ -341,6 +383,35 @@ def upgrades(running, root, args):
         results.append(load.end())
         wait_until(lambda old=old: is_gone(root, old), f"process {old}, whose place was taken, has not ended")
     return sum_of(results)
+
+
+def php_is_upgraded(root, args):
+    """By a package that puts another file in the place of PHP-FPM, as PHP's own does, and has a file where PHP's packages
+    have theirs."""
+    program = next(it for it in sorted(os.listdir(root.path + "/usr/sbin")) if it.startswith("php-fpm"))
+    made = root.path + "/tmp/php-upgrade"
+    root.write("/tmp/php-upgrade/DEBIAN/control", "Package: php-upgrade\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\n"
+               "Description: another PHP-FPM\n")
+    root.write("/tmp/php-upgrade/DEBIAN/preinst", f"#!/bin/sh\nset -e\ncp -p /usr/sbin/{program} /usr/sbin/{program}.dpkg-new\n"
+               f"mv /usr/sbin/{program}.dpkg-new /usr/sbin/{program}\n")
+    os.chmod(made + "/DEBIAN/preinst", 0o755)
+    root.write("/tmp/php-upgrade/usr/lib/php/upgraded", "")
+    root.run("dpkg-deb", "--build", "/tmp/php-upgrade", "/tmp/php-upgrade.deb")
+    before = masters(root)
+    load = Load(args) if os.path.exists(args.visitors) else None
+    root.run("dpkg", "--install", "/tmp/php-upgrade.deb")
+    wait_until(lambda: masters(root) and not masters(root) & before, f"PHP-FPM of the former file goes on: {before}, {masters(root)}")
+    told = sum_of([load.end()]) if load else "no visitors"
+    status, _, body = ask()
+    assert status == 200 and "made by PHP" in body, (status, body)
+    root.run("dpkg", "--purge", "php-upgrade")
+    return told
+
+
+def masters(root):
+    """The masters of PHP-FPM that run."""
+    lines = root.run("ps", "-eo", "pid,args").splitlines()
+    return {line.split()[0] for line in lines if "php-fpm: master" in line}
 
 
 def is_gone(root, pid):
