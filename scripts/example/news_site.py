@@ -1,5 +1,6 @@
 """The news site of examples/, in a folder of its own, behind Mayfly and, if asked, with a memcached of its own."""
 
+import contextlib
 import http.client
 import os
 import re
@@ -57,8 +58,13 @@ class Visitor:
         return self._ask("POST", target, urllib.parse.urlencode(form), fields)
 
     def _ask(self, method, target, body=None, fields={}):
-        self._connection.request(method, target, body, {**self._fields, **fields})
-        return Page(self._connection.getresponse())
+        try:
+            self._connection.request(method, target, body, {**self._fields, **fields})
+            return Page(self._connection.getresponse())
+        except OSError:
+            # The next request opens it again.
+            self._connection.close()
+            raise
 
 
 class Site:
@@ -115,6 +121,36 @@ class Site:
         self._processes[name] = started
         process.wait_until(lambda: os.path.exists(socket) or started.poll() is not None, f"the start of {name}", 20)
         assert started.poll() is None, f"{name} does not start: {self.said()}"
+
+    def become_node(self, engine_port):
+        """Shares purges with others by way of a Redis."""
+        path = os.path.join(self.folder, self._config)
+        with open(path) as file:
+            text = file.read()
+        with open(path, "w") as file:
+            file.write(text.replace("http {", f"http {{\n    cache_nodes redis://127.0.0.1:{engine_port};", 1))
+        self.stop("mayfly")
+        self._start("mayfly", [self._binary, "-p", self.folder, "-c", self._config], self.control_socket)
+        visitor = Visitor(self.port)
+        process.wait_until(lambda: answers(visitor), "the first page", 20)
+
+    @contextlib.contextmanager
+    def another_node(self, port):
+        """A second server of the same site and the same memcached."""
+        config = f"second-{self._config}"
+        with open(os.path.join(self.folder, self._config)) as file:
+            text = file.read()
+        for own in ("mayfly.pid", "mayfly.control", "/dev/shm/mayfly-news-fragments"):
+            text = text.replace(own, f"{own}-second")
+        with open(os.path.join(self.folder, config), "w") as file:
+            file.write(text.replace(f"127.0.0.1:{self.port}", f"127.0.0.1:{port}"))
+        self._start("second", [self._binary, "-p", self.folder, "-c", config], f"{self.control_socket}-second")
+        visitor = Visitor(port)
+        process.wait_until(lambda: answers(visitor), "the first page", 20)
+        try:
+            yield
+        finally:
+            self.stop("second")
 
     def stop(self, name):
         process.stop(self._processes.pop(name))

@@ -26,7 +26,7 @@ final class Fragments
         return match ($request->path) {
             '/fragments/visitor' => Response::html($this->visitor($request)),
             '/fragments/river' => Response::html($this->river()),
-            '/fragments/discussed' => Response::html($this->discussed()),
+            '/fragments/discussed' => Response::html($this->discussedNow()),
             default => Response::html('', 404),
         };
     }
@@ -54,6 +54,18 @@ final class Fragments
         $level = @file_get_contents($this->site->folder . '/river.txt');
 
         return 'River: <b>' . ($level === false ? 'unknown' : (int) $level . ' cm') . '</b>' . self::made();
+    }
+
+    /**
+     * The same as a response of its own, which ends with the headlines that it shows.
+     */
+    private function discussedNow(): string
+    {
+        foreach ($this->site->news->discussed() as $row) {
+            $this->site->keeping->reads('headline:' . $row['id']);
+        }
+
+        return $this->discussed();
     }
 
     /**

@@ -83,6 +83,8 @@ final class KeptInMemcached implements Keeping
                 $forget->execute([$page]);
             }
         }
+        // What Mayfly keeps, on this machine and on others.
+        $this->mayfly->changed(...$identifiers);
     }
 
     public function finish(Request $request, Response $response): void
@@ -91,6 +93,7 @@ final class KeptInMemcached implements Keeping
         if ($isKept && str_starts_with($request->path, '/fragments/')) {
             // Those Mayfly keeps, here too.
             $this->mayfly->keepFor((int) $this->seconds);
+            $this->mayfly->reads(...$this->identifiers());
 
             return;
         }

@@ -5,7 +5,7 @@
  */
 
 if (defined('WP_UNINSTALL_PLUGIN')) {
-    foreach (['mayfly_waiting', 'mayfly_counters', 'mayfly_files'] as $option) {
+    foreach (['mayfly_waiting', 'mayfly_purge_folder', 'mayfly_counters', 'mayfly_files'] as $option) {
         delete_option($option);
     }
 }

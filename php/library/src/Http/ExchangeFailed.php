@@ -7,6 +7,6 @@ namespace Mayfly\Http;
 /**
  * A request got no whole answer.
  */
-final class ExchangeFailed extends \RuntimeException
+class ExchangeFailed extends \RuntimeException
 {
 }

@@ -13,6 +13,9 @@ final class SocketExchange implements Exchange
     /** More than the report of the most targets that a request may have. */
     private const MAX_ANSWER_BYTES = 32 << 20;
 
+    /** ENOENT: a socket's path is not there. ECONNREFUSED: no process listens. */
+    private const NO_SERVER = [2, 111];
+
     public function __construct(private readonly float $timeoutSeconds = 5.0)
     {
     }
@@ -22,7 +25,8 @@ final class SocketExchange implements Exchange
         $deadline = microtime(true) + $this->timeoutSeconds;
         $stream = @stream_socket_client($address, $code, $reason, $this->timeoutSeconds);
         if ($stream === false) {
-            throw new ExchangeFailed("Nobody answers at $address: $reason");
+            $message = "Nobody answers at $address: $reason";
+            throw in_array($code, self::NO_SERVER, true) ? new NoServer($message) : new ExchangeFailed($message);
         }
         try {
             $fields += ['Content-Length' => (string) strlen($body), 'Connection' => 'close'];

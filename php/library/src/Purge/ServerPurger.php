@@ -6,6 +6,7 @@ namespace Mayfly\Purge;
 
 use Mayfly\Http\Exchange;
 use Mayfly\Http\ExchangeFailed;
+use Mayfly\Http\NoServer;
 use Mayfly\Http\SocketExchange;
 
 /**
@@ -22,21 +23,29 @@ final class ServerPurger implements Purger
         private readonly string $host,
         private readonly string $path,
         #[\SensitiveParameter] private readonly ?string $token,
+        private readonly ?PurgeFolder $folder,
     ) {
     }
 
     /**
      * @param string $path of the socket (`control_socket`). Only the account that started the server,
      *                     and root, may connect to it.
+     * @param PurgeFolder|null $folder of this server: purges are left there while it does not run
      */
-    public static function atControlSocket(string $path, ?Exchange $exchange = null): self
-    {
-        return new self($exchange ?? new SocketExchange(), "unix://$path", 'localhost', self::CONTROL_PATH, null);
+    public static function atControlSocket(
+        string $path,
+        ?Exchange $exchange = null,
+        ?PurgeFolder $folder = null,
+    ): self {
+        $exchange ??= new SocketExchange();
+
+        return new self($exchange, "unix://$path", 'localhost', self::CONTROL_PATH, null, $folder);
     }
 
     /**
      * @param string      $url   of a location with `cache_purge_api`, such as `http://127.0.0.1/purge`
      * @param string|null $token of `cache_purge_token`; not needed by programs on the same machine
+     * @param PurgeFolder|null $folder of this server: purges are left there while it does not run
      *
      * @throws \InvalidArgumentException for what is no absolute URL with http or https
      */
@@ -44,6 +53,7 @@ final class ServerPurger implements Purger
         string $url,
         #[\SensitiveParameter] ?string $token = null,
         ?Exchange $exchange = null,
+        ?PurgeFolder $folder = null,
     ): self {
         $parts = parse_url($url);
         $scheme = strtolower($parts['scheme'] ?? '');
@@ -59,12 +69,13 @@ final class ServerPurger implements Purger
         $path = ($parts['path'] ?? '/') . (isset($parts['query']) ? "?{$parts['query']}" : '');
         $address = sprintf('%s://%s:%d', $transport, $parts['host'], $parts['port'] ?? $port);
 
-        return new self($exchange ?? new SocketExchange(), $address, $host, $path, $token);
+        return new self($exchange ?? new SocketExchange(), $address, $host, $path, $token, $folder);
     }
 
     /**
      * As the environment says, for scripts and cron: `MAYFLY_CONTROL_SOCKET` names a socket, or
-     * `MAYFLY_PURGE_URL` and `MAYFLY_PURGE_TOKEN` a location. Null where it says nothing.
+     * `MAYFLY_PURGE_URL` and `MAYFLY_PURGE_TOKEN` a location. Null where it says nothing. `MAYFLY_PURGE_FOLDER`
+     * is where purges are left while the server does not run.
      *
      * @param array<array-key, mixed> $environment such as `getenv()` or `$_SERVER`
      */
@@ -75,13 +86,14 @@ final class ServerPurger implements Purger
 
             return is_string($value) && $value !== '' ? $value : null;
         };
+        $folder = PurgeFolder::fromEnvironment($environment);
         $socket = $value('MAYFLY_CONTROL_SOCKET');
         if ($socket !== null) {
-            return self::atControlSocket($socket);
+            return self::atControlSocket($socket, folder: $folder);
         }
         $url = $value('MAYFLY_PURGE_URL');
 
-        return $url === null ? null : self::atUrl($url, $value('MAYFLY_PURGE_TOKEN'));
+        return $url === null ? null : self::atUrl($url, $value('MAYFLY_PURGE_TOKEN'), folder: $folder);
     }
 
     public function purge(Purge $purge): int
@@ -97,14 +109,50 @@ final class ServerPurger implements Purger
         foreach (self::parts($purge) as $part) {
             $body = json_encode($part, \JSON_UNESCAPED_SLASHES | \JSON_THROW_ON_ERROR | \JSON_INVALID_UTF8_SUBSTITUTE);
             try {
-                [$status, $answer] = $this->exchange->post($this->address, $this->path, $fields, $body);
+                $responses += $this->ask($fields, $body) ?? $this->leave($fields, $body);
             } catch (ExchangeFailed $failure) {
                 throw new PurgeFailed($failure->getMessage(), 0, $failure);
             }
-            $responses += self::counted($status, $answer);
         }
 
         return $responses;
+    }
+
+    /**
+     * @param array<string, string> $fields
+     *
+     * @return int|null how many responses were purged; null if no server runs, and it may be left for the next start
+     *
+     * @throws ExchangeFailed
+     * @throws PurgeFailed
+     */
+    private function ask(array $fields, string $body): ?int
+    {
+        try {
+            [$status, $answer] = $this->exchange->post($this->address, $this->path, $fields, $body);
+        } catch (NoServer $absent) {
+            return $this->folder === null ? throw $absent : null;
+        }
+
+        return self::counted($status, $answer);
+    }
+
+    /**
+     * @param array<string, string> $fields
+     *
+     * @throws ExchangeFailed
+     * @throws PurgeFailed
+     */
+    private function leave(array $fields, string $body): int
+    {
+        $file = $this->folder?->leave($body);
+        // A server that has begun meanwhile may have read the folder before.
+        $responses = $this->ask($fields, $body);
+        if ($responses !== null && $file !== null) {
+            $this->folder?->takeBack($file);
+        }
+
+        return $responses ?? 0;
     }
 
     /**

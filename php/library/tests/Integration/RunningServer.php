@@ -111,6 +111,15 @@ final class RunningServer
 
     public function stop(): void
     {
+        $this->end();
+        self::remove($this->folder);
+    }
+
+    /**
+     * The server ends; the folder stays.
+     */
+    public function end(): void
+    {
         if ($this->process !== null) {
             proc_terminate($this->process);
             $until = microtime(true) + 10;
@@ -121,7 +130,6 @@ final class RunningServer
             proc_close($this->process);
             $this->process = null;
         }
-        self::remove($this->folder);
     }
 
     private static function remove(string $path): void

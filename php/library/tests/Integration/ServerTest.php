@@ -125,6 +125,47 @@ final class ServerTest extends TestCase
         ServerPurger::atUrl("http://127.0.0.1:{$this->server->port}/purge", 'other')->purge(new Purge(tags: ['late']));
     }
 
+    public function testAPurgeWhileTheServerIsStoppedHoldsAfterTheStart(): void
+    {
+        $this->server->writeAutoload('site');
+        $this->server->write('news', 'old');
+        $this->server->write('site/page.php', <<<'PHP'
+            <?php
+            require __DIR__ . '/vendor/autoload.php';
+            Mayfly\Mayfly::start()->reads("news:$_GET[id]");
+            echo file_get_contents(dirname(__DIR__) . '/news'), ' ', getenv('MAYFLY_PURGE_FOLDER');
+            PHP);
+        $this->server->write('site/job.php', <<<'PHP'
+            <?php
+            require __DIR__ . '/vendor/autoload.php';
+            Mayfly\Mayfly::start()->changed($argv[1]);
+            PHP);
+        $this->server->write('mayfly.conf', $this->configuration());
+        $arguments = ['-p', $this->server->folder, '-c', 'mayfly.conf'];
+        $left = "{$this->server->folder}/cache/left-purges/site";
+        $this->server->start($arguments);
+        foreach (['/page.php?id=1', '/page.php?id=2'] as $target) {
+            self::assertSame("old $left", $this->server->ask($target)[1]);
+        }
+        $this->server->end();
+        $this->server->write('news', 'new');
+        $this->runJob("{$this->server->folder}/control", 'news:1', $left);
+        $names = array_diff((array) scandir($left), ['.', '..']);
+        self::assertCount(1, $names);
+        $this->server->start($arguments);
+        self::assertSame("new $left", $this->server->ask('/page.php?id=1')[1]);
+        [, $body, $fields] = $this->server->ask('/page.php?id=2');
+        self::assertSame(["old $left", 'HIT'], [$body, $fields['x-cache']], 'another page stays');
+        $until = microtime(true) + 20;
+        while (array_diff((array) scandir($left), ['.', '..']) !== [] && microtime(true) < $until) {
+            usleep(20_000);
+        }
+        self::assertSame(['.', '..'], scandir($left), 'what was left is done');
+        $this->runJob("{$this->server->folder}/control", 'news:2', $left);
+        self::assertSame(['.', '..'], scandir($left), 'a server that runs is asked');
+        self::assertSame("new $left", $this->server->ask('/page.php?id=2')[1]);
+    }
+
     private function configuration(): string
     {
         $folder = $this->server->folder;
@@ -165,7 +206,7 @@ final class ServerTest extends TestCase
         self::assertSame('MISS', $this->server->ask($target)[2]['x-cache'], $what);
     }
 
-    private function runJob(string $socket, string $tag): void
+    private function runJob(string $socket, string $tag, string $purgeFolder = ''): void
     {
         $command = [\PHP_BINARY, "{$this->server->folder}/site/job.php", $tag];
         $process = proc_open(
@@ -173,7 +214,11 @@ final class ServerTest extends TestCase
             [['file', '/dev/null', 'r'], ['pipe', 'w'], ['redirect', 1]],
             $pipes,
             null,
-            ['MAYFLY_CONTROL_SOCKET' => $socket, 'PATH' => (string) getenv('PATH')],
+            [
+                'MAYFLY_CONTROL_SOCKET' => $socket,
+                'MAYFLY_PURGE_FOLDER' => $purgeFolder,
+                'PATH' => (string) getenv('PATH'),
+            ],
         );
         self::assertIsResource($process);
         self::assertSame('', stream_get_contents($pipes[1]));

@@ -6,6 +6,7 @@ namespace Mayfly\WordPress;
 
 use Mayfly\Purge\Purge;
 use Mayfly\Purge\PurgeFailed;
+use Mayfly\Purge\PurgeFolder;
 use Mayfly\Purge\Purger;
 
 /**
@@ -25,7 +26,35 @@ final class LoopbackPurger implements Purger
     /** What the head of the answer has room for. */
     private const TAG_BYTES = 2000;
 
+    /**
+     * @param PurgeFolder|null $folder of the server: what the site cannot be asked for is left there as well, and
+     *                                 holds from the next start on
+     */
+    public function __construct(private readonly ?PurgeFolder $folder = null)
+    {
+    }
+
     public function purge(Purge $purge): int
+    {
+        try {
+            return $this->askForAll($purge);
+        } catch (PurgeFailed $failure) {
+            if ($this->folder === null) {
+                throw $failure;
+            }
+        }
+        $file = $this->folder->leave((string) json_encode($purge, \JSON_INVALID_UTF8_SUBSTITUTE));
+        // A server that has begun meanwhile may have read the folder before.
+        $count = $this->askForAll($purge);
+        $this->folder->takeBack($file);
+
+        return $count;
+    }
+
+    /**
+     * @throws PurgeFailed
+     */
+    private function askForAll(Purge $purge): int
     {
         foreach (explode("\n", wordwrap(implode(' ', $purge->tags), self::TAG_BYTES, "\n")) as $tags) {
             $this->ask($tags);

@@ -9,6 +9,7 @@ use Mayfly\PhpErrorStream;
 use Mayfly\PhpResponseHead;
 use Mayfly\Purge\Purger;
 use Mayfly\Purge\PurgeFailed;
+use Mayfly\Purge\PurgeFolder;
 use Mayfly\Purge\ServerPurger;
 use Mayfly\ResponseHead;
 use Mayfly\Server;
@@ -25,8 +26,8 @@ use Mayfly\WordPress\Reading\Reader;
  *     do_action('mayfly_changed', 'weather:berlin');   it has changed
  *
  * The constants MAYFLY_CONTROL_SOCKET, or MAYFLY_PURGE_URL and MAYFLY_PURGE_TOKEN, in wp-config.php name
- * another way to purge than by responses, and MAYFLY_HEAD_BYTES says what tags may take of a head. Nobody has to
- * set them.
+ * another way to purge than by responses, MAYFLY_PURGE_FOLDER says where purges are left while the server is stopped,
+ * and MAYFLY_HEAD_BYTES says what tags may take of a head. Nobody has to set them.
  */
 final class Plugin
 {
@@ -44,6 +45,8 @@ final class Plugin
     private readonly ChangedTags $changedTags;
 
     private readonly Waiting $waiting;
+
+    private readonly ?PurgeFolder $folder;
 
     private readonly Changes $changes;
 
@@ -72,14 +75,18 @@ final class Plugin
         $constant = static fn (string $name): mixed => \defined($name) ? \constant($name) : null;
         $bytes = $constant('MAYFLY_HEAD_BYTES') ?? self::param('MAYFLY_HEAD_BYTES');
         $this->headBytes = \is_int($bytes) && $bytes > 0 ? $bytes : TagOutput::HEAD_BYTES;
-        $purger = ServerPurger::fromEnvironment(array_map($constant, [
+        $said = array_filter(array_map($constant, [
             'MAYFLY_CONTROL_SOCKET' => 'MAYFLY_CONTROL_SOCKET',
             'MAYFLY_PURGE_URL' => 'MAYFLY_PURGE_URL',
             'MAYFLY_PURGE_TOKEN' => 'MAYFLY_PURGE_TOKEN',
+            'MAYFLY_PURGE_FOLDER' => 'MAYFLY_PURGE_FOLDER',
         ]));
         $this->names = TagNames::ofThisInstallation();
         $this->pageTags = new PageTags($this->names);
         $this->waiting = new Waiting($this->names);
+        $known = !$server->isMayfly && $this->waiting->isMayflyKnown() ? $this->waiting->folder() : null;
+        $this->folder = PurgeFolder::fromEnvironment($said + $_SERVER + getenv()) ?? $known;
+        $purger = ServerPurger::fromEnvironment($said + ['MAYFLY_PURGE_FOLDER' => $this->folder?->path]);
         $this->changes = new Changes($server, $head, $purger, $this->substitute(), $this->headBytes);
         $this->lifetime = new Lifetime();
         $this->counters = new Counters();
@@ -281,7 +288,7 @@ final class Plugin
     private function purge(): void
     {
         if ($this->server->isMayfly) {
-            $this->waiting->know();
+            $this->waiting->know($this->folder);
         }
         $waiting = $this->server->isMayfly && $this->head->isOpen() ? $this->waiting->tags() : [];
         $this->changes->add(...$waiting);
@@ -302,6 +309,6 @@ final class Plugin
      */
     private function substitute(): ?Purger
     {
-        return $this->server->isMayfly || $this->waiting->isMayflyKnown() ? new LoopbackPurger() : null;
+        return $this->server->isMayfly || $this->waiting->isMayflyKnown() ? new LoopbackPurger($this->folder) : null;
     }
 }

@@ -4,14 +4,18 @@ declare(strict_types=1);
 
 namespace Mayfly\WordPress;
 
+use Mayfly\Purge\PurgeFolder;
+
 /**
- * What the plug-in remembers, in one option that WordPress loads with all others: that a Mayfly has been in
- * front, which cron and WP-CLI cannot know, and tags that could not be purged, until a request of the site can
- * do it.
+ * What the plug-in remembers, in two options that WordPress loads with all others: that a Mayfly has been in
+ * front and which folder it looks into, which cron and WP-CLI cannot know, and tags that could not be purged, until a
+ * request of the site can do it.
  */
 final class Waiting
 {
     private const OPTION = 'mayfly_waiting';
+
+    private const FOLDER = 'mayfly_purge_folder';
 
     /** More of them are the whole site. */
     private const MAX_TAGS = 1000;
@@ -27,12 +31,24 @@ final class Waiting
 
     /**
      * A Mayfly is in front.
+     *
+     * @param PurgeFolder|null $folder where it looks for purges when it starts
      */
-    public function know(): void
+    public function know(?PurgeFolder $folder): void
     {
         if (!$this->isMayflyKnown()) {
             add_option(self::OPTION, [], '', true);
         }
+        if ($folder !== null && $folder->path !== $this->folder()?->path) {
+            update_option(self::FOLDER, $folder->path, true);
+        }
+    }
+
+    public function folder(): ?PurgeFolder
+    {
+        $path = get_option(self::FOLDER);
+
+        return \is_string($path) && str_starts_with($path, '/') ? new PurgeFolder($path) : null;
     }
 
     /**
