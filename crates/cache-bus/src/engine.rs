@@ -2,8 +2,8 @@
 //! says what each means.
 //!
 //! ```text
-//! NAME:nodes   hash     log: identifier, tip: number of the newest entry, node:INSTANCE: beat:position
-//! NAME:log     stream   entry N-0: node INSTANCE purge BYTES
+//! NAME:nodes   hash     log: identifier, tip: number of the newest entry, node:INSTANCE: beat:position:name
+//! NAME:log     stream   entry N-0: node INSTANCE purge BYTES epoch MARK
 //! ```
 //!
 //! What the nodes agree on is one hash, so that no part of it can be lost alone.
@@ -57,6 +57,35 @@ pub struct EngineFacts {
     pub eviction: String,
     /// `maxmemory`; 0: no bound.
     pub memory_max: u64,
+    /// It follows another one, and takes no purges.
+    pub is_replica: bool,
+}
+
+impl EngineFacts {
+    /// May it throw the log of purges away when its memory is full? What lives for a time only is not the log.
+    #[must_use]
+    pub fn may_lose_log(&self) -> bool {
+        self.memory_max > 0 && self.eviction.starts_with("allkeys")
+    }
+
+    /// May it refuse purges when its memory is full? Pages fill it.
+    #[must_use]
+    pub fn may_refuse_purges(&self) -> bool {
+        self.memory_max > 0
+            && !self.eviction.starts_with("allkeys")
+            && !self.eviction.starts_with("volatile")
+    }
+}
+
+/// Asks the engine in force what it is.
+///
+/// # Errors
+/// Why it does not say.
+pub async fn ask_engine(settings: &BusSettings) -> Result<EngineFacts, String> {
+    let asked = RedisEngine::connect(settings, 0).await;
+    asked
+        .map(|engine| engine.facts.clone())
+        .map_err(|error| error.0)
 }
 
 /// A connection to an engine.
@@ -64,10 +93,14 @@ pub struct RedisEngine {
     calls: Connection,
     /// Readers wait on a connection of their own.
     bell: Connection,
+    /// Pages go by one of their own: they are long.
+    pages: Option<Connection>,
     /// Asked whether this engine is the one in force.
     sentinels: Option<(Sentinels, crate::settings::HostPort)>,
     pub facts: EngineFacts,
     instance: u64,
+    /// By which people know the node.
+    name: String,
     keys: [String; 2],
     scripts: Scripts,
 }
@@ -107,13 +140,19 @@ impl RedisEngine {
         };
         let mut calls = connect(settings, &address).await?;
         let bell = connect(settings, &address).await?;
+        let pages = match &settings.page_key {
+            Some(_) => Some(connect(settings, &address).await?),
+            None => None,
+        };
         let facts = facts(&mut calls.calls).await?;
         Ok(RedisEngine {
             calls,
             bell,
+            pages,
             sentinels,
             facts,
             instance,
+            name: own_name(),
             keys: [
                 format!("{}:nodes", settings.name),
                 format!("{}:log", settings.name),
@@ -152,6 +191,7 @@ impl RedisEngine {
             .arg(epoch)
             .arg(position)
             .arg(log)
+            .arg(&self.name)
             .invoke_async(&mut self.calls())
             .await?;
         Ok(JoinAnswer {
@@ -174,6 +214,7 @@ impl RedisEngine {
             .arg(call.beat)
             .arg(&*call.epoch)
             .arg(call.position)
+            .arg(&self.name)
             .invoke_async(&mut self.calls())
             .await?;
         let answer = match is_member {
@@ -191,6 +232,7 @@ impl RedisEngine {
     ) -> Result<PublishAnswer, BusError> {
         let mut call = self.scripts.publish.key(&self.keys);
         call.arg(&**epoch).arg(KEPT_ENTRIES).arg(self.instance);
+        call.arg(mark(epoch));
         for purge in purges {
             call.arg(&purge[..]);
         }
@@ -201,19 +243,20 @@ impl RedisEngine {
         })
     }
 
-    /// Waits until there may be an entry after `position`, for a bounded time.
-    pub async fn wait_for_entry(&self, position: u64) -> Result<(), BusError> {
-        let _: Value = redis::cmd("XREAD")
-            .arg("COUNT")
-            .arg(1)
-            .arg("BLOCK")
-            .arg(u64::try_from(BELL.as_millis()).unwrap_or_default())
-            .arg("STREAMS")
-            .arg(&self.keys[1])
-            .arg(format!("{position}-0"))
-            .query_async(&mut self.bell.calls.clone())
-            .await?;
-        Ok(())
+    /// Waits for entries after `position`, for a bounded time. They are given where each says that it was
+    /// published in `epoch`; otherwise the log has to be [read](RedisEngine::read), which compares its epoch.
+    pub async fn wait_for_entries(
+        &self,
+        epoch: &Epoch,
+        position: u64,
+    ) -> Result<Vec<LogEntry>, BusError> {
+        let mut question = redis::cmd("XREAD");
+        question.arg("COUNT").arg(READ_AT_ONCE).arg("BLOCK");
+        question.arg(u64::try_from(BELL.as_millis()).unwrap_or_default());
+        question.arg("STREAMS").arg(&self.keys[1]);
+        question.arg(format!("{position}-0"));
+        let answer: Value = question.query_async(&mut self.bell.calls.clone()).await?;
+        Ok(entries_of(answer, &mark(epoch)).unwrap_or_default())
     }
 
     /// Reads what follows `position`.
@@ -268,6 +311,17 @@ impl RedisEngine {
         })
     }
 
+    /// By which name people know a node; its number where it has none.
+    pub async fn name_of(&self, instance: u64) -> Result<String, BusError> {
+        let mut get = redis::cmd("HGET");
+        get.arg(&self.keys[0]).arg(format!("node:{instance}"));
+        let noted: Option<String> = get.query_async(&mut self.calls()).await?;
+        let name = noted
+            .as_deref()
+            .and_then(|noted| noted.splitn(3, ':').nth(2));
+        Ok(name.map_or_else(|| instance.to_string(), str::to_owned))
+    }
+
     /// The node uses nothing any more that is stored: purges need not wait for it.
     pub async fn leave(&self) -> Result<(), BusError> {
         let node = format!("node:{}", self.instance);
@@ -276,9 +330,50 @@ impl RedisEngine {
         Ok(leave.query_async(&mut self.calls()).await?)
     }
 
+    /// The connection for pages, if they are shared.
+    pub fn calls_of_pages(&self) -> Option<MultiplexedConnection> {
+        self.pages.as_ref().map(|pages| pages.calls.clone())
+    }
+
     fn calls(&self) -> MultiplexedConnection {
         self.calls.calls.clone()
     }
+}
+
+/// The machine and the process.
+fn own_name() -> String {
+    let machine = rustix::system::uname();
+    let machine = machine.nodename().to_string_lossy();
+    format!("{machine}, process {}", std::process::id())
+}
+
+/// What entries say of the epoch in which they were published: a part of each of its parts, which are random.
+fn mark(epoch: &str) -> String {
+    let begin = |part: &str| part.chars().take(10).collect::<String>();
+    epoch.split(':').map(begin).collect::<Vec<_>>().join(":")
+}
+
+/// The entries that `XREAD` gives of one stream; `None` where one of them is of another epoch, or written in a form
+/// that an earlier version used.
+fn entries_of(answer: Value, mark: &str) -> Option<Vec<LogEntry>> {
+    let Value::Array(streams) = answer else {
+        return None;
+    };
+    let stream = Vec::<Value>::from_redis_value(streams.into_iter().next()?).ok()?;
+    let entries = Vec::<Value>::from_redis_value(stream.into_iter().nth(1)?).ok()?;
+    let entry = |entry| {
+        let mut parts = Vec::<Value>::from_redis_value(entry).ok()?.into_iter();
+        let id = String::from_redis_value(parts.next()?).ok()?;
+        let fields = Vec::<Vec<u8>>::from_redis_value(parts.next()?).ok()?;
+        let fields: [Vec<u8>; 6] = fields.try_into().ok()?;
+        let [_, instance, _, purge, _, of] = fields;
+        Some(LogEntry {
+            number: id.strip_suffix("-0")?.parse().ok()?,
+            instance: std::str::from_utf8(&instance).ok()?.parse().ok()?,
+            purge: (of == mark.as_bytes()).then_some(purge)?,
+        })
+    };
+    entries.into_iter().map(entry).collect()
 }
 
 /// Asks the engine what it is.
@@ -300,7 +395,41 @@ async fn facts(calls: &mut MultiplexedConnection) -> Result<EngineFacts, BusErro
         version: fact("redis_version"),
         eviction: fact("maxmemory_policy"),
         memory_max: fact("maxmemory").parse().unwrap_or_default(),
+        is_replica: fact("role") == "slave",
     })
 }
 
 const _: () = assert!(BELL.as_millis() < CALL_TIMEOUT.as_millis());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    fn answer(id: &str, fields: &[&str]) -> Value {
+        let fields = fields.iter().map(|field| text(field)).collect();
+        let entry = Value::Array(vec![text(id), Value::Array(fields)]);
+        let stream = Value::Array(vec![text("log"), Value::Array(vec![entry])]);
+        Value::Array(vec![stream])
+    }
+
+    #[test]
+    fn entries_count_without_a_script_where_they_name_the_epoch_that_is_read() {
+        let of = mark("0123456789abcdef:fedcba9876543210:17");
+        assert_eq!(of, "0123456789:fedcba9876:17");
+        let entry = LogEntry {
+            number: 7,
+            instance: 3,
+            purge: b"bytes".to_vec(),
+        };
+        let fields = ["node", "3", "purge", "bytes", "epoch", &of];
+        assert_eq!(entries_of(answer("7-0", &fields), &of), Some(vec![entry]));
+        assert_eq!(entries_of(answer("7-1", &fields), &of), None);
+        assert_eq!(entries_of(answer("7-0", &fields), "another"), None);
+        assert_eq!(entries_of(answer("7-0", &fields[..4]), &of), None);
+        assert_eq!(entries_of(Value::Nil, &of), None);
+    }
+}

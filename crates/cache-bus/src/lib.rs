@@ -14,6 +14,9 @@ mod connection;
 mod engine;
 mod member;
 mod outbox;
+mod pages;
+mod random;
+mod seal;
 mod sentinel;
 mod settings;
 mod state;
@@ -21,10 +24,13 @@ mod state;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 pub use cache_nodes::{AppliedPurges, BootMillis};
-pub use engine::{EngineFacts, Epoch};
+pub use engine::{EngineFacts, Epoch, ask_engine};
 pub use outgoing::tls;
+pub use pages::{FetchTurn, GivenPage, OpenedPage, SharedPages, TakenPage};
+pub use seal::LEAST_KEY_BYTES;
 pub use settings::{BusSettings, EngineAddress, HostPort, Login};
 pub use state::{BusEvent, BusState};
 
@@ -38,6 +44,9 @@ pub trait NodeHost: Send + Sync + 'static {
 
     /// All that is stored, and all that is under way, is void: purges may have been missed. May block.
     fn void(&self);
+
+    /// All purges up to this position are applied, those of this node too. Told where pages are shared.
+    fn advanced(&self, epoch: &Epoch, position: u64);
 
     /// Something to be logged.
     fn tell(&self, event: BusEvent);
@@ -63,6 +72,7 @@ impl Bus {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(1)
+            .thread_name("cache-nodes")
             .build()?;
         let of_thread = member.clone();
         let thread = std::thread::Builder::new().name("cache-nodes".to_owned());
@@ -74,6 +84,12 @@ impl Bus {
     #[inline]
     pub fn may_use_stored(&self, now: BootMillis) -> bool {
         now.0 < self.member.lease_until.load(Ordering::Acquire)
+    }
+
+    /// How long ago the last lease has ended; `None`: there was none in this life, or it was given up.
+    pub fn lease_ended(&self, now: BootMillis) -> Option<Duration> {
+        let until = self.member.lease_until.load(Ordering::Acquire);
+        (until > 0).then(|| Duration::from_millis(now.0.saturating_sub(until)))
     }
 
     /// Tells the others of a purge that was applied here. Its number: see [`Bus::confirmed`].
@@ -91,6 +107,16 @@ impl Bus {
         let mut confirmed = self.member.confirmed.subscribe();
         // The sender lives as long as `self`.
         let _ = confirmed.wait_for(|confirmed| *confirmed >= number).await;
+    }
+
+    /// The pages that nodes share, if they do.
+    pub fn pages(&self) -> Option<&SharedPages> {
+        self.member.pages.as_ref()
+    }
+
+    /// What has been applied here, while this node is a member.
+    pub fn applied(&self) -> Option<AppliedPurges<Epoch>> {
+        self.member.applied_as_member()
     }
 
     /// How things stand.

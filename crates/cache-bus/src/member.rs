@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cache_nodes::{
-    AppliedPurges, BootMillis, Confirmation, ConfirmationState, EveryRule, JoinEffect, LeaseTimes,
-    LogEntryEffect, Node, PublishAnswer, RenewAnswer,
+    AppliedPurges, BootMillis, ConfirmAnswer, Confirmation, ConfirmationState, EveryRule,
+    JoinEffect, LeaseTimes, LogEntryEffect, MissingNode, Node, PublishAnswer, RenewAnswer,
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -24,6 +24,9 @@ use crate::NodeHost;
 use crate::connection::BusError;
 use crate::engine::{Epoch, LogEntry, ReadEntries, RedisEngine};
 use crate::outbox::Outbox;
+use crate::pages::SharedPages;
+use crate::random::random;
+use crate::seal::PageSeal;
 use crate::settings::BusSettings;
 use crate::state::{BusEvent, BusState};
 
@@ -37,8 +40,12 @@ const CONFIRM_PAUSES: [(u32, Duration); 3] = [
     (25, Duration::from_millis(5)),
     (u32::MAX, Duration::from_millis(25)),
 ];
+/// A node that has published asks for the others no later than this, whether or not it has read its own entry.
+const OWN_POSITION_TIMEOUT: Duration = Duration::from_millis(20);
 /// How often it is looked whether the lease has ended.
 const WATCH_EACH: Duration = Duration::from_millis(100);
+/// A node that renews its lease for so long without applying an entry is told of.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
 /// For taking one's leave.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -48,6 +55,33 @@ enum RoundEnd {
     JoinAgain,
     /// The node leaves for good.
     Left,
+}
+
+/// Nodes that an entry waits for although they renew their leases.
+#[derive(Default)]
+struct StuckNodes {
+    /// The instance, its beat when it was first missing, and when that was.
+    missing: Vec<(u64, u64, Instant)>,
+    is_told: bool,
+}
+
+impl StuckNodes {
+    /// The first node that is missing for [`STUCK_AFTER`] although it renews its lease; given once.
+    fn note(&mut self, missing: &[MissingNode], now: Instant) -> Option<u64> {
+        self.missing
+            .retain(|(instance, ..)| missing.iter().any(|it| it.instance == *instance));
+        let mut stuck = None;
+        for node in missing {
+            match self.missing.iter().find(|it| it.0 == node.instance) {
+                None => self.missing.push((node.instance, node.beat, now)),
+                Some((_, beat, since)) if node.beat > *beat && now - *since >= STUCK_AFTER => {
+                    stuck = Some(node.instance);
+                }
+                Some(_) => {}
+            }
+        }
+        stuck.filter(|_| !std::mem::replace(&mut self.is_told, true))
+    }
 }
 
 /// A node with its connection.
@@ -63,6 +97,9 @@ pub struct Member {
     has_purges: Notify,
     has_entry: Notify,
     has_advanced: Notify,
+    /// The position that the engine knows of this node.
+    told_position: watch::Sender<u64>,
+    pub pages: Option<SharedPages>,
     /// What is known beside the protocol's own state.
     seen: Mutex<BusState>,
     leaves: watch::Sender<bool>,
@@ -90,6 +127,12 @@ impl Member {
             has_purges: Notify::new(),
             has_entry: Notify::new(),
             has_advanced: Notify::new(),
+            told_position: watch::Sender::new(0),
+            pages: settings
+                .page_key
+                .as_deref()
+                .and_then(PageSeal::new)
+                .map(|seal| SharedPages::new(seal, settings.name.clone())),
             seen: Mutex::new(state),
             leaves: watch::Sender::new(false),
             may_hold_lease: AtomicBool::new(true),
@@ -151,6 +194,9 @@ impl Member {
                 Err(error) => error,
             };
             self.node.lock().leave();
+            if let Some(pages) = &self.pages {
+                pages.connected(None);
+            }
             {
                 let mut seen = self.seen.lock();
                 seen.trouble = Some(error.0.clone());
@@ -172,6 +218,9 @@ impl Member {
     async fn session(&self, pause: &mut Duration) -> Result<RoundEnd, BusError> {
         let engine = RedisEngine::connect(&self.settings, self.instance).await?;
         self.note_facts(&engine);
+        if let Some(pages) = &self.pages {
+            pages.connected(engine.calls_of_pages());
+        }
         let mut leaves = self.leaves.subscribe();
         loop {
             self.join(&engine).await?;
@@ -196,8 +245,11 @@ impl Member {
 
     fn note_facts(&self, engine: &RedisEngine) {
         let facts = engine.facts.clone();
-        if facts.memory_max > 0 && facts.eviction != "noeviction" {
+        if facts.may_lose_log() {
             self.host.tell(BusEvent::Evicts(facts.eviction.clone()));
+        }
+        if self.pages.is_some() && facts.may_refuse_purges() {
+            self.host.tell(BusEvent::FillsUp(facts.eviction.clone()));
         }
         let mut seen = self.seen.lock();
         seen.facts = facts;
@@ -221,22 +273,59 @@ impl Member {
         let is_first = epoch_before.is_none();
         let effect = self.node.lock().joined(answer, is_in_force, sent_at, now());
         match effect {
-            JoinEffect::Keep => self.note_lease(),
+            JoinEffect::Keep => {
+                self.tell_advance(0);
+                self.note_lease();
+            }
             JoinEffect::Void { tip } => {
                 let why = match is_first {
                     true => "it is not known which purges this node has missed",
                     false => "purges are missing in the log, or the engine has lost it",
                 };
                 self.void(why).await?;
-                self.node.lock().has_applied(tip);
-                self.note_lease();
+                if self.pages.is_some() && !self.replay(engine, tip).await? {
+                    self.void("the log has lost entries").await?;
+                }
+                self.has_applied(tip);
             }
             JoinEffect::Leave => return Err(not_in_force()),
         }
         Ok(())
     }
 
-    /// Reads the log and applies what the others have purged.
+    /// Applies what is still in the log: pages of others are compared with it, so that those can be used whose fetch
+    /// began before this node joined. Whether all up to `tip` was there.
+    async fn replay(&self, engine: &RedisEngine, tip: u64) -> Result<bool, BusError> {
+        let Some(AppliedPurges { epoch, .. }) = self.applied() else {
+            return Ok(false);
+        };
+        let mut position = None;
+        while tip > position.unwrap_or_default() {
+            let ReadEntries::Entries(entries, _) =
+                engine.read(&epoch, position.unwrap_or_default()).await?
+            else {
+                return Ok(false);
+            };
+            let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+                return Ok(false);
+            };
+            // Before the first that is there, purges are not known.
+            let before = position.unwrap_or(first.number.saturating_sub(1));
+            let count = entries.len() as u64;
+            if first.number != before + 1 || last.number != before + count {
+                return Ok(false);
+            }
+            if position.is_none() {
+                self.host.advanced(&epoch, before);
+            }
+            position = Some(last.number);
+            self.apply_each(epoch.clone(), entries).await?;
+        }
+        Ok(true)
+    }
+
+    /// Reads the log and applies what the others have purged: first with a script until there is nothing more, then
+    /// as entries come.
     async fn read(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         loop {
             let Some(AppliedPurges { epoch, position }) = self.applied() else {
@@ -249,46 +338,77 @@ impl Member {
                     self.has_applied(tip);
                 }
                 ReadEntries::Entries(entries, _) if entries.is_empty() => {
-                    engine.wait_for_entry(position).await?;
+                    self.read_as_they_come(engine, &epoch, position).await?;
                 }
-                ReadEntries::Entries(entries, _) => self.apply(entries).await?,
+                ReadEntries::Entries(entries, _) => {
+                    self.apply(entries).await?;
+                }
             }
         }
     }
 
-    async fn apply(&self, entries: Vec<LogEntry>) -> Result<(), BusError> {
+    /// Applies entries of this epoch until none comes for a while.
+    async fn read_as_they_come(
+        &self,
+        engine: &RedisEngine,
+        epoch: &Epoch,
+        mut position: u64,
+    ) -> Result<(), BusError> {
+        loop {
+            let entries = engine.wait_for_entries(epoch, position).await?;
+            match self.apply(entries).await? {
+                Some(last) => position = last,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The number of the last entry.
+    async fn apply(&self, entries: Vec<LogEntry>) -> Result<Option<u64>, BusError> {
         let Some(last) = entries.last().map(|entry| entry.number) else {
-            return Ok(());
+            return Ok(None);
         };
         let mut before = None;
-        let mut purges = Vec::new();
         let mut is_whole = true;
-        for LogEntry {
-            number,
-            instance,
-            purge,
-        } in entries
-        {
+        for LogEntry { number, .. } in &entries {
             is_whole &= match before {
-                None => self.node.lock().entry(number) != LogEntryEffect::VoidAndApply,
-                Some(before) => number == before + 1,
+                None => self.node.lock().entry(*number) != LogEntryEffect::VoidAndApply,
+                Some(before) => *number == before + 1,
             };
-            before = Some(number);
-            // Purges of this node are applied before they are published.
-            if instance != self.instance {
-                purges.push(purge);
-            }
+            before = Some(*number);
         }
         if !is_whole {
             self.void("entries are missing in the log").await?;
         }
-        if !purges.is_empty() {
-            let (host, count) = (self.host.clone(), purges.len() as u64);
-            blocking(move || host.apply(&purges)).await?;
-            self.seen.lock().applied += count;
+        let is_of_another = |entry: &LogEntry| entry.instance != self.instance;
+        let of_others = entries.iter().filter(|entry| is_of_another(entry)).count();
+        match self.applied().filter(|_| self.pages.is_some()) {
+            Some(applied) => self.apply_each(applied.epoch, entries).await?,
+            // Purges of this node are applied before they are published.
+            None if of_others > 0 => {
+                let others = entries.into_iter().filter(is_of_another);
+                let purges: Vec<Vec<u8>> = others.map(|entry| entry.purge).collect();
+                let host = self.host.clone();
+                blocking(move || host.apply(&purges)).await?;
+            }
+            None => {}
         }
+        self.seen.lock().applied += of_others as u64;
         self.has_applied(last);
-        Ok(())
+        Ok(Some(last))
+    }
+
+    /// Applies entries one after the other, and tells of each position: where pages are shared. Those of this node as
+    /// well, since a page that another node has fetched before such an entry may have been taken since.
+    async fn apply_each(&self, epoch: Epoch, entries: Vec<LogEntry>) -> Result<(), BusError> {
+        let host = self.host.clone();
+        blocking(move || {
+            for LogEntry { number, purge, .. } in entries {
+                host.apply(&[purge]);
+                host.advanced(&epoch, number);
+            }
+        })
+        .await
     }
 
     /// Renews the lease, and says how far this node has come.
@@ -317,6 +437,7 @@ impl Member {
                 (seen.tip, seen.nodes) = (tip, nodes);
                 seen.renewal = Some(renewal);
             }
+            self.told_position.send_replace(call.position);
             self.note_lease();
             let _ = timeout(each, self.has_advanced.notified()).await;
         }
@@ -367,8 +488,16 @@ impl Member {
     ) -> Result<Option<RoundEnd>, BusError> {
         let mut purge = Confirmation::new(epoch, entry);
         let mut asked = 0;
+        let mut stuck = StuckNodes::default();
+        // Before that this node would be the one that is missing. The others hear of an entry when it does.
+        let mut told = self.told_position.subscribe();
+        let _ = timeout(
+            OWN_POSITION_TIMEOUT,
+            told.wait_for(|position| *position >= entry),
+        )
+        .await;
         loop {
-            let state = self.ask_once(engine, &mut purge).await?;
+            let state = self.ask_once(engine, &mut purge, &mut stuck).await?;
             match state {
                 ConfirmationState::Confirmed => return Ok(None),
                 ConfirmationState::Waiting => {}
@@ -387,12 +516,19 @@ impl Member {
         &self,
         engine: &RedisEngine,
         purge: &mut Confirmation<Epoch>,
+        stuck: &mut StuckNodes,
     ) -> Result<ConfirmationState, BusError> {
         let call = purge.call(&self.node.lock(), now());
         let Some(call) = call else {
             return Ok(ConfirmationState::Waiting);
         };
         let answer = engine.confirm(&call).await?;
+        if let ConfirmAnswer::Missing(missing) = &answer
+            && let Some(instance) = stuck.note(missing, Instant::now())
+        {
+            let name = engine.name_of(instance).await?;
+            self.host.tell(BusEvent::Stuck(name));
+        }
         let is_in_force = engine.is_in_force().await;
         let state = purge.answered(&answer, is_in_force, &self.node.lock(), now());
         if !is_in_force {
@@ -406,7 +542,23 @@ impl Member {
         self.node.lock().applied().cloned()
     }
 
+    /// The same while it is a member.
+    pub fn applied_as_member(&self) -> Option<AppliedPurges<Epoch>> {
+        let node = self.node.lock();
+        node.epoch()?;
+        node.applied().cloned()
+    }
+
+    fn tell_advance(&self, number: u64) {
+        if self.pages.is_some()
+            && let Some(AppliedPurges { epoch, position }) = self.applied()
+        {
+            self.host.advanced(&epoch, position.max(number));
+        }
+    }
+
     fn has_applied(&self, number: u64) {
+        self.tell_advance(number);
         self.node.lock().has_applied(number);
         self.note_lease();
         self.has_advanced.notify_one();
@@ -471,8 +623,21 @@ fn now() -> BootMillis {
     BootMillis(clock::now())
 }
 
-fn random() -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(u64::from_le_bytes(bytes))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_renews_without_advancing_is_told_of_once() {
+        let mut stuck = StuckNodes::default();
+        let began = Instant::now();
+        let mut note =
+            |beat, after| stuck.note(&[MissingNode { instance: 7, beat }], began + after);
+        let seconds = Duration::from_secs;
+        assert_eq!(note(1, seconds(0)), None);
+        assert_eq!(note(2, seconds(1)), None, "it may come to it yet");
+        assert_eq!(note(1, STUCK_AFTER), None, "it is dead, and will expire");
+        assert_eq!(note(9, STUCK_AFTER), Some(7));
+        assert_eq!(note(10, 2 * STUCK_AFTER), None, "told");
+    }
 }

@@ -18,6 +18,8 @@ pub struct BusSettings {
     pub name: String,
     /// How long a lease lasts.
     pub lease: Duration,
+    /// The content of the key file by which pages are sealed that nodes share; `None`: they share none.
+    pub page_key: Option<Vec<u8>>,
     /// The purge of everything, which stands for others when too many wait.
     pub everything: Vec<u8>,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::engine::{EngineFacts, Epoch};
 
 /// How things stand.
+// Large: numbers and texts that are shown one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BusState {
     /// Where the engine is.
@@ -55,6 +56,10 @@ pub enum BusEvent {
     Trouble(String),
     /// The engine may throw the log away when its memory is full.
     Evicts(String),
+    /// A node renews its lease and applies no purges, so that all of them wait for it.
+    Stuck(String),
+    /// The engine refuses purges when pages have filled its memory.
+    FillsUp(String),
 }
 
 impl fmt::Display for BusEvent {
@@ -76,6 +81,15 @@ impl fmt::Display for BusEvent {
                 f,
                 "the engine has a bound for its memory and throws away what its policy \"{policy}\" says, the log of \
                  purges as well: set maxmemory-policy noeviction"
+            ),
+            BusEvent::Stuck(node) => write!(
+                f,
+                "the node of {node} renews its lease and applies no purges: they wait for it. Stop that server"
+            ),
+            BusEvent::FillsUp(policy) => write!(
+                f,
+                "pages are shared, and an engine whose policy is \"{policy}\" refuses purges when pages have filled its \
+                 memory: set maxmemory-policy volatile-lru"
             ),
         }
     }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cache_bus::{
-    AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, EngineAddress, Epoch, Login, NodeHost,
+    AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, EngineAddress, Epoch, GivenPage,
+    HostPort, Login, NodeHost, SharedPages, TakenPage,
 };
 use parking_lot::Mutex;
 use testkit::redis::RedisServer;
+use testkit::tls::Authority;
 use testkit::wait::{TIMEOUT, until, until_or};
 
 /// Longer than a busy machine keeps a thread waiting; a publisher waits 100 ms longer than that.
@@ -20,6 +22,7 @@ struct TestHost {
     purges: Mutex<Vec<String>>,
     voids: Mutex<usize>,
     events: Mutex<Vec<BusEvent>>,
+    positions: Mutex<Vec<u64>>,
 }
 
 impl NodeHost for TestHost {
@@ -32,6 +35,10 @@ impl NodeHost for TestHost {
 
     fn void(&self) {
         *self.voids.lock() += 1;
+    }
+
+    fn advanced(&self, _: &Epoch, position: u64) {
+        self.positions.lock().push(position);
     }
 
     fn tell(&self, event: BusEvent) {
@@ -60,6 +67,7 @@ fn settings(engine: EngineAddress) -> BusSettings {
         login: Login::default(),
         name: "test".to_owned(),
         lease: LEASE,
+        page_key: None,
         everything: b"everything".to_vec(),
     }
 }
@@ -73,6 +81,10 @@ impl TestNode {
         let told = Arc::new(TestHost::default());
         let bus = Bus::start(settings, told.clone(), applied).expect("a thread");
         TestNode { bus, told }
+    }
+
+    fn pages(&self) -> &SharedPages {
+        self.bus.pages().expect("it has a key")
     }
 
     async fn with_lease(redis: &RedisServer) -> TestNode {
@@ -285,6 +297,11 @@ async fn accounts_need_few_rights_and_a_replica_and_a_cluster_are_refused() {
         "+hincrby",
         "+del",
         "+select",
+        // For shared pages.
+        "+get",
+        "+set",
+        "+pttl",
+        "+time",
     ]);
     let mut settings = settings(EngineAddress::Unix(redis.socket()));
     settings.login.user = Some("mayfly".to_owned());
@@ -292,8 +309,17 @@ async fn accounts_need_few_rights_and_a_replica_and_a_cluster_are_refused() {
     let refused = TestNode::start_with(settings.clone(), None);
     refused.told.until_told("authentication failed").await;
     settings.login.password = Some("secret".to_owned());
+    settings.page_key = Some(vec![7; 32]);
     let node = TestNode::start_with(settings, None);
     until("a lease", || node.may_use_stored()).await;
+    let epoch = node.bus.applied().expect("a member").epoch;
+    let lock = (Duration::from_secs(1), &b""[..]);
+    let TakenPage::Fetch(turn) = node.pages().take("page", &epoch, lock).await else {
+        panic!("the account lacks a right");
+    };
+    node.pages().give_up("page", &turn).await;
+    let asked = redis.say(&["GET", "test:fetch:page"]);
+    assert!(asked.contains("asked"), "{asked}");
     node.purge("one").await;
     node.bus.leave();
     until("left", || redis.say(&["HLEN", "test:nodes"]) == ":2\r\n").await;
@@ -313,4 +339,120 @@ async fn clusters_are_refused(folder: &Path) {
     node.told
         .until_told("is a Redis Cluster, which is refused")
         .await;
+}
+
+#[tokio::test]
+async fn a_page_is_fetched_by_one_node_and_opened_by_those_with_the_key_alone() {
+    let (_folder, redis) = redis(false);
+    let with_key = |byte: u8| BusSettings {
+        page_key: Some(vec![byte; 32]),
+        ..settings(EngineAddress::Unix(redis.socket()))
+    };
+    let nodes = [7, 7, 8].map(|byte| TestNode::start_with(with_key(byte), None));
+    until("leases", || nodes.iter().all(TestNode::may_use_stored)).await;
+    let [one, two, _] = &nodes;
+    let applied = |node: &TestNode| node.bus.applied().expect("a member");
+    let epoch = applied(one).epoch;
+    let name = one.pages().name(&[b"page"]);
+    assert_eq!(name, two.pages().name(&[b"page"]));
+    assert_ne!(name, nodes[2].pages().name(&[b"page"]));
+    let lock = (Duration::from_secs(60), &b""[..]);
+    let TakenPage::Fetch(turn) = one.pages().take(&name, &epoch, lock).await else {
+        panic!("nobody has it");
+    };
+    assert!(!turn.was_asked);
+    let waits = two.pages().take(&name, &epoch, lock).await;
+    assert!(matches!(waits, TakenPage::Wait(_)), "{waits:?}");
+    // It is not for others after all.
+    one.pages().give_up(&name, &turn).await;
+    let TakenPage::Fetch(turn) = two.pages().take(&name, &epoch, lock).await else {
+        panic!("the turn is given back");
+    };
+    assert!(turn.was_asked);
+    let page = GivenPage {
+        epoch: &epoch,
+        position: 5,
+        received: turn.engine_time - 2000,
+        lifetime: Duration::from_secs(60),
+        bytes: b"the page",
+    };
+    two.pages().give(&name, &turn, &page).await;
+    let TakenPage::Page(taken) = one.pages().take(&name, &epoch, lock).await else {
+        panic!("it is there");
+    };
+    assert_eq!((taken.position, &taken.bytes[..]), (5, &b"the page"[..]));
+    assert!(taken.age >= Duration::from_secs(2));
+    let is_plain = "return string.find(redis.call('GET', KEYS[1]), 'the page', 1, true) and 1 or 0";
+    let stored = format!("test:page:{name}");
+    assert_eq!(
+        redis.say(&["EVAL", is_plain, "1", &stored]),
+        ":0\r\n",
+        "sealed"
+    );
+    // Of another epoch it is nothing, and a page that is refused goes.
+    let other = one.pages().take(&name, &"another".into(), lock).await;
+    assert!(matches!(other, TakenPage::Fetch(_)), "{other:?}");
+    let refused = (Duration::ZERO, &taken.mark[..]);
+    let gone = one.pages().take(&name, &epoch, refused).await;
+    assert!(matches!(gone, TakenPage::Fetch(_)), "{gone:?}");
+    assert_eq!(redis.say(&["EXISTS", &stored]), ":0\r\n");
+}
+
+#[tokio::test]
+async fn where_pages_are_shared_a_node_that_joins_reads_the_log_and_its_own_purges() {
+    let (_folder, redis) = redis(false);
+    let with_key = || BusSettings {
+        page_key: Some(vec![7; 32]),
+        ..settings(EngineAddress::Unix(redis.socket()))
+    };
+    let node = TestNode::start_with(with_key(), None);
+    until("a lease", || node.may_use_stored()).await;
+    node.purge("one").await;
+    node.purge("two").await;
+    assert!(
+        node.has("one"),
+        "a page of another may have come since it was purged here"
+    );
+    let late = TestNode::start_with(with_key(), None);
+    until("a lease", || late.may_use_stored()).await;
+    assert_eq!(late.told.positions.lock()[..3], [0, 1, 2]);
+    assert!(late.has("one") && late.has("two"));
+}
+
+#[tokio::test]
+async fn an_engine_is_reached_over_tls_if_its_certificate_is_trusted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let authority = Authority::new("engines");
+    let identity = authority.identity("localhost");
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    };
+    let certificate = file("certificate", identity.certificate_pem());
+    let key = file("key", identity.key_pem());
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let port = port.expect("a port").port();
+    let tls_port = port.to_string();
+    let arguments = ["--tls-port", &tls_port, "--tls-cert-file", &certificate]
+        .into_iter()
+        .chain(["--tls-key-file", &key, "--tls-auth-clients", "no"]);
+    let arguments: Vec<&str> = arguments.collect();
+    let _redis = RedisServer::start_with(folder.path(), false, &arguments);
+    let at = EngineAddress::Tcp(HostPort {
+        host: "localhost".to_owned(),
+        port,
+    });
+    let trusting = |authority: &Authority| BusSettings {
+        tls: Some(Arc::new(
+            cache_bus::tls(Some(authority.pem().as_bytes())).expect("an authority"),
+        )),
+        ..settings(at.clone())
+    };
+    let node = TestNode::start_with(trusting(&authority), None);
+    until("a lease", || node.may_use_stored()).await;
+    node.purge("one").await;
+    let stranger = TestNode::start_with(trusting(&Authority::new("others")), None);
+    stranger.told.until_told("certificate").await;
+    assert!(!stranger.may_use_stored());
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! before_lookup ── Off, Purge, RefusePurge, Invalidate          the cache is not looked into
-//!   │           └─ Bypass ─► Alone | Direct                     past what is stored
+//!   │           └─ Bypass ─► Alone | Direct | CollapseLater     past what is stored
 //!   └ lookup ───── fresh ──► Hit
 //!       └ after_lookup ───── Direct | Alone                     may not be shared, or not yet
 //!           │           └─── ShowStale | Refresh                stale, and shown at once
@@ -22,7 +22,7 @@ use site::CacheRules;
 
 use crate::audience::Audience;
 use crate::decision::{Action, Decision};
-use crate::facts::{BodyPlace, RequestFacts, UpstreamFacts};
+use crate::facts::{BodyPlace, RequestFacts, StoredUse, UpstreamFacts};
 use crate::plan::Plan;
 use crate::stand_in::StandIn;
 
@@ -84,7 +84,13 @@ pub fn before_lookup(
         None if is_beyond_range_offset(request, rules) => {
             Some((Action::Direct, Some(Reason::Range)))
         }
-        None if !request.may_use_stored() => Some((Action::Alone, Some(Reason::NoLease))),
+        None if request.stored_use() == StoredUse::Forbidden => {
+            let action = match rules.lock {
+                true => Action::CollapseLater,
+                false => Action::Alone,
+            };
+            Some((action, Some(Reason::NoLease)))
+        }
         None => None,
     };
     let past = past.map(|(action, why)| Decision::forwarded(action, Forward::Bypass, why));

@@ -37,6 +37,9 @@ pub enum Action {
     Validate(Arc<StoredResponse>),
     /// Fetch for all who ask, or wait for the fetch that is under way.
     Collapse,
+    /// Fetch for all who ask, or wait for a fetch that begins later than the request came: nothing that is stored or
+    /// under way may be used.
+    CollapseLater,
     /// The stored response is fresh, and is the answer.
     Hit,
     /// This stale response is the answer. No fetch begins.

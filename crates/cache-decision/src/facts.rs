@@ -39,11 +39,22 @@ pub trait RequestFacts {
     /// Has its visitor written something a moment ago (`cache_read_your_writes`)?
     fn is_writer(&self) -> bool;
 
-    /// May what is stored be used: is it known what other nodes have purged?
-    fn may_use_stored(&self) -> bool;
+    /// What may be done with what is stored: is it known what other nodes have purged?
+    fn stored_use(&mut self) -> StoredUse;
 
     /// The value of its field `Range`.
     fn range(&self) -> Option<&[u8]>;
+}
+
+/// What a request may do with stored responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredUse {
+    /// Use them.
+    Allowed,
+    /// Use them, and say that a purge of another node may be missing (`cache_nodes_lost`).
+    WithoutPromise,
+    /// Use none, nor a fetch that has begun.
+    Forbidden,
 }
 
 /// Where the body of a request is.

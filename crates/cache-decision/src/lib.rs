@@ -5,6 +5,7 @@
 //! trait, and time is an argument.
 //!
 //! ```text
+//! advice              what to do about each reason, for those who run a site
 //! address, pattern    by what stored responses are purged, as people write it
 //! decide              the decisions, which decision.rs defines; the page to read first
 //! audience            who may be shown a response
@@ -19,6 +20,7 @@
 //! ```
 
 pub mod address;
+pub mod advice;
 mod audience;
 pub mod cookies;
 mod decide;
@@ -39,8 +41,8 @@ pub mod with_cookies;
 pub use audience::Audience;
 pub use decide::{FlightPart, after_lookup, before_lookup, in_flight, unshared};
 pub use decision::{Action, Decision};
-pub use facts::{BodyPlace, PurgeReach, RequestFacts, UpstreamFacts};
+pub use facts::{BodyPlace, PurgeReach, RequestFacts, StoredUse, UpstreamFacts};
 pub use foresight::{ForeseenReason, Foresight, StoringFacts, foresee, foresee_refusal};
-pub use plan::{Plan, UseCount};
+pub use plan::{PastCache, Plan, UseCount};
 pub use stand_in::StandIn;
 pub use storing_policy::{storing_policy, use_stale};

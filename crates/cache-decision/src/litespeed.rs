@@ -191,6 +191,7 @@ pub fn each_label(tag: &[u8], ids: &[VisitorId], add: &mut dyn FnMut(Cow<'_, [u8
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::head;
 
     fn fields(lines: &[(&'static str, &'static str)]) -> Vec<Field> {
         let field = |(name, value): &(&'static str, &'static str)| {
@@ -290,6 +291,21 @@ mod tests {
         ] {
             assert_eq!(is_of_protocol(name.as_bytes()), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_visitor_is_the_same_whatever_the_order_of_the_cookies() {
+        let ids = |cookies: &str| visitor_ids(head(&[&format!("Cookie: {cookies}")]).view());
+        let many: Vec<String> = (0..8).map(|n| format!("c{n}=0123456789abcde{n}")).collect();
+        let forth = ids(&many.join("; "));
+        let back: Vec<String> = many.iter().rev().cloned().collect();
+        assert_eq!(forth.len(), 8);
+        assert_eq!(ids(&back.join("; ")), forth);
+        assert_eq!(ids(&[many.join("; "), back.join("; ")].join("; ")), forth);
+        assert_eq!(
+            ids("short=0123456789abcde; wordpress_test_cookie=0123456789abcdef"),
+            []
+        );
     }
 
     #[test]

@@ -236,6 +236,42 @@ mod tests {
     }
 
     #[test]
+    fn host_and_path_have_an_expression_each_or_none() {
+        let of = |host: Option<&str>, path: Option<&str>| {
+            let [host, path] = [host, path].map(|text| text.map(|text| regex(text).unwrap()));
+            by_host_and_path(host, path)
+        };
+        for (host, path, address, expected) in [
+            (
+                Some("^example"),
+                Some("^/news/"),
+                "example.org/news/5",
+                true,
+            ),
+            (
+                Some("^example"),
+                Some("^/news/"),
+                "example.org/about",
+                false,
+            ),
+            (
+                Some("^example"),
+                Some("^/news/"),
+                "an.example.org/news/5",
+                false,
+            ),
+            (Some("news"), None, "example.org/news/5", false),
+            (Some("org$"), None, "example.org/news/5", true),
+            (None, Some("org"), "example.org/news/5", false),
+            (None, Some("5$"), "example.org/news/5", true),
+            (None, None, "example.org/news/5", true),
+        ] {
+            let found = is_match(&of(host, path), address);
+            assert_eq!(found, expected, "{host:?} {path:?} {address}");
+        }
+    }
+
+    #[test]
     fn what_is_no_pattern_says_what_was_expected() {
         for (pattern, expected) in [
             ("/news/*", "absolute URL"),

@@ -3,13 +3,23 @@
 
 use std::sync::Arc;
 
-use http_cache::{CacheKey, JoinRequest, Millis, Stamp, Urgency, VarySpec, Zone};
+use http_cache::{CacheKey, JoinRequest, Millis, Reason, Stamp, Urgency, VarySpec, Zone};
 use http_semantics::RequestHead;
 use site::CacheRules;
 
 use crate::audience::Audience;
 use crate::decision::Decision;
 use crate::fields::Fields;
+
+/// Why a request goes past the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PastCache {
+    /// For what it is itself: its response says nothing of others.
+    OwnRequest,
+    /// The node has no lease, so that all requests do. What is stored is not looked at, and may be a stale copy that
+    /// the fetch does not know of.
+    NoLease,
+}
 
 /// Look up, and store what comes.
 pub struct Plan<'a> {
@@ -61,6 +71,15 @@ impl<'a> Plan<'a> {
             came_at: Stamp::default(),
             urgency: Urgency::Page,
         }
+    }
+
+    /// Why the request goes past the cache, where it does.
+    #[must_use]
+    pub fn past_cache(&self) -> Option<PastCache> {
+        self.past.as_ref().map(|past| match past.reason {
+            Some(Reason::NoLease) => PastCache::NoLease,
+            _ => PastCache::OwnRequest,
+        })
     }
 
     /// Counts how often the key was asked for, where that matters (`*_cache_min_uses`).

@@ -1,14 +1,19 @@
 //! What the tests share: rules of a location, a request of plain facts, an upstream, random numbers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use http_cache::Reason;
+use bytes::Bytes;
+use http_cache::{
+    Body, CacheKey, Millis, Policy, Reason, RequestFacts as StoringRequest, ResponseFacts,
+    ResponseHead, StoredHead, Zone, ZoneConfig,
+};
 use http_semantics::{Method, RequestHead};
 use http1::{HeadLimits, parse_head};
 use site::{CacheMethods, CacheRules, CacheZoneChoice, CacheZoneId, Failures, Template};
 
 use crate::audience::Audience;
-use crate::facts::{BodyPlace, PurgeReach, RequestFacts, UpstreamFacts};
+use crate::facts::{BodyPlace, PurgeReach, RequestFacts, StoredUse, UpstreamFacts};
 use crate::foresight::StoringFacts;
 
 /// Rules that say nothing but where.
@@ -44,6 +49,8 @@ pub(crate) fn rules() -> CacheRules {
         max_valid: None,
         heuristic: false,
         refill: false,
+        shares_pages: false,
+        learn: None,
         tags: None,
         lines: Vec::new(),
     }
@@ -76,7 +83,9 @@ pub(crate) struct TestRequest {
     pub range: Option<&'static [u8]>,
     /// What `*_no_cache` says.
     pub no_cache: bool,
-    pub has_lease: bool,
+    pub is_authorized: bool,
+    pub has_cookie: bool,
+    pub stored_use: StoredUse,
 }
 
 impl Default for TestRequest {
@@ -92,7 +101,9 @@ impl Default for TestRequest {
             is_writer: false,
             range: None,
             no_cache: false,
-            has_lease: true,
+            is_authorized: false,
+            has_cookie: false,
+            stored_use: StoredUse::Allowed,
         }
     }
 }
@@ -126,8 +137,8 @@ impl RequestFacts for TestRequest {
     fn is_writer(&self) -> bool {
         self.is_writer
     }
-    fn may_use_stored(&self) -> bool {
-        self.has_lease
+    fn stored_use(&mut self) -> StoredUse {
+        self.stored_use
     }
     fn range(&self) -> Option<&[u8]> {
         self.range
@@ -139,10 +150,10 @@ impl StoringFacts for TestRequest {
         self.no_cache
     }
     fn is_authorized(&self) -> bool {
-        false
+        self.is_authorized
     }
     fn has_cookie_outside_key(&mut self) -> bool {
-        false
+        self.has_cookie
     }
 }
 
@@ -162,25 +173,67 @@ impl UpstreamFacts for TestUpstream {
     }
 }
 
-/// SplitMix64: small and seeded.
-pub(crate) struct Random(pub u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-
-    /// True once in `times` calls.
-    pub(crate) fn one_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-}
-
 /// What `*_cache_use_stale` names.
 pub(crate) fn named(rules: &mut CacheRules) -> &mut Failures {
     rules.use_stale.get_or_insert_default()
+}
+
+/// When the tests begin.
+pub(crate) const T0: Millis = Millis(784_111_777_000);
+
+/// A zone that a test looks into.
+pub(crate) struct TestZone {
+    pub zone: Arc<Zone>,
+    pub key: CacheKey,
+}
+
+impl TestZone {
+    /// With a response for the key, fresh for 5 seconds from [`T0`], where `vary` is given.
+    pub(crate) fn new(fields: &[(&'static str, &'static str)]) -> TestZone {
+        let zone = Zone::new(ZoneConfig {
+            max_variants: 1,
+            ..ZoneConfig::default()
+        });
+        let test = TestZone {
+            zone,
+            key: CacheKey::new(b"/".to_vec()),
+        };
+        if !fields.is_empty() {
+            test.store(fields);
+        }
+        test
+    }
+
+    pub(crate) fn store(&self, fields: &[(&'static str, &'static str)]) {
+        let field = |&(name, value): &(&'static str, &'static str)| {
+            (Bytes::from_static(name.as_bytes()), Bytes::from(value))
+        };
+        let fields: Vec<(Bytes, Bytes)> = fields.iter().map(field).collect();
+        let request = StoringRequest {
+            method: b"GET",
+            fields: &http_cache::NoFields,
+            no_store_condition: false,
+            uses: 1,
+        };
+        let facts = ResponseFacts {
+            status: 200,
+            fields: &fields,
+            declared_length: None,
+        };
+        let policy = Policy {
+            stores_no_cache: true,
+            ..Policy::default()
+        };
+        let storable = http_cache::decide(&request, &facts, &policy, T0).unwrap();
+        let stored = ResponseHead {
+            fields: &fields,
+            ..ResponseHead::OK
+        };
+        let stored = http_cache::StoredResponse::new(
+            StoredHead::new(&stored, &storable, T0),
+            Body::pack(&[Bytes::from_static(b"page")]),
+            self.zone.stamp(),
+        );
+        self.zone.insert(&self.key.as_ref(), stored, T0).unwrap();
+    }
 }

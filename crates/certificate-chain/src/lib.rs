@@ -9,12 +9,17 @@
 //! trusted ones needs no chain, just its time. The caller compares names. The crate reads no file
 //! and no clock. [`Description`] is what a certificate says of itself, for logs and applications.
 
+mod authority;
 mod description;
 mod fault;
+mod key;
 mod validity;
 mod verifier;
+mod version1;
 
 pub use description::{Description, has_key};
 pub use fault::VerifyFault;
+pub use key::{Passwords, is_encrypted_key, read_key};
 pub use validity::Validity;
 pub use verifier::{ChainVerifier, Purpose, Trust, TrustError};
+pub use version1::Version1;

@@ -13,8 +13,10 @@ use webpki::{
     RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy, VerifiedPath,
 };
 
+use crate::authority::may_sign;
 use crate::fault::VerifyFault;
 use crate::validity::Validity;
+use crate::version1::Version1;
 
 /// What a certificate is verified with.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +68,10 @@ impl std::error::Error for TrustError {}
 #[derive(Debug)]
 pub struct ChainVerifier {
     algorithms: &'static [&'static dyn SignatureVerificationAlgorithm],
+    /// Those of trusted certificates that may sign others.
     anchors: Vec<TrustAnchor<'static>>,
+    /// Those that stand for themselves alone.
+    ends: Vec<TrustAnchor<'static>>,
     /// The trusted certificates as they stand.
     trusted: Vec<(CertificateDer<'static>, Validity)>,
     crls: Vec<CertRevocationList<'static>>,
@@ -81,18 +86,22 @@ impl ChainVerifier {
     ///
     /// [`TrustError`]: what the operator should correct.
     pub fn new(trust: Trust<'_>) -> Result<ChainVerifier, TrustError> {
-        let mut anchors = Vec::new();
+        let (mut anchors, mut ends) = (Vec::new(), Vec::new());
         let mut trusted = Vec::new();
         let bad = |error: &dyn fmt::Display| TrustError::Trusted(error.to_string());
         for certificate in CertificateDer::pem_slice_iter(trust.trusted_pem) {
             let certificate = certificate.map_err(|error| bad(&error))?;
             let anchor = webpki::anchor_from_trusted_cert(&certificate);
-            anchors.push(anchor.map_err(|error| bad(&error))?.to_owned());
+            let anchor = anchor.map_err(|error| bad(&error))?.to_owned();
+            match may_sign(&certificate) {
+                true => anchors.push(anchor),
+                false => ends.push(anchor),
+            }
             if let Some(validity) = Validity::of(&certificate) {
                 trusted.push((certificate, validity));
             }
         }
-        if anchors.is_empty() {
+        if anchors.is_empty() && ends.is_empty() {
             return Err(bad(&"no certificate found"));
         }
         let crls = match trust.crl_pem {
@@ -103,6 +112,7 @@ impl ChainVerifier {
         Ok(ChainVerifier {
             algorithms: provider.signature_verification_algorithms.all,
             anchors,
+            ends,
             trusted,
             crls,
             depth: trust.depth,
@@ -112,7 +122,8 @@ impl ChainVerifier {
 
     /// The names of the authorities: each an X.501 name in DER, without the outermost tag.
     pub fn subjects(&self) -> impl Iterator<Item = &[u8]> {
-        self.anchors.iter().map(|anchor| anchor.subject.as_ref())
+        let trusted = self.anchors.iter().chain(&self.ends);
+        trusted.map(|anchor| anchor.subject.as_ref())
     }
 
     /// Is `certificate`, of the other side, to be trusted?
@@ -131,8 +142,14 @@ impl ChainVerifier {
             Some(validity) if now.as_secs() > validity.not_after => Err(VerifyFault::Expired),
             Some(_) => Ok(()),
             None => {
-                let parsed = EndEntityCert::try_from(certificate).map_err(fault)?;
-                self.verify_chain(&parsed, intermediates, now)
+                let is_old_allowed = self.purpose == Purpose::Client && self.crls.is_empty();
+                match Version1::of(certificate).filter(|_| is_old_allowed) {
+                    Some(old) => old.verify(certificate, &self.trusted, self.algorithms, now),
+                    None => {
+                        let parsed = EndEntityCert::try_from(certificate).map_err(fault)?;
+                        self.verify_chain(&parsed, intermediates, now)
+                    }
+                }
             }
         }
     }

@@ -63,6 +63,9 @@ pub struct Explanation {
     pub entry: Option<Entry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variants: Option<Variants>,
+    /// What the page was made of; none where nothing is learned (`cache_learn`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<LearnedPart>,
     /// What parts of a request do to the answer, one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
@@ -222,6 +225,49 @@ pub struct Variants {
     pub most: usize,
     /// The fields of requests by which they are told apart.
     pub fields: Vec<String>,
+}
+
+/// What is known of what a page was made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearnedPart {
+    pub state: LearnedState,
+    /// Why the page is not learned, in a word.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// For people.
+    pub sentence: String,
+    /// The statement, the file or the address that is the reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// How long ago the page was made, or its record refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milliseconds_ago: Option<u64>,
+    /// How many statements it was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements: Option<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// How often it was made again while nothing had changed that Mayfly saw, and was the same, and was
+    /// another.
+    #[serde(default)]
+    pub same: u32,
+    #[serde(default)]
+    pub changed: u32,
+}
+
+/// Whether a page would still be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LearnedState {
+    /// Nothing that it was made of has changed.
+    Fresh,
+    /// Something that it was made of may have changed.
+    Suspect,
+    /// Nothing is known of it.
+    Unknown,
+    NotLearned,
 }
 
 /// A part of a request, and what it does.

@@ -56,6 +56,7 @@ pub(crate) struct TierCounters {
     pub(crate) dropped: AtomicU64,
     pub(crate) segments_dropped: AtomicU64,
     pub(crate) purges_written: AtomicU64,
+    pub(crate) outages: AtomicU64,
 }
 
 /// One more, where only a sum is asked for.
@@ -75,6 +76,12 @@ impl TierParts {
     }
 
     pub(crate) fn say(&self, event: TierEvent) {
+        if matches!(
+            event,
+            TierEvent::WritingStopped { .. } | TierEvent::JournalFailed { .. } | TierEvent::Resting
+        ) {
+            count(&self.counters.outages);
+        }
         let mut events = self.events.lock();
         if events.len() < EVENTS_MAX {
             events.push_back(event);
@@ -126,6 +133,7 @@ impl TierParts {
             dropped: of(&self.counters.dropped),
             segments_dropped: of(&self.counters.segments_dropped),
             purges_written: of(&self.counters.purges_written),
+            outages: of(&self.counters.outages),
             journal_syncs: self.journal.syncs(),
         }
     }

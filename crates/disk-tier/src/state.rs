@@ -56,6 +56,8 @@ pub struct TierStats {
     pub dropped: u64,
     pub segments_dropped: u64,
     pub purges_written: u64,
+    /// How often the disk was given up for a while: it refused records or purges, or was slow.
+    pub outages: u64,
     pub journal_syncs: u64,
 }
 

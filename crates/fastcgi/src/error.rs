@@ -15,20 +15,11 @@ pub enum Error {
     /// No connection could be made. For callers that connect; the exchange
     /// itself starts with a connected stream.
     Connect(io::Error),
-    /// The caller's body source failed: the client's doing, not PHP's.
-    RequestBody(io::Error),
+    /// The stream to PHP, or the body of the request. (A worker that dies with input unread resets the
+    /// connection.)
+    Stream(StreamError),
     /// The params are larger than [`crate::params::MAX_PARAMS_BYTES`].
     ParamsTooLarge,
-    /// The stream to PHP failed before the response head was complete. (A
-    /// worker that dies with input unread resets the connection.)
-    Io {
-        side: Side,
-        /// True when no byte of the response had arrived.
-        before_first_byte: bool,
-        source: io::Error,
-    },
-    /// PHP closed the connection before the response head was complete.
-    Closed { before_first_byte: bool },
     /// FCGI_OVERLOADED: the application is out of some resource.
     Overloaded,
     /// FCGI_CANT_MPX_CONN: the application still works on another request
@@ -90,17 +81,11 @@ pub enum HeadFault {
 }
 
 impl Error {
-    /// Whether nothing of a response had arrived, so that PHP may not have
-    /// begun to work: a reused connection that was reset while idle looks
-    /// like this. Whether to ask again is the caller's decision (a request
-    /// that is not idempotent may have been executed all the same).
+    /// As [`StreamError::before_first_byte`] says.
     pub fn before_first_byte(&self) -> bool {
         match self {
             Error::Connect(_) | Error::ParamsTooLarge => true,
-            Error::Io {
-                before_first_byte, ..
-            }
-            | Error::Closed { before_first_byte } => *before_first_byte,
+            Error::Stream(error) => error.before_first_byte(),
             // The application says that it did not begin.
             Error::Overloaded | Error::CannotMultiplex | Error::UnknownRole => true,
             _ => false,
@@ -112,19 +97,18 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Connect(source) => write!(f, "cannot connect to upstream: {source}"),
-            Error::RequestBody(source) => write!(f, "cannot read the request body: {source}"),
+            Error::Stream(StreamError::RequestBody(source)) => {
+                write!(f, "cannot read the request body: {source}")
+            }
             Error::ParamsTooLarge => f.write_str("the request's params are too large"),
-            Error::Io {
-                side: Side::Write,
-                source,
-                ..
-            } => write!(f, "cannot send request to upstream: {source}"),
-            Error::Io {
-                side: Side::Read,
-                source,
-                ..
-            } => write!(f, "cannot read response from upstream: {source}"),
-            Error::Closed { .. } => f.write_str(
+            Error::Stream(StreamError::Io { side, source, .. }) => {
+                let doing = match side {
+                    Side::Write => "send request to",
+                    Side::Read => "read response from",
+                };
+                write!(f, "cannot {doing} upstream: {source}")
+            }
+            Error::Stream(StreamError::Closed { .. }) => f.write_str(
                 "upstream prematurely closed connection while reading response header from upstream",
             ),
             Error::Overloaded => f.write_str("upstream is overloaded"),
@@ -161,9 +145,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Connect(source) | Error::RequestBody(source) | Error::Io { source, .. } => {
-                Some(source)
-            }
+            Error::Connect(source) => Some(source),
+            Error::Stream(error) => error.source().map(|source| source as _),
             _ => None,
         }
     }
@@ -171,19 +154,7 @@ impl std::error::Error for Error {
 
 impl From<StreamError> for Error {
     fn from(error: StreamError) -> Error {
-        match error {
-            StreamError::RequestBody(source) => Error::RequestBody(source),
-            StreamError::Io {
-                side,
-                before_first_byte,
-                source,
-            } => Error::Io {
-                side,
-                before_first_byte,
-                source,
-            },
-            StreamError::Closed { before_first_byte } => Error::Closed { before_first_byte },
-        }
+        Error::Stream(error)
     }
 }
 

@@ -29,7 +29,7 @@ pub use exchange::{Exchange, RequestSpec};
 pub use head::ResponseHead;
 pub use params::{FieldOutcome, Params, ParamsEncoder};
 pub use response::{Event, ExcessData};
-pub use upstream_exchange::{BodySource, NoBody, Side};
+pub use upstream_exchange::{BodySource, NoBody, Side, StreamError};
 
 /// Runs the decoder and the head parser over `data`, whose first byte says
 /// how to cut the rest. For the fuzzer: must return, whatever the bytes.

@@ -317,14 +317,15 @@ pub(crate) fn fuzz(data: &[u8]) {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use upstream_exchange::StreamError;
 
     use super::*;
     use crate::record::{self, kind};
 
     const HEAD_LIMIT_BYTES: usize = 4096;
-    const CLOSED: Error = Error::Closed {
+    const CLOSED: Error = Error::Stream(StreamError::Closed {
         before_first_byte: false,
-    };
+    });
 
     /// A response as a responder would write it.
     fn response(stdout: &[&[u8]], ended: bool) -> BytesMut {

@@ -14,8 +14,8 @@ mod simulation;
 mod tests;
 
 use crate::fields::RequestFields;
-pub use crate::flight::Urgency;
 use crate::flight::{Flight, FlightAcceptance};
+pub use crate::flight::{FlightEnd, Urgency};
 use crate::key::KeyRef;
 use crate::purge::Stamp;
 use crate::reason::Reason;
@@ -67,6 +67,19 @@ pub enum Join {
     /// A fresh response was stored since the lookup.
     Fresh(Arc<StoredResponse>),
     /// Fetch for yourself: [`Zone::detached`].
+    Alone(AloneReason),
+}
+
+/// The part of a request that nothing may answer which began before it.
+#[derive(Debug)]
+pub enum LaterJoin {
+    /// Fetch, for all who came before.
+    Lead(Leader),
+    /// Wait for the one who fetches: that fetch begins later than the request came.
+    Follow(Follower),
+    /// A fetch is under way that began earlier: wait until it is [over](Follower::ended), and ask again.
+    After(Follower),
+    /// Fetch for yourself.
     Alone(AloneReason),
 }
 
@@ -144,6 +157,49 @@ impl Zone {
         match table.add(&flight) {
             true => Join::Lead(Leader::new(Arc::clone(self), flight, stale, request.group)),
             false => Join::Alone(AloneReason::TooManyFlights),
+        }
+    }
+
+    /// Leads or follows a fetch that begins after `came`, a reading of the clock made when the request had been read.
+    /// Nothing that is stored is looked at. One fetch after the other is made for the key, each for all who came
+    /// before it.
+    pub fn collapse_later(self: &Arc<Zone>, request: &JoinRequest<'_>, came: Millis) -> LaterJoin {
+        let JoinRequest {
+            key, fields, now, ..
+        } = *request;
+        let follow = |flight| Follower::of(self, flight, request.urgency, false);
+        let mut table = self.flights.shard(&key);
+        let mut spec: Option<Arc<VarySpec>> = None;
+        let (mut earlier, mut too_old) = (None, None);
+        for flight in table.of(&key) {
+            match flight.accepts(fields, now, request.lock_age) {
+                FlightAcceptance::Yes if flight.begins_after(came) => {
+                    self.counters.collapsed.fetch_add(1, Relaxed);
+                    return LaterJoin::Follow(follow(flight));
+                }
+                FlightAcceptance::Yes => earlier = Some(flight),
+                FlightAcceptance::TooOld => too_old = Some(Arc::clone(flight)),
+                FlightAcceptance::OtherVariant(of) => spec = of.or(spec),
+            }
+        }
+        if let Some(flight) = earlier {
+            return LaterJoin::After(follow(flight));
+        }
+        if let Some(why) = self.refused(&key, now) {
+            return LaterJoin::Alone(AloneReason::NotShareable(why));
+        }
+        if let Some(flight) = too_old {
+            table.remove(&flight);
+        }
+        let expected = spec
+            .or_else(|| request.expects.cloned())
+            .map(|spec| VaryKey::for_request(spec, fields));
+        let (of, address) = (key.to_owned(), request.address.into());
+        let flight = Flight::new(of, address, self.purges.stamp(), expected, now);
+        let flight = Arc::new(flight);
+        match table.add(&flight) {
+            true => LaterJoin::Lead(Leader::new(Arc::clone(self), flight, None, request.group)),
+            false => LaterJoin::Alone(AloneReason::TooManyFlights),
         }
     }
 

@@ -7,8 +7,10 @@
 //! stored (RFC 9111 §3.1) is left out when the block is made, and so are the fields that the
 //! server writes anew for each answer (`Age`, `Content-Length`).
 
-use bytes::{BufMut, Bytes, BytesMut};
 use std::ops::Range;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http_semantics::has_member;
 
 /// One field of a message: name and value, as received.
 pub type Field = (Bytes, Bytes);
@@ -444,9 +446,7 @@ fn is_stored(name: &[u8], fields: &[Field]) -> bool {
     !NOT_STORED
         .iter()
         .any(|never| name.eq_ignore_ascii_case(never.as_bytes()))
-        && !values(fields, "connection")
-            .flat_map(|value| value.split(|&b| b == b','))
-            .any(|named| named.trim_ascii().eq_ignore_ascii_case(name))
+        && !has_member(values(fields, "connection"), name)
 }
 
 #[cfg(test)]

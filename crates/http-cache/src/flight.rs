@@ -102,6 +102,8 @@ pub(crate) struct State {
     readers: Vec<Option<ReaderPosition>>,
     /// None: waits in line for the upstream, which is no fault of the upstream's.
     last_progress: Option<Millis>,
+    /// Not later than the upstream was sent the request.
+    began: Millis,
 }
 
 /// How far a reader has come.
@@ -129,6 +131,15 @@ pub(crate) enum FlightView {
     VaryMismatch,
     Failed(u16),
     LeftOut,
+}
+
+/// How a flight has ended, for a request that only waits for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlightEnd {
+    /// Its response may not be shared.
+    Refused(Reason),
+    /// In another way.
+    Over,
 }
 
 /// What a reader gets.
@@ -171,6 +182,7 @@ impl Flight {
                 is_passing: false,
                 readers: Vec::new(),
                 last_progress: Some(now),
+                began: now,
             }),
             changed: Notify::new(),
             space: Notify::new(),
@@ -207,7 +219,24 @@ impl Flight {
 
     /// The fetch stands in line for the upstream (none), or was sent to it at this time.
     pub(crate) fn note_progress(&self, at: Option<Millis>) {
-        self.state.lock().last_progress = at;
+        let mut state = self.state.lock();
+        state.last_progress = at;
+        state.began = at.unwrap_or(state.began);
+    }
+
+    /// Will the upstream be sent the request, or was it sent, later than at this time?
+    pub(crate) fn begins_after(&self, time: Millis) -> bool {
+        let state = self.state.lock();
+        state.last_progress.is_none() || state.began > time
+    }
+
+    /// Why nothing was shared, once it has ended.
+    pub(crate) fn ending(&self) -> Option<FlightEnd> {
+        match self.state.lock().phase {
+            Phase::Waiting | Phase::Streaming => None,
+            Phase::Refused(why) => Some(FlightEnd::Refused(why)),
+            _ => Some(FlightEnd::Over),
+        }
     }
 
     /// When something last happened at the upstream; none while the fetch waits in line for it.
@@ -286,8 +315,8 @@ impl Flight {
     /// Waits until a passing response may grow.
     pub(crate) async fn room(&self) {
         loop {
-            let mut space = std::pin::pin!(self.space.notified());
-            space.as_mut().enable();
+            // Made before looking: it hears of each change from here on (`notify_waiters`).
+            let space = self.space.notified();
             if self.state.lock().has_room() {
                 return;
             }

@@ -41,8 +41,8 @@ mod testing;
 
 pub use body::Body;
 pub use collapse::{
-    AloneReason, ArrivingResponse, Follower, FollowerOutcome, Join, JoinRequest, Leader, Progress,
-    PushResult, Reader, TruncatedResponse, Urgency, WaitingRequest,
+    AloneReason, ArrivingResponse, FlightEnd, Follower, FollowerOutcome, Join, JoinRequest,
+    LaterJoin, Leader, Progress, PushResult, Reader, TruncatedResponse, Urgency, WaitingRequest,
 };
 pub use encoded::{Claim, EncodedForms, EncodedLookup, Encoding, PendingForm};
 pub use fields::{Field, KnownField, NoFields, RequestFields, StoredFields, is_html};
@@ -53,8 +53,8 @@ pub use outcome::{Forward, Outcome, ServedFrom, UpstreamCacheStatus};
 pub use policy::{IgnoreFields, Methods, Policy, StatusSet, ValidRule};
 pub use private::GroupLimits;
 pub use purge::{
-    LabelNames, Pattern, PurgeMode, PurgeResult, PurgeTarget, Stamp, Tags, TooManyTags,
-    written::ReadTarget,
+    LabelNames, OwnedPurgeTarget, Pattern, PurgeMode, PurgeResult, PurgeTarget, Stamp, Tags,
+    TooManyTags,
 };
 pub use reason::{DecidedBy, Reason};
 pub use stale::{StaleBounds, StaleInfo, StaleReason, StaleRule, UseStale, may_serve_stale};

@@ -67,6 +67,7 @@ reasons! {
     TooLong, Request, "too-long", "What would have to be in the cache key is too long.";
     Purge, Request, "purge", "The request purges.";
     NoLease, Moment, "no-lease", "The server cannot tell what other nodes have purged (`cache_nodes`), so it uses no stored response.";
+    LostLease, Moment, "lost-lease", "The server has lost its lease a moment ago and uses what is stored all the same (`cache_nodes_lost`): a purge on another node may be missing.";
     MinUses, Moment, "min-uses", "The key was not asked for often enough yet.";
     LockTimeout, Moment, "lock-timeout", "Another request fetches the response and takes too long.";
     TooManyVariants, Moment, "too-many-variants", "The key has more variants than are kept.";

@@ -17,7 +17,8 @@
 use crate::body::Body;
 use crate::fields::{Field, StoredFields};
 use crate::freshness::LifetimeSource;
-use crate::purge::written::{MAX_NAME_BYTES, ReadTarget};
+use crate::purge::OwnedPurgeTarget;
+use crate::purge::written::MAX_NAME_BYTES;
 use crate::purge::{LabelNames, Stamp, Tags};
 use crate::stored::{StoredHead, StoredResponse};
 use crate::time::{Millis, RoughSpan, Span};
@@ -156,7 +157,7 @@ pub fn read(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
 /// When it does not.
 #[doc(hidden)]
 pub fn fuzz_record(bytes: &[u8]) {
-    let _ = ReadTarget::of(bytes, &|_| None).as_target().written();
+    let _ = OwnedPurgeTarget::of(bytes, &|_| None).as_target().written();
     let kept = |head| KeptBytes {
         head,
         body_bytes: 0,

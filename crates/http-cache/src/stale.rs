@@ -30,6 +30,9 @@ pub struct StaleInfo {
     pub rule: StaleRule,
     /// A purge has marked it stale: whatever is configured, it may be shown while it is refreshed.
     pub is_purged: bool,
+    /// A purge of it may have been missed ([`crate::Zone::void`]): it stands in for a fetch that failed, where the
+    /// operator says so, and for nothing else.
+    pub is_void: bool,
     /// How long ago it last stood in for a fetch that failed; none where it never has.
     pub last_failure: Option<Duration>,
 }
@@ -125,6 +128,10 @@ pub struct UseStale {
 /// Whether a stale response may be served for this reason.
 #[must_use]
 pub fn may_serve_stale(reason: StaleReason, allowed: &UseStale, stale: &StaleInfo) -> bool {
+    let is_for_failure = !matches!(reason, StaleReason::Updating | StaleReason::QueueFull);
+    if stale.is_void && !is_for_failure {
+        return false;
+    }
     let is_refreshed = stale.is_purged && reason == StaleReason::Updating;
     match stale.rule {
         StaleRule::NoCache => return false,
@@ -146,6 +153,9 @@ pub fn may_serve_stale(reason: StaleReason, allowed: &UseStale, stale: &StaleInf
         StaleReason::InvalidHeader => allowed.invalid_header,
         StaleReason::Status(status) => allowed.statuses.contains(&status),
     };
+    if stale.is_void {
+        return by_operator;
+    }
     let is_disconnected = reason == StaleReason::Error
         && stale.rule == StaleRule::Unsaid
         && stale.past_expiry < allowed.when_disconnected;
@@ -176,6 +186,7 @@ mod tests {
         stale_if_error: Duration::ZERO,
         rule: StaleRule::Unsaid,
         is_purged: false,
+        is_void: false,
         last_failure: None,
     };
 
@@ -331,6 +342,40 @@ mod tests {
         ];
         for (name, allowed, info, reason, expected) in cases {
             assert_eq!(may_serve_stale(reason, allowed, &info), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_void_stands_in_for_failures_where_the_operator_says_so_and_for_nothing_else() {
+        let void = StaleInfo {
+            is_void: true,
+            stale_while_revalidate: Duration::from_secs(60),
+            stale_if_error: Duration::from_secs(60),
+            ..INFO
+        };
+        let named = UseStale {
+            updating: true,
+            error: true,
+            when_disconnected: Duration::from_secs(60),
+            ..UseStale::default()
+        };
+        let unnamed = UseStale {
+            error: false,
+            ..named.clone()
+        };
+        for (reason, by_named) in [
+            (StaleReason::Error, true),
+            (StaleReason::Timeout, false),
+            (StaleReason::Updating, false),
+            (StaleReason::QueueFull, false),
+            (StaleReason::Status(503), false),
+        ] {
+            assert_eq!(
+                may_serve_stale(reason, &named, &void),
+                by_named,
+                "{reason:?}"
+            );
+            assert!(!may_serve_stale(reason, &unnamed, &void), "{reason:?}");
         }
     }
 

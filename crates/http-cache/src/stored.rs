@@ -49,6 +49,16 @@ pub struct ResponseHead<'a> {
     pub declared_length: Option<u64>,
 }
 
+impl ResponseHead<'_> {
+    /// A plain 200 of unknown length.
+    pub const OK: ResponseHead<'static> = ResponseHead {
+        status: 200,
+        reason: b"",
+        fields: &[],
+        declared_length: None,
+    };
+}
+
 /// How long a response is fresh that names more tags than are kept.
 const UNKNOWN_TAGS_LIFETIME: Duration = Duration::from_secs(1);
 
@@ -154,7 +164,7 @@ impl StoredHead {
     /// Whether it may be served without asking.
     #[must_use]
     pub fn is_fresh(&self, now: Millis) -> bool {
-        now < self.expires_at
+        now < self.expires_at && !self.needs_validation()
     }
 
     /// Is it validated on each use (RFC 9111 §5.2.2.4)?
@@ -187,7 +197,7 @@ impl StoredHead {
         let seconds = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);
         match self.is_fresh(now) {
             true => seconds(self.fresh_for(now).as_secs()),
-            false => -seconds((now.0 - self.expires_at.0) / 1000 + 1),
+            false => -seconds(now.0.saturating_sub(self.expires_at.0) / 1000 + 1),
         }
     }
 

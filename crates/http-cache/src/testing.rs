@@ -56,14 +56,8 @@ pub(crate) fn storable(lines: &[&str], request: &[Field]) -> Storable {
 pub(crate) fn response(secs: u32, len: usize, now: Millis, stamp: Stamp) -> StoredResponse {
     let lines = [format!("X-Accel-Expires: {secs}")];
     let storable = storable(&lines.each_ref().map(String::as_str), &[]);
-    let head = ResponseHead {
-        status: 200,
-        reason: &Bytes::new(),
-        fields: &[],
-        declared_length: None,
-    };
     StoredResponse::new(
-        StoredHead::new(&head, &storable, now),
+        StoredHead::new(&ResponseHead::OK, &storable, now),
         Body::pack(&[Bytes::from(vec![b'x'; len])]),
         stamp,
     )

@@ -17,20 +17,10 @@ use upstream_exchange::{Side, StreamError};
 /// A failed exchange. The connection is never reusable after one.
 #[derive(Debug)]
 pub enum Error {
-    /// The caller's body source failed or did not keep to the length that the
-    /// request's head promises: the client's doing, not the upstream's.
-    RequestBody(io::Error),
+    /// The stream, or the body of the request.
+    Stream(StreamError),
     /// The upstream spoke before it was asked: no answer to this request.
     Unsolicited,
-    /// The stream failed before the response head was complete.
-    Io {
-        side: Side,
-        /// True when no byte of the response had arrived.
-        before_first_byte: bool,
-        source: io::Error,
-    },
-    /// The upstream closed before the response head was complete.
-    Closed { before_first_byte: bool },
     /// A response head that is malformed or ambiguous.
     InvalidHead(ResponseError),
     /// A response head, interim or final, above the limit that the caller gave.
@@ -57,16 +47,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether nothing of a response had arrived, so that the upstream may not
-    /// have begun to work: a reused connection that was closed while idle
-    /// looks like this. Whether to ask again is the caller's decision (a
-    /// request that is not idempotent may have been executed all the same).
+    /// As [`StreamError::before_first_byte`] says.
     pub fn before_first_byte(&self) -> bool {
         match self {
-            Error::Io {
-                before_first_byte, ..
-            }
-            | Error::Closed { before_first_byte } => *before_first_byte,
+            Error::Stream(error) => error.before_first_byte(),
             // Nothing of the request was sent.
             Error::Unsolicited => true,
             _ => false,
@@ -95,16 +79,20 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::RequestBody(source) => write!(f, "cannot read the request body: {source}"),
+            Error::Stream(StreamError::RequestBody(source)) => {
+                write!(f, "cannot read the request body: {source}")
+            }
             Error::Unsolicited => f.write_str("upstream sent data before the request"),
-            Error::Io { side, source, .. } => {
+            Error::Stream(StreamError::Io { side, source, .. }) => {
                 let call = match side {
                     Side::Write => "writev()",
                     Side::Read => "recv()",
                 };
                 write!(f, "{call} failed ({})", SystemError(source))
             }
-            Error::Closed { .. } => f.write_str("upstream prematurely closed connection"),
+            Error::Stream(StreamError::Closed { .. }) => {
+                f.write_str("upstream prematurely closed connection")
+            }
             Error::InvalidHead(fault) => fault.fmt(f),
             Error::HeadTooLarge { limit_bytes } => write!(
                 f,
@@ -145,7 +133,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::RequestBody(source) | Error::Io { source, .. } => Some(source),
+            Error::Stream(error) => error.source().map(|source| source as _),
             Error::InvalidHead(fault) => Some(fault),
             Error::InvalidChunk { fault, .. } => Some(fault),
             Error::Truncated { source, .. } => source
@@ -158,19 +146,7 @@ impl std::error::Error for Error {
 
 impl From<StreamError> for Error {
     fn from(error: StreamError) -> Error {
-        match error {
-            StreamError::RequestBody(source) => Error::RequestBody(source),
-            StreamError::Io {
-                side,
-                before_first_byte,
-                source,
-            } => Error::Io {
-                side,
-                before_first_byte,
-                source,
-            },
-            StreamError::Closed { before_first_byte } => Error::Closed { before_first_byte },
-        }
+        Error::Stream(error)
     }
 }
 

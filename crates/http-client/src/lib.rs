@@ -36,7 +36,7 @@ pub use http1::{ResponseError as HeadFault, chunked::ChunkedError};
 pub use request::BodyFraming;
 pub use response::{Event, ExcessData, MAX_INTERIM_RESPONSES, ResponseHead};
 pub use spare::recycle;
-pub use upstream_exchange::{BodySource, NoBody, READ_BUFFER_BYTES, Side};
+pub use upstream_exchange::{BodySource, NoBody, READ_BUFFER_BYTES, Side, StreamError};
 
 /// Reads `data` as a response, whole and in pieces, and asserts that the
 /// pieces make no difference. For the fuzzer.

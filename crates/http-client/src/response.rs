@@ -14,10 +14,10 @@ use std::fmt;
 use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
-use http_semantics::{Fields, Version};
+use http_semantics::{Version, has_member};
 use http1::chunked::{ChunkedDecoder, DecodedChunk};
 use http1::{ResponseFraming, response_framing, take_response};
-use upstream_exchange::{DecodeResponse, LEAST_READ_BYTES, READ_BUFFER_BYTES};
+use upstream_exchange::{DecodeResponse, LEAST_READ_BYTES, READ_BUFFER_BYTES, StreamError};
 
 use crate::error::Error;
 use crate::spare;
@@ -435,18 +435,11 @@ fn finish_head(
 /// RFC 9112 §9.3; and after a coding in HTTP/1.0 the framing is in doubt
 /// (§6.1).
 fn keeps_alive(head: &http1::ResponseHead) -> bool {
-    let says = |option: &[u8]| says_connection(&head.fields, option);
+    let says = |option: &[u8]| has_member(head.fields.get_all(b"connection"), option);
     match head.version {
         Version::Http11 => !says(b"close"),
         _ => says(b"keep-alive") && !says(b"close") && !head.fields.contains("transfer-encoding"),
     }
-}
-
-fn says_connection(fields: &Fields, option: &[u8]) -> bool {
-    fields
-        .get_all(b"connection")
-        .flat_map(|value| value.split(|&byte| byte == b','))
-        .any(|said| said.trim_ascii().eq_ignore_ascii_case(option))
 }
 
 /// Reads `data`, whose first byte says how, in pieces and whole.
@@ -492,9 +485,8 @@ fn read(wire: &[u8], expected: ExpectedResponse, piece_bytes: usize) -> SeenResp
                     continue;
                 }
                 None => reader.end_of_input(&mut None).and_then(|event| {
-                    event.ok_or(Error::Closed {
-                        before_first_byte: false,
-                    })
+                    let before_first_byte = false;
+                    event.ok_or(StreamError::Closed { before_first_byte }.into())
                 }),
             },
             Ok(Some(event)) => Ok(event),

@@ -5,11 +5,6 @@
 use crate::field_name::same_name;
 use crate::request::RequestView;
 
-/// Whether the client takes gzip.
-pub fn accepts_gzip<'r>(head: impl Into<RequestView<'r>>) -> bool {
-    accepts(head, b"gzip")
-}
-
 /// Whether the client takes `coding` (`gzip`, `br`, `zstd`). Like nginx, only
 /// the first Accept-Encoding field counts.
 pub fn accepts<'r>(head: impl Into<RequestView<'r>>, coding: &[u8]) -> bool {

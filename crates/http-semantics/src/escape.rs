@@ -6,6 +6,14 @@ use std::borrow::Cow;
 
 use crate::target::hex_pair;
 
+/// Bytes as hexadecimal digits, two for each.
+pub fn hex_digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
+    let digit = |value: u8| b"0123456789abcdef"[usize::from(value & 15)];
+    bytes
+        .iter()
+        .flat_map(move |byte| [digit(byte >> 4), digit(*byte)])
+}
+
 /// Which bytes are written as `%XX`. Control characters, space and bytes from
 /// 0x7F always are, except that memcached keys may have the latter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +26,8 @@ pub enum Escape {
     Component,
     /// A URI inside HTML: `"#%'<>\^` and `` `{|} ``.
     Html,
+    /// A URI inside an attribute of HTML, to which a browser goes: `"%'<>`.
+    Refresh,
     /// A memcached key: `%`, space and control characters.
     Memcached,
 }
@@ -25,6 +35,9 @@ pub enum Escape {
 impl Escape {
     fn applies_to(self, byte: u8) -> bool {
         let extra: &[u8] = match self {
+            Escape::Refresh => {
+                return matches!(byte, 0..=b' ' | 0x7f.. | b'"' | b'%' | b'\'' | b'<' | b'>');
+            }
             Escape::Memcached => return byte <= b' ' || byte == b'%',
             Escape::Component => {
                 return !(byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));

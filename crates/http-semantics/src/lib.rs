@@ -1,5 +1,5 @@
 //! What the parts of HTTP messages mean (RFC 9110), whatever version carries them: the
-//! target and the host, fields and their names, conditions, ranges, cookies, content
+//! target and the host, fields, their names and lists, conditions, ranges, cookies, content
 //! codings, dates, status codes, escaping, excerpts for messages.
 //!
 //! Everything here is a function from values to values. Nothing knows how a message is
@@ -17,6 +17,7 @@ mod field_name;
 mod fields;
 mod host;
 pub mod initiator;
+mod list;
 mod method;
 mod presence;
 pub mod range;
@@ -30,6 +31,7 @@ pub use field_name::{is_spelt, same_name};
 pub use fields::Fields;
 pub use host::{Host, parse_host};
 pub use initiator::Initiator;
+pub use list::{has_member, list_members};
 pub use method::Method;
 pub use presence::Presence;
 pub use request::{RequestHead, RequestLine, RequestView, Version, expects_continue};

@@ -5,7 +5,7 @@
 //! Stricter than the RFC demands in one point, like nginx: a repeated
 //! Content-Length is refused even when the values agree.
 
-use http_semantics::{Excerpt, Presence, RequestView, Version, same_name};
+use http_semantics::{Excerpt, Presence, RequestView, Version, has_member, same_name};
 
 use crate::error::{RequestError, ResponseError};
 use crate::response::ResponseHead;
@@ -176,11 +176,7 @@ pub fn wants_keep_alive<'a>(head: impl Into<RequestView<'a>>) -> bool {
     if !head.may_have(b"connection") {
         return head.version() == Version::Http11;
     }
-    let says = |option: &[u8]| {
-        head.field_all(b"connection")
-            .flat_map(|value| value.split(|&byte| byte == b','))
-            .any(|said| said.trim_ascii().eq_ignore_ascii_case(option))
-    };
+    let says = |option: &[u8]| has_member(head.field_all(b"connection"), option);
     match head.version() {
         Version::Http09 => false,
         Version::Http10 => says(b"keep-alive") && !says(b"close"),

@@ -33,13 +33,15 @@ impl<'a> HeadWriter<'a> {
     /// Writes `HTTP/1.1 STATUS reason` with nginx's reason phrase. nginx
     /// answers HTTP/1.0 requests with HTTP/1.1 too (RFC 9110 §6.2).
     pub fn new(out: &'a mut Vec<u8>, status: u16) -> Self {
-        if status == 200 {
-            out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
-        } else {
-            let shown = status::shown(status);
-            put_status(out, shown);
-            out.extend_from_slice(status::reason(shown).unwrap_or_default().as_bytes());
-            out.extend_from_slice(b"\r\n");
+        match status {
+            200 => out.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
+            304 => out.extend_from_slice(b"HTTP/1.1 304 Not Modified\r\n"),
+            _ => {
+                let shown = status::shown(status);
+                put_status(out, shown);
+                out.extend_from_slice(status::reason(shown).unwrap_or_default().as_bytes());
+                out.extend_from_slice(b"\r\n");
+            }
         }
         HeadWriter { out }
     }

@@ -133,11 +133,6 @@ impl MessageReader {
             false => Ok(self.stage != Stage::Head),
         }
     }
-
-    /// Has the head come?
-    pub fn is_in_body(&self) -> bool {
-        self.stage != Stage::Head
-    }
 }
 
 #[cfg(test)]

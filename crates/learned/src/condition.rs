@@ -2,10 +2,10 @@
 
 use sqlparser::ast::{BinaryOperator, Expr, InTarget, UnaryOperator, Value as SqlValue};
 
-use crate::schema::Column;
-use crate::tokens::Argument;
-use crate::value::{Comparison, KnownContent, Value, compare, like};
-use crate::write::Row;
+use crate::arguments::{Arguments, Values};
+use crate::row::Row;
+use crate::schema::ColumnUse;
+use crate::value::{Comparison, KnownContent, ValueRef, compare, like};
 
 /// The truth values that are possible: some of true, false and null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,23 +94,34 @@ impl Operand {
     }
 
     /// The values; several only for a list behind IN.
-    pub(crate) fn values(&self, arguments: &[Argument]) -> Vec<Value> {
-        let Self::Argument { number, is_negated } = self else {
-            return vec![Value::Null];
+    pub(crate) fn values<'a>(
+        &self,
+        arguments: &'a Arguments,
+    ) -> impl Iterator<Item = ValueRef<'a>> + Clone + use<'a> {
+        let (values, is_negated) = match self {
+            Self::Null => (Values::NULL, false),
+            Self::Argument { number, is_negated } => match arguments.get(*number) {
+                Some(found) if !(found.is_list && *is_negated) => (found.values, *is_negated),
+                _ => (Values::OTHER, false),
+            },
         };
-        let signed = |value: &Value| {
-            if *is_negated {
-                value.negated()
-            } else {
-                value.clone()
-            }
-        };
-        match arguments.get(*number) {
-            Some(Argument::One(value)) => vec![signed(value)],
-            Some(Argument::List(values)) if !is_negated => values.clone(),
-            _ => vec![Value::Other],
+        values.map(move |value| if is_negated { value.negated() } else { value })
+    }
+}
+
+/// Whether each value of a list is compared for itself: with values of several kinds, the comparison
+/// of each depends on the others.
+pub(crate) fn have_one_kind<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> bool {
+    let (mut has_numbers, mut has_texts) = (false, false);
+    for value in values {
+        match value {
+            ValueRef::Null => {}
+            ValueRef::Integer(_) => has_numbers = true,
+            ValueRef::Text(_) => has_texts = true,
+            ValueRef::Other => return false,
         }
     }
+    !(has_numbers && has_texts)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,26 +130,29 @@ pub(crate) enum Condition {
     Or(Vec<Condition>),
     Not(Box<Condition>),
     Compare {
-        column: Column,
+        column: ColumnUse,
         comparison: Comparison,
         operand: Operand,
     },
     /// Equal to one of them.
     In {
-        column: Column,
+        column: ColumnUse,
         operands: Vec<Operand>,
     },
     Like {
-        column: Column,
+        column: ColumnUse,
         pattern: Operand,
     },
-    IsNull(Column),
+    IsNull(ColumnUse),
     Unknown,
 }
 
 /// Reads the condition for one table. `column` finds the columns of that table; all that speaks of
 /// others is unknown.
-pub(crate) fn condition(expression: &Expr, column: &impl Fn(&Expr) -> Option<Column>) -> Condition {
+pub(crate) fn condition(
+    expression: &Expr,
+    column: &impl Fn(&Expr) -> Option<ColumnUse>,
+) -> Condition {
     let inner = |expression: &Expr| condition(expression, column);
     let negated_if = |is_negated: bool, condition: Condition| match is_negated {
         true => Condition::Not(Box::new(condition)),
@@ -223,7 +237,7 @@ fn comparison(
     left: &Expr,
     operator: &BinaryOperator,
     right: &Expr,
-    column: &impl Fn(&Expr) -> Option<Column>,
+    column: &impl Fn(&Expr) -> Option<ColumnUse>,
 ) -> Option<Condition> {
     let (comparison, turned) = match operator {
         BinaryOperator::Eq => (Comparison::Equal, Comparison::Equal),
@@ -251,7 +265,7 @@ fn comparison(
 
 impl Condition {
     /// What it can be for a row of which `row` is known.
-    pub(crate) fn evaluate(&self, row: &Row, arguments: &[Argument]) -> Possible {
+    pub(crate) fn evaluate(&self, row: &Row, arguments: &Arguments) -> Possible {
         match self {
             Self::And(parts) => parts.iter().fold(Possible::TRUE, |all, part| {
                 all.and(part.evaluate(row, arguments))
@@ -264,42 +278,34 @@ impl Condition {
                 column,
                 comparison,
                 operand,
-            } => over(row, column, |known| {
-                let values = operand.values(arguments);
-                values.iter().fold(Possible::FALSE, |any, value| {
-                    any.or(compare(column.kind, known, *comparison, value))
-                })
+            } => over(row, *column, |known| {
+                operand
+                    .values(arguments)
+                    .fold(Possible::FALSE, |any, value| {
+                        any.or(compare(column.kind, known, *comparison, value))
+                    })
             }),
-            Self::In { column, operands } => over(row, column, |known| {
-                let values = operands
-                    .iter()
-                    .flat_map(|operand| operand.values(arguments))
-                    .collect::<Vec<_>>();
-                // With values of several kinds in one list, the comparison of each depends on the others.
-                let numbers = values
-                    .iter()
-                    .filter(|value| matches!(value, Value::Integer(_)))
-                    .count();
-                let texts = values
-                    .iter()
-                    .filter(|value| matches!(value, Value::Text(_)))
-                    .count();
-                if values.contains(&Value::Other) || (numbers > 0 && texts > 0) {
+            Self::In { column, operands } => over(row, *column, |known| {
+                let values = || {
+                    operands
+                        .iter()
+                        .flat_map(|operand| operand.values(arguments))
+                };
+                if !have_one_kind(values()) {
                     return Possible::ANY;
                 }
-                values.iter().fold(Possible::FALSE, |any, value| {
+                values().fold(Possible::FALSE, |any, value| {
                     any.or(compare(column.kind, known, Comparison::Equal, value))
                 })
             }),
-            Self::Like { column, pattern } => over(row, column, |known| {
+            Self::Like { column, pattern } => over(row, *column, |known| {
                 pattern
                     .values(arguments)
-                    .iter()
                     .fold(Possible::NONE, |all, value| {
                         all.or_else(like(column.kind, known, value))
                     })
             }),
-            Self::IsNull(column) => over(row, column, |known| {
+            Self::IsNull(column) => over(row, *column, |known| {
                 Possible::certain(*known == KnownContent::Null)
             }),
             Self::Unknown => Possible::ANY,
@@ -308,13 +314,15 @@ impl Condition {
 
     /// Whether no row whose columns are all NULL passes, whatever the values are.
     pub(crate) fn rejects_nulls(&self) -> bool {
-        !self.evaluate(&Row::nulls(), &[]).may_be_true()
+        !self
+            .evaluate(&Row::nulls(), &Arguments::default())
+            .may_be_true()
     }
 }
 
 /// Over each of the contents that the column may have.
-fn over(row: &Row, column: &Column, evaluate: impl Fn(&KnownContent) -> Possible) -> Possible {
-    match row.contents(&column.name) {
+fn over(row: &Row, column: ColumnUse, evaluate: impl Fn(&KnownContent) -> Possible) -> Possible {
+    match row.contents(column.position) {
         None => Possible::ANY,
         Some(alternatives) => alternatives
             .iter()

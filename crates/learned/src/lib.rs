@@ -1,9 +1,12 @@
-//! What a page was made of: whether a change of the database can alter what a statement returned.
+//! What a page was made of: whether a change of the database can alter what its statements returned.
 //!
 //! ```text
 //! text ─► tokens: Shape + values ─► sqlparser, once per shape ─► Reading, Effect
 //!                                                                   │       │
 //!                                  may_alter(Reading, Effect) ◄─────┴───────┘
+//!
+//! statements of a page ─► PageRecord ─► Index ◄─ Effect of each write
+//!                                         └─► Suspicion of a page
 //! ```
 //!
 //! The answer errs on one side only: "no" is a proof that the statement would return the same, and
@@ -12,10 +15,19 @@
 //! Text, collations and conversions follow the rules in `value.rs`. The crate does no I/O; what is
 //! known of tables ([`Schema`]) is told to it.
 
+mod arguments;
 mod condition;
 mod functions;
+mod index;
+mod moment;
+mod not_learned;
+mod page;
+mod postings;
 mod read;
+mod row;
 mod schema;
+mod schema_builder;
+mod schema_queries;
 mod session;
 mod statement;
 mod tokens;
@@ -23,9 +35,15 @@ mod value;
 mod write;
 
 pub use condition::Possible;
+pub use index::{Index, MOST_PAGES, MOST_RECENT_WRITES, NoisyStatement, Suspicion, SuspicionCause};
+pub use not_learned::NotLearned;
+pub use page::{MOST_RECORD_BYTES, MOST_STATEMENTS, PageRecord, SeenStatement};
 pub use read::{QueryReading, may_alter};
-pub use schema::{Column, ColumnDescription, ColumnKind, MOST_TABLES, Schema, Table};
+pub use row::{Effect, MOST_CHANGES, Row, RowChange, TableChange, Transaction};
+pub use schema::{Column, ColumnDescription, ColumnKind, MOST_TABLES, Schema, Table, TableNumber};
+pub use schema_builder::SchemaBuilder;
+pub use schema_queries::SchemaQuery;
 pub use session::Session;
-pub use statement::{Effect, MOST_SHAPES, NotLearned, Reading, Shapes, StatementMeaning};
+pub use statement::{MOST_SHAPES, Reading, Shapes, StatementMeaning};
 pub use value::Value;
-pub use write::{MOST_ROWS, Row, RowChange, TableChange};
+pub use write::MOST_ROWS;

@@ -18,130 +18,193 @@ use sqlparser::ast::{
     Visitor,
 };
 
+use crate::arguments::Arguments;
 use crate::condition::{Condition, condition};
 use crate::functions;
-use crate::schema::{Column, Schema};
-use crate::statement::{Effect, NotLearned};
-use crate::tokens::Argument;
-use crate::write::{Row, RowChange};
+use crate::not_learned::NotLearned;
+use crate::row::{Effect, Row, RowChange};
+use crate::schema::{ColumnKind, ColumnUse, Relation, Schema, TableNumber};
+use crate::session::Session;
 
 /// A table of a statement, with all that its rows must meet to matter.
 #[derive(Debug, Clone)]
-struct TableUse {
-    table: (String, String),
-    conditions: Vec<Condition>,
+pub(crate) struct TableUse {
+    pub(crate) table: TableNumber,
+    pub(crate) conditions: Vec<Condition>,
+    /// By position, whether a change of the column can be seen. `None`: all, by `*` or NATURAL JOIN.
+    seen_columns: Option<Box<[bool]>>,
+    /// Some column that changes by itself can be seen.
+    sees_changes_by_themselves: bool,
+}
+
+impl TableUse {
+    /// Whether a row can pass all conditions.
+    pub(crate) fn may_have(&self, row: &Row, arguments: &Arguments) -> bool {
+        self.conditions
+            .iter()
+            .all(|condition| condition.evaluate(row, arguments).may_be_true())
+    }
+
+    /// Whether a change of these columns can be seen at all.
+    pub(crate) fn sees(&self, changed: &[u16]) -> bool {
+        let Some(seen) = &self.seen_columns else {
+            return true;
+        };
+        self.sees_changes_by_themselves
+            || changed
+                .iter()
+                .any(|position| seen.get(usize::from(*position)).is_none_or(|it| *it))
+    }
+
+    /// Whether a changed row can alter what is read.
+    pub(crate) fn is_altered_by(&self, change: &RowChange, arguments: &Arguments) -> bool {
+        match change {
+            RowChange::Inserted(row) | RowChange::Deleted(row) => self.may_have(row, arguments),
+            RowChange::Updated { old, new, columns } => {
+                self.sees(columns)
+                    && (self.may_have(old, arguments) || self.may_have(new, arguments))
+            }
+        }
+    }
 }
 
 /// What a shape of statements reads.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadShape {
-    uses: Vec<TableUse>,
-    /// `None`: all columns, by `*` or NATURAL JOIN. Names are compared without their tables.
-    columns: Option<HashSet<String>>,
+    /// As it is parsed: `SELECT a FROM t WHERE b = ?0`.
+    pub(crate) text: String,
+    pub(crate) uses: Vec<TableUse>,
 }
 
 /// What one statement reads: its shape and its values.
 #[derive(Debug, Clone)]
 pub struct QueryReading {
     pub(crate) shape: std::sync::Arc<ReadShape>,
-    pub(crate) arguments: Vec<Argument>,
+    pub(crate) arguments: Arguments,
 }
 
 impl QueryReading {
-    /// Database and name of each table.
-    pub fn tables(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.shape
-            .uses
-            .iter()
-            .map(|it| (it.table.0.as_str(), it.table.1.as_str()))
+    pub fn tables(&self) -> impl Iterator<Item = TableNumber> {
+        self.shape.uses.iter().map(|it| it.table)
     }
 }
 
 /// Whether what was written can alter what was read. "No" is a proof.
-pub fn may_alter(read: &QueryReading, effect: &Effect, schema: &Schema) -> bool {
+pub fn may_alter(read: &QueryReading, effect: &Effect) -> bool {
+    may_alter_shape(&read.shape, &read.arguments, effect)
+}
+
+pub(crate) fn may_alter_shape(shape: &ReadShape, arguments: &Arguments, effect: &Effect) -> bool {
     let changes = match effect {
         Effect::Nothing => return false,
         Effect::Everything => return true,
         Effect::Tables(changes) => changes,
     };
-    read.shape.uses.iter().any(|table_use| {
+    shape.uses.iter().any(|table_use| {
         changes
             .iter()
             .filter(|change| change.table == table_use.table)
-            .any(|change| {
-                let Some(rows) = &change.rows else {
-                    return true;
-                };
-                let matters = |row: &Row| {
-                    let arguments = &read.arguments;
-                    table_use
-                        .conditions
-                        .iter()
-                        .all(|condition| condition.evaluate(row, arguments).may_be_true())
-                };
-                rows.iter().any(|row| match row {
-                    RowChange::Inserted(row) | RowChange::Deleted(row) => matters(row),
-                    RowChange::Updated { old, new, columns } => {
-                        mentions(read, &table_use.table, columns, schema)
-                            && (matters(old) || matters(new))
-                    }
-                })
+            .any(|change| match &change.rows {
+                None => true,
+                Some(rows) => rows
+                    .iter()
+                    .any(|row| table_use.is_altered_by(row, arguments)),
             })
     })
-}
-
-/// Whether a change of these columns can be seen at all.
-fn mentions(
-    read: &QueryReading,
-    table: &(String, String),
-    changed: &[String],
-    schema: &Schema,
-) -> bool {
-    let (Some(mentioned), Some(table)) = (&read.shape.columns, schema.table(table)) else {
-        return true;
-    };
-    let is_seen = |column: &Column| column.is_indexed || mentioned.contains(&column.name);
-    changed
-        .iter()
-        .any(|name| table.column(name).is_none_or(is_seen))
-        || table
-            .columns
-            .iter()
-            .any(|column| column.changes_by_itself && is_seen(column))
 }
 
 /// Reads a query with all that is nested in it.
 pub(crate) fn read_shape(
     query: &Query,
-    database: Option<&str>,
+    session: &Session,
     schema: &Schema,
 ) -> Result<ReadShape, NotLearned> {
     let mut reader = Reader {
-        database,
+        database: session.database.as_deref(),
+        compares_bytes: session.compares_bytes(),
         schema,
-        shape: ReadShape {
-            uses: Vec::new(),
-            columns: Some(HashSet::new()),
-        },
+        own_names: own_names(query),
+        tables: Vec::new(),
+        columns: Some(HashSet::new()),
         relations: 0,
+        looked_at: 0,
         depth: 0,
     };
     if let ControlFlow::Break(reason) = query.visit(&mut reader) {
         return Err(reason);
     }
     // A table that stands where this reader does not look would be missing.
-    if reader.relations != reader.shape.uses.len() {
+    if reader.relations != reader.looked_at {
         return Err(NotLearned::Syntax);
     }
-    Ok(reader.shape)
+    let Reader {
+        tables, columns, ..
+    } = reader;
+    let uses = tables
+        .into_iter()
+        .map(|(table, conditions)| table_use(table, conditions, columns.as_ref(), schema));
+    Ok(ReadShape {
+        text: String::new(),
+        uses: uses.collect(),
+    })
+}
+
+fn table_use(
+    table: TableNumber,
+    conditions: Vec<Condition>,
+    mentioned: Option<&HashSet<String>>,
+    schema: &Schema,
+) -> TableUse {
+    let columns = schema.table(table).map_or(&[][..], |table| &table.columns);
+    // Names are compared without their tables.
+    let seen_columns: Option<Box<[bool]>> = mentioned.map(|mentioned| {
+        columns
+            .iter()
+            .map(|column| column.is_indexed || mentioned.contains(&column.name))
+            .collect()
+    });
+    let sees_changes_by_themselves = seen_columns.as_ref().is_none_or(|seen| {
+        columns
+            .iter()
+            .zip(seen)
+            .any(|(column, is_seen)| column.changes_by_itself && *is_seen)
+    });
+    TableUse {
+        table,
+        conditions,
+        seen_columns,
+        sees_changes_by_themselves,
+    }
+}
+
+/// The names that WITH gives to queries, anywhere.
+fn own_names(query: &Query) -> HashSet<String> {
+    struct WithVisitor(HashSet<String>);
+    impl Visitor for WithVisitor {
+        type Break = ();
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+            let tables = query.with.iter().flat_map(|with| &with.cte_tables);
+            self.0
+                .extend(tables.map(|table| table.alias.name.value.to_lowercase()));
+            ControlFlow::Continue(())
+        }
+    }
+    let mut visitor = WithVisitor(HashSet::new());
+    let _ = query.visit(&mut visitor);
+    visitor.0
 }
 
 struct Reader<'a> {
     database: Option<&'a str>,
+    compares_bytes: bool,
     schema: &'a Schema,
-    shape: ReadShape,
-    /// Tables that the parser sees anywhere.
+    own_names: HashSet<String>,
+    tables: Vec<(TableNumber, Vec<Condition>)>,
+    /// `None`: all.
+    columns: Option<HashSet<String>>,
+    /// Names of tables that the parser sees anywhere, and those that were looked at here.
     relations: usize,
+    looked_at: usize,
     depth: usize,
 }
 
@@ -174,7 +237,7 @@ impl Visitor for Reader<'_> {
             Expr::CompoundIdentifier(parts) => parts.last(),
             _ => None,
         };
-        if let (Some(columns), Some(name)) = (&mut self.shape.columns, name) {
+        if let (Some(columns), Some(name)) = (&mut self.columns, name) {
             columns.insert(name.value.to_lowercase());
         }
         ControlFlow::Continue(())
@@ -184,25 +247,42 @@ impl Visitor for Reader<'_> {
 /// Whether a query writes nothing for sure, though its result is not understood: all that it calls
 /// and reads is the server's own, such as the clock or a lock.
 pub(crate) fn is_harmless(query: &Query, database: Option<&str>, schema: &Schema) -> bool {
-    !has_target(&query.body)
-        && query
-            .visit(&mut HarmVisitor { database, schema })
-            .is_continue()
+    query
+        .visit(&mut HarmVisitor {
+            database,
+            schema,
+            own_names: own_names(query),
+        })
+        .is_continue()
 }
 
 struct HarmVisitor<'a> {
     database: Option<&'a str>,
     schema: &'a Schema,
+    own_names: HashSet<String>,
 }
 
 impl Visitor for HarmVisitor<'_> {
     type Break = ();
 
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        // `TABLE a` names a relation that is not visited.
+        if has_target(&query.body) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-        // A view may call functions.
-        let table = table_name(name, self.database);
-        let is_known = table.is_ok_and(|table| self.schema.table(&table).is_some());
-        if is_known {
+        // A view that is not understood may call functions.
+        let is_known = table_name(name, self.database).is_ok_and(|table| {
+            matches!(
+                self.schema.relation(&table),
+                Some(Relation::Base(_) | Relation::View(_))
+            )
+        });
+        if is_known || is_own_name(name, &self.own_names) || is_of_server(name) {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())
@@ -218,6 +298,30 @@ impl Visitor for HarmVisitor<'_> {
     }
 }
 
+/// The server's own descriptions, and the table that is none.
+fn is_of_server(name: &ObjectName) -> bool {
+    let is = |part: &ObjectNamePart, names: &[&str]| match part {
+        ObjectNamePart::Identifier(name) => {
+            names.iter().any(|it| name.value.eq_ignore_ascii_case(it))
+        }
+        ObjectNamePart::Function(_) => false,
+    };
+    match &name.0[..] {
+        [name] => is_dual(name),
+        [database, _] => is(database, &["information_schema", "performance_schema"]),
+        _ => false,
+    }
+}
+
+fn is_dual(name: &ObjectNamePart) -> bool {
+    matches!(name, ObjectNamePart::Identifier(Ident { value, quote_style: None, .. })
+        if value.eq_ignore_ascii_case("dual"))
+}
+
+fn is_own_name(name: &ObjectName, own_names: &HashSet<String>) -> bool {
+    matches!(&name.0[..], [ObjectNamePart::Identifier(name)] if own_names.contains(&name.value.to_lowercase()))
+}
+
 /// Whether evaluating it writes nothing: its value may be that of clock or chance.
 pub(crate) fn writes_nothing(expression: &Expr) -> bool {
     use NotLearned as N;
@@ -227,7 +331,7 @@ pub(crate) fn writes_nothing(expression: &Expr) -> bool {
     )
 }
 
-/// INTO a file or a variable.
+/// INTO a file or a variable, or what is no SELECT.
 fn has_target(body: &SetExpr) -> bool {
     match body {
         SetExpr::Select(select) => select.into.is_some(),
@@ -330,8 +434,7 @@ impl Reader<'_> {
         if !query.locks.is_empty() {
             return Err(NotLearned::Lock);
         }
-        let is_plain = query.with.is_none()
-            && query.fetch.is_none()
+        let is_plain = query.fetch.is_none()
             && query.for_clause.is_none()
             && query.settings.is_none()
             && query.format_clause.is_none()
@@ -366,7 +469,7 @@ impl Reader<'_> {
                     SelectItemQualifiedWildcardKind::ObjectName(_),
                     _,
                 ) => {
-                    self.shape.columns = None;
+                    self.columns = None;
                 }
                 SelectItem::QualifiedWildcard(..) | SelectItem::ExprWithAliases { .. } => {
                     return Err(NotLearned::Syntax);
@@ -374,17 +477,21 @@ impl Reader<'_> {
                 SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => {}
             }
         }
-        let mut scope = Scope::default();
+        let mut scope = Scope {
+            compares_bytes: self.compares_bytes,
+            ..Scope::default()
+        };
         for from in &select.from {
-            scope.add(from, self.database, self.schema)?;
+            scope.add(from, self)?;
         }
         if scope.mentions_all {
-            self.shape.columns = None;
+            self.columns = None;
         }
         if let Some(filter) = &select.selection {
             scope.filters.push(filter.clone());
         }
-        self.shape.uses.extend(scope.finish(self.schema));
+        self.looked_at += scope.looked_at;
+        self.tables.extend(scope.finish(self.schema));
         Ok(())
     }
 }
@@ -400,23 +507,23 @@ struct Scope {
     mentions_all: bool,
     /// Nothing is known of what the joins leave out.
     is_opaque: bool,
+    /// Texts of the statement are compared by their bytes, whatever the collation of the column.
+    compares_bytes: bool,
+    /// Base tables of views.
+    behind_views: Vec<TableNumber>,
+    looked_at: usize,
 }
 
 struct ScopeTable {
-    table: (String, String),
+    table: TableNumber,
     alias: String,
     /// The table is the outer side of a LEFT JOIN with this ON, or without one that is understood.
     outer: Option<Option<Expr>>,
 }
 
 impl Scope {
-    fn add(
-        &mut self,
-        from: &TableWithJoins,
-        database: Option<&str>,
-        schema: &Schema,
-    ) -> Result<(), NotLearned> {
-        self.factor(&from.relation, None, database, schema)?;
+    fn add(&mut self, from: &TableWithJoins, reader: &Reader<'_>) -> Result<(), NotLearned> {
+        self.factor(&from.relation, None, reader)?;
         for Join {
             relation,
             join_operator,
@@ -436,6 +543,11 @@ impl Scope {
                     self.filters.extend(on);
                     None
                 }
+                // Without ON the parser has read the joins otherwise than the server does.
+                J::Left(JoinConstraint::None)
+                | J::LeftOuter(JoinConstraint::None)
+                | J::Right(JoinConstraint::None)
+                | J::RightOuter(JoinConstraint::None) => return Err(NotLearned::Syntax),
                 J::Left(constraint) | J::LeftOuter(constraint) => Some(self.on(constraint)?),
                 J::Right(constraint) | J::RightOuter(constraint) => {
                     self.on(constraint)?;
@@ -444,7 +556,7 @@ impl Scope {
                 }
                 _ => return Err(NotLearned::Syntax),
             };
-            self.factor(relation, outer, database, schema)?;
+            self.factor(relation, outer, reader)?;
         }
         Ok(())
     }
@@ -465,8 +577,7 @@ impl Scope {
         &mut self,
         factor: &TableFactor,
         outer: Option<Option<Expr>>,
-        database: Option<&str>,
-        schema: &Schema,
+        reader: &Reader<'_>,
     ) -> Result<(), NotLearned> {
         match factor {
             TableFactor::Table {
@@ -478,18 +589,41 @@ impl Scope {
                 json_path: None,
                 ..
             } => {
-                let table = table_name(name, database)?;
-                if schema.table(&table).is_none() {
-                    return Err(NotLearned::UnknownTable);
+                self.looked_at += 1;
+                if let [name] = &name.0[..]
+                    && is_dual(name)
+                {
+                    return Ok(());
                 }
-                let alias = alias
-                    .as_ref()
-                    .map_or_else(|| table.1.clone(), |alias| alias.name.value.clone());
-                self.tables.push(ScopeTable {
-                    table,
-                    alias,
-                    outer,
-                });
+                let relation =
+                    table_name(name, reader.database).map(|it| reader.schema.relation(&it));
+                if is_own_name(name, &reader.own_names) {
+                    // Which of both is meant depends on where the name stands.
+                    if matches!(relation, Ok(Some(_))) {
+                        return Err(NotLearned::Syntax);
+                    }
+                    self.has_others = true;
+                    return Ok(());
+                }
+                match relation? {
+                    Some(Relation::Base(table)) => {
+                        let alias = match alias {
+                            Some(alias) => alias.name.value.clone(),
+                            None => last_name(name)?,
+                        };
+                        self.tables.push(ScopeTable {
+                            table: *table,
+                            alias,
+                            outer,
+                        });
+                    }
+                    Some(Relation::View(tables)) => {
+                        self.behind_views.extend(tables);
+                        self.has_others = true;
+                        self.mentions_all = true;
+                    }
+                    Some(Relation::Unclear) | None => return Err(NotLearned::UnknownTable),
+                }
             }
             // Its tables are found where the visitor comes to the query.
             TableFactor::Derived {
@@ -501,26 +635,24 @@ impl Scope {
                 table_with_joins, ..
             } => {
                 self.is_opaque = true;
-                self.add(table_with_joins, database, schema)?;
+                self.add(table_with_joins, reader)?;
             }
             _ => return Err(NotLearned::Syntax),
         }
         Ok(())
     }
 
-    fn finish(self, schema: &Schema) -> Vec<TableUse> {
-        let uses = self.tables.iter().map(|table| {
+    fn finish(self, schema: &Schema) -> Vec<(TableNumber, Vec<Condition>)> {
+        let own = self.tables.iter().map(|table| {
             let conditions = if self.is_opaque {
                 Vec::new()
             } else {
                 self.conditions_of(table, schema)
             };
-            TableUse {
-                table: table.table.clone(),
-                conditions,
-            }
+            (table.table, conditions)
         });
-        uses.collect()
+        let behind_views = self.behind_views.iter().map(|table| (*table, Vec::new()));
+        own.chain(behind_views).collect()
     }
 
     fn conditions_of(&self, table: &ScopeTable, schema: &Schema) -> Vec<Condition> {
@@ -543,20 +675,29 @@ impl Scope {
     }
 
     /// The column of `table` that an expression is, if it surely is one.
-    fn column_of(&self, table: &ScopeTable, expression: &Expr, schema: &Schema) -> Option<Column> {
+    fn column_of(
+        &self,
+        table: &ScopeTable,
+        expression: &Expr,
+        schema: &Schema,
+    ) -> Option<ColumnUse> {
+        let column = |other: &ScopeTable, name: &str| {
+            let (position, column) = schema.table(other.table)?.column(name)?;
+            let kind = match column.kind {
+                ColumnKind::Text { .. } if self.compares_bytes => ColumnKind::Other,
+                kind => kind,
+            };
+            Some(ColumnUse { position, kind })
+        };
         match expression {
             Expr::Nested(inner) => self.column_of(table, inner, schema),
             Expr::Identifier(name) => {
                 let name = name.value.to_lowercase();
-                let has = |other: &&ScopeTable| {
-                    schema
-                        .table(&other.table)
-                        .is_some_and(|table| table.column(&name).is_some())
-                };
-                if self.has_others || self.tables.iter().filter(has).count() != 1 {
+                let having = self.tables.iter().filter(|it| column(it, &name).is_some());
+                if self.has_others || having.count() != 1 {
                     return None;
                 }
-                schema.table(&table.table)?.column(&name).cloned()
+                column(table, &name)
             }
             Expr::CompoundIdentifier(parts) => {
                 let [alias, name] = &parts[..] else {
@@ -567,12 +708,16 @@ impl Scope {
                 if self.tables.iter().filter(has_name).count() != 1 || table.alias != alias.value {
                     return None;
                 }
-                schema
-                    .table(&table.table)?
-                    .column(&name.value.to_lowercase())
-                    .cloned()
+                column(table, &name.value.to_lowercase())
             }
             _ => None,
         }
+    }
+}
+
+fn last_name(name: &ObjectName) -> Result<String, NotLearned> {
+    match name.0.last() {
+        Some(ObjectNamePart::Identifier(name)) => Ok(name.value.clone()),
+        _ => Err(NotLearned::Syntax),
     }
 }

@@ -64,6 +64,11 @@ impl Column {
             counts_up: extra.contains("auto_increment"),
         }
     }
+
+    /// Equal texts may be other bytes.
+    pub(crate) const fn compares_by_collation(&self) -> bool {
+        matches!(self.kind, ColumnKind::Text { .. })
+    }
 }
 
 fn kind(description: &ColumnDescription<'_>) -> ColumnKind {
@@ -130,37 +135,85 @@ fn has_known_rules(collation: &str) -> bool {
     known || collation == "latin1_swedish_ci"
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// A column as conditions name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ColumnUse {
+    pub(crate) position: u16,
+    pub(crate) kind: ColumnKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableNumber(pub(crate) u32);
+
+/// What else is written when a table is: by its triggers, and by foreign keys that pass on what
+/// becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WrittenAlong {
+    Tables(Vec<TableNumber>),
+    Everything,
+}
+
+/// A base table.
+#[derive(Debug, Clone)]
 pub struct Table {
+    /// Database and name.
+    pub name: (String, String),
     pub columns: Vec<Column>,
-    /// A trigger runs when it is written, or a foreign key passes its changes on.
-    pub has_effects_elsewhere: bool,
+    /// The positions of the columns of each unique key. `None`: there may be others, or a key is not
+    /// one of whole columns.
+    pub(crate) unique_keys: Option<Vec<Vec<u16>>>,
+    /// A trigger may change the row that is written.
+    pub(crate) has_triggers: bool,
+    pub(crate) written_along: WrittenAlong,
 }
 
 impl Table {
-    pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| column.name == name)
+    /// Its position and itself.
+    pub(crate) fn column(&self, name: &str) -> Option<(u16, &Column)> {
+        let position = self.columns.iter().position(|column| column.name == name)?;
+        Some((u16::try_from(position).ok()?, &self.columns[position]))
+    }
+
+    pub(crate) fn column_at(&self, position: u16) -> Option<&Column> {
+        self.columns.get(usize::from(position))
     }
 }
 
-/// Base tables alone. A name that is not here may be a view or a temporary table.
+/// What a name in FROM is.
+#[derive(Debug, Clone)]
+pub(crate) enum Relation {
+    Base(TableNumber),
+    /// A view that is understood, with the base tables that it reads.
+    View(Vec<TableNumber>),
+    /// It may call anything.
+    Unclear,
+}
+
+/// The tables of a server as its `information_schema` tells them. A name that is not here may be
+/// anything, for example a temporary table.
 #[derive(Debug, Clone, Default)]
 pub struct Schema {
-    tables: HashMap<(String, String), Table>,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) relations: HashMap<(String, String), Relation>,
 }
 
 impl Schema {
-    /// Whether there was room.
-    pub fn insert(&mut self, database: &str, name: &str, table: Table) -> bool {
-        let has_room = self.tables.len() < MOST_TABLES;
-        if has_room {
-            self.tables
-                .insert((database.to_owned(), name.to_owned()), table);
-        }
-        has_room
+    pub(crate) fn relation(&self, name: &(String, String)) -> Option<&Relation> {
+        self.relations.get(name)
     }
 
-    pub fn table(&self, name: &(String, String)) -> Option<&Table> {
-        self.tables.get(name)
+    pub(crate) fn table_number(&self, name: &(String, String)) -> Option<TableNumber> {
+        match self.relations.get(name)? {
+            Relation::Base(number) => Some(*number),
+            Relation::View(_) | Relation::Unclear => None,
+        }
+    }
+
+    pub fn table(&self, number: TableNumber) -> Option<&Table> {
+        self.tables.get(number.0 as usize)
+    }
+
+    pub fn count(&self) -> usize {
+        self.tables.len()
     }
 }

@@ -1,154 +1,479 @@
-//! What of a session decides how the text of a statement is read.
+//! What of a session decides how the text of a statement is read, and what it returns.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::not_learned::NotLearned;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Characters {
+    Utf8,
+    /// One byte is one character, and those of ASCII are ASCII's.
+    SingleBytes,
+    /// Texts are bytes without a collation (binary), as MediaWiki has it.
+    Bytes,
+    /// Bytes of ASCII stand within other characters (GBK, SJIS, Big5), or it is not known.
+    Foreign,
+}
+
+/// Modes that change how a statement is read. Others change what is stored, which the rules for
+/// written values leave open.
+const READING_MODES: &[&str] = &[
+    "ansi",
+    "ansi_quotes",
+    "oracle",
+    "mssql",
+    "db2",
+    "maxdb",
+    "postgresql",
+    "no_backslash_escapes",
+    "high_not_precedence",
+    "ignore_space",
+    "pipes_as_concat",
+];
+
+const NO_BACKSLASH_ESCAPES_FLAG: u16 = 0x0200;
+/// MariaDB alone says this.
+const ANSI_QUOTES_FLAG: u16 = 0x8000;
 
 /// A session as its statements leave it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub database: Option<String>,
-    /// The character set has bytes of ASCII within other characters (GBK, SJIS, Big5), or is not known.
-    pub has_foreign_characters: bool,
-    /// `"` encloses names instead of texts.
-    pub has_ansi_quotes: bool,
-    pub has_no_backslash_escapes: bool,
+    characters: Characters,
+    doubts: Vec<NotLearned>,
+    settings: u64,
 }
 
 impl Session {
     /// As it begins, with the collation that the client named in the handshake.
     pub fn new(database: Option<String>, collation: u8) -> Self {
-        // latin1, utf8 and utf8mb4, ascii, binary; the newer numbers are utf8mb4's.
-        let is_known = matches!(collation, 5 | 8 | 11 | 15 | 31 | 33 | 45..=49 | 63 | 65 | 76 | 83 | 94 | 192..=247);
+        let characters = match collation {
+            // utf8 and utf8mb4; the newer numbers are utf8mb4's.
+            33 | 45 | 46 | 76 | 83 | 192..=247 => Characters::Utf8,
+            // latin1 and ascii.
+            5 | 8 | 11 | 15 | 31 | 47..=49 | 65 | 94 => Characters::SingleBytes,
+            63 => Characters::Bytes,
+            _ => Characters::Foreign,
+        };
         Self {
             database,
-            has_foreign_characters: !is_known,
-            ..Self::default()
+            characters,
+            doubts: Vec::new(),
+            settings: u64::from(collation),
         }
     }
 
-    /// Follows USE and SET; other statements change nothing.
-    pub fn follow(&mut self, statement: &str) {
-        let text = statement
-            .trim()
-            .trim_end_matches(';')
-            .trim_end()
-            .to_ascii_lowercase();
-        let Some((keyword, rest)) =
-            text.split_once(|it: char| it.is_ascii_whitespace() || it == '`')
-        else {
-            return;
-        };
-        match keyword {
-            "use" => {
-                let name =
-                    statement.trim().trim_end_matches(';').trim_end()[keyword.len()..].trim();
-                self.database = Some(name.trim_matches('`').to_owned());
-            }
-            "set" => self.follow_settings(rest),
-            _ => {}
+    /// Modes that the server has for each new session (`@@global.sql_mode`).
+    pub fn set_modes(&mut self, modes: &str) {
+        let has_reading_mode = modes
+            .split(',')
+            .any(|mode| READING_MODES.contains(&&mode.trim().to_ascii_lowercase()[..]));
+        self.doubt(NotLearned::SessionMode, has_reading_mode);
+    }
+
+    /// The flags that a server sends with each answer.
+    pub fn follow_status(&mut self, flags: u16) {
+        if flags & (NO_BACKSLASH_ESCAPES_FLAG | ANSI_QUOTES_FLAG) != 0 {
+            self.doubt(NotLearned::SessionMode, true);
         }
+    }
+
+    /// The same number: the same settings, made in the same order.
+    pub const fn settings(&self) -> u64 {
+        self.settings
+    }
+
+    /// Why nothing that this session returns is learned.
+    pub(crate) fn doubts(&self) -> Option<NotLearned> {
+        match self.characters {
+            Characters::Foreign => Some(NotLearned::SessionMode),
+            Characters::Utf8 | Characters::SingleBytes | Characters::Bytes => {
+                self.doubts.first().copied()
+            }
+        }
+    }
+
+    /// Whether its texts cannot be read, so that a statement may be any.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.characters == Characters::Foreign || self.doubts.contains(&NotLearned::SessionMode)
+    }
+
+    /// Whether texts are compared by their bytes, whatever the collation of the column.
+    pub(crate) fn compares_bytes(&self) -> bool {
+        self.characters == Characters::Bytes
+    }
+
+    pub(crate) fn has_utf8_names(&self) -> bool {
+        self.characters == Characters::Utf8
+    }
+
+    fn doubt(&mut self, reason: NotLearned, is_doubtful: bool) {
+        self.doubts.retain(|it| *it != reason);
+        if is_doubtful {
+            self.doubts.push(reason);
+        }
+    }
+
+    /// Follows a statement that the server has executed, of any kind.
+    pub fn follow(&mut self, statement: &[u8]) {
+        let text = String::from_utf8_lossy(statement);
+        let Some(PlainText { text, has_several }) = PlainText::of(&text) else {
+            return self.follow_hidden(&text);
+        };
+        let text = text.trim().trim_end_matches(';').trim_end();
+        let end = text
+            .find(|it: char| !it.is_ascii_alphabetic())
+            .unwrap_or(text.len());
+        let (keyword, rest) = text.split_at(end);
+        match &keyword.to_ascii_lowercase()[..] {
+            "use" => self.database = Some(rest.trim().trim_matches('`').replace("``", "`")),
+            "set" if !has_several => self.follow_settings(&rest.to_ascii_lowercase()),
+            "create" if has_word(rest, "temporary") => self.doubt(NotLearned::TemporaryTable, true),
+            // They change nothing of a session, whatever they do.
+            "select" | "insert" | "update" | "delete" | "replace" | "with" | "show"
+            | "describe" | "desc" | "explain" | "begin" | "start" | "commit" | "rollback"
+            | "savepoint" | "release" | "create" | "alter" | "drop" | "rename" | "truncate"
+            | "lock" | "unlock" | "analyze" | "optimize" | "check" | "repair" | "flush"
+            | "grant" | "revoke" | "kill" | "load" | "handler"
+                if !has_several => {}
+            "" if text.starts_with('(') && !has_several => {}
+            // Procedures and prepared statements may set anything.
+            _ => self.doubt_all(text),
+        }
+        // A function may set variables of the session as well; what it returns is not learned, and the
+        // modes that matter most are told by the flags of the answer.
+    }
+
+    /// A statement with comments that are executed, or that is not understood: it is followed as if all in
+    /// it were executed.
+    fn follow_hidden(&mut self, text: &str) {
+        let sets = ["set", "use", "call", "execute", "temporary"];
+        if sets.iter().any(|word| has_word(text, word)) {
+            self.doubt_all(text);
+        }
+    }
+
+    fn doubt_all(&mut self, text: &str) {
+        self.hash(text);
+        self.doubt(NotLearned::SessionMode, true);
+    }
+
+    fn hash(&mut self, text: &str) {
+        let mut hasher = DefaultHasher::new();
+        (self.settings, text).hash(&mut hasher);
+        self.settings = hasher.finish();
     }
 
     fn follow_settings(&mut self, settings: &str) {
-        let words: Vec<_> = settings
-            .split(|it: char| !it.is_ascii_alphanumeric() && it != '_')
-            .filter(|word| !word.is_empty())
-            .collect();
+        if is_of_user_variables(settings) {
+            return;
+        }
+        let words: Vec<_> = words(settings).collect();
+        // They set what others have, or what one statement has.
+        if ["global", "persist", "persist_only", "statement"]
+            .iter()
+            .any(|scope| words.contains(scope))
+        {
+            return self.doubt_all(settings);
+        }
+        self.hash(settings);
+        // What is computed may be any mode or name, and a text may have any words.
+        let is_computed = settings.contains(['(', '@']);
         for (index, word) in words.iter().enumerate() {
             let value = match *word {
-                "names" | "charset" | "character_set_client" => index + 1,
+                "names"
+                | "charset"
+                | "character_set_client"
+                | "character_set_connection"
+                | "collation_connection" => index + 1,
                 "character" if words.get(index + 1) == Some(&"set") => index + 2,
                 _ => continue,
             };
             let name = words.get(value).copied().unwrap_or_default();
-            self.has_foreign_characters = !matches!(
-                name,
-                "utf8" | "utf8mb3" | "utf8mb4" | "latin1" | "ascii" | "binary"
-            );
+            // What the connection's texts are converted to must be readable; the client's decides alone.
+            let is_of_connection =
+                matches!(*word, "character_set_connection" | "collation_connection");
+            let characters = match name.split('_').next().unwrap_or_default() {
+                "utf8" | "utf8mb3" | "utf8mb4" => Characters::Utf8,
+                "latin1" | "ascii" => Characters::SingleBytes,
+                "binary" if !is_of_connection => Characters::Bytes,
+                _ => Characters::Foreign,
+            };
+            let characters = if is_computed {
+                Characters::Foreign
+            } else {
+                characters
+            };
+            if !is_of_connection || characters == Characters::Foreign {
+                self.characters = characters;
+            }
+        }
+        // The next number of a column that counts up may be one that is there.
+        if words.contains(&"insert_id") {
+            self.doubt(NotLearned::SessionMode, true);
         }
         if words.contains(&"sql_mode") {
-            let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
-            // What is computed may be any mode.
-            let is_computed = settings.contains('(') || settings.contains('@');
-            self.has_ansi_quotes = is_computed
-                || has(&[
-                    "ansi",
-                    "ansi_quotes",
-                    "oracle",
-                    "mssql",
-                    "db2",
-                    "maxdb",
-                    "postgresql",
-                ]);
-            self.has_no_backslash_escapes = is_computed || has(&["no_backslash_escapes"]);
+            let has_mode = words.iter().any(|word| READING_MODES.contains(word));
+            self.doubt(NotLearned::SessionMode, is_computed || has_mode);
+        }
+        let reads_uncommitted =
+            words.contains(&"uncommitted") || (is_computed && settings.contains("isolation"));
+        if reads_uncommitted || settings.contains("isolation") {
+            self.doubt(NotLearned::Isolation, reads_uncommitted);
         }
     }
+}
+
+/// A statement without its comments.
+struct PlainText {
+    text: String,
+    /// A `;` stands outside of texts, not at the end.
+    has_several: bool,
+}
+
+impl PlainText {
+    /// `None`: it has a comment that is executed, or something is not closed.
+    fn of(statement: &str) -> Option<Self> {
+        let mut text = String::new();
+        let mut rest = statement;
+        let (mut has_ended, mut has_several) = (false, false);
+        while let Some(first) = rest.chars().next() {
+            let length = match first {
+                '/' if rest.starts_with("/*") => {
+                    if rest.starts_with("/*!") || rest.starts_with("/*M!") {
+                        return None;
+                    }
+                    text.push(' ');
+                    rest[2..].find("*/")? + 4
+                }
+                '#' => line_length(rest),
+                '-' if rest.starts_with("--") && !rest[2..].starts_with(|it: char| it > ' ') => {
+                    line_length(rest)
+                }
+                '\'' | '"' | '`' => {
+                    let length = quoted_length(rest, first)?;
+                    text.push_str(&rest[..length]);
+                    has_several |= has_ended;
+                    length
+                }
+                _ => {
+                    has_several |= has_ended && !first.is_whitespace() && first != ';';
+                    has_ended |= first == ';';
+                    text.push(first);
+                    first.len_utf8()
+                }
+            };
+            rest = &rest[length..];
+        }
+        Some(Self { text, has_several })
+    }
+}
+
+fn line_length(text: &str) -> usize {
+    text.find('\n').map_or(text.len(), |end| end + 1)
+}
+
+fn quoted_length(text: &str, quote: char) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, character) in text.char_indices().skip(1) {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' if quote != '`' => is_escaped = true,
+            // Two of them are one within the text: the next text begins at once.
+            _ if character == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_')
+        .filter(|word| !word.is_empty())
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    words(text).any(|it| it.eq_ignore_ascii_case(word))
+}
+
+/// `SET @a = 1`: one variable, which statements name where they use it.
+fn is_of_user_variables(settings: &str) -> bool {
+    let settings = settings.trim_start();
+    settings.starts_with('@') && !settings.starts_with("@@") && !settings.contains([',', ';'])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use NotLearned::{Isolation, SessionMode, TemporaryTable};
 
     #[test]
-    fn statements_change_the_database_characters_and_quotes() {
-        let mut session = Session::new(Some("blog".to_owned()), 45);
-        let mut after = |statement: &str| {
-            session.follow(statement);
-            let Session {
-                database,
-                has_foreign_characters,
-                has_ansi_quotes,
-                has_no_backslash_escapes,
-            } = &session;
+    fn statements_change_the_database_and_what_is_doubted() {
+        for (statement, database, doubt) in [
+            ("SELECT 1", "blog", None),
+            ("USE Shop", "Shop", None),
+            ("use `my shop` ;", "my shop", None),
+            ("use`a``b`", "a`b", None),
+            ("SET NAMES gbk", "blog", Some(SessionMode)),
+            ("SET NAMES binary", "blog", None),
+            ("SET NAMES DEFAULT", "blog", Some(SessionMode)),
+            ("SET @a = 1, @b = 'names utf8'", "blog", Some(SessionMode)),
+            ("SET GLOBAL sql_mode = ''", "blog", Some(SessionMode)),
             (
-                database.clone().unwrap(),
-                [
-                    *has_foreign_characters,
-                    *has_ansi_quotes,
-                    *has_no_backslash_escapes,
-                ],
-            )
-        };
-        for (statement, database, flags) in [
-            ("SELECT 1", "blog", [false; 3]),
-            ("USE Shop", "Shop", [false; 3]),
-            ("use `my shop` ;", "my shop", [false; 3]),
-            ("SET NAMES gbk", "my shop", [true, false, false]),
-            (
-                "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin'",
-                "my shop",
-                [false; 3],
+                "SET STATEMENT sql_mode = '' FOR SELECT 1",
+                "blog",
+                Some(SessionMode),
             ),
+            ("SET insert_id = 5", "blog", Some(SessionMode)),
+            ("SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin'", "blog", None),
             (
                 "SET SESSION character_set_client = sjis",
-                "my shop",
-                [true, false, false],
+                "blog",
+                Some(SessionMode),
             ),
-            ("set character set latin1", "my shop", [false; 3]),
+            (
+                "SET character_set_client = @saved",
+                "blog",
+                Some(SessionMode),
+            ),
+            (
+                "SET collation_connection = binary",
+                "blog",
+                Some(SessionMode),
+            ),
+            (
+                "SET collation_connection = utf8mb4_turkish_ci",
+                "blog",
+                None,
+            ),
+            ("set character set latin1", "blog", None),
             (
                 "SET SESSION sql_mode='ANSI_QUOTES'",
-                "my shop",
-                [false, true, false],
+                "blog",
+                Some(SessionMode),
+            ),
+            (
+                "SET sql_mode='HIGH_NOT_PRECEDENCE'",
+                "blog",
+                Some(SessionMode),
             ),
             (
                 "SET sql_mode='STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES'",
-                "my shop",
-                [false, false, true],
+                "blog",
+                Some(SessionMode),
+            ),
+            (
+                "SET @old = @@sql_mode, sql_mode = 'ANSI'",
+                "blog",
+                Some(SessionMode),
             ),
             (
                 "SET sql_mode=CONCAT(@@sql_mode, ',ANSI')",
-                "my shop",
-                [false, true, true],
+                "blog",
+                Some(SessionMode),
             ),
-            ("SET sql_mode=''", "my shop", [false; 3]),
-            ("SET time_zone = '+00:00'", "my shop", [false; 3]),
+            ("SET sql_mode=''", "blog", None),
+            ("SET time_zone = '+00:00'", "blog", None),
+            (
+                "SET time_zone = '+00:00'; SET NAMES gbk",
+                "blog",
+                Some(SessionMode),
+            ),
+            ("SELECT 1; SET sql_mode = 'ANSI'", "blog", Some(SessionMode)),
+            ("/*!40101 SET NAMES gbk */", "blog", Some(SessionMode)),
+            ("/* */ SET NAMES gbk", "blog", Some(SessionMode)),
+            ("/* by a plug-in */ SELECT 1", "blog", None),
+            ("-- \nSET NAMES gbk", "blog", Some(SessionMode)),
+            ("SELECT /*!40001 SQL_NO_CACHE */ 1", "blog", None),
+            (
+                "UPDATE /* set use call */ a SET b = 'a;b''\\';/*!'",
+                "blog",
+                None,
+            ),
+            (
+                "UPDATE a SET b = 'a;b'; SET NAMES gbk;",
+                "blog",
+                Some(SessionMode),
+            ),
+            ("CALL set_up()", "blog", Some(SessionMode)),
+            ("EXECUTE a", "blog", Some(SessionMode)),
+            ("CREATE TABLE a (b INT)", "blog", None),
+            (
+                "CREATE TEMPORARY TABLE posts (b INT)",
+                "blog",
+                Some(TemporaryTable),
+            ),
+            (
+                "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+                "blog",
+                Some(Isolation),
+            ),
+            (
+                "SET tx_isolation = 'READ-UNCOMMITTED'",
+                "blog",
+                Some(Isolation),
+            ),
+            (
+                "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+                "blog",
+                None,
+            ),
         ] {
-            assert_eq!(
-                after(statement),
-                (database.to_owned(), flags),
-                "{statement}"
-            );
+            let mut session = Session::new(Some("blog".to_owned()), 45);
+            session.follow(statement.as_bytes());
+            assert_eq!(session.database.as_deref(), Some(database), "{statement}");
+            assert_eq!(session.doubts(), doubt, "{statement}");
         }
-        assert!(
-            Session::new(None, 28).has_foreign_characters,
-            "GBK from the beginning"
+    }
+
+    #[test]
+    fn sessions_begin_with_what_the_client_and_the_server_say() {
+        let doubt = |session: &Session| session.doubts();
+        assert_eq!(doubt(&Session::new(None, 28)), Some(SessionMode), "GBK");
+        assert_eq!(doubt(&Session::new(None, 63)), None, "binary");
+        assert!(Session::new(None, 63).compares_bytes());
+        assert_eq!(doubt(&Session::new(None, 8)), None, "latin1");
+        for (modes, expected) in [
+            ("STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION", None),
+            (
+                "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES",
+                Some(SessionMode),
+            ),
+        ] {
+            let mut session = Session::new(None, 45);
+            session.set_modes(modes);
+            assert_eq!(doubt(&session), expected, "{modes}");
+        }
+        for (flags, expected) in [
+            (0x0002, None),
+            (0x0202, Some(SessionMode)),
+            (0x8002, Some(SessionMode)),
+        ] {
+            let mut session = Session::new(None, 45);
+            session.follow_status(flags);
+            assert_eq!(doubt(&session), expected, "{flags}");
+        }
+    }
+
+    #[test]
+    fn settings_are_the_same_number_only_after_the_same_statements() {
+        let after = |statements: &[&str]| {
+            let mut session = Session::new(None, 45);
+            for statement in statements {
+                session.follow(statement.as_bytes());
+            }
+            session.settings()
+        };
+        assert_eq!(after(&["SELECT 1", "SET @a = 1", "BEGIN"]), after(&[]));
+        assert_eq!(
+            after(&["SET sql_mode = ''"]),
+            after(&["SET sql_mode = ''", "COMMIT"])
+        );
+        assert_ne!(after(&["SET time_zone = '+01:00'"]), after(&[]));
+        assert_ne!(after(&["SET @a = 1, time_zone = '+01:00'"]), after(&[]));
+        assert_ne!(
+            after(&["SET a = 1", "SET b = 2"]),
+            after(&["SET b = 2", "SET a = 1"])
         );
     }
 }

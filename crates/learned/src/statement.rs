@@ -7,73 +7,33 @@ use sqlparser::ast::Statement;
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 
+use crate::arguments::Arguments;
+use crate::functions;
+use crate::not_learned::NotLearned;
 use crate::read::{QueryReading, ReadShape, is_harmless, read_shape};
-use crate::schema::Schema;
+use crate::row::Effect;
+use crate::schema::{Relation, Schema};
 use crate::session::Session;
 use crate::tokens::{Token, shape, tokens};
 use crate::value::Value;
-use crate::write::{TableChange, WriteContext};
+use crate::write::WriteContext;
 
-/// Of one site. More are not parsed: the program makes its statements from something endless.
+/// Of one site. With more, those that no page has and that were not used lately are let go; if there are
+/// none, the program makes its statements from something endless.
 pub const MOST_SHAPES: usize = 2_000;
 
-/// Why what a statement returns is not understood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NotLearned {
-    Syntax,
-    TooLong,
-    SeveralStatements,
-    /// A comment whose text the server executes.
-    ExecutableComment,
-    /// The session's characters or quotes.
-    SessionMode,
-    UnknownTable,
-    UnknownFunction,
-    UserVariable,
-    SystemVariable,
-    Clock,
-    Chance,
-    /// What belongs to the connection: found rows, the last number.
-    Connection,
-    Lock,
-    TooManyShapes,
-}
-
-impl NotLearned {
-    /// The word for logs and metrics.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Syntax => "syntax",
-            Self::TooLong => "too-long",
-            Self::SeveralStatements => "several-statements",
-            Self::ExecutableComment => "executable-comment",
-            Self::SessionMode => "session-mode",
-            Self::UnknownTable => "unknown-table",
-            Self::UnknownFunction => "unknown-function",
-            Self::UserVariable => "user-variable",
-            Self::SystemVariable => "system-variable",
-            Self::Clock => "clock",
-            Self::Chance => "chance",
-            Self::Connection => "connection",
-            Self::Lock => "lock",
-            Self::TooManyShapes => "too-many-shapes",
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
-    Nothing,
-    Tables(Vec<TableChange>),
-    /// Any table, or the definition of one.
-    Everything,
-}
+/// Statements in a row that may be refused before the table of shapes is looked through again.
+const REFUSALS: usize = 200;
 
 #[derive(Debug, Clone)]
 pub enum Reading {
     /// The statement returns nothing that depends on data.
     Nothing,
     Tables(QueryReading),
+    /// `SELECT FOUND_ROWS()`: its number is part of what the statement before it returned.
+    OfStatementBefore,
+    /// It writes: what it returns (changed rows, a new number) depends on what is there.
+    OfWrite,
     NotLearned(NotLearned),
 }
 
@@ -105,13 +65,6 @@ impl StatementMeaning {
             effect: Effect::Nothing,
         }
     }
-
-    const fn write(effect: Effect) -> Self {
-        Self {
-            reading: Reading::Nothing,
-            effect,
-        }
-    }
 }
 
 enum ParsedShape {
@@ -122,10 +75,17 @@ enum ParsedShape {
     NotLearned(NotLearned),
 }
 
+struct KnownShape {
+    parsed: ParsedShape,
+    was_used: bool,
+}
+
 /// The shapes of a site, each parsed once. They hold for one schema: when it changes, begin anew.
 pub struct Shapes {
     schema: Arc<Schema>,
-    parsed: HashMap<(Option<String>, String), ParsedShape>,
+    /// By the database, whether texts are compared as bytes, and the text.
+    parsed: HashMap<(Option<String>, bool, String), KnownShape>,
+    refusals: usize,
 }
 
 impl Shapes {
@@ -133,6 +93,7 @@ impl Shapes {
         Self {
             schema,
             parsed: HashMap::new(),
+            refusals: 0,
         }
     }
 
@@ -151,19 +112,31 @@ impl Shapes {
         parameters: &[Value],
         session: &Session,
     ) -> StatementMeaning {
-        if session.has_foreign_characters
-            || session.has_ansi_quotes
-            || session.has_no_backslash_escapes
-        {
+        if session.is_unreadable() {
             return StatementMeaning::everything(NotLearned::SessionMode);
         }
-        let Ok(text) = str::from_utf8(text) else {
-            return StatementMeaning::everything(NotLearned::SessionMode);
-        };
+        // Bytes that are no characters stand in texts, of which the rules say nothing then.
+        let text = String::from_utf8_lossy(text);
+        let meaning = self.understand_text(&text, parameters, session);
+        match (session.doubts(), meaning.reading) {
+            (Some(reason), Reading::Tables(_) | Reading::OfStatementBefore) => StatementMeaning {
+                reading: Reading::NotLearned(reason),
+                effect: meaning.effect,
+            },
+            (_, reading) => StatementMeaning { reading, ..meaning },
+        }
+    }
+
+    fn understand_text(
+        &mut self,
+        text: &str,
+        parameters: &[Value],
+        session: &Session,
+    ) -> StatementMeaning {
         if is_mode_of_the_session(text) {
             return StatementMeaning::neither();
         }
-        let tokens = match tokens(text, parameters) {
+        let mut tokens = match tokens(text, parameters) {
             Ok(tokens) => tokens,
             // SET names variables of either kind, and changes nothing but the session.
             Err(NotLearned::UserVariable | NotLearned::SystemVariable)
@@ -173,50 +146,28 @@ impl Shapes {
             }
             Err(reason) => return StatementMeaning::everything(reason),
         };
-        let word = |keyword: &str| tokens.first().is_some_and(|token| token.is_word(keyword));
-        let second = |keywords: &[&str]| {
-            let others = tokens
-                .iter()
-                .skip(1)
-                .filter(|token| !token.is_word("full") && !token.is_word("extended"));
-            others
-                .take(1)
-                .any(|token| keywords.iter().any(|keyword| token.is_word(keyword)))
+        if !session.has_utf8_names() && tokens.iter().any(Token::is_name_beyond_ascii) {
+            return StatementMeaning::everything(NotLearned::SessionMode);
+        }
+        if let Some(meaning) = without_shape(text, &tokens) {
+            return meaning;
+        }
+        let takes_lock = take_share_lock(&mut tokens);
+        let names = KnownNames {
+            database: session.database.as_deref(),
+            schema: &self.schema,
         };
-        match () {
-            () if word("select") || word("insert") || word("replace") || word("update") => {}
-            () if word("delete")
-                || word("truncate")
-                || tokens.first() == Some(&Token::Sign('(')) => {}
-            () if word("set") && is_set_of_the_session(text) => return StatementMeaning::neither(),
-            () if word("begin") || word("commit") || word("rollback") || word("savepoint") => {
-                return StatementMeaning::neither();
-            }
-            () if word("use") || (word("start") && second(&["transaction"])) => {
-                return StatementMeaning::neither();
-            }
-            // They depend on definitions alone, whose changes count as changes of everything.
-            () if word("show")
-                && second(&["tables", "columns", "fields", "index", "indexes", "keys"]) =>
-            {
-                return StatementMeaning::neither();
-            }
-            () if word("show") => return StatementMeaning::harmless(NotLearned::SystemVariable),
-            () if word("lock") || word("unlock") => {
-                return StatementMeaning::harmless(NotLearned::Lock);
-            }
-            () => return StatementMeaning::everything(NotLearned::Syntax),
-        }
+        let is_harmless = is_harmless_by_words(&tokens, &names);
         let (text, arguments) = shape(tokens);
-        let key = (session.database.clone(), text);
-        if !self.parsed.contains_key(&key) {
-            if self.parsed.len() >= MOST_SHAPES {
-                return StatementMeaning::everything(NotLearned::TooManyShapes);
-            }
-            let parsed = parse(&key.1, session.database.as_deref(), &self.schema);
-            self.parsed.insert(key.clone(), parsed);
-        }
-        match &self.parsed[&key] {
+        let arguments = Arguments::of(&arguments);
+        let schema = Arc::clone(&self.schema);
+        let parsed = match self.shape(text, session, is_harmless) {
+            Ok(parsed) => parsed,
+            Err(reason) if is_harmless => return StatementMeaning::harmless(reason),
+            Err(reason) => return StatementMeaning::everything(reason),
+        };
+        match parsed {
+            ParsedShape::Query(_) if takes_lock => StatementMeaning::harmless(NotLearned::Lock),
             ParsedShape::Query(shape) => {
                 let shape = Arc::clone(shape);
                 StatementMeaning {
@@ -225,36 +176,238 @@ impl Shapes {
                 }
             }
             ParsedShape::Write(statement) => {
-                let database = session.database.as_deref();
                 let context = WriteContext {
-                    database,
-                    schema: &self.schema,
+                    database: session.database.as_deref(),
+                    compares_bytes: session.compares_bytes(),
+                    schema: &schema,
                     arguments: &arguments,
                 };
-                StatementMeaning::write(match &**statement {
-                    Statement::Insert(insert) => context.insert(insert),
-                    Statement::Update(update) => context.update(update),
-                    Statement::Delete(delete) => context.delete(delete),
-                    Statement::Truncate(truncate) => match &truncate.table_names[..] {
-                        [table] => context.truncate(&table.name),
-                        _ => Effect::Everything,
-                    },
-                    _ => Effect::Everything,
-                })
+                StatementMeaning {
+                    reading: Reading::OfWrite,
+                    effect: context.effect(statement),
+                }
             }
             ParsedShape::Harmless(reason) => StatementMeaning::harmless(*reason),
             ParsedShape::NotLearned(reason) => StatementMeaning::everything(*reason),
         }
     }
+
+    /// The shape, parsed if it is new.
+    fn shape(
+        &mut self,
+        text: String,
+        session: &Session,
+        is_harmless: bool,
+    ) -> Result<&ParsedShape, NotLearned> {
+        let key = (session.database.clone(), session.compares_bytes(), text);
+        if !self.parsed.contains_key(&key) {
+            self.make_room()?;
+            let mut parsed = parse(&key.2, session, &self.schema);
+            if is_harmless && matches!(parsed, ParsedShape::NotLearned(NotLearned::Syntax)) {
+                parsed = ParsedShape::Harmless(NotLearned::Syntax);
+            }
+            let known = KnownShape {
+                parsed,
+                was_used: false,
+            };
+            self.parsed.insert(key.clone(), known);
+        }
+        let known = self.parsed.get_mut(&key).ok_or(NotLearned::TooManyShapes)?;
+        known.was_used = true;
+        Ok(&known.parsed)
+    }
+
+    fn make_room(&mut self) -> Result<(), NotLearned> {
+        if self.parsed.len() < MOST_SHAPES {
+            return Ok(());
+        }
+        if self.refusals == 0 {
+            self.parsed.retain(|_, known| {
+                let is_of_page = matches!(&known.parsed, ParsedShape::Query(shape) if Arc::strong_count(shape) > 1);
+                std::mem::take(&mut known.was_used) || is_of_page
+            });
+        }
+        if self.parsed.len() < MOST_SHAPES {
+            self.refusals = 0;
+            return Ok(());
+        }
+        self.refusals = (self.refusals + 1) % REFUSALS;
+        Err(NotLearned::TooManyShapes)
+    }
 }
 
-fn parse(text: &str, database: Option<&str>, schema: &Schema) -> ParsedShape {
+/// What can be said by the first words alone. `None`: the statement is to be parsed.
+fn without_shape(text: &str, tokens: &[Token]) -> Option<StatementMeaning> {
+    let word = |keyword: &str| tokens.first().is_some_and(|token| token.is_word(keyword));
+    let any = |keywords: &[&str]| keywords.iter().any(|keyword| word(keyword));
+    let second = |keywords: &[&str]| {
+        let mut others = tokens
+            .iter()
+            .skip(1)
+            .filter(|token| !token.is_word("full") && !token.is_word("extended"));
+        others
+            .next()
+            .is_some_and(|token| keywords.iter().any(|keyword| token.is_word(keyword)))
+    };
+    let calls = tokens.contains(&Token::Sign('('));
+    if is_found_rows(tokens) {
+        return Some(StatementMeaning {
+            reading: Reading::OfStatementBefore,
+            effect: Effect::Nothing,
+        });
+    }
+    Some(match () {
+        () if any(&[
+            "select", "insert", "replace", "update", "delete", "truncate", "with",
+        ]) =>
+        {
+            return None;
+        }
+        () if tokens.first() == Some(&Token::Sign('(')) => return None,
+        () if word("set") && is_set_of_the_session(text) => StatementMeaning::neither(),
+        () if any(&["begin", "commit", "rollback", "savepoint", "use"]) => {
+            StatementMeaning::neither()
+        }
+        () if word("start") && second(&["transaction"]) => StatementMeaning::neither(),
+        () if word("release") && second(&["savepoint"]) => StatementMeaning::neither(),
+        // They depend on definitions alone, whose changes count as changes of everything.
+        () if word("show") && second(&["tables", "columns", "fields"]) && !calls => {
+            StatementMeaning::neither()
+        }
+        () if any(&["describe", "desc"]) && tokens.len() == 2 => StatementMeaning::neither(),
+        () if word("show") && !calls => StatementMeaning::harmless(NotLearned::SystemVariable),
+        () if any(&["lock", "unlock"]) => StatementMeaning::harmless(NotLearned::Lock),
+        () => StatementMeaning::everything(NotLearned::Syntax),
+    })
+}
+
+/// `SELECT FOUND_ROWS()`, with an alias or without.
+fn is_found_rows(tokens: &[Token]) -> bool {
+    let [select, name, Token::Sign('('), Token::Sign(')'), alias @ ..] = tokens else {
+        return false;
+    };
+    let is_alias = match alias {
+        [] => true,
+        [Token::Name(_) | Token::Word(_)] => true,
+        [keyword, Token::Name(_) | Token::Word(_)] => keyword.is_word("as"),
+        _ => false,
+    };
+    select.is_word("select") && name.is_word("found_rows") && is_alias
+}
+
+/// Takes LOCK IN SHARE MODE from the end.
+fn take_share_lock(tokens: &mut Vec<Token>) -> bool {
+    const WORDS: [&str; 4] = ["lock", "in", "share", "mode"];
+    let Some(start) = tokens.len().checked_sub(WORDS.len()) else {
+        return false;
+    };
+    let is_lock = tokens[start..]
+        .iter()
+        .zip(WORDS)
+        .all(|(token, word)| token.is_word(word));
+    if is_lock {
+        tokens.truncate(start);
+    }
+    is_lock
+}
+
+/// Where the names of tables are looked up.
+struct KnownNames<'a> {
+    database: Option<&'a str>,
+    schema: &'a Schema,
+}
+
+impl KnownNames<'_> {
+    /// Whether what follows FROM or JOIN is a table, an understood view, or a query; and nothing follows
+    /// it after a comma.
+    fn know(&self, tokens: &[Token]) -> bool {
+        let name = |token: &Token| match token {
+            Token::Word(name) => Some(name.clone()),
+            Token::Name(name) => Some(name[1..name.len() - 1].replace("``", "`")),
+            Token::Value(_) | Token::Sign(_) => None,
+        };
+        let relation = match tokens {
+            [Token::Sign('('), ..] => return true,
+            [database, Token::Sign('.'), table, ..] => name(database).zip(name(table)),
+            [table, ..] => self.database.map(str::to_owned).zip(name(table)),
+            [] => None,
+        };
+        let is_known = relation.is_some_and(|relation| {
+            matches!(
+                self.schema.relation(&relation),
+                Some(Relation::Base(_) | Relation::View(_))
+            )
+        });
+        let ends = [
+            "where", "join", "group", "order", "limit", "union", "having",
+        ];
+        let rest = tokens
+            .iter()
+            .take_while(|token| !ends.iter().any(|end| token.is_word(end)));
+        is_known && !rest.into_iter().any(|token| *token == Token::Sign(','))
+    }
+}
+
+/// Whether a query that the parser does not know writes nothing for sure: it calls no function that is
+/// not the server's own, reads tables that are known, and has no word of those that write.
+fn is_harmless_by_words(tokens: &[Token], names: &KnownNames<'_>) -> bool {
+    use NotLearned as N;
+    let begins = tokens
+        .iter()
+        .find(|token| **token != Token::Sign('('))
+        .is_some_and(|token| token.is_word("select"));
+    let writes = |token: &Token| {
+        [
+            "into",
+            "procedure",
+            "next",
+            "previous",
+            "update",
+            "insert",
+            "delete",
+            "table",
+        ]
+        .iter()
+        .any(|it| token.is_word(it))
+    };
+    let is_harmless = |at: usize, token: &Token| {
+        let rest = tokens.get(at + 1..).unwrap_or_default();
+        let calls = rest.first() == Some(&Token::Sign('('));
+        match token {
+            Token::Word(word) => {
+                let judged = functions::judge(&word.to_ascii_lowercase(), 1);
+                let is_built_in = functions::may_stand_before_parenthesis(word)
+                    || matches!(
+                        judged,
+                        Ok(()) | Err(N::Clock | N::Chance | N::Connection | N::Lock)
+                    );
+                let is_from = token.is_word("from")
+                    || token.is_word("join")
+                    || token.is_word("straight_join");
+                (!calls || is_built_in) && !writes(token) && (!is_from || names.know(rest))
+            }
+            Token::Name(_) => !calls,
+            Token::Value(_) | Token::Sign(_) => true,
+        }
+    };
+    begins
+        && tokens
+            .iter()
+            .enumerate()
+            .all(|(at, token)| is_harmless(at, token))
+}
+
+fn parse(text: &str, session: &Session, schema: &Schema) -> ParsedShape {
+    let database = session.database.as_deref();
     let Ok(mut statements) = Parser::parse_sql(&MySqlDialect {}, text) else {
         return ParsedShape::NotLearned(NotLearned::Syntax);
     };
     match (statements.pop(), statements.is_empty()) {
-        (Some(Statement::Query(query)), true) => match read_shape(&query, database, schema) {
-            Ok(shape) => ParsedShape::Query(Arc::new(shape)),
+        (Some(Statement::Query(query)), true) => match read_shape(&query, session, schema) {
+            Ok(shape) => ParsedShape::Query(Arc::new(ReadShape {
+                text: text.to_owned(),
+                ..shape
+            })),
             Err(reason) if is_harmless(&query, database, schema) => ParsedShape::Harmless(reason),
             Err(reason) => ParsedShape::NotLearned(reason),
         },

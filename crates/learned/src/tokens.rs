@@ -3,15 +3,10 @@
 //! Statements that differ in values alone share a shape, which is parsed once. A list behind IN is
 //! one value, whatever its length.
 
-use crate::statement::NotLearned;
+use crate::arguments::Argument;
+use crate::functions::needs_parenthesis_at_once;
+use crate::not_learned::NotLearned;
 use crate::value::Value;
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Argument {
-    One(Value),
-    /// The list behind IN.
-    List(Vec<Value>),
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Token {
@@ -26,6 +21,10 @@ pub(crate) enum Token {
 impl Token {
     pub(crate) fn is_word(&self, keyword: &str) -> bool {
         matches!(self, Self::Word(word) if word.eq_ignore_ascii_case(keyword))
+    }
+
+    pub(crate) fn is_name_beyond_ascii(&self) -> bool {
+        matches!(self, Self::Word(name) | Self::Name(name) if !name.is_ascii())
     }
 }
 
@@ -95,11 +94,23 @@ pub(crate) fn tokens(statement: &str, parameters: &[Value]) -> Result<Vec<Token>
                 }
                 length
             }
+            // Behind a blank or a comment it is the name of a stored function.
+            b'(' if at > 0
+                && !is_of_word(bytes[at - 1])
+                && matches!(tokens.last(), Some(Token::Word(word)) if needs_parenthesis_at_once(word)) =>
+            {
+                return Err(NotLearned::UnknownFunction);
+            }
+            // They bind otherwise than the parser believes; `||` also by the mode of the session.
+            b'|' | b'&' if rest.get(1) == Some(byte) => return Err(NotLearned::Syntax),
             _ => {
                 tokens.push(Token::Sign(char::from(*byte)));
                 1
             }
         };
+    }
+    if tokens.iter().any(|token| token.is_word("xor")) {
+        return Err(NotLearned::Syntax);
     }
     while tokens.last() == Some(&Token::Sign(';')) {
         tokens.pop();
@@ -339,6 +350,13 @@ mod tests {
             ("SELECT `a", NotLearned::Syntax),
             ("SELECT /* a", NotLearned::Syntax),
             ("SELECT 0x41", NotLearned::Syntax),
+            (
+                "SELECT a FROM t WHERE a = 1 || b = 2 AND c = 3",
+                NotLearned::Syntax,
+            ),
+            ("SELECT a FROM t WHERE a = 1 && b = 2", NotLearned::Syntax),
+            ("SELECT a FROM t WHERE a = 1 XOR b = 2", NotLearned::Syntax),
+            ("SELECT COUNT (a) FROM t", NotLearned::UnknownFunction),
             ("SELECT 1; SELECT 2", NotLearned::SeveralStatements),
             ("SELECT @a", NotLearned::UserVariable),
             ("SELECT @@a", NotLearned::SystemVariable),

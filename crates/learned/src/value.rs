@@ -32,11 +32,41 @@ impl Value {
         }
     }
 
-    pub(crate) fn negated(&self) -> Self {
+    pub(crate) fn as_ref(&self) -> ValueRef<'_> {
         match self {
-            Self::Integer(number) => Self::Integer(number.wrapping_neg()),
+            Self::Null => ValueRef::Null,
+            Self::Integer(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text),
+            Self::Other => ValueRef::Other,
+        }
+    }
+}
+
+/// A [`Value`] that is somewhere else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueRef<'a> {
+    Null,
+    Integer(i64),
+    Text(&'a [u8]),
+    Other,
+}
+
+impl ValueRef<'_> {
+    pub(crate) fn negated(self) -> Self {
+        match self {
+            Self::Integer(number) => number.checked_neg().map_or(Self::Other, Self::Integer),
             Self::Null => Self::Null,
             Self::Text(_) | Self::Other => Self::Other,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn to_value(self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Integer(number) => Value::Integer(number),
+            Self::Text(text) => Value::Text(text.to_vec()),
+            Self::Other => Value::Other,
         }
     }
 }
@@ -54,61 +84,92 @@ pub(crate) enum KnownContent {
     Date(Vec<u8>),
 }
 
+/// A value as a comparison with a column sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Comparable<'a> {
+    Null,
+    Integer(i64),
+    Text(&'a [u8]),
+    Date(&'a [u8]),
+}
+
 /// A value as a comparison with a column of this kind sees it. `None`: the rules do not say.
-fn comparable(kind: ColumnKind, value: &Value) -> Option<KnownContent> {
+pub(crate) fn comparable(kind: ColumnKind, value: ValueRef<'_>) -> Option<Comparable<'_>> {
     match (kind, value) {
-        (_, Value::Null) => Some(KnownContent::Null),
-        (ColumnKind::Integer { .. }, Value::Integer(number)) => {
-            Some(KnownContent::Integer(*number))
+        (_, ValueRef::Null) => Some(Comparable::Null),
+        (ColumnKind::Integer { .. }, ValueRef::Integer(number)) => {
+            Some(Comparable::Integer(number))
         }
-        (ColumnKind::Integer { .. }, Value::Text(text)) => {
-            whole_number(text).map(KnownContent::Integer)
+        (ColumnKind::Integer { .. }, ValueRef::Text(text)) => {
+            whole_number(text).map(Comparable::Integer)
         }
-        (ColumnKind::Text { .. } | ColumnKind::Bytes { .. }, Value::Text(text))
+        (ColumnKind::Text { .. } | ColumnKind::Bytes { .. }, ValueRef::Text(text))
             if is_printable(text) =>
         {
-            Some(KnownContent::Text(text.clone()))
+            Some(Comparable::Text(text))
         }
-        (ColumnKind::DateTime, Value::Text(text)) => date_and_time(text).map(KnownContent::Date),
-        (ColumnKind::Date, Value::Text(text)) => {
-            date(text).map(|text| KnownContent::Date(text.to_vec()))
+        (ColumnKind::DateTime, ValueRef::Text(text)) if is_date_and_time(text) => {
+            Some(Comparable::Date(text))
         }
+        (ColumnKind::Date, ValueRef::Text(text)) if is_date(text) => Some(Comparable::Date(text)),
         _ => None,
     }
 }
 
 /// What a row holds of which `column = value` is true.
-pub(crate) fn known_to_equal(column: &Column, value: &Value) -> Option<KnownContent> {
+pub(crate) fn known_to_equal(column: &Column, value: ValueRef<'_>) -> Option<KnownContent> {
     match comparable(column.kind, value)? {
         // Nothing equals NULL: there is no such row, and saying nothing is right as well.
-        KnownContent::Null => None,
-        KnownContent::Text(text) if matches!(column.kind, ColumnKind::Text { .. }) => {
-            Some(KnownContent::EqualTo(text))
+        Comparable::Null => None,
+        Comparable::Text(text) if matches!(column.kind, ColumnKind::Text { .. }) => {
+            Some(KnownContent::EqualTo(text.to_vec()))
         }
-        known => Some(known),
+        known => Some(known.to_content()),
     }
 }
 
 /// What a row holds after `value` was stored in the column. `None` where it may be converted.
-pub(crate) fn known_when_stored(column: &Column, value: &Value) -> Option<KnownContent> {
+pub(crate) fn known_when_stored(column: &Column, value: ValueRef<'_>) -> Option<KnownContent> {
     let known = comparable(column.kind, value)?;
-    let is_kept = match (&known, column.kind) {
-        (KnownContent::Null, _) => column.is_nullable && !column.counts_up,
-        (KnownContent::Integer(0), _) if column.counts_up => false,
-        (KnownContent::Integer(number), ColumnKind::Integer { least, most }) => {
-            (least..=most).contains(&i128::from(*number))
+    let is_kept = match (known, column.kind) {
+        (Comparable::Null, _) => column.is_nullable && !column.counts_up,
+        (Comparable::Integer(0), _) if column.counts_up => false,
+        (Comparable::Integer(number), ColumnKind::Integer { least, most }) => {
+            (least..=most).contains(&i128::from(number))
         }
         // Trailing blanks beyond the length are dropped without an error.
-        (KnownContent::Text(text), ColumnKind::Text { most_characters }) => {
+        (Comparable::Text(text), ColumnKind::Text { most_characters }) => {
             text.len() as u64 <= most_characters && text.last() != Some(&b' ')
         }
-        (KnownContent::Text(text), ColumnKind::Bytes { most_bytes }) => {
+        (Comparable::Text(text), ColumnKind::Bytes { most_bytes }) => {
             text.len() as u64 <= most_bytes
         }
-        (KnownContent::Date(_), _) => true,
+        (Comparable::Date(_), _) => true,
         _ => false,
     };
-    (is_kept && !column.changes_by_itself).then_some(known)
+    (is_kept && !column.changes_by_itself).then(|| known.to_content())
+}
+
+impl Comparable<'_> {
+    fn to_content(self) -> KnownContent {
+        match self {
+            Self::Null => KnownContent::Null,
+            Self::Integer(number) => KnownContent::Integer(number),
+            Self::Text(text) => KnownContent::Text(text.to_vec()),
+            Self::Date(text) => KnownContent::Date(text.to_vec()),
+        }
+    }
+}
+
+impl KnownContent {
+    pub(crate) fn as_comparable(&self) -> Comparable<'_> {
+        match self {
+            Self::Null => Comparable::Null,
+            Self::Integer(number) => Comparable::Integer(*number),
+            Self::Text(text) | Self::EqualTo(text) => Comparable::Text(text),
+            Self::Date(text) => Comparable::Date(text),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,23 +186,23 @@ pub(crate) fn compare(
     kind: ColumnKind,
     known: &KnownContent,
     comparison: Comparison,
-    value: &Value,
+    value: ValueRef<'_>,
 ) -> Possible {
-    if *known == KnownContent::Null || *value == Value::Null {
+    if *known == KnownContent::Null || value == ValueRef::Null {
         return Possible::NULL;
     }
     let Some(value) = comparable(kind, value) else {
         return Possible::ANY;
     };
-    let order = match (known, &value) {
-        (KnownContent::Integer(left), KnownContent::Integer(right)) => left.cmp(right),
-        (KnownContent::Date(left), KnownContent::Date(right)) => left.cmp(right),
-        (KnownContent::Text(left), KnownContent::Text(right))
+    let order = match (known, value) {
+        (KnownContent::Integer(left), Comparable::Integer(right)) => left.cmp(&right),
+        (KnownContent::Date(left), Comparable::Date(right)) => left[..].cmp(right),
+        (KnownContent::Text(left), Comparable::Text(right))
             if matches!(kind, ColumnKind::Bytes { .. }) =>
         {
-            left.cmp(right)
+            left[..].cmp(right)
         }
-        (KnownContent::Text(left) | KnownContent::EqualTo(left), KnownContent::Text(right)) => {
+        (KnownContent::Text(left) | KnownContent::EqualTo(left), Comparable::Text(right)) => {
             let is_equal = equal_texts(left, right);
             return match comparison {
                 Comparison::Equal => is_equal,
@@ -164,7 +225,7 @@ pub(crate) fn compare(
 fn equal_texts(left: &[u8], right: &[u8]) -> Possible {
     if left == right {
         Possible::TRUE
-    } else if !is_printable(left) || !is_printable(right) || folded(left) == folded(right) {
+    } else if !is_printable(left) || !is_printable(right) || are_equal_folded(left, right) {
         Possible::TRUE_OR_FALSE
     } else {
         Possible::FALSE
@@ -172,11 +233,11 @@ fn equal_texts(left: &[u8], right: &[u8]) -> Possible {
 }
 
 /// `known LIKE pattern`, where the pattern has no escape.
-pub(crate) fn like(kind: ColumnKind, known: &KnownContent, pattern: &Value) -> Possible {
-    if *known == KnownContent::Null || *pattern == Value::Null {
+pub(crate) fn like(kind: ColumnKind, known: &KnownContent, pattern: ValueRef<'_>) -> Possible {
+    if *known == KnownContent::Null || pattern == ValueRef::Null {
         return Possible::NULL;
     }
-    let (KnownContent::Text(text), Value::Text(pattern)) = (known, pattern) else {
+    let (KnownContent::Text(text), ValueRef::Text(pattern)) = (known, pattern) else {
         return Possible::ANY;
     };
     if !is_printable(text) || !is_printable(pattern) || pattern.contains(&b'\\') {
@@ -195,7 +256,7 @@ pub(crate) fn like(kind: ColumnKind, known: &KnownContent, pattern: &Value) -> P
 
 /// `%` stands for any bytes, `_` for one. The last `%` alone is tried again, so that the time is that
 /// of the product of both lengths at most.
-fn matches_pattern(text: &[u8], pattern: &[u8]) -> bool {
+pub(crate) fn matches_pattern(text: &[u8], pattern: &[u8]) -> bool {
     let (mut at, mut next) = (0, 0);
     let mut again: Option<(usize, usize)> = None;
     while at < text.len() {
@@ -224,8 +285,13 @@ fn is_printable(text: &[u8]) -> bool {
     text.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-fn folded(text: &[u8]) -> Vec<u8> {
-    text.trim_ascii_end().to_ascii_lowercase()
+fn are_equal_folded(left: &[u8], right: &[u8]) -> bool {
+    fold(left).eq(fold(right))
+}
+
+/// Printable texts are equal to others only if these are the same for both.
+pub(crate) fn fold(text: &[u8]) -> impl Iterator<Item = u8> {
+    text.trim_ascii_end().iter().map(u8::to_ascii_lowercase)
 }
 
 /// A number as MySQL itself would write it.
@@ -240,33 +306,31 @@ fn whole_number(text: &[u8]) -> Option<i64> {
 }
 
 /// `2024-02-29`, a day that exists in every reading.
-fn date(text: &[u8]) -> Option<&[u8]> {
+fn is_date(text: &[u8]) -> bool {
     let &[a, b, c, d, b'-', e, f, b'-', g, h] = text else {
-        return None;
+        return false;
     };
-    let number = |digits: &[u8]| {
-        digits
-            .iter()
-            .all(u8::is_ascii_digit)
-            .then(|| whole_number_of(digits))
-    };
-    let (year, month, day) = (number(&[a, b, c, d])?, number(&[e, f])?, number(&[g, h])?);
+    let digits = [a, b, c, d, e, f, g, h];
+    let number = |from: usize, to: usize| whole_number_of(&digits[from..to]);
     // Later days of a month exist or not by its length; up to here each does.
-    (year >= 1000 && (1..=12).contains(&month) && (1..=28).contains(&day)).then_some(text)
+    digits.iter().all(u8::is_ascii_digit)
+        && number(0, 4) >= 1000
+        && (1..=12).contains(&number(4, 6))
+        && (1..=28).contains(&number(6, 8))
 }
 
 /// `2024-02-29 23:59:59`.
-fn date_and_time(text: &[u8]) -> Option<Vec<u8>> {
-    let (day, [b' ', a, b, b':', c, d, b':', e, f]) = text.split_at_checked(10)? else {
-        return None;
+fn is_date_and_time(text: &[u8]) -> bool {
+    let Some((day, [b' ', a, b, b':', c, d, b':', e, f])) = text.split_at_checked(10) else {
+        return false;
     };
-    date(day)?;
     let digits = [*a, *b, *c, *d, *e, *f];
-    if !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
     let number = |from: usize| whole_number_of(&digits[from..from + 2]);
-    (number(0) < 24 && number(2) < 60 && number(4) < 60).then(|| text.to_vec())
+    is_date(day)
+        && digits.iter().all(u8::is_ascii_digit)
+        && number(0) < 24
+        && number(2) < 60
+        && number(4) < 60
 }
 
 fn whole_number_of(digits: &[u8]) -> u32 {
@@ -379,7 +443,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                compare(kind, &content, comparison, &value),
+                compare(kind, &content, comparison, value.as_ref()),
                 expected,
                 "{content:?} {comparison:?} {value:?}"
             );
@@ -417,7 +481,7 @@ mod tests {
             (ColumnKind::DateTime, text("2024-02-28 24:00:00"), None),
         ] {
             assert_eq!(
-                known_when_stored(&column(kind), &value),
+                known_when_stored(&column(kind), value.as_ref()),
                 expected,
                 "{value:?}"
             );
@@ -426,17 +490,23 @@ mod tests {
             is_nullable: false,
             ..column(INTEGER)
         };
-        assert_eq!(known_when_stored(&no_null, &Value::Null), None);
+        assert_eq!(known_when_stored(&no_null, Value::Null.as_ref()), None);
         let counting = Column {
             counts_up: true,
             ..column(INTEGER)
         };
-        assert_eq!(known_when_stored(&counting, &Value::Integer(0)), None);
+        assert_eq!(
+            known_when_stored(&counting, Value::Integer(0).as_ref()),
+            None
+        );
         let generated = Column {
             changes_by_itself: true,
             ..column(INTEGER)
         };
-        assert_eq!(known_when_stored(&generated, &Value::Integer(1)), None);
+        assert_eq!(
+            known_when_stored(&generated, Value::Integer(1).as_ref()),
+            None
+        );
     }
 
     #[test]
@@ -455,17 +525,29 @@ mod tests {
             ("a\\%", Possible::ANY),
         ] {
             assert_eq!(
-                like(TEXT, &KnownContent::Text(b"abc".into()), &text(pattern)),
+                like(
+                    TEXT,
+                    &KnownContent::Text(b"abc".into()),
+                    text(pattern).as_ref()
+                ),
                 expected,
                 "{pattern}"
             );
         }
         assert_eq!(
-            like(TEXT, &KnownContent::EqualTo(b"abc".into()), &text("b%")),
+            like(
+                TEXT,
+                &KnownContent::EqualTo(b"abc".into()),
+                text("b%").as_ref()
+            ),
             Possible::ANY
         );
         assert_eq!(
-            like(BYTES, &KnownContent::Text(b"abc".into()), &text("A%")),
+            like(
+                BYTES,
+                &KnownContent::Text(b"abc".into()),
+                text("A%").as_ref()
+            ),
             Possible::FALSE
         );
     }

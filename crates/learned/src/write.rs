@@ -1,22 +1,24 @@
 //! What a statement writes, as far as it says so itself.
 //!
 //! The written row is taken from the statement: `WHERE column = value` is known of the row before,
-//! `SET column = value` and `VALUES` of the row after, and all else is unknown.
+//! `SET column = value` and `VALUES` of the row after, and all else is unknown. The row that REPLACE
+//! removes, or that ON DUPLICATE KEY UPDATE changes, has the inserted values in the columns of a unique
+//! key.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, InTarget, Insert,
-    ObjectName, SetExpr, TableFactor, TableObject, TableWithJoins, Update, visit_expressions,
+    ObjectName, OnInsert, Query, SetExpr, Statement, TableFactor, TableObject, TableWithJoins,
+    Update, Visit, Visitor,
 };
 
-use crate::condition::Operand;
+use crate::arguments::Arguments;
+use crate::condition::{Operand, have_one_kind};
 use crate::read::{table_name, writes_nothing};
-use crate::schema::{Column, Schema, Table};
-use crate::statement::Effect;
-use crate::tokens::Argument;
-use crate::value::{KnownContent, Value, known_to_equal, known_when_stored};
+use crate::row::{Effect, Row, RowChange, TableChange};
+use crate::schema::{Column, Relation, Schema, Table, TableNumber, WrittenAlong};
+use crate::value::{KnownContent, ValueRef, known_to_equal, known_when_stored};
 
 /// Of one INSERT. With more the whole table counts as written.
 pub const MOST_ROWS: usize = 64;
@@ -24,218 +26,253 @@ pub const MOST_ROWS: usize = 64;
 /// Values behind IN that are followed one by one.
 const MOST_ALTERNATIVES: usize = 64;
 
-/// What is known of a row: for some columns the contents that are possible.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Row {
-    columns: HashMap<String, Vec<KnownContent>>,
-    has_nulls_alone: bool,
-}
-
-impl Row {
-    /// The row that stands where an outer join found none.
-    pub(crate) fn nulls() -> Self {
-        Self {
-            has_nulls_alone: true,
-            ..Self::default()
-        }
-    }
-
-    /// A row as a log of changes has it. Values of columns that are not told are unknown.
-    pub fn image<'a>(table: &Table, values: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
-        let mut row = Self::default();
-        for (name, value) in values {
-            // What was stored is not converted any more; what could not have been stored as such is unknown.
-            if let Some(column) = table.column(name)
-                && let Some(known) = known_when_stored(column, &value)
-            {
-                row.columns.insert(column.name.clone(), vec![known]);
-            }
-        }
-        row
-    }
-
-    /// `None`: anything is possible.
-    pub(crate) fn contents(&self, column: &str) -> Option<&[KnownContent]> {
-        if self.has_nulls_alone {
-            return Some(&[KnownContent::Null]);
-        }
-        self.columns.get(column).map(Vec::as_slice)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RowChange {
-    Inserted(Row),
-    Deleted(Row),
-    /// `columns` are those that were set; others are the same as before, or change by themselves.
-    Updated {
-        old: Row,
-        new: Row,
-        columns: Vec<String>,
-    },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableChange {
-    /// Database and name.
-    pub table: (String, String),
-    /// `None`: any row may have changed in any way.
-    pub rows: Option<Vec<RowChange>>,
-}
-
 /// What writes have in common: where names are looked up.
 pub(crate) struct WriteContext<'a> {
     pub(crate) database: Option<&'a str>,
+    /// Texts are compared by their bytes, whatever the collation of the column.
+    pub(crate) compares_bytes: bool,
     pub(crate) schema: &'a Schema,
-    pub(crate) arguments: &'a [Argument],
+    pub(crate) arguments: &'a Arguments,
 }
 
 impl WriteContext<'_> {
-    /// The effect on one table; of everything if the table has triggers or is not known.
-    fn effect(
-        &self,
-        name: &ObjectName,
-        rows: impl FnOnce(&Table) -> Option<Vec<RowChange>>,
-    ) -> Effect {
-        let Ok(name) = table_name(name, self.database) else {
-            return Effect::Everything;
+    pub(crate) fn effect(&self, statement: &Statement) -> Effect {
+        let mut visitor = WriteVisitor {
+            context: self,
+            tables: Vec::new(),
         };
-        match self.schema.table(&name) {
-            Some(table) if !table.has_effects_elsewhere => {
-                let rows = rows(table);
-                Effect::Tables(vec![TableChange { table: name, rows }])
+        if statement.visit(&mut visitor).is_break() {
+            return Effect::Everything;
+        }
+        let mut tables = visitor.tables;
+        let effect = match statement {
+            Statement::Insert(insert) => {
+                let TableObject::TableName(name) = &insert.table else {
+                    return Effect::Everything;
+                };
+                match self.relation(name) {
+                    Some(found) => tables.extend(found),
+                    None => return Effect::Everything,
+                }
+                self.insert(insert, name)
             }
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Truncate(truncate) => match &truncate.table_names[..] {
+                [table] => self.change(&table.name, |_| None),
+                _ => None,
+            },
+            _ => return Effect::Everything,
+        };
+        effect.unwrap_or_else(|| self.any_rows_of(tables))
+    }
+
+    /// The base tables behind a name.
+    fn relation(&self, name: &ObjectName) -> Option<&[TableNumber]> {
+        let name = table_name(name, self.database).ok()?;
+        match self.schema.relation(&name)? {
+            Relation::Base(number) => Some(std::slice::from_ref(number)),
+            Relation::View(tables) => Some(tables),
+            Relation::Unclear => None,
+        }
+    }
+
+    fn any_rows_of(&self, mut tables: Vec<TableNumber>) -> Effect {
+        tables.sort();
+        tables.dedup();
+        let changes = tables
+            .iter()
+            .map(|table| self.with_written_along(*table, None))
+            .collect::<Option<Vec<_>>>();
+        match changes {
+            Some(changes) if !changes.is_empty() => Effect::Tables(changes.concat()),
             _ => Effect::Everything,
         }
     }
 
-    fn value(&self, expression: &Expr) -> Value {
-        match Operand::of(expression).map(|operand| operand.values(self.arguments)) {
-            Some(values) if values.len() == 1 => values[0].clone(),
-            _ => Value::Other,
-        }
-    }
-
-    pub(crate) fn truncate(&self, name: &ObjectName) -> Effect {
-        self.effect(name, |_| None)
-    }
-
-    pub(crate) fn insert(&self, insert: &Insert) -> Effect {
-        let TableObject::TableName(name) = &insert.table else {
-            return Effect::Everything;
-        };
-        if calls_unknown_functions(insert) {
-            return Effect::Everything;
-        }
-        self.effect(name, |table| {
-            // Both remove or change a row of which the statement says nothing.
-            if insert.replace_into || insert.on.is_some() {
-                return None;
-            }
-            if !insert.assignments.is_empty() {
-                let values = insert
-                    .assignments
-                    .iter()
-                    .map(|it| Some((target(it)?, &it.value)));
-                return Some(vec![RowChange::Inserted(
-                    self.stored(table, values.collect::<Option<Vec<_>>>()?),
-                )]);
-            }
-            let SetExpr::Values(values) = &*insert.source.as_ref()?.body else {
-                return None;
-            };
-            if values.rows.len() > MOST_ROWS {
-                return None;
-            }
-            let names: Vec<_> = if insert.columns.is_empty() {
-                table
-                    .columns
-                    .iter()
-                    .map(|column| column.name.clone())
-                    .collect()
-            } else {
-                insert
-                    .columns
-                    .iter()
-                    .map(last_name)
-                    .collect::<Option<_>>()?
-            };
-            let rows = values.rows.iter().map(|row| {
-                let row = row.content.iter();
-                RowChange::Inserted(self.stored(table, names.iter().cloned().zip(row).collect()))
-            });
-            Some(rows.collect())
+    /// `None`: the statement is not one on a single table that is known.
+    fn change(
+        &self,
+        name: &ObjectName,
+        rows: impl FnOnce(&Table) -> Option<Vec<RowChange>>,
+    ) -> Option<Effect> {
+        let name = table_name(name, self.database).ok()?;
+        let number = self.schema.table_number(&name)?;
+        let table = self.schema.table(number)?;
+        // A trigger may change the row that is written.
+        let rows = rows(table).filter(|_| !table.has_triggers);
+        Some(match self.with_written_along(number, rows) {
+            Some(changes) => Effect::Tables(changes),
+            None => Effect::Everything,
         })
+    }
+
+    /// The change with those that triggers and foreign keys make of it. `None`: they may be any.
+    fn with_written_along(
+        &self,
+        table: TableNumber,
+        rows: Option<Vec<RowChange>>,
+    ) -> Option<Vec<TableChange>> {
+        let described = self.schema.table(table)?;
+        let along = match &described.written_along {
+            WrittenAlong::Tables(tables) => tables,
+            WrittenAlong::Everything => return None,
+        };
+        // Foreign keys pass on what becomes of rows that were there.
+        let inserts_alone = rows
+            .as_ref()
+            .is_some_and(|rows| rows.iter().all(|row| matches!(row, RowChange::Inserted(_))));
+        let mut changes = vec![TableChange { table, rows }];
+        if described.has_triggers || !inserts_alone {
+            let others = along.iter();
+            changes.extend(others.map(|table| TableChange {
+                table: *table,
+                rows: None,
+            }));
+        }
+        Some(changes)
+    }
+
+    fn insert(&self, insert: &Insert, name: &ObjectName) -> Option<Effect> {
+        self.change(name, |table| {
+            let rows = self.inserted_rows(insert, table)?;
+            let updated = match &insert.on {
+                None if !insert.replace_into => {
+                    let rows = rows.into_iter();
+                    return Some(rows.map(|row| RowChange::Inserted(row.row)).collect());
+                }
+                None => None,
+                Some(OnInsert::DuplicateKeyUpdate(assignments)) => Some(assignments),
+                Some(_) => return None,
+            };
+            let mut changes = Vec::new();
+            for row in rows {
+                for old in row.replaced_rows(table)? {
+                    changes.push(match updated {
+                        None => RowChange::Deleted(old),
+                        Some(assignments) => self.updated(table, old, assignments)?,
+                    });
+                }
+                changes.push(RowChange::Inserted(row.row));
+            }
+            Some(changes)
+        })
+    }
+
+    /// What is known of each row of VALUES or SET.
+    fn inserted_rows(&self, insert: &Insert, table: &Table) -> Option<Vec<InsertedRow>> {
+        if !insert.assignments.is_empty() {
+            let values = insert
+                .assignments
+                .iter()
+                .map(|it| Some((target(it)?, &it.value)));
+            let values = values.collect::<Option<Vec<_>>>()?;
+            return Some(vec![self.inserted_row(table, values)]);
+        }
+        let SetExpr::Values(values) = &*insert.source.as_ref()?.body else {
+            return None;
+        };
+        if values.rows.len() > MOST_ROWS {
+            return None;
+        }
+        let names: Vec<_> = if insert.columns.is_empty() {
+            let columns = table.columns.iter();
+            columns.map(|column| column.name.clone()).collect()
+        } else {
+            let columns = insert.columns.iter();
+            columns.map(last_name).collect::<Option<_>>()?
+        };
+        let rows = values.rows.iter().map(|row| {
+            // Without names, columns that are invisible are left out.
+            let is_complete = row.content.len() == names.len();
+            let row = names.iter().cloned().zip(&row.content).collect();
+            is_complete.then(|| self.inserted_row(table, row))
+        });
+        rows.collect()
+    }
+
+    fn inserted_row(&self, table: &Table, values: Vec<(String, &Expr)>) -> InsertedRow {
+        let is_number_given = values.iter().any(|(name, value)| {
+            let column = table.column(name);
+            column.is_some_and(|(_, column)| column.counts_up)
+                && self.value(value) != ValueRef::Null
+        });
+        InsertedRow {
+            row: self.stored(table, values),
+            is_number_given,
+        }
+    }
+
+    fn value(&self, expression: &Expr) -> ValueRef<'_> {
+        let Some(operand) = Operand::of(expression) else {
+            return ValueRef::Other;
+        };
+        let mut values = operand.values(self.arguments);
+        match (values.next(), values.next()) {
+            (Some(value), None) => value,
+            _ => ValueRef::Other,
+        }
+    }
+
+    fn known_when_stored(&self, column: &Column, value: &Expr) -> Option<KnownContent> {
+        if self.compares_bytes && column.compares_by_collation() {
+            return None;
+        }
+        known_when_stored(column, self.value(value))
     }
 
     fn stored(&self, table: &Table, values: Vec<(String, &Expr)>) -> Row {
         let mut row = Row::default();
         for (name, expression) in values {
-            if let Some(column) = table.column(&name)
-                && let Some(known) = known_when_stored(column, &self.value(expression))
-            {
-                row.columns.insert(name, vec![known]);
+            if let Some((position, column)) = table.column(&name) {
+                let known = self.known_when_stored(column, expression);
+                // Of two values for one column the last counts.
+                row.set(position, known.map(|known| vec![known]));
             }
         }
         row
     }
 
-    pub(crate) fn update(&self, update: &Update) -> Effect {
-        let is_odd = update.from.is_some() || update.or.is_some() || update.output.is_some();
-        let Some((name, alias)) = single_table(&update.table).filter(|_| !is_odd) else {
-            return Effect::Everything;
-        };
-        if calls_unknown_functions(update) {
-            return Effect::Everything;
+    fn updated(&self, table: &Table, old: Row, assignments: &[Assignment]) -> Option<RowChange> {
+        let names = assignments.iter().map(target).collect::<Option<Vec<_>>>()?;
+        let columns = names
+            .iter()
+            .map(|name| Some(table.column(name)?.0))
+            .collect::<Option<Vec<_>>>()?;
+        let mut new = old.clone();
+        new.forget(|position| {
+            let column = table.column_at(position);
+            columns.contains(&position) || column.is_none_or(|column| column.changes_by_itself)
+        });
+        for (position, assignment) in columns.iter().zip(assignments) {
+            let column = table.column_at(*position)?;
+            let known = self.known_when_stored(column, &assignment.value);
+            new.set(*position, known.map(|known| vec![known]));
         }
-        self.effect(name, |table| {
-            let names: Vec<_> = update
-                .assignments
-                .iter()
-                .map(target)
-                .collect::<Option<_>>()?;
+        Some(RowChange::Updated { old, new, columns })
+    }
+
+    fn update(&self, update: &Update) -> Option<Effect> {
+        let is_odd = update.from.is_some() || update.or.is_some() || update.output.is_some();
+        let (name, alias) = single_table(&update.table).filter(|_| !is_odd)?;
+        self.change(name, |table| {
             let old = self.selected(table, alias, update.selection.as_ref());
-            let mut new = old.clone();
-            new.columns.retain(|name, _| {
-                !names.contains(name)
-                    && table
-                        .column(name)
-                        .is_some_and(|column| !column.changes_by_itself)
-            });
-            let values = names
-                .iter()
-                .cloned()
-                .zip(update.assignments.iter().map(|it| &it.value));
-            let stored = self.stored(table, values.collect());
-            new.columns.extend(stored.columns);
-            Some(vec![RowChange::Updated {
-                old,
-                new,
-                columns: names,
-            }])
+            Some(vec![self.updated(table, old, &update.assignments)?])
         })
     }
 
-    pub(crate) fn delete(&self, delete: &Delete) -> Effect {
+    fn delete(&self, delete: &Delete) -> Option<Effect> {
         let FromTable::WithFromKeyword(from) = &delete.from else {
-            return Effect::Everything;
+            return None;
         };
         let is_odd = !delete.tables.is_empty() || delete.using.is_some() || delete.output.is_some();
         let [from] = &from[..] else {
-            return Effect::Everything;
+            return None;
         };
-        let Some((name, alias)) = single_table(from).filter(|_| !is_odd) else {
-            return Effect::Everything;
-        };
-        if calls_unknown_functions(delete) {
-            return Effect::Everything;
-        }
-        self.effect(name, |table| {
-            Some(vec![RowChange::Deleted(self.selected(
-                table,
-                alias,
-                delete.selection.as_ref(),
-            ))])
+        let (name, alias) = single_table(from).filter(|_| !is_odd)?;
+        self.change(name, |table| {
+            let old = self.selected(table, alias, delete.selection.as_ref());
+            Some(vec![RowChange::Deleted(old)])
         })
     }
 
@@ -249,7 +286,7 @@ impl WriteContext<'_> {
     }
 
     fn add_known(&self, condition: &Expr, table: &Table, alias: &str, row: &mut Row) {
-        let (column, values) = match condition {
+        let (position, column, operands) = match condition {
             Expr::Nested(inner) => return self.add_known(inner, table, alias, row),
             Expr::BinaryOp {
                 left,
@@ -264,14 +301,14 @@ impl WriteContext<'_> {
                 op: BinaryOperator::Eq,
                 right,
             } => {
-                let (column, value) = match column_of(left, table, alias) {
-                    Some(column) => (Some(column), right),
+                let (found, value) = match column_of(left, table, alias) {
+                    Some(found) => (Some(found), right),
                     None => (column_of(right, table, alias), left),
                 };
-                let Some(column) = column else {
-                    return;
-                };
-                (column, vec![self.value(value)])
+                match (found, Operand::of(value)) {
+                    (Some((position, column)), Some(operand)) => (position, column, vec![operand]),
+                    _ => return,
+                }
             }
             Expr::In {
                 expr,
@@ -281,37 +318,74 @@ impl WriteContext<'_> {
             } => {
                 let operands = items.iter().map(Operand::of).collect::<Option<Vec<_>>>();
                 match (column_of(expr, table, alias), operands) {
-                    (Some(column), Some(operands)) => (
-                        column,
-                        operands
-                            .iter()
-                            .flat_map(|it| it.values(self.arguments))
-                            .collect(),
-                    ),
+                    (Some((position, column)), Some(operands)) => (position, column, operands),
                     _ => return,
                 }
             }
             _ => return,
         };
-        // With values of several kinds in one list, the comparison of each depends on the others.
-        let has_one_kind = values
-            .windows(2)
-            .all(|it| matches!(it[0], Value::Integer(_)) == matches!(it[1], Value::Integer(_)));
-        let known = values
-            .iter()
-            .map(|value| known_to_equal(column, value))
-            .collect::<Option<Vec<_>>>();
-        if let Some(known) = known
-            && has_one_kind
-            && !known.is_empty()
-            && known.len() <= MOST_ALTERNATIVES
+        let values = || operands.iter().flat_map(|it| it.values(self.arguments));
+        if (self.compares_bytes && column.compares_by_collation())
+            || !have_one_kind(values())
+            || values().count() > MOST_ALTERNATIVES
         {
-            row.columns.insert(column.name.clone(), known);
+            return;
+        }
+        let known: Option<Vec<_>> = values()
+            .filter(|value| *value != ValueRef::Null)
+            .map(|value| known_to_equal(column, value))
+            .collect();
+        if let Some(known) = known
+            && !known.is_empty()
+        {
+            row.set(position, Some(known));
         }
     }
 }
 
-fn column_of<'a>(expression: &Expr, table: &'a Table, alias: &str) -> Option<&'a Column> {
+struct InsertedRow {
+    row: Row,
+    /// For the column that counts up; otherwise its number is a new one.
+    is_number_given: bool,
+}
+
+impl InsertedRow {
+    /// What is known of the rows that stand in its way: one for each unique key that it can share.
+    /// `None`: nothing is known.
+    fn replaced_rows(&self, table: &Table) -> Option<Vec<Row>> {
+        let mut replaced = Vec::new();
+        for key in table.unique_keys.as_ref()? {
+            let mut old = Row::default();
+            let mut may_be_shared = true;
+            for position in key {
+                let column = table.column_at(*position)?;
+                match self.row.contents(*position) {
+                    // NULL is equal to nothing.
+                    Some([KnownContent::Null]) => may_be_shared = false,
+                    Some([known]) => old.set(*position, Some(vec![known_of_equal(column, known)])),
+                    _ if column.counts_up && !self.is_number_given => may_be_shared = false,
+                    _ => return None,
+                }
+            }
+            if may_be_shared {
+                replaced.push(old);
+            }
+        }
+        Some(replaced)
+    }
+}
+
+/// What is known of a content that a unique key finds equal to `known`.
+fn known_of_equal(column: &Column, known: &KnownContent) -> KnownContent {
+    match known {
+        KnownContent::Text(text) if column.compares_by_collation() => {
+            KnownContent::EqualTo(text.clone())
+        }
+        known => known.clone(),
+    }
+}
+
+fn column_of<'a>(expression: &Expr, table: &'a Table, alias: &str) -> Option<(u16, &'a Column)> {
     match expression {
         Expr::Nested(inner) => column_of(inner, table, alias),
         Expr::Identifier(name) => table.column(&name.value.to_lowercase()),
@@ -355,14 +429,56 @@ fn single_table(table: &TableWithJoins) -> Option<(&ObjectName, &str)> {
     }
 }
 
-/// A function that is not known may write other tables.
-fn calls_unknown_functions(statement: &impl sqlparser::ast::Visit) -> bool {
-    let flow = visit_expressions(statement, |expression| {
-        if writes_nothing(expression) {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
+/// Finds the tables of a write, and refuses what may do more than to write them: functions that are not
+/// known, relations that are not understood.
+struct WriteVisitor<'a> {
+    context: &'a WriteContext<'a>,
+    tables: Vec<TableNumber>,
+}
+
+impl Visitor for WriteVisitor<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        continue_if(is_plain_body(&query.body))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Table {
+                name, args: None, ..
+            } => match self.context.relation(name) {
+                Some(found) => {
+                    self.tables.extend(found);
+                    ControlFlow::Continue(())
+                }
+                None => ControlFlow::Break(()),
+            },
+            TableFactor::Derived { .. } | TableFactor::NestedJoin { .. } => {
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Break(()),
         }
-    });
-    flow.is_break()
+    }
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+        continue_if(writes_nothing(expression))
+    }
+}
+
+fn continue_if(condition: bool) -> ControlFlow<()> {
+    if condition {
+        ControlFlow::Continue(())
+    } else {
+        ControlFlow::Break(())
+    }
+}
+
+fn is_plain_body(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Select(select) => select.into.is_none(),
+        SetExpr::SetOperation { left, right, .. } => is_plain_body(left) && is_plain_body(right),
+        SetExpr::Query(_) | SetExpr::Values(_) => true,
+        _ => false,
+    }
 }

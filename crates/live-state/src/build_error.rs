@@ -7,12 +7,15 @@ pub enum BuildError {
     Group { name: String, reason: String },
     /// A file of `ssl_*`, `proxy_ssl_*` or `otel_exporter` cannot be used.
     Tls(String),
+    /// There is no room for the thread that hears what PHP reads.
+    Learning(std::io::Error),
 }
 
 impl std::fmt::Display for BuildError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             BuildError::Tls(reason) => f.write_str(reason),
+            BuildError::Learning(error) => write!(f, "cache_learn: {error}"),
             BuildError::Group { name, reason } => write!(f, "upstream \"{name}\": {reason}"),
         }
     }

@@ -3,44 +3,179 @@
 //! other rules, must not serve a request that asks for more.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use site::{Content, GroupId, PassTarget, Site, Template, TlsId, TlsSettings};
+use parking_lot::Mutex;
+use site::{
+    CertificateCache, Content, GroupId, PassTarget, Site, Template, TlsId, TlsIdentity, TlsSettings,
+};
 use tls_client::{Connector, Identity, Protocols, Settings, Verify};
 
 use crate::build_error::BuildError;
+use crate::named_files;
 use crate::tls_files::TlsFiles;
 
-/// Reads the files and makes the settings ready.
-pub fn connector(settings: &TlsSettings, files: &TlsFiles) -> Result<Connector, BuildError> {
-    let read = |path: &Path| read(files, path);
-    let verify = match &settings.verify {
-        Some(verify) => Some(Verify {
-            trusted_pem: read(&verify.trusted)?,
-            depth: verify.depth,
-            crl_pem: verify.crl.as_deref().map(read).transpose()?,
-        }),
-        None => None,
-    };
-    let identity = match &settings.identity {
-        Some((chain, key)) => Some(Identity {
-            chain_pem: read(chain)?,
-            key_pem: read(key)?,
-        }),
-        None => None,
-    };
-    let settings = Settings {
-        verify,
-        identity,
-        protocols: Protocols {
-            tls12: settings.tls12,
-            tls13: settings.tls13,
-        },
-        send_name: settings.send_name,
-        reuse_sessions: settings.reuse_sessions,
-        alpn: Vec::new(),
-    };
-    Connector::new(&settings).map_err(|error| BuildError::Tls(error.to_string()))
+/// How one set of `proxy_ssl_*` encrypts connections.
+pub struct UpstreamTls {
+    /// With the certificate of all requests, or with none.
+    connector: Connector,
+    /// Where the certificate is that of a request.
+    of_request: Option<OfRequest>,
+}
+
+struct OfRequest {
+    settings: Settings,
+    passwords: Vec<u8>,
+    folder: PathBuf,
+    rules: Option<CertificateCache>,
+    kept: Mutex<HashMap<(PathBuf, PathBuf), KeptConnector>>,
+}
+
+struct KeptConnector {
+    connector: Connector,
+    read_at: Instant,
+    used_at: Instant,
+}
+
+impl UpstreamTls {
+    /// Reads the files and makes the settings ready.
+    ///
+    /// # Errors
+    /// nginx's message about the first file that cannot be used.
+    pub fn new(settings: &TlsSettings, files: &TlsFiles) -> Result<UpstreamTls, BuildError> {
+        let read = |path: &Path| read(files, path);
+        let passwords = settings.password_file.as_deref().map(read).transpose()?;
+        let passwords = passwords.unwrap_or_default();
+        let verify = match &settings.verify {
+            Some(verify) => Some(Verify {
+                trusted_pem: read(&verify.trusted)?,
+                depth: verify.depth,
+                crl_pem: verify.crl.as_deref().map(read).transpose()?,
+            }),
+            None => None,
+        };
+        let identity = match &settings.identity {
+            Some(TlsIdentity::Files { chain, key }) => Some(Identity {
+                chain_pem: read(chain)?,
+                key_pem: read(key)?,
+                passwords: passwords.clone(),
+            }),
+            Some(TlsIdentity::OfRequest { .. }) | None => None,
+        };
+        let client_settings = Settings {
+            verify,
+            identity,
+            protocols: Protocols {
+                tls12: settings.tls12,
+                tls13: settings.tls13,
+            },
+            send_name: settings.send_name,
+            reuse_sessions: settings.reuse_sessions,
+            alpn: Vec::new(),
+        };
+        let connector =
+            Connector::new(&client_settings).map_err(|error| BuildError::Tls(error.to_string()))?;
+        let of_request = match &settings.identity {
+            Some(TlsIdentity::OfRequest { folder, cache, .. }) => Some(OfRequest {
+                settings: client_settings,
+                passwords,
+                folder: folder.clone(),
+                rules: *cache,
+                kept: Mutex::default(),
+            }),
+            _ => None,
+        };
+        Ok(UpstreamTls {
+            connector,
+            of_request,
+        })
+    }
+
+    /// With the certificate of all requests, or with none.
+    pub fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
+    /// With the certificate and the key of a request, whose names are given.
+    ///
+    /// # Errors
+    /// Why they cannot be used, for the log.
+    pub fn connector_of(&self, chain: &str, key: &str) -> Result<Connector, String> {
+        match &self.of_request {
+            Some(of_request) if !chain.is_empty() => of_request.connector(chain, key),
+            _ => Ok(self.connector.clone()),
+        }
+    }
+}
+
+impl OfRequest {
+    fn connector(&self, chain: &str, key: &str) -> Result<Connector, String> {
+        let names = (self.folder.join(chain), self.folder.join(key));
+        let now = Instant::now();
+        if let Some(rules) = &self.rules
+            && let Some(kept) = self.kept.lock().get_mut(&names)
+            && !kept.is_over(rules, now)
+        {
+            kept.used_at = now;
+            return Ok(kept.connector.clone());
+        }
+        let read = |path: &Path, failure| {
+            let found = named_files::read_pem(path, failure)?;
+            found
+                .map(|file| file.pem)
+                .ok_or_else(|| format!("{failure} \"{}\": there is no such file", path.display()))
+        };
+        let identity = Identity {
+            chain_pem: read(&names.0, "cannot load certificate")?,
+            key_pem: read(&names.1, "cannot load certificate key")?,
+            passwords: self.passwords.clone(),
+        };
+        let is_kept = !certificate_chain::is_encrypted_key(&identity.key_pem);
+        let settings = Settings {
+            identity: Some(identity),
+            ..self.settings.clone()
+        };
+        let connector = Connector::new(&settings).map_err(|error| error.to_string())?;
+        if let Some(rules) = self.rules.filter(|_| is_kept) {
+            self.keep(names, &connector, &rules, now);
+        }
+        Ok(connector)
+    }
+
+    /// A certificate and its key count as two. The pair that was used longest ago makes room.
+    fn keep(
+        &self,
+        names: (PathBuf, PathBuf),
+        connector: &Connector,
+        rules: &CertificateCache,
+        now: Instant,
+    ) {
+        let mut kept = self.kept.lock();
+        kept.retain(|_, kept| !kept.is_over(rules, now));
+        if kept.len() >= rules.pairs() && !kept.contains_key(&names) {
+            let oldest = kept.iter().min_by_key(|(_, kept)| kept.used_at);
+            if let Some(oldest) = oldest.map(|(names, _)| names.clone()) {
+                kept.remove(&oldest);
+            }
+        }
+        let connector = connector.clone();
+        kept.insert(
+            names,
+            KeptConnector {
+                connector,
+                read_at: now,
+                used_at: now,
+            },
+        );
+    }
+}
+
+impl KeptConnector {
+    fn is_over(&self, rules: &CertificateCache, now: Instant) -> bool {
+        now.saturating_duration_since(self.read_at) >= rules.valid
+            || now.saturating_duration_since(self.used_at) >= rules.inactive
+    }
 }
 
 fn read(files: &TlsFiles, path: &Path) -> Result<Vec<u8>, BuildError> {
@@ -52,8 +187,8 @@ fn read(files: &TlsFiles, path: &Path) -> Result<Vec<u8>, BuildError> {
     })
 }
 
-/// Groups that are spoken to in more than one way, or under names that are known
-/// only at run time.
+/// Groups that are spoken to in more than one way, or under names or with certificates that are
+/// known only at run time.
 pub fn mixed_groups(site: &Site) -> HashSet<GroupId> {
     let mut ways: HashMap<GroupId, (Option<TlsId>, &Template)> = HashMap::new();
     let mut mixed = HashSet::new();
@@ -68,11 +203,23 @@ pub fn mixed_groups(site: &Site) -> HashSet<GroupId> {
         let way = (proxy.tls, &proxy.tls_name);
         let known = ways.entry(*group).or_insert(way);
         let is_alike = known.0.is_none() && way.0.is_none() || *known == way;
-        if !is_alike || (way.0.is_some() && !names_upstream(way.1)) {
+        let varies = proxy
+            .tls
+            .is_some_and(|id| has_certificate_of_request(site, id));
+        if !is_alike || varies || (way.0.is_some() && !names_upstream(way.1)) {
             mixed.insert(*group);
         }
     }
     mixed
+}
+
+fn has_certificate_of_request(site: &Site, id: TlsId) -> bool {
+    let identity = site
+        .http
+        .tls
+        .get(id.0)
+        .and_then(|tls| tls.identity.as_ref());
+    matches!(identity, Some(TlsIdentity::OfRequest { .. }))
 }
 
 /// A constant, or `$proxy_host`, which is one for each group.

@@ -34,8 +34,8 @@ use tokio::sync::watch;
 pub use opening::{close_all, is_any_waiting, open_all};
 pub use told::{DiskState, log_events};
 
-pub(crate) use records::new_record;
-use records::{page_of, variant_of};
+use records::page_of;
+pub(crate) use records::{new_record, variant_for, variant_of};
 use tickets::Tickets;
 
 /// Purges that are noted while a zone waits for its folder; more than these, and all that is in it is void.

@@ -10,6 +10,8 @@ pub mod cache_zones;
 pub mod connectors;
 pub mod disk_pages;
 pub mod error_log;
+pub mod handshake_certificates;
+pub mod learned_pools;
 pub mod limit_conn;
 pub mod limit_req;
 pub mod log_sinks;
@@ -20,6 +22,7 @@ pub mod quic_keys;
 pub mod registry;
 pub mod repeats;
 pub mod server_tls;
+pub mod shared_pages;
 pub mod sibling;
 pub mod stats;
 pub mod tls_files;
@@ -27,6 +30,7 @@ pub mod traces;
 pub mod upstream_groups;
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use http_cache::Zone;
@@ -54,6 +58,8 @@ pub struct Resources {
     pub log_sinks: LogSinks,
     /// By name.
     pub pools: HashMap<String, PoolAddress>,
+    /// Where libraries in PHP connect, by the names of their pools.
+    pub learning: HashMap<String, OwnedFd>,
     pub tls_files: TlsFiles,
     /// Zones keep pages on disk where they may: it is not only looked at what a configuration says.
     pub keeps_on_disk: bool,
@@ -145,7 +151,7 @@ impl LiveState {
             alive_zones,
             groups: UpstreamGroups::build(
                 site,
-                &resources.pools,
+                (&resources.pools, resources.learning),
                 previous.map(|live| &live.groups),
             )?,
             limit_req: Registry::renew(previous.map(|live| &live.limit_req), limit_req),

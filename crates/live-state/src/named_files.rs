@@ -42,7 +42,7 @@ pub fn read(files: &[NamedCertificateFiles], name: &str) -> Result<Vec<Identity>
 }
 
 /// A file; `None` where it does not exist. `failure` begins the message if it cannot be read.
-fn read_pem(path: &Path, failure: &str) -> Result<Option<PemFile>, String> {
+pub fn read_pem(path: &Path, failure: &str) -> Result<Option<PemFile>, String> {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
     let name = path.display().to_string();
     match read_file(path) {

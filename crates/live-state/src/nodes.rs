@@ -11,7 +11,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use cache_bus::{
-    BootMillis, Bus, BusEvent, BusSettings, BusState, EngineAddress, HostPort, Login, NodeHost,
+    AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, BusState, EngineAddress, EngineFacts,
+    Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, SharedPages,
 };
 use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
 use parking_lot::Mutex;
@@ -20,6 +21,7 @@ use site::{CacheNodes, ErrorLog, LogLevel, NodesEngine, Site};
 use crate::build_error::BuildError;
 use crate::cache_zones::AliveZones;
 use crate::error_log::ErrorLogs;
+use crate::shared_pages::ZonePositions;
 use crate::sibling;
 use crate::tls_files::TlsFiles;
 
@@ -46,6 +48,8 @@ pub struct Nodes {
 struct Host {
     zones: Arc<AliveZones>,
     logs: Mutex<Option<LogTargets>>,
+    /// Where pages are shared.
+    positions: ZonePositions,
 }
 
 type LogTargets = (Arc<ErrorLogs>, Vec<ErrorLog>);
@@ -73,6 +77,7 @@ impl Nodes {
             host: Arc::new(Host {
                 zones: zones.clone(),
                 logs: Mutex::default(),
+                positions: ZonePositions::default(),
             }),
             bus: OnceLock::new(),
             known: Mutex::default(),
@@ -113,6 +118,28 @@ impl Nodes {
             || (cfg!(debug_assertions) && self.ignores_lease)
     }
 
+    /// Has this node held a lease until no longer ago than this?
+    pub fn has_lost_lease_within(&self, time: Duration) -> bool {
+        let now = BootMillis(clock::now());
+        let ended = self.bus.get().and_then(|bus| bus.lease_ended(now));
+        ended.is_some_and(|ago| ago < time)
+    }
+
+    /// The pages that nodes share, where they have a key file in common.
+    pub fn pages(&self) -> Option<&SharedPages> {
+        self.bus.get()?.pages()
+    }
+
+    /// Which purges hold here, while this node is a member.
+    pub fn applied(&self) -> Option<AppliedPurges<Epoch>> {
+        self.bus.get()?.applied()
+    }
+
+    /// To which readings of the purge clocks positions of the log belong.
+    pub fn positions(&self) -> &ZonePositions {
+        &self.host.positions
+    }
+
     /// Resolves once all that was purged here so far holds on all nodes.
     pub async fn confirmed(&self) {
         if let Some(bus) = self.bus.get() {
@@ -141,6 +168,19 @@ impl PurgeListener for Nodes {
     }
 }
 
+/// Asks the engine that is configured what it is, for whoever looks for faults.
+///
+/// # Errors
+/// Why it does not say.
+pub fn ask_engine(terms: &CacheNodes) -> Result<EngineFacts, String> {
+    let settings = settings(terms, &TlsFiles::default()).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    runtime.block_on(cache_bus::ask_engine(&settings))
+}
+
 /// From now on the purges of these zones are published, or they are no longer.
 pub fn attach(nodes: Option<&Arc<Nodes>>, zones: &[Arc<Zone>]) {
     for zone in zones {
@@ -153,7 +193,10 @@ impl NodeHost for Host {
         for purge in purges {
             // What a later version may say names everything.
             if sibling::apply(purge, &self.zones).is_none() {
-                self.void();
+                let now = Millis(clock::now());
+                for zone in self.zones.zones() {
+                    zone.purge_here(PurgeTarget::Everything, PurgeMode::Hard, now);
+                }
             }
         }
     }
@@ -162,13 +205,21 @@ impl NodeHost for Host {
         self.zones.zones().iter().for_each(void);
     }
 
+    fn advanced(&self, epoch: &Epoch, position: u64) {
+        self.positions.advance(epoch, position, &self.zones.zones());
+    }
+
     fn tell(&self, event: BusEvent) {
         let Some((error_logs, logs)) = self.logs.lock().clone() else {
             return;
         };
         let level = match event {
             BusEvent::LeaseHeld | BusEvent::Void(_) => LogLevel::Notice,
-            BusEvent::LeaseLost(_) | BusEvent::Trouble(_) | BusEvent::Evicts(_) => LogLevel::Error,
+            BusEvent::LeaseLost(_)
+            | BusEvent::Trouble(_)
+            | BusEvent::Evicts(_)
+            | BusEvent::Stuck(_)
+            | BusEvent::FillsUp(_) => LogLevel::Error,
         };
         let message = format_args!("cache_nodes: {event}");
         error_logs.write(&logs, level, 0, message, "");
@@ -176,8 +227,7 @@ impl NodeHost for Host {
 }
 
 fn void(zone: &Arc<Zone>) {
-    let now = Millis(clock::now());
-    zone.purge_here(PurgeTarget::Everything, PurgeMode::Hard, now);
+    zone.void(Millis(clock::now()));
 }
 
 fn settings(terms: &CacheNodes, files: &TlsFiles) -> Result<BusSettings, BuildError> {
@@ -206,8 +256,22 @@ fn settings(terms: &CacheNodes, files: &TlsFiles) -> Result<BusSettings, BuildEr
         },
         name: terms.name.clone(),
         lease: LEASE,
+        page_key: page_key(terms, files)?,
         everything: sibling::purge_message(0, PurgeMode::Hard, "", PurgeTarget::Everything),
     })
+}
+
+fn page_key(terms: &CacheNodes, files: &TlsFiles) -> Result<Option<Vec<u8>>, BuildError> {
+    let Some(path) = &terms.page_key else {
+        return Ok(None);
+    };
+    let refused = |why: &str| BuildError::Tls(format!("key file \"{}\": {why}", path.display()));
+    let key = files.bytes(path);
+    let key = key.map_err(|error| refused(&error.to_string()))?;
+    match key.len() >= LEAST_KEY_BYTES {
+        true => Ok(Some(key)),
+        false => Err(refused(&format!("fewer than {LEAST_KEY_BYTES} bytes"))),
+    }
 }
 
 fn tls(terms: &CacheNodes, files: &TlsFiles) -> Result<rustls::ClientConfig, BuildError> {

@@ -15,11 +15,12 @@ use site::{
     TlsSessionCache,
 };
 use tls_server::{
-    ClientMode, ClientVerdict, Clients, Identity, PemFile, Refusal, Resumption, SessionCache,
-    Settings, SettingsError, TicketKeys, TlsServer,
+    ClientMode, ClientVerdict, Clients, Identity, NamedCache, PemFile, Refusal, Resumption,
+    SessionCache, Settings, SettingsError, TicketKeys, TlsServer,
 };
 
 use crate::build_error::BuildError;
+use crate::handshake_certificates::OfHandshake;
 use crate::named_files;
 use crate::quic_keys::QuicKeys;
 use crate::tls_files::TlsFiles;
@@ -30,6 +31,8 @@ pub struct ServerTlsInForce {
     rejects_handshake: bool,
     /// Certificates whose files are called after the name that a client asks for.
     named: Vec<NamedCertificateFiles>,
+    /// Those whose names have other variables.
+    of_handshake: Option<OfHandshake>,
 }
 
 impl ServerTlsInForce {
@@ -68,6 +71,11 @@ impl ServerTlsInForce {
         }
         let put = self.server.put(&name, &identities, now);
         put.map(|()| true).map_err(|error| error.to_string())
+    }
+
+    /// The certificates whose names have variables that are known in a handshake.
+    pub fn of_handshake(&self) -> Option<&OfHandshake> {
+        self.of_handshake.as_ref()
     }
 
     /// `ssl_reject_handshake on`: the client gets the alert `unrecognized_name`.
@@ -197,10 +205,14 @@ fn server(
     resumption: &TlsResumption,
 ) -> Result<ServerTlsInForce, BuildError> {
     let settings = settings(tls, files)?;
-    let server = TlsServer::new(&settings, resumption.of(tls, files)?)
+    let resumption_of_server = resumption.of(tls, files)?;
+    let server = TlsServer::new(&settings, resumption_of_server.clone())
         .map_err(|error: SettingsError| BuildError::Tls(error.to_string()))?;
+    let of_handshake = (!tls.certificates_of_handshake.is_empty())
+        .then(|| OfHandshake::new(tls, settings, resumption_of_server));
     Ok(ServerTlsInForce {
         server,
+        of_handshake,
         rejects_handshake: tls.rejects_handshake,
         named: tls.named_certificates.clone(),
     })
@@ -225,6 +237,12 @@ fn settings(tls: &ServerTls, from: &TlsFiles) -> Result<Settings, BuildError> {
     Ok(Settings {
         identities,
         named_identities: (!named.is_empty()).then(|| named.join("\n")),
+        named_cache: tls.certificate_cache.map(|rules| NamedCache {
+            names: rules.pairs(),
+            valid: rules.valid,
+            inactive: rules.inactive,
+        }),
+        compresses_certificates: tls.compresses_certificates,
         passwords,
         tls12: tls.tls12,
         tls13: tls.tls13,

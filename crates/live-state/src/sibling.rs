@@ -1,6 +1,6 @@
 //! The process that serves the same site while one program takes the other's place. A purge returns when both have
 //! applied it: each tells the other what it purges, and a response waits until all that this process has purged before
-//! is applied there as well. What is stored goes over to the process that stores from then on (`pages`).
+//! is applied there as well. What is stored goes over to the process that takes the other's place (`pages`).
 //!
 //! ```text
 //! zone.purge ─► applied here ─► queue ─► socket ─► applied there ─► Done ─► responses go
@@ -9,6 +9,7 @@
 //! The end of the socket is the proof that the other process answers nothing more. One that says nothing for two
 //! seconds is stopped or stuck, and is killed.
 
+mod on_disk;
 mod pages;
 
 use std::collections::VecDeque;
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, ReadTarget, Zone};
+use http_cache::{Millis, OwnedPurgeTarget, PurgeListener, PurgeMode, PurgeTarget, Zone};
 use parking_lot::{Condvar, Mutex};
 use rustix::net::sockopt::Timeout;
 use rustix::net::{
@@ -40,6 +41,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(2);
 const ASK_EVERY: Duration = Duration::from_millis(250);
 /// Messages that wait to be sent; beyond, one purge of everything stands for them.
 const WAITING_MAX: usize = 65_536;
+/// Purges that are answered together.
+const TOGETHER_MAX: usize = 256;
 /// The longest message is a purge: its target has at most 16 KB.
 const PACKET_BYTES: usize = 64 << 10;
 /// The process, and a pair of sockets for each address of QUIC.
@@ -74,8 +77,6 @@ struct Link {
     /// The process.
     process: Mutex<Option<OwnedFd>>,
     is_over: AtomicBool,
-    /// What is fetched is stored there.
-    stores_there: bool,
 }
 
 /// The messages that take a while, to the threads that carry them out.
@@ -92,7 +93,9 @@ impl Sibling {
         self.is_there.load(Ordering::Relaxed)
     }
 
-    /// Goes on beside another process until the other end of `socket` is closed.
+    /// Goes on beside another process until the other end of `socket` is closed; it takes the place of this one, if it
+    /// is the successor. `on_end` is called then, on a thread that may block; purges that wait for the other process wait
+    /// for it as well.
     ///
     /// # Errors
     /// What the system says.
@@ -100,9 +103,10 @@ impl Sibling {
         self: &Arc<Self>,
         socket: OwnedFd,
         zones: &Arc<AliveZones>,
-        stores_there: bool,
+        is_successor: bool,
+        on_end: impl Fn() + Send + 'static,
     ) -> io::Result<()> {
-        let quic = match stores_there {
+        let quic = match is_successor {
             true => Some(http3::hand_over()?),
             false => None,
         };
@@ -118,12 +122,11 @@ impl Sibling {
             heard: AtomicU64::new(0),
             process: Mutex::default(),
             is_over: AtomicBool::new(false),
-            stores_there,
         });
         if let Some(former) = self.link.lock().replace(link.clone()) {
             former.end();
         }
-        if !stores_there {
+        if !is_successor {
             // Before the sockets of QUIC are read.
             link.meet();
         }
@@ -136,16 +139,19 @@ impl Sibling {
         let (writer, sibling, alive) = (link.clone(), self.clone(), zones.clone());
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         thread("sibling-tell").spawn(move || writer.write())?;
-        if stores_there {
+        if is_successor {
             let (sender, zones) = (link.clone(), zones.clone());
             thread("sibling-pages").spawn(move || pages::send_all(&sender, &zones))?;
         }
         let (arrived, all_pages) = mpsc::sync_channel(1);
         thread("sibling-hear").spawn(move || {
             link.read(&alive, &listening, arrived);
+            // The folders of the other process are free: what was purged is written down there before it is answered.
+            on_end();
+            on_disk::wait(&alive);
             sibling.ended(&link, &alive);
         })?;
-        if !stores_there {
+        if !is_successor {
             // Or the other process has ended, and with it the other end of this.
             let _ = all_pages.recv_timeout(pages::WITHIN);
         }
@@ -202,23 +208,12 @@ impl Sibling {
 
 impl Link {
     fn watch(self: Arc<Self>, zone: &Zone) {
-        let stores_there = self.stores_there;
-        zone.begin_beside(self, stores_there);
+        zone.begin_beside(self);
     }
 
     fn queue(&self, message: Vec<u8>) {
         let mut waiting = self.waiting.lock();
-        if waiting.len() >= WAITING_MAX {
-            let last = self.told.load(Ordering::SeqCst);
-            waiting.clear();
-            waiting.push_back(purge_message(
-                last,
-                PurgeMode::Hard,
-                "",
-                PurgeTarget::Everything,
-            ));
-        }
-        waiting.push_back(message);
+        add_message(&mut waiting, message, self.told.load(Ordering::SeqCst));
         self.is_waiting.notify_one();
     }
 
@@ -292,10 +287,21 @@ impl Link {
         }
     }
 
-    /// Applies one purge after the other; ends with the first that makes no sense.
+    /// Applies one purge after the other; ends with the first that makes no sense. They are answered once they are on
+    /// the disk: of two processes, one has the folder. Those that have come meanwhile are answered together.
     fn apply_all(&self, given: mpsc::Receiver<Vec<u8>>, zones: &AliveZones) {
-        for number in given.iter().map_while(|message| apply(&message, zones)) {
-            self.queue([&[DONE][..], &number.to_le_bytes()].concat());
+        while let Ok(message) = given.recv() {
+            let messages = std::iter::once(message).chain(given.try_iter().take(TOGETHER_MAX));
+            let applied: Vec<Option<u64>> =
+                messages.map(|message| apply(&message, zones)).collect();
+            let sensible = applied.iter().map_while(|number| *number);
+            if let Some(last) = sensible.last() {
+                on_disk::wait(zones);
+                self.queue([&[DONE][..], &last.to_le_bytes()].concat());
+            }
+            if applied.contains(&None) {
+                return;
+            }
         }
     }
 
@@ -392,19 +398,24 @@ impl PurgeListener for Link {
         let mut waiting = self.waiting.lock();
         let number = self.told.fetch_add(1, Ordering::SeqCst) + 1;
         let message = purge_message(number, mode, zone, target);
-        if waiting.len() >= WAITING_MAX {
-            waiting.clear();
-            waiting.push_back(purge_message(
-                number,
-                PurgeMode::Hard,
-                "",
-                PurgeTarget::Everything,
-            ));
-        } else {
-            waiting.push_back(message);
-        }
+        add_message(&mut waiting, message, number);
         self.is_waiting.notify_one();
     }
+}
+
+/// Adds a message to those that wait. Where they are too many, one purge of everything stands for all purges up to
+/// number `told`, and the last answer for all answers; what is asked again later is left out.
+fn add_message(waiting: &mut VecDeque<Vec<u8>>, message: Vec<u8>, told: u64) {
+    if waiting.len() >= WAITING_MAX {
+        let is_of =
+            |message: &Vec<u8>, kinds: &[u8]| message.first().is_some_and(|it| kinds.contains(it));
+        let answer = waiting.iter().rfind(|it| is_of(it, &[DONE])).cloned();
+        waiting.retain(|message| is_of(message, &[pages::TAKEN, pages::END]));
+        waiting.extend(answer);
+        let everything = PurgeTarget::Everything;
+        waiting.push_back(purge_message(told, PurgeMode::Hard, "", everything));
+    }
+    waiting.push_back(message);
 }
 
 /// Gives the other process what it needs to end this one and, where it takes this one's place, what it needs to go on
@@ -498,7 +509,7 @@ pub(super) fn apply(message: &[u8], zones: &AliveZones) -> Option<u64> {
         _ => PurgeMode::Hard,
     };
     // What a later version may say, and what cannot be read, names everything.
-    let target = ReadTarget::of(target, &cache_decision::pattern::read_written);
+    let target = OwnedPurgeTarget::of(target, &cache_decision::pattern::read_written);
     let now = Millis(clock::now());
     for zone in zones.zones() {
         if name.is_empty() || zone.config().name.as_bytes() == name {
@@ -543,6 +554,41 @@ mod tests {
         }
     }
 
+    #[test]
+    fn answers_outlive_more_messages_than_may_wait() {
+        let done = |number: u64| [&[DONE][..], &number.to_le_bytes()].concat();
+        let mut waiting = VecDeque::from([
+            vec![pages::TAKEN],
+            done(1),
+            vec![ASK],
+            done(2),
+            vec![pages::END],
+        ]);
+        for number in 0..WAITING_MAX as u64 {
+            let tag = PurgeTarget::Tag(b"a");
+            add_message(
+                &mut waiting,
+                purge_message(number, PurgeMode::Soft, "a", tag),
+                number,
+            );
+        }
+        let left: Vec<_> = waiting
+            .iter()
+            .take(4)
+            .map(|it| (it[0], number(it)))
+            .collect();
+        // The purge of everything stands for all that were told until it was made.
+        let stands_for = WAITING_MAX as u64 - 5;
+        let expected = [
+            (pages::TAKEN, None),
+            (pages::END, None),
+            (DONE, Some(2)),
+            (PURGE, Some(stands_for)),
+        ];
+        assert_eq!(left, expected);
+        assert_eq!(waiting.len(), 4 + 5);
+    }
+
     #[tokio::test]
     async fn a_purge_is_settled_once_the_other_side_has_applied_it_or_has_ended() {
         let make = || {
@@ -560,8 +606,12 @@ mod tests {
         .unwrap();
         let (old, zones_of_old, sibling_of_old) = make();
         let (new, zones_of_new, sibling_of_new) = make();
-        sibling_of_old.begin(socket, &zones_of_old, true).unwrap();
-        sibling_of_new.begin(theirs, &zones_of_new, false).unwrap();
+        sibling_of_old
+            .begin(socket, &zones_of_old, true, || {})
+            .unwrap();
+        sibling_of_new
+            .begin(theirs, &zones_of_new, false, || {})
+            .unwrap();
         let now = Millis(clock::now());
         for round in 1..=100 {
             old.purge(PurgeTarget::Tag(b"a"), PurgeMode::Hard, now);

@@ -309,6 +309,7 @@ impl PerThread<Mutex<PagesOfThread>> {
             costly: first_of(guards.iter().map(|it| &it.costly), now),
             wanted: first_of(guards.iter().map(|it| &it.wanted), now),
             not_stored: first_of(guards.iter().map(|it| &it.not_stored), now),
+            noisy: Vec::new(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use site::Site;
+use site::{Site, TlsIdentity};
 
 /// The bytes of files, by the names that the configuration gives them.
 #[derive(Clone, Default)]
@@ -36,7 +36,8 @@ impl TlsFiles {
                 paths.push(&verify.trusted);
                 paths.extend(&verify.crl);
             }
-            if let Some((chain, key)) = &tls.identity {
+            paths.extend(&tls.password_file);
+            if let Some(TlsIdentity::Files { chain, key }) = &tls.identity {
                 paths.extend([chain, key]);
             }
         }
@@ -44,6 +45,7 @@ impl TlsFiles {
         paths.extend(exporter.and_then(|exporter| exporter.trusted.as_ref()));
         let nodes = site.http.cache_nodes.as_ref();
         paths.extend(nodes.and_then(|nodes| nodes.trusted.as_ref()));
+        paths.extend(nodes.and_then(|nodes| nodes.page_key.as_ref()));
         let read = |path: &PathBuf| Some((path.clone(), std::fs::read(path).ok()?));
         paths.into_iter().filter_map(read).collect()
     }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerS
 
 use crate::build_error::BuildError;
 use crate::connectors::mixed_groups;
+use crate::learned_pools::LearnedPools;
 use crate::registry::Registry;
 
 /// Groups made at run time for addresses that come from variables.
@@ -83,16 +85,19 @@ pub struct UpstreamGroups {
     handles: Vec<Arc<GroupHandle>>,
     by_name: HashMap<String, GroupId>,
     dynamic: Mutex<HashMap<String, Arc<GroupHandle>>>,
+    /// What pages of own pools were made of; `None` where nothing is learned.
+    learned: Option<LearnedPools>,
 }
 
 impl UpstreamGroups {
-    /// The groups of `site`; `pools` are its PHP pools by name.
+    /// The groups of `site`; `pools` are its PHP pools by name, `learning` the sockets by which those
+    /// whose pages are learned are heard.
     ///
     /// # Errors
     /// A group is impossible.
     pub fn build(
         site: &Site,
-        pools: &HashMap<String, PoolAddress>,
+        (pools, learning): (&HashMap<String, PoolAddress>, HashMap<String, OwnedFd>),
         previous: Option<&UpstreamGroups>,
     ) -> Result<UpstreamGroups, BuildError> {
         let models = &site.http.groups;
@@ -132,7 +137,17 @@ impl UpstreamGroups {
             handles,
             by_name,
             dynamic: Mutex::default(),
+            learned: LearnedPools::build(
+                site,
+                learning,
+                previous.and_then(|groups| groups.learned.as_ref()),
+            )?,
         })
+    }
+
+    /// The pools whose pages are learned, if there are any.
+    pub fn learned(&self) -> Option<&LearnedPools> {
+        self.learned.as_ref()
     }
 
     /// The groups alone.

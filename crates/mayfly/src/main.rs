@@ -166,8 +166,9 @@ fn begin(flags: &Flags, mut start: Start) -> Exit {
     };
     let passed = passed_sockets::take(&mut start.inherited, &journal);
     start.inherited.close();
-    // In the place of one that has left the terminal, there is none to leave.
-    if accepted.site.process.daemon && start.predecessor.is_none() {
+    // In the place of one that has left the terminal, there is none to leave; a service manager watches this process.
+    let leaves_terminal = start.predecessor.is_none() && !processes::service_manager::is_there();
+    if accepted.site.process.daemon && leaves_terminal {
         return processes::daemon::detach(flags, &start.program).unwrap_or_else(|error| {
             journal.emerg(format_args!("could not leave the terminal: {error}"));
             Exit::Refused

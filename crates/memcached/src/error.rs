@@ -1,22 +1,14 @@
 //! The errors of an exchange, and who caused each of them.
 
 use std::fmt;
-use std::io;
 
 use upstream_exchange::{Side, StreamError};
 
 /// A failed exchange. The connection is never reusable after one.
 #[derive(Debug)]
 pub enum Error {
-    /// The stream failed before the answer's first line was complete.
-    Io {
-        side: Side,
-        /// True when no byte of the answer had arrived.
-        before_first_byte: bool,
-        source: io::Error,
-    },
-    /// memcached closed the connection before the first line was complete.
-    Closed { before_first_byte: bool },
+    /// The stream. A command has no body; were there one, the command could not be sent.
+    Stream(StreamError),
     /// The first line is no answer to `get`. Holds its start, for the log.
     InvalidResponse(String),
     /// The answer is about another key than was asked for.
@@ -35,16 +27,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether nothing of an answer had arrived: a reused connection that was
-    /// closed while idle looks like this.
+    /// As [`StreamError::before_first_byte`] says.
     pub fn before_first_byte(&self) -> bool {
-        match self {
-            Error::Io {
-                before_first_byte, ..
-            }
-            | Error::Closed { before_first_byte } => *before_first_byte,
-            _ => false,
-        }
+        matches!(self, Error::Stream(error) if error.before_first_byte())
     }
 
     /// Whether memcached answered, and wrongly.
@@ -62,14 +47,17 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Io { side, source, .. } => {
-                let doing = match side {
-                    Side::Write => "sending to",
-                    Side::Read => "reading from",
-                };
-                write!(f, "{doing} memcached failed: {source}")
+            Error::Stream(StreamError::Closed { .. }) => {
+                f.write_str("memcached prematurely closed connection")
             }
-            Error::Closed { .. } => f.write_str("memcached prematurely closed connection"),
+            Error::Stream(StreamError::Io {
+                side: Side::Read,
+                source,
+                ..
+            }) => write!(f, "reading from memcached failed: {source}"),
+            Error::Stream(StreamError::Io { source, .. } | StreamError::RequestBody(source)) => {
+                write!(f, "sending to memcached failed: {source}")
+            }
             Error::InvalidResponse(line) => {
                 write!(f, "memcached sent invalid response: \"{line}\"")
             }
@@ -103,7 +91,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Io { source, .. } => Some(source),
+            Error::Stream(error) => error.source().map(|source| source as _),
             _ => None,
         }
     }
@@ -111,23 +99,6 @@ impl std::error::Error for Error {
 
 impl From<StreamError> for Error {
     fn from(error: StreamError) -> Error {
-        match error {
-            StreamError::Io {
-                side,
-                before_first_byte,
-                source,
-            } => Error::Io {
-                side,
-                before_first_byte,
-                source,
-            },
-            StreamError::Closed { before_first_byte } => Error::Closed { before_first_byte },
-            // A command has no body; were there one, the command could not be sent.
-            StreamError::RequestBody(source) => Error::Io {
-                side: Side::Write,
-                before_first_byte: false,
-                source,
-            },
-        }
+        Error::Stream(error)
     }
 }

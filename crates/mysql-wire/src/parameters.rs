@@ -13,7 +13,7 @@ pub enum Parameter {
     Double(f64),
     /// Text in the character set of the connection, or bytes; the protocol does not say which.
     Bytes(Vec<u8>),
-    /// A date or time in the protocol's binary form, or a value that was sent in pieces.
+    /// A date or time in the protocol's binary form, a BLOB, or a value that was sent in pieces.
     Opaque,
 }
 
@@ -80,6 +80,11 @@ fn value(bytes: &mut &[u8], (number, flags): ParameterType) -> Option<Parameter>
         7 | 10 | 11 | 12 => {
             let count = u8(bytes)?;
             take(bytes, usize::from(count))?;
+            Parameter::Opaque
+        }
+        // A BLOB is compared as bytes, whatever the character set.
+        249..=252 => {
+            string(bytes)?;
             Parameter::Opaque
         }
         0 | 15 | 16 | 245..=255 => Parameter::Bytes(string(bytes)?.to_vec()),

@@ -37,6 +37,7 @@ pub enum Number {
     ZoneDiskResponses,
     ZoneDiskBytes,
     ZoneDiskWrites,
+    ZoneDiskFailures,
     ZoneDiskIsServing,
     NodesIsConnected,
     NodesLeaseIsHeld,
@@ -56,6 +57,14 @@ pub enum Number {
     UpstreamQueueDuration,
     UpstreamHeadDuration,
     UpstreamServers,
+    LearnedPages,
+    LearnedSuspects,
+    LearnedRenders,
+    NotLearnedRenders,
+    LearnedWrites,
+    LearnedMatches,
+    LearnedComparisons,
+    LearnedAudits,
     ResidentBytes,
     StartTime,
     Workers,
@@ -101,6 +110,34 @@ pub const SPAN_RESULTS: &[&str] = &["sent", "dropped", "failed"];
 /// The values of `standing`.
 pub const STANDINGS: &[&str] = &["ready", "busy", "failed", "checking", "unhealthy", "down"];
 
+/// The values of `reason` of pages that are not learned.
+pub const NOT_LEARNED: &[&str] = &[
+    "no-record",
+    "incomplete",
+    "too-long",
+    "unreadable",
+    "elsewhere",
+    "program",
+    "extension",
+    "shared-memory",
+    "file-outside",
+    "file-changed",
+    "code-changed",
+    "no-schema",
+    "several-servers",
+    "statement",
+    "transaction",
+    "written-meanwhile",
+    "too-many-pages",
+];
+/// The values of `result` of comparisons: what was known of the page, and whether it was the same.
+pub const COMPARISONS: &[&str] = &[
+    "fresh_same",
+    "fresh_changed",
+    "suspect_same",
+    "suspect_changed",
+];
+
 /// Bounds for hits: from 10 microseconds, which is what the program takes, to a slow client's
 /// second.
 pub const HIT_BOUNDS: &[f64] = &[
@@ -121,6 +158,11 @@ const UPSTREAM: Label = Label {
     values: Values::Configured(
         "the name of an upstream group or PHP pool, or the address of a `*_pass`",
     ),
+};
+
+const POOL: Label = Label {
+    name: "pool",
+    values: Values::Configured("the name of a PHP pool"),
 };
 
 const fn fixed(name: &'static str, values: &'static [&'static str]) -> Label {
@@ -392,6 +434,16 @@ pub const TABLE: &[Definition] = &[
         help: "Responses that were written to the zone's disk.",
     },
     Definition {
+        number: Number::ZoneDiskFailures,
+        name: "zone_disk_failures",
+        title: "Failures of disks",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[ZONE],
+        help: "Reads of the zone's disk that took too long, damaged records, and how often the disk was given up for a \
+               while.",
+    },
+    Definition {
         number: Number::ZoneDiskIsServing,
         name: "zone_disk_serving",
         title: "Zones whose disk serves",
@@ -567,6 +619,78 @@ pub const TABLE: &[Definition] = &[
         unit: Unit::Count,
         labels: &[UPSTREAM, fixed("standing", STANDINGS)],
         help: "Servers of the group, by whether they may be asked now.",
+    },
+    Definition {
+        number: Number::LearnedPages,
+        name: "learned_pages",
+        title: "Learned pages",
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        labels: &[POOL],
+        help: "Pages of the pool of which it is known what they were made of (cache_learn).",
+    },
+    Definition {
+        number: Number::LearnedSuspects,
+        name: "learned_pages_suspect",
+        title: "Suspect learned pages",
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        labels: &[POOL],
+        help: "Those of them of which something may have changed.",
+    },
+    Definition {
+        number: Number::LearnedRenders,
+        name: "learned_renders",
+        title: "Pages learned",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[POOL],
+        help: "Pages that were made and stored, and of which it is known what they were made of.",
+    },
+    Definition {
+        number: Number::NotLearnedRenders,
+        name: "not_learned_renders",
+        title: "Pages not learned",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[POOL, fixed("reason", NOT_LEARNED)],
+        help: "Pages that were made and stored, and of which it is not known what they were made of, by the reason.",
+    },
+    Definition {
+        number: Number::LearnedWrites,
+        name: "learned_writes",
+        title: "Writes seen",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[POOL],
+        help: "Statements of the pool that may have changed the database.",
+    },
+    Definition {
+        number: Number::LearnedMatches,
+        name: "learned_matches",
+        title: "Pages made suspect",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[POOL],
+        help: "Learned pages of which something may have changed, by a write or a file.",
+    },
+    Definition {
+        number: Number::LearnedComparisons,
+        name: "learned_comparisons",
+        title: "Learned pages made again",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[POOL, fixed("result", COMPARISONS)],
+        help: "Learned pages that were made again, by whether they counted as unchanged (fresh) or suspect, and whether they were the same. What is fresh_changed would have been shown although it was old.",
+    },
+    Definition {
+        number: Number::LearnedAudits,
+        name: "learned_audits",
+        title: "Audits of learned pages",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[POOL],
+        help: "Learned pages that were made again for the comparison alone.",
     },
     Definition {
         number: Number::ResidentBytes,

@@ -67,6 +67,10 @@ pub struct Pages {
     pub wanted: Vec<TopEntry>,
     /// By requests that were not stored, or did not ask the cache; the reason stands behind the page.
     pub not_stored: Vec<TopEntry>,
+    /// Statements of learned pages that writes concern, by the pages that became suspect. `count` are
+    /// the writes.
+    #[serde(default)]
+    pub noisy: Vec<TopEntry>,
 }
 
 impl Top {

@@ -25,6 +25,7 @@
 //! this process may write.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -32,7 +33,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use child_process::Child;
@@ -92,6 +93,13 @@ const FOLDER_PREFIX: &str = "mayfly-php-";
 /// Of the pool's files, by their names in its folder.
 const SOCKET: &str = "php.sock";
 const CONF: &str = "php-fpm.conf";
+const LEARNING_SOCKET: &str = "learn.sock";
+
+/// Workers that may wait to be heard: each connects once in its life.
+const LEARNING_BACKLOG: i32 = 128;
+
+/// Puts variables into the environment of php-fpm alone: neither the shell nor `setpriv` loads the library.
+const ENV: &str = "/usr/bin/env";
 
 /// A folder with the pool's socket and configuration, which only this process's account can change;
 /// removed with everything in it when dropped.
@@ -100,6 +108,8 @@ pub(crate) struct PoolFolder {
     pub(crate) folder: PathBuf,
     pub(crate) own: OwnFolder,
     pub(crate) socket: Socket,
+    /// Where the library in PHP connects, once the pool has had one.
+    pub(crate) learning: Arc<OnceLock<OwnedFd>>,
     /// Another process has the pool: the folder stays.
     pub(crate) is_anothers: bool,
 }
@@ -117,6 +127,7 @@ impl PoolFolder {
                 folder,
                 own,
                 socket,
+                learning: Arc::default(),
                 is_anothers: false,
             }),
             Err(source) => {
@@ -135,8 +146,32 @@ impl PoolFolder {
             folder,
             own,
             socket,
+            learning: Arc::default(),
             is_anothers: true,
         }
+    }
+
+    /// Listens for the library, if the pool has one.
+    pub(crate) fn listen_for_library(&self, spec: &PoolSpec) -> Result<(), StartError> {
+        if spec.learning.is_none() || self.learning.get().is_some() {
+            return Ok(());
+        }
+        let path = self.folder.join(LEARNING_SOCKET);
+        let listen = || -> io::Result<OwnedFd> {
+            let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
+            socket.bind(&SockAddr::unix(&path)?)?;
+            // The account of PHP alone may connect.
+            let php = spec.run_as.as_ref().map(|run_as| (run_as.uid, run_as.gid));
+            self.own.give(LEARNING_SOCKET, php, 0o600)?;
+            socket.listen(LEARNING_BACKLOG)?;
+            socket.set_nonblocking(true)?;
+            Ok(socket.into())
+        };
+        let socket = listen()
+            .map_err(|source| StartError::io(format!("listen on {}", path.display()), source))?;
+        // The task that owns the pool is the only one that comes here.
+        let _ = self.learning.set(socket);
+        Ok(())
     }
 
     /// Where clients of the pool connect.
@@ -232,7 +267,7 @@ fn remove_abandoned(parent: &Path) {
         let path = entry.path();
         if !is_another_alive && let Some(folder) = OwnFolder::abandoned(&path) {
             // A folder that cannot be removed does no harm.
-            let _ = folder.remove(&path, &[SOCKET, CONF]);
+            let _ = folder.remove(&path, &[SOCKET, CONF, LEARNING_SOCKET]);
         }
     }
 }
@@ -403,6 +438,13 @@ fn spawn(
             reason: reason.to_owned(),
         });
     }
+    if let Some(learning) = &spec.learning {
+        let socket = pool_folder.folder.join(LEARNING_SOCKET);
+        command.arg(ENV);
+        let library = learning.library.as_ref();
+        command.args(library.map(|library| assignment("LD_PRELOAD", library)));
+        command.arg(assignment(PoolSpec::LEARNING_SOCKET, &socket));
+    }
     command
         .arg(binary)
         .args(["--nodaemonize", "--force-stderr"])
@@ -434,6 +476,14 @@ fn spawn(
     command.process_group(0);
     let spawned = huge_pages::as_given(|| Child::spawn(&mut command));
     spawned.map_err(|source| StartError::io(format!("start {}", binary.display()), source))
+}
+
+/// `NAME=PATH`
+fn assignment(name: &str, path: &Path) -> OsString {
+    let mut text = OsString::from(name);
+    text.push("=");
+    text.push(path);
+    text
 }
 
 /// What `setpriv` changes before it becomes php-fpm.

@@ -34,5 +34,5 @@ pub use handover::PoolEstate;
 pub use pool::{Endpoint, Pool};
 pub use probe::WorkerMemory;
 pub use sizing::{Machine, WORKER_BYTES_ASSUMED, auto_workers};
-pub use spec::{LogLevel, PoolSpec, ProcessManager, RunAs, SlowLog, Workers};
+pub use spec::{LearningSpec, LogLevel, PoolSpec, ProcessManager, RunAs, SlowLog, Workers};
 pub use state::{Event, PoolState};

@@ -2,9 +2,10 @@
 //! master ([`crate::supervisor`]).
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -42,6 +43,7 @@ pub struct Pool {
     stopping: watch::Sender<bool>,
     /// Whether what php-fpm logs is read here.
     is_relayed: watch::Sender<bool>,
+    learning: Arc<OnceLock<OwnedFd>>,
     task: JoinHandle<()>,
 }
 
@@ -64,6 +66,7 @@ fn supervised(
     let endpoint = Endpoint {
         path: pool_folder.socket_path(),
     };
+    let learning = pool_folder.learning.clone();
     let (state_sender, state) = watch::channel(state);
     let (commands, command_receiver) = mpsc::channel(COMMANDS_MAX);
     let master = Arc::new(AtomicU32::new(lent.map_or(0, |(_, pid)| pid)));
@@ -92,6 +95,7 @@ fn supervised(
         master,
         stopping,
         is_relayed,
+        learning,
         task,
     };
     (handle, supervisor)
@@ -186,6 +190,15 @@ impl Pool {
     /// Where requests go; the same for the pool's whole life.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// A descriptor of the socket that the library in PHP connects to, if the pool has one.
+    ///
+    /// # Errors
+    /// The system has no room for another descriptor.
+    pub fn learning_socket(&self) -> io::Result<Option<OwnedFd>> {
+        let socket = self.learning.get();
+        socket.map(|it| it.as_fd().try_clone_to_owned()).transpose()
     }
 
     /// The state now and whenever it changes.

@@ -103,12 +103,18 @@ pub struct PoolSpec {
     pub drain_timeout: Duration,
     /// Further lines of php-fpm's pool section, for what has no field here.
     pub extra: Vec<(String, String)>,
+    /// What PHP reads is told over a socket of the pool, whose path [`PoolSpec::LEARNING_SOCKET`] of the
+    /// environment says.
+    pub learning: Option<LearningSpec>,
 }
 
 impl PoolSpec {
     /// Bound on the name: it is part of a unix socket's path, which the
     /// system limits to 107 bytes.
     pub const NAME_BYTES_MAX: usize = 32;
+
+    /// The variable of the environment with the path of the socket that the library speaks to.
+    pub const LEARNING_SOCKET: &str = "MAYFLY_LEARN";
 
     /// What says whether two programs mean the same pool.
     #[must_use]
@@ -144,8 +150,16 @@ impl PoolSpec {
             listen_backlog: 511,
             drain_timeout: Duration::from_secs(30),
             extra: Vec::new(),
+            learning: None,
         }
     }
+}
+
+/// How what PHP reads is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LearningSpec {
+    /// The library that PHP is started with; `None` where there is none for this PHP.
+    pub library: Option<PathBuf>,
 }
 
 /// An account of this machine.

@@ -125,7 +125,9 @@ impl Supervisor {
 
     /// Another process gets descriptors of everything.
     fn lend(&mut self, master: Master, reply: oneshot::Sender<Option<PoolEstate>>) -> Life {
-        let estate = self.estate(&master).ok();
+        // What the library tells goes to this process: the other one starts a pool of its own.
+        let may_go_on = self.spec.learning.is_none();
+        let estate = may_go_on.then(|| self.estate(&master).ok()).flatten();
         let is_lent = estate.is_some() && reply.send(estate).is_ok();
         match is_lent {
             true => Life::Lent(master),
@@ -255,6 +257,7 @@ impl Supervisor {
     /// current one.
     pub(crate) async fn launch(&mut self) -> Result<Master, StartError> {
         let binary = find_php_fpm(self.spec.binary.as_deref())?;
+        self.pool_folder.listen_for_library(&self.spec)?;
         let conf = render(
             &self.spec,
             self.workers,

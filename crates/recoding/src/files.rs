@@ -89,10 +89,8 @@ fn read(file: &OpenFile, stat: &Stat, state: Bytes, now: Millis) -> Option<Store
     };
     // The head is never sent: it carries the state in the place of a reason.
     let head = ResponseHead {
-        status: 200,
         reason: &state,
-        fields: &[],
-        declared_length: None,
+        ..ResponseHead::OK
     };
     let head = StoredHead::new(&head, &storable, now);
     let body = http_cache::Body::pack(&[Bytes::from(bytes)]);

@@ -211,10 +211,8 @@ mod tests {
         };
         let storable = decide(&request, &facts, &Policy::default(), Millis(0)).expect("storable");
         let head = ResponseHead {
-            status: 200,
-            reason: &Bytes::new(),
             fields: &fields,
-            declared_length: None,
+            ..ResponseHead::OK
         };
         let response = StoredResponse::new(
             StoredHead::new(&head, &storable, Millis(0)),

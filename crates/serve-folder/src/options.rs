@@ -16,6 +16,8 @@ pub struct ServeOptions {
     pub ttl: Duration,
     /// How long a page is kept that WordPress's plug-in vouches for, if that is another time.
     pub vouched_ttl: Option<Duration>,
+    /// `--learn=watch`: what pages are made of is found out and reported.
+    pub learns: bool,
     /// Pages are kept below this folder.
     pub cache_folder: PathBuf,
     /// PHP workers; `None` lets the machine decide.
@@ -82,6 +84,7 @@ impl Default for ServeOptions {
             listen: vec!["127.0.0.1:8080".to_owned()],
             ttl: DEFAULT_TTL,
             vouched_ttl: None,
+            learns: false,
             cache_folder: "/var/cache/mayfly".into(),
             workers: None,
             php: None,

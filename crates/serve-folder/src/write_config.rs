@@ -74,6 +74,12 @@ pub fn write_config(
     }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
+        if options.learns {
+            conf.note(
+                "What pages are made of is found out and reported; nothing is kept longer for it.",
+            );
+            conf.line("cache_learn watch;");
+        }
         match found.kind {
             Kind::MediaWiki => mediawiki::changes(&mut conf, found, options),
             _ => max_valid(&mut conf, options),
@@ -233,6 +239,7 @@ mod tests {
             listen: vec!["80".into(), "[::]:80".into()],
             ttl: Duration::from_millis(200),
             vouched_ttl: None,
+            learns: true,
             workers: Some(4),
             php: Some("/opt/php 8/php-fpm".into()),
             prepend: None,

@@ -3,6 +3,7 @@
 pub mod address;
 pub mod field_list;
 pub mod lru;
+pub mod masked_path;
 pub mod memory_limit;
 pub mod random;
 pub mod sampling;

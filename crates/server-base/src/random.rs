@@ -36,6 +36,14 @@ pub fn bytes16() -> [u8; 16] {
     })
 }
 
+/// A random number below `bound`, or 0 if that is 0. All are about equally likely.
+pub fn below(bound: usize) -> usize {
+    let [a, b, c, d, e, f, g, h, ..] = bytes16();
+    let number = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    let rest = number.checked_rem(bound as u64).unwrap_or(0);
+    usize::try_from(rest).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

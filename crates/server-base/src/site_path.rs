@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, Stat, fstat, fstatfs,
     major, openat, openat2, readlinkat, statat,
@@ -22,8 +22,10 @@ const MAX_LINKS: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     Followed,
-    /// `disable_symlinks`
+    /// `disable_symlinks on`
     Refused,
+    /// Those that belong to the owner of what they lead to are: `disable_symlinks if_not_owner`.
+    OfOwner,
 }
 
 /// Opens `path`; `flags` say for what.
@@ -31,14 +33,51 @@ pub enum Links {
 /// # Errors
 /// What the system says; `LOOP` for a link that is not followed, `ACCESS` for what is in `/proc`.
 pub fn open(path: &[u8], flags: OFlags, links: Links) -> Result<(OwnedFd, Stat), Errno> {
+    open_in(CWD, path, flags, links)
+}
+
+/// As [`open`], but that links in the first `free_bytes` of the path, which name a folder, are followed.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_below(
+    path: &[u8],
+    free_bytes: usize,
+    flags: OFlags,
+    links: Links,
+) -> Result<(OwnedFd, Stat), Errno> {
+    let (base, rest) = path.split_at_checked(free_bytes).unwrap_or((b"", path));
+    if base.is_empty() {
+        return open(path, flags, links);
+    }
+    let (folder, _) = open(base, OFlags::PATH | OFlags::DIRECTORY, Links::Followed)?;
+    let start = rest.iter().position(|&byte| byte != b'/');
+    match start.and_then(|start| rest.get(start..)) {
+        Some(rest) => open_in(folder.as_fd(), rest, flags, links),
+        None => open_in(folder.as_fd(), b".", flags, links),
+    }
+}
+
+fn open_in(
+    folder: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+    links: Links,
+) -> Result<(OwnedFd, Stat), Errno> {
     let flags = flags | OFlags::CLOEXEC;
     let mut resolve = ResolveFlags::NO_MAGICLINKS;
     if links == Links::Refused {
         resolve |= ResolveFlags::NO_SYMLINKS;
     }
-    let file = match openat2(CWD, path, flags, Mode::empty(), resolve) {
-        Err(Errno::NOSYS | Errno::PERM) => walk(path, flags, links),
-        opened => opened,
+    let file = match links {
+        // The kernel does not look at owners.
+        Links::OfOwner => walk(folder, path, flags, links),
+        Links::Followed | Links::Refused => {
+            match openat2(folder, path, flags, Mode::empty(), resolve) {
+                Err(Errno::NOSYS | Errno::PERM) => walk(folder, path, flags, links),
+                opened => opened,
+            }
+        }
     }?;
     let stat = outside_proc(&file)?;
     Ok((file, stat))
@@ -66,9 +105,17 @@ fn outside_proc(file: impl AsFd) -> Result<Stat, Errno> {
     Ok(stat)
 }
 
-/// Opens `path` name by name. Each link is read here, so that the kernel follows none.
-fn walk(path: &[u8], mut flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
-    let folder = |path: &[u8]| openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty());
+/// Opens `path`, from `start` on, name by name. Each link is read here, so that the kernel follows none.
+fn walk(
+    start: BorrowedFd<'_>,
+    path: &[u8],
+    mut flags: OFlags,
+    links: Links,
+) -> Result<OwnedFd, Errno> {
+    let folder = |path: &[u8]| {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(start, path, flags, Mode::empty())
+    };
     if path.is_empty() {
         return Err(Errno::NOENT);
     }
@@ -82,7 +129,7 @@ fn walk(path: &[u8], mut flags: OFlags, links: Links) -> Result<OwnedFd, Errno> 
         let entry = openat(
             &here,
             &*name,
-            OFlags::PATH | OFlags::NOFOLLOW,
+            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
         let stat = outside_proc(&entry)?;
@@ -92,6 +139,21 @@ fn walk(path: &[u8], mut flags: OFlags, links: Links) -> Result<OwnedFd, Errno> 
                 return Err(Errno::LOOP);
             }
             let target = readlinkat(&entry, c"", Vec::new())?.into_bytes();
+            if links == Links::OfOwner {
+                let flags = match rest.is_empty() {
+                    true => flags,
+                    false => OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+                };
+                let (led_to, found) = open_in(here.as_fd(), &target, flags, Links::Followed)?;
+                if found.st_uid != stat.st_uid {
+                    return Err(Errno::LOOP);
+                }
+                if rest.is_empty() {
+                    return Ok(led_to);
+                }
+                here = led_to;
+                continue;
+            }
             if target.starts_with(b"/") {
                 here = folder(b"/")?;
             }
@@ -134,7 +196,7 @@ mod tests {
             File::from(file).read_to_string(&mut text).unwrap();
             text
         };
-        let walked = walk(bytes(path), OFlags::RDONLY, links)
+        let walked = walk(CWD, bytes(path), OFlags::RDONLY, links)
             .and_then(|file| outside_proc(&file).map(|_| text(file)));
         let opened = open(bytes(path), OFlags::RDONLY, links).map(|(file, _)| text(file));
         assert_eq!(
@@ -207,6 +269,53 @@ mod tests {
         }
         assert_eq!(stat(bytes(&at("magic"))).err(), Some(Errno::LOOP));
         assert!(open_folder(&at("fds")).is_err() && open_folder(&at("folder")).is_ok());
+    }
+
+    #[test]
+    fn links_to_what_belongs_to_another_account_are_told_from_those_to_ones_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("a/b")).unwrap();
+        std::fs::write(at("a/b/file"), "text").unwrap();
+        symlink("a/b/file", at("own")).unwrap();
+        symlink("a", at("folder")).unwrap();
+        symlink("own", at("chain")).unwrap();
+        for name in ["a/b/file", "own", "folder/b/file", "chain", "folder/../own"] {
+            assert_eq!(read(&at(name), Links::OfOwner).unwrap(), "text", "{name}");
+        }
+        assert_eq!(read(&at("own/"), Links::OfOwner), Err(Errno::NOTDIR));
+        // What belongs to root is another's, unless these are root's own.
+        symlink("/etc/passwd", at("passwd")).unwrap();
+        symlink("/etc", at("etc")).unwrap();
+        if rustix::process::geteuid().is_root() {
+            let to = rustix::process::Uid::from_raw(65_534);
+            for name in ["passwd", "etc"] {
+                let flags = AtFlags::SYMLINK_NOFOLLOW;
+                rustix::fs::chownat(CWD, at(name), Some(to), None, flags).unwrap();
+            }
+        }
+        for name in ["passwd", "etc/passwd"] {
+            assert_eq!(read(&at(name), Links::OfOwner), Err(Errno::LOOP), "{name}");
+        }
+    }
+
+    #[test]
+    fn links_in_the_trusted_beginning_of_a_path_are_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("a")).unwrap();
+        std::fs::write(at("a/file"), "text").unwrap();
+        symlink("file", at("a/link")).unwrap();
+        symlink("a", at("folder")).unwrap();
+        let opened = |path: &str, free: &str| {
+            let path = at(path);
+            let free_bytes = bytes(&at(free)).len();
+            open_below(bytes(&path), free_bytes, OFlags::RDONLY, Links::Refused).err()
+        };
+        assert_eq!(opened("folder/file", "folder"), None);
+        assert_eq!(opened("folder/", "folder"), None);
+        assert_eq!(opened("folder/link", "folder"), Some(Errno::LOOP));
+        assert_eq!(opened("folder/file", ""), Some(Errno::LOOP));
     }
 
     fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {

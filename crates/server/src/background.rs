@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::without_client;
-use crate::warming::repeat;
+use crate::warming::{audit, repeat};
 use crate::worker::WorkersState;
 use upstream_fetch::health::Require;
 use upstream_fetch::{health, naming};
@@ -44,6 +44,9 @@ fn begin(configuration: &Arc<ActiveConfiguration>, tasks: &mut JoinSet<()>) {
         tasks.spawn(followed.follow(live.error_logs.clone(), logs));
     }
     tasks.spawn(repeat::run(Arc::downgrade(configuration)));
+    if live.groups.learned().is_some() {
+        tasks.spawn(audit::run(Arc::downgrade(configuration)));
+    }
     let weak = Arc::downgrade(configuration);
     let require: Require = Arc::new(move |rules, answer| match weak.upgrade() {
         Some(configuration) => without_client::require(&configuration, rules, answer),

@@ -28,5 +28,7 @@ pub mod pipeline;
 pub mod respond;
 pub mod route;
 mod service;
+#[cfg(test)]
+mod test_site;
 pub mod warming;
 pub mod worker;

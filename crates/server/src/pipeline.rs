@@ -103,12 +103,12 @@ pub fn serve<'a>(
         Outcome::Nothing => ReadyOrPending::Ready(ResponseOutcome::Nothing),
         Outcome::Reply(reply) => match respond::complete(request, reply) {
             Completion::Ready => ReadyOrPending::Ready(ResponseOutcome::Response),
-            Completion::Pending(form) => ReadyOrPending::pending(async move {
+            Completion::Pending(form) => ReadyOrPending::pending(move || async move {
                 form.end(request).await;
                 ResponseOutcome::Response
             }),
         },
-        Outcome::Pending(wait) => ReadyOrPending::pending(async move {
+        Outcome::Pending(wait) => ReadyOrPending::pending(move || async move {
             let Some(reply) = way.end(request, client, wait).await else {
                 return ResponseOutcome::Nothing;
             };

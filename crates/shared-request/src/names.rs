@@ -179,4 +179,12 @@ mod tests {
         assert!(!set.has(b"aba"));
         assert!(set.has(b"abba"));
     }
+
+    #[test]
+    fn more_patterns_than_can_be_numbered_leave_the_first_in_force() {
+        let many: Vec<String> = (0..=u16::MAX).map(|number| format!("a{number}")).collect();
+        let set = NameSet::new(many.iter().chain(&many).map(String::as_bytes));
+        assert!(set.has(b"a0") && set.has(b"a9999"));
+        assert!(!set.has(b"b"));
+    }
 }

@@ -103,6 +103,41 @@ pub fn read(directory: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
+/// A file of `directory`, the same names left out as by [`read`]: each with the same chance. `random` gives
+/// a number below the one that it is given.
+///
+/// # Errors
+/// What the system says.
+pub fn random_file(
+    directory: &Path,
+    mut random: impl FnMut(usize) -> usize,
+) -> io::Result<Option<Vec<u8>>> {
+    let path = directory.as_os_str().as_bytes();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let (folder, _) = site_path::open(path, flags, Links::Followed)?;
+    let mut chosen = None;
+    let mut files = 0;
+    for entry in Dir::read_from(&folder)?.take(MAX_ENTRIES) {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name.starts_with(b".") {
+            continue;
+        }
+        let is_file = match entry.file_type() {
+            FileType::Symlink | FileType::Unknown => facts(&folder, path, name)
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile),
+            kind => kind == FileType::RegularFile,
+        };
+        if is_file {
+            files += 1;
+            if random(files) == 0 {
+                chosen = Some(name.to_vec());
+            }
+        }
+    }
+    Ok(chosen)
+}
+
 /// Of what a link leads to, or of the link where that is nothing.
 fn facts(folder: &OwnedFd, path: &[u8], name: &[u8]) -> Result<Stat, Errno> {
     let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -322,6 +357,31 @@ mod tests {
             size,
             modified: 784_111_777,
         }
+    }
+
+    #[test]
+    fn a_file_of_a_folder_is_chosen_by_chance() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(random_file(folder.path(), |_| 0).unwrap(), None);
+        std::fs::create_dir(folder.path().join("folder")).unwrap();
+        for name in ["a", "b", ".hidden"] {
+            std::fs::write(folder.path().join(name), name).unwrap();
+        }
+        std::os::unix::fs::symlink("a", folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("folder", folder.path().join("other")).unwrap();
+        let mut found = std::collections::BTreeSet::new();
+        for wanted in 0..3 {
+            // The last of which the number is 0: the one after which no other has it.
+            let mut nth = 0;
+            let name = random_file(folder.path(), |_| {
+                nth += 1;
+                usize::from(nth != wanted + 1)
+            });
+            found.insert(name.unwrap().expect("a file"));
+        }
+        let names: Vec<&[u8]> = found.iter().map(Vec::as_slice).collect();
+        assert_eq!(names, [&b"a"[..], b"b", b"link"]);
+        assert!(random_file(&folder.path().join("none"), |_| 0).is_err());
     }
 
     #[test]

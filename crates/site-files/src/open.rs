@@ -76,33 +76,69 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
+/// What `disable_symlinks` says of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkRule {
+    links: Links,
+    /// Links in this beginning of the path are followed.
+    free_bytes: usize,
+}
+
+impl LinkRule {
+    const FOLLOW_ALL: LinkRule = LinkRule {
+        links: Links::Followed,
+        free_bytes: 0,
+    };
+
+    /// The rule for `path`; `from` is the value of `from=`, as in nginx.
+    pub fn new(path: &[u8], from: &[u8], if_not_owner: bool) -> LinkRule {
+        let links = match if_not_owner {
+            true => Links::OfOwner,
+            false => Links::Refused,
+        };
+        if from.is_empty() || !path.starts_with(from) {
+            return LinkRule {
+                links,
+                free_bytes: 0,
+            };
+        }
+        let free_bytes = match path.get(from.len()) {
+            None => return LinkRule::FOLLOW_ALL,
+            Some(b'/') => from.len(),
+            Some(_) if from.ends_with(b"/") => from.len() - 1,
+            Some(_) => 0,
+        };
+        LinkRule { links, free_bytes }
+    }
+}
+
 /// Looks at `path`, and opens it where its contents are wanted.
 pub fn look(
     path: &[u8],
     wanted: OpenPurpose,
     settings: &FileSettings,
 ) -> Result<FoundFile, Failure> {
-    let may_keep = !settings.disable_symlinks;
     match settings
         .open_file_cache
         .as_ref()
-        .filter(|cache| may_keep && cache.max > 0)
+        .filter(|cache| cache.max > 0)
     {
         Some(rules) => {
             CACHE.with_borrow_mut(|cache| cache.look(path, wanted, rules, clock::recent()))
         }
-        None => look_now(path, wanted, settings.disable_symlinks),
+        None => look_now(path, wanted, LinkRule::FOLLOW_ALL),
     }
 }
 
-fn look_now(path: &[u8], wanted: OpenPurpose, no_symlinks: bool) -> Result<FoundFile, Failure> {
+/// As [`look`], without `open_file_cache`: each time, the links are looked at.
+pub fn look_now(path: &[u8], wanted: OpenPurpose, rule: LinkRule) -> Result<FoundFile, Failure> {
     if path.contains(&0) {
         return Err(Failure {
             call: "open()",
             errno: Errno::NOENT,
         });
     }
-    if wanted == OpenPurpose::Facts && !no_symlinks {
+    if wanted == OpenPurpose::Facts && rule == LinkRule::FOLLOW_ALL {
         let stat = site_path::stat(path).map_err(|errno| Failure {
             call: "stat()",
             errno,
@@ -114,12 +150,12 @@ fn look_now(path: &[u8], wanted: OpenPurpose, no_symlinks: bool) -> Result<Found
         // Without NONBLOCK, opening a FIFO would wait for a process that writes to it.
         OpenPurpose::Contents => OFlags::RDONLY | OFlags::NONBLOCK,
     };
-    let (links, call) = match no_symlinks {
-        true => (Links::Refused, "openat()"),
-        false => (Links::Followed, "open()"),
+    let call = match rule.links {
+        Links::Followed => "open()",
+        Links::Refused | Links::OfOwner => "openat()",
     };
-    let (opened, stat) =
-        site_path::open(path, flags, links).map_err(|errno| Failure { call, errno })?;
+    let (opened, stat) = site_path::open_below(path, rule.free_bytes, flags, rule.links)
+        .map_err(|errno| Failure { call, errno })?;
     let file =
         (wanted == OpenPurpose::Contents).then(|| Arc::new(OpenFile::new(File::from(opened))));
     Ok(found(&stat, file))
@@ -208,7 +244,7 @@ impl Cache {
                 return result;
             }
         }
-        let result = look_now(path, wanted, false);
+        let result = look_now(path, wanted, LinkRule::FOLLOW_ALL);
         if result.is_err() && !rules.errors {
             self.by_path.remove(path);
             return result;
@@ -250,7 +286,8 @@ impl KeptFile {
         if now.saturating_sub(self.checked_at) < millis(rules.valid) {
             return true;
         }
-        let (Ok(old), Ok(new)) = (&self.result, look_now(path, OpenPurpose::Facts, false)) else {
+        let looked = look_now(path, OpenPurpose::Facts, LinkRule::FOLLOW_ALL);
+        let (Ok(old), Ok(new)) = (&self.result, looked) else {
             return false;
         };
         let facts = |found: &FoundFile| (found.kind, found.length, found.modified, found.identity);
@@ -285,6 +322,21 @@ fn millis(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginning_of_a_path_that_from_names_is_free() {
+        let free = |path: &str, from: &str| {
+            LinkRule::new(path.as_bytes(), from.as_bytes(), false).free_bytes
+        };
+        assert_eq!(free("/a/b", ""), 0);
+        assert_eq!(free("/a/b", "/c"), 0);
+        assert_eq!(free("/a/b", "/a"), 2);
+        assert_eq!(free("/a/b", "/a/"), 2);
+        assert_eq!(free("/ab", "/a"), 0);
+        let whole = LinkRule::new(b"/a/b", b"/a/b", false);
+        assert_eq!(whole, LinkRule::FOLLOW_ALL);
+    }
+
     use std::os::unix::ffi::OsStrExt;
     use std::path::PathBuf;
 
@@ -439,7 +491,12 @@ mod tests {
             ("socket", false, Err(Errno::NXIO)),
             ("file\0", false, Err(Errno::NOENT)),
         ] {
-            let found = look_now(bytes(&path(name)), OpenPurpose::Contents, no_symlinks);
+            let path = path(name);
+            let rule = match no_symlinks {
+                true => LinkRule::new(bytes(&path), b"", false),
+                false => LinkRule::FOLLOW_ALL,
+            };
+            let found = look_now(bytes(&path), OpenPurpose::Contents, rule);
             let told = found.map(|found| (found.kind, found.file.is_some()));
             assert_eq!(
                 told.map_err(|failure| failure.errno),
@@ -447,7 +504,12 @@ mod tests {
                 "{name} {no_symlinks}"
             );
         }
-        let facts = look_now(bytes(&path("fifo")), OpenPurpose::Facts, false).unwrap();
+        let facts = look_now(
+            bytes(&path("fifo")),
+            OpenPurpose::Facts,
+            LinkRule::FOLLOW_ALL,
+        )
+        .unwrap();
         assert_eq!((facts.kind, facts.file.is_some()), (Kind::Other, false));
     }
 }

@@ -12,6 +12,7 @@ mod access;
 mod acme;
 mod brotli;
 mod cache;
+mod codings;
 mod core;
 mod esi;
 mod fastcgi;

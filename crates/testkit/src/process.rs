@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 pub use rustix::process::Signal;
@@ -127,4 +127,31 @@ pub fn free_port() -> u16 {
     let mut ports = std::iter::repeat_with(another).take(COUNT as usize);
     let free = ports.find_map(|port| port.filter(is_free));
     free.expect("a free port")
+}
+
+/// Copies a program that the test runs next. `cp` writes the copy: a child that another test starts inherits what this
+/// process has open for writing, and the kernel does not run such a file (`ETXTBSY`).
+///
+/// # Panics
+/// When `cp` fails.
+pub fn copy_program(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg(from).arg(to).status();
+    assert!(status.expect("cp runs").success(), "{}", from.display());
+}
+
+/// A command that runs a copy of `program` as an account without rights, if the test runs as root. The copy is in `folder`:
+/// the program itself may lie in a folder that others may not enter.
+///
+/// # Panics
+/// When `cp` fails.
+pub fn as_nobody(program: &Path, folder: &Path) -> Command {
+    let copy = folder.join("program-copy");
+    copy_program(program, &copy);
+    if !is_root() {
+        return Command::new(copy);
+    }
+    let mut command = Command::new("setpriv");
+    let nobody = ["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"];
+    command.args(nobody).arg(copy);
+    command
 }

@@ -103,6 +103,14 @@ impl RedisServer {
         self.signal(Signal::CONT);
     }
 
+    /// Its process.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("it runs").0.id()
+    }
+
     fn signal(&self, signal: Signal) {
         let process = self.process.as_ref().expect("it runs");
         send_signal(process.0.id(), signal);

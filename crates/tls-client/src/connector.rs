@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use certificate_chain::VerifyFault;
+use certificate_chain::{Passwords, VerifyFault, read_key};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, IpAddr, Ipv4Addr, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, IpAddr, Ipv4Addr, ServerName};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CertificateError, ClientConfig, version};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -113,8 +113,11 @@ fn read_identity(
         ));
     }
     let bad_key = |why: String| SettingsError::Key(why);
-    let key = PrivateKeyDer::from_pem_slice(&identity.key_pem)
-        .map_err(|error| bad_key(error.to_string()))?;
+    let passwords = Passwords {
+        lines: &identity.passwords,
+        directive: "proxy_ssl_password_file",
+    };
+    let key = read_key(&identity.key_pem, passwords).map_err(bad_key)?;
     let key = provider
         .key_provider
         .load_private_key(key)

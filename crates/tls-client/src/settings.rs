@@ -49,8 +49,10 @@ pub struct Verify {
 pub struct Identity {
     /// `proxy_ssl_certificate`: PEM, ours first, then intermediate ones.
     pub chain_pem: Vec<u8>,
-    /// `proxy_ssl_certificate_key`: PEM, not encrypted.
+    /// `proxy_ssl_certificate_key`: PEM.
     pub key_pem: Vec<u8>,
+    /// `proxy_ssl_password_file`: a password in each line.
+    pub passwords: Vec<u8>,
 }
 
 /// Keys do not belong into logs.

@@ -53,6 +53,7 @@ fn leaf_of(
     Identity {
         chain_pem: certificate.pem().into_bytes(),
         key_pem: key.serialize_pem().into_bytes(),
+        passwords: Vec::new(),
     }
 }
 
@@ -70,6 +71,7 @@ fn self_signed(change: impl FnOnce(&mut CertificateParams)) -> Identity {
     Identity {
         chain_pem: certificate.pem().into_bytes(),
         key_pem: key.serialize_pem().into_bytes(),
+        passwords: Vec::new(),
     }
 }
 
@@ -485,6 +487,7 @@ fn settings_that_cannot_be_used_say_what_is_wrong() {
         identity: Some(Identity {
             chain_pem: chain_pem.to_vec(),
             key_pem: key_pem.to_vec(),
+            passwords: Vec::new(),
         }),
         ..Settings::default()
     };
@@ -551,6 +554,7 @@ fn a_certificate_of_version_1_is_shown_with_its_own_key_alone() {
         identity: Some(Identity {
             chain_pem: include_bytes!("../../tls-server/tests/data/version_1.pem").to_vec(),
             key_pem,
+            passwords: Vec::new(),
         }),
         ..Settings::default()
     };

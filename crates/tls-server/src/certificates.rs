@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use certificate_chain::{Passwords, read_key};
 use parking_lot::Mutex;
 
 use rustls::crypto::CryptoProvider;
@@ -15,13 +16,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, SignatureAlgorithm};
 
 use crate::error::SettingsError;
-use crate::key::read_key;
-use crate::settings::{Identity, Settings};
-
-/// Certificates for single names are as good as when they were read for so long.
-const NAMED_LIFETIME: Duration = Duration::from_secs(60);
-/// Names whose certificates are kept at most.
-const NAMED_MAX: usize = 1000;
+use crate::settings::{Identity, NamedCache, Settings};
 
 /// Certificates by order of preference: those with small keys first, because a signature with
 /// RSA costs ten times as much.
@@ -44,7 +39,10 @@ impl Certificates {
         let suites = provider.cipher_suites.iter();
         Ok(Certificates {
             keys: certified_keys(&settings.identities, &settings.passwords, &provider)?,
-            named: settings.named_identities.is_some().then(Mutex::default),
+            named: settings
+                .named_identities
+                .is_some()
+                .then(|| Mutex::new(NamedCertificates::new(settings.named_cache))),
             passwords: settings.passwords.clone(),
             tls12_suites: suites
                 .filter(|suite| suite.tls13().is_none())
@@ -65,9 +63,17 @@ impl Certificates {
         let Some(named) = &self.named else {
             return false;
         };
-        let named = named.lock();
-        let found = named.0.get(name);
-        found.is_none_or(|found| now.saturating_duration_since(found.read_at) >= NAMED_LIFETIME)
+        let mut named = named.lock();
+        let Some(rules) = named.rules else {
+            return true;
+        };
+        let Some(found) = named.by_name.get_mut(name) else {
+            return true;
+        };
+        let since = |time| now.saturating_duration_since(time);
+        let is_over = since(found.read_at) >= rules.valid || since(found.used_at) >= rules.inactive;
+        found.used_at = now;
+        is_over
     }
 
     /// Keeps the certificates for a name, in the place of former ones.
@@ -79,7 +85,12 @@ impl Certificates {
     ) -> Result<(), SettingsError> {
         let keys = certified_keys(identities, &self.passwords, &self.provider)?;
         if let Some(named) = &self.named {
-            named.lock().put(name, NamedKeys { keys, read_at: now });
+            let keys = NamedKeys {
+                keys,
+                read_at: now,
+                used_at: now,
+            };
+            named.lock().put(name, keys);
         }
         Ok(())
     }
@@ -87,13 +98,13 @@ impl Certificates {
     /// Forgets the certificates for this name.
     pub(crate) fn forget(&self, name: &str) {
         if let Some(named) = &self.named {
-            named.lock().0.remove(name);
+            named.lock().by_name.remove(name);
         }
     }
 
     fn of_name(&self, name: &str) -> Vec<Arc<CertifiedKey>> {
         let named = self.named.as_ref().map(|named| named.lock());
-        let found = named.as_ref().and_then(|named| named.0.get(name));
+        let found = named.as_ref().and_then(|named| named.by_name.get(name));
         found.map(|found| found.keys.clone()).unwrap_or_default()
     }
 
@@ -129,25 +140,39 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
+/// Names whose certificates are in use by handshakes, where none are kept.
+const UNCACHED_NAMES: usize = 1000;
+
 /// Certificates by the names that they are for.
-#[derive(Default)]
-struct NamedCertificates(HashMap<String, NamedKeys>);
+struct NamedCertificates {
+    by_name: HashMap<String, NamedKeys>,
+    rules: Option<NamedCache>,
+}
 
 struct NamedKeys {
     keys: Vec<Arc<CertifiedKey>>,
     read_at: Instant,
+    used_at: Instant,
 }
 
 impl NamedCertificates {
-    /// The one that was read longest ago makes room.
+    fn new(rules: Option<NamedCache>) -> NamedCertificates {
+        NamedCertificates {
+            by_name: HashMap::new(),
+            rules,
+        }
+    }
+
+    /// The one that was used longest ago makes room.
     fn put(&mut self, name: &str, keys: NamedKeys) {
-        if self.0.len() >= NAMED_MAX && !self.0.contains_key(name) {
-            let oldest = self.0.iter().min_by_key(|(_, keys)| keys.read_at);
+        let most = self.rules.map_or(UNCACHED_NAMES, |rules| rules.names);
+        if self.by_name.len() >= most && !self.by_name.contains_key(name) {
+            let oldest = self.by_name.iter().min_by_key(|(_, keys)| keys.used_at);
             if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
-                self.0.remove(&oldest);
+                self.by_name.remove(&oldest);
             }
         }
-        self.0.insert(name.to_owned(), keys);
+        self.by_name.insert(name.to_owned(), keys);
     }
 }
 
@@ -177,7 +202,13 @@ fn certified_keys(
     provider: &CryptoProvider,
 ) -> Result<Vec<Arc<CertifiedKey>>, SettingsError> {
     let read = |identity| certified_key(identity, passwords, provider).map(Arc::new);
-    let mut keys = identities.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let mut keys: Vec<Arc<CertifiedKey>> = Vec::new();
+    for key in identities.iter().map(read) {
+        let key = key?;
+        // Of several with keys of one kind, the last counts, as in OpenSSL.
+        keys.retain(|former| former.key.algorithm() != key.key.algorithm());
+        keys.push(key);
+    }
     keys.sort_by_key(|key| key.key.algorithm() == SignatureAlgorithm::RSA);
     Ok(keys)
 }
@@ -201,6 +232,10 @@ fn certified_key(
     if chain.is_empty() {
         return Err(bad_chain("no certificate found".to_owned()));
     }
+    let passwords = Passwords {
+        lines: passwords,
+        directive: "ssl_password_file",
+    };
     let key = read_key(&identity.key.pem, passwords).map_err(bad_key)?;
     let key = provider
         .key_provider
@@ -220,24 +255,32 @@ fn certified_key(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn the_name_that_was_read_longest_ago_makes_room() {
+    fn the_name_that_was_used_longest_ago_makes_room() {
         let start = Instant::now();
-        let mut named = NamedCertificates::default();
+        let names = 10;
+        let mut named = NamedCertificates::new(Some(NamedCache {
+            names,
+            valid: Duration::from_secs(60),
+            inactive: Duration::from_secs(60),
+        }));
         let keys = |nth: usize| NamedKeys {
             keys: Vec::new(),
-            read_at: start + Duration::from_secs(nth as u64),
+            read_at: start,
+            used_at: start + Duration::from_secs(nth as u64),
         };
-        for nth in 0..NAMED_MAX {
+        for nth in 0..names {
             named.put(&nth.to_string(), keys(nth));
         }
         // One that is there already takes no room.
-        named.put("0", keys(NAMED_MAX));
-        named.put("new", keys(NAMED_MAX + 1));
-        assert_eq!(named.0.len(), NAMED_MAX);
-        let has = |name| named.0.contains_key(name);
+        named.put("0", keys(names));
+        named.put("new", keys(names + 1));
+        assert_eq!(named.by_name.len(), names);
+        let has = |name| named.by_name.contains_key(name);
         assert_eq!((has("0"), has("1"), has("new")), (true, false, true));
     }
 }

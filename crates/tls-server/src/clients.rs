@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use certificate_chain::{ChainVerifier, Purpose, Trust, TrustError, VerifyFault};
+use certificate_chain::{ChainVerifier, Purpose, Trust, TrustError, VerifyFault, Version1};
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, UnixTime};
@@ -179,7 +179,12 @@ impl ClientCertVerifier for PossessionVerifier {
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
+        match Version1::of(certificate) {
+            Some(old) => old
+                .verify_handshake(message, signature, algorithms, false)
+                .map(|()| HandshakeSignatureValid::assertion()),
+            None => verify_tls12_signature(message, certificate, signature, algorithms),
+        }
     }
 
     fn verify_tls13_signature(
@@ -189,7 +194,12 @@ impl ClientCertVerifier for PossessionVerifier {
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
+        match Version1::of(certificate) {
+            Some(old) => old
+                .verify_handshake(message, signature, algorithms, true)
+                .map(|()| HandshakeSignatureValid::assertion()),
+            None => verify_tls13_signature(message, certificate, signature, algorithms),
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -1,14 +1,18 @@
 //! Compiles the settings into rustls's configuration, in three forms: with HTTP/2, without, and for
 //! HTTP/3.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
 use aws_lc_rs::digest;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use rustls::compress::{CertCompressor, CompressionFailed, CompressionLevel};
 use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::{NoClientAuth, NoServerSessionStorage, StoresServerSessions};
-use rustls::{NamedGroup, ServerConfig, version};
+use rustls::{CertificateCompressionAlgorithm, NamedGroup, ServerConfig, version};
 
 use crate::certificates::Certificates;
 use crate::clients::{ClientChainVerifier, ClientVerdict, PossessionVerifier, Refusal};
@@ -82,6 +86,9 @@ impl TlsServer {
         };
         let mut config = builder.with_cert_resolver(certificates.clone());
         config.ignore_client_order = settings.prefers_own_order;
+        if settings.compresses_certificates {
+            config.cert_compressors = vec![&Zlib as &dyn CertCompressor];
+        }
         if settings.record_bytes < MAX_RECORD_BYTES {
             let bytes = settings.record_bytes.max(MIN_RECORD_BYTES);
             config.max_fragment_size = Some(bytes + RECORD_HEAD_BYTES);
@@ -170,6 +177,26 @@ impl TlsServer {
     /// Why all requests are refused, if they are.
     pub fn refusal(&self, verdict: &ClientVerdict) -> Option<Refusal> {
         self.client_chains.as_ref()?.refusal(verdict)
+    }
+}
+
+/// `ssl_certificate_compression on` (RFC 8879). rustls keeps what comes out.
+#[derive(Debug)]
+struct Zlib;
+
+impl CertCompressor for Zlib {
+    fn compress(
+        &self,
+        input: Vec<u8>,
+        _level: CompressionLevel,
+    ) -> Result<Vec<u8>, CompressionFailed> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+        let written = encoder.write_all(&input).and_then(|()| encoder.finish());
+        written.map_err(|_| CompressionFailed)
+    }
+
+    fn algorithm(&self) -> CertificateCompressionAlgorithm {
+        CertificateCompressionAlgorithm::Zlib
     }
 }
 

@@ -27,6 +27,10 @@ pub struct Settings {
     /// There are certificates for single names as well, see [`put`](crate::TlsServer::put): a text
     /// that tells these settings from others.
     pub named_identities: Option<String>,
+    /// How long those are kept; `None`: they are read for each handshake.
+    pub named_cache: Option<NamedCache>,
+    /// `ssl_certificate_compression`
+    pub compresses_certificates: bool,
     /// `ssl_password_file`: one password in each line.
     pub passwords: Vec<u8>,
     /// `ssl_protocols`: at least one of the two.
@@ -46,6 +50,16 @@ pub struct Settings {
     pub record_bytes: usize,
     /// `ssl_early_data`
     pub early_data: bool,
+}
+
+/// How long certificates for single names are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedCache {
+    pub names: usize,
+    /// Since they were read.
+    pub valid: Duration,
+    /// Since they were used.
+    pub inactive: Duration,
 }
 
 /// A certificate and its key.

@@ -70,6 +70,8 @@ fn identity(by: &Issuer) -> Identity {
 fn settings(identities: Vec<Identity>) -> Settings {
     Settings {
         named_identities: None,
+        named_cache: None,
+        compresses_certificates: false,
         identities,
         passwords: Vec::new(),
         tls12: true,

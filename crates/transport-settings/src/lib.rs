@@ -48,6 +48,8 @@ pub struct BodySettings {
     pub timeout: Duration,
     pub temp_path: PathBuf,
     pub in_file_only: InFileOnly,
+    /// A file has a name as long as the request lasts, for `$request_body_file`.
+    pub has_name: bool,
 }
 
 /// `client_body_in_file_only`: whether each body is a file, and whether that stays.
@@ -59,6 +61,7 @@ pub enum InFileOnly {
 }
 
 /// How long a connection is kept and waited for, and how it ends.
+// Large: directives that do not depend on each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionSettings {
     /// `keepalive_timeout`; zero: connections are not kept.

@@ -243,9 +243,9 @@ const SPARE_FOLDER: &str = "/var/tmp";
 impl Spool {
     fn create(settings: &BodySettings) -> Result<Spool, BodyError> {
         match settings.in_file_only {
-            InFileOnly::Off => Spool::create_unnamed(&settings.temp_path)
+            InFileOnly::Off if !settings.has_name => Spool::create_unnamed(&settings.temp_path)
                 .map_err(|error| BodyError::Spool(settings.temp_path.clone(), error)),
-            InFileOnly::Clean => Spool::create_named(settings)
+            InFileOnly::Off | InFileOnly::Clean => Spool::create_named(settings)
                 .or_else(|error| Spool::create_elsewhere().map_err(|_| error)),
             // The application looks for the file in this folder.
             InFileOnly::On => Spool::create_named(settings),

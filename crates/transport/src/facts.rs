@@ -50,6 +50,24 @@ pub struct TlsFacts {
     pub verdict: ClientVerdict,
 }
 
+impl TlsFacts {
+    /// Where no more is known than the name that is asked for.
+    pub fn of_name(server_name: Option<String>) -> TlsFacts {
+        TlsFacts {
+            protocol: None,
+            cipher: None,
+            group: None,
+            server_name,
+            offered: ClientOffer::default(),
+            session_id: SessionId::default(),
+            alpn: None,
+            is_resumed: false,
+            client_certificates: Vec::new(),
+            verdict: ClientVerdict::NoCertificate,
+        }
+    }
+}
+
 /// What a client offers in its handshake: numbers of IANA, in the client's order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientOffer {

@@ -13,15 +13,16 @@
 //! where `sendfile` would send new bytes under an old length.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use rustix::fs::Stat;
+use rustix::io::{ReadWriteFlags, preadv2};
 
 /// Up to here a file is read, beyond it `sendfile` is cheaper.
 pub const SMALL_BYTES: u64 = 16 * 1024;
@@ -32,6 +33,8 @@ const MOST_KEPT_BYTES: usize = 32 * 1024 * 1024;
 /// is written later has later times then, whatever the file system's clock ticks
 /// in (FAT's counts two seconds).
 const SETTLED: Duration = Duration::from_secs(2);
+/// Distance of the bytes by which it is seen whether a part of a file is in the page cache.
+const PROBE_STEP: usize = 32 * 1024;
 
 /// Bytes kept now.
 static KEPT_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -64,7 +67,9 @@ impl Stamp {
 /// An open regular file.
 #[derive(Debug)]
 pub struct OpenFile {
-    file: File,
+    file: Arc<File>,
+    /// Threads that serve never wait for its disk ([`OpenFile::warm`]).
+    is_read_apart: bool,
     /// What the file was like when it was opened, where its bytes may be kept.
     known: OnceLock<(usize, Stamp)>,
     kept: OnceLock<CountedBytes>,
@@ -119,8 +124,19 @@ impl AsFd for OpenFile {
 
 impl OpenFile {
     pub fn new(file: File) -> OpenFile {
+        OpenFile::of(Arc::new(file), false)
+    }
+
+    /// A file of a zone's disk, which other responses are parts of as well. What is sent of it is
+    /// brought into the page cache first ([`OpenFile::warm`]).
+    pub fn of_zone(file: Arc<File>) -> OpenFile {
+        OpenFile::of(file, true)
+    }
+
+    fn of(file: Arc<File>, is_read_apart: bool) -> OpenFile {
         OpenFile {
             file,
+            is_read_apart,
             known: OnceLock::new(),
             kept: OnceLock::new(),
             validators: OnceLock::new(),
@@ -145,6 +161,35 @@ impl OpenFile {
         {
             let _ = self.known.set((bytes, stamp));
         }
+    }
+
+    /// Has a thread of its own read these bytes where they are not in the page cache, so that
+    /// `sendfile` does not wait for the disk. Only for a file made by [`OpenFile::of_zone`].
+    ///
+    /// # Errors
+    /// The bytes cannot be read.
+    pub async fn warm(&self, offset: u64, length: usize) -> io::Result<()> {
+        if !self.is_read_apart || self.is_warm(offset, length) {
+            return Ok(());
+        }
+        let file = Arc::clone(&self.file);
+        let read = move || file.read_exact_at(&mut vec![0; length], offset);
+        tokio::task::spawn_blocking(read)
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
+    /// Is a part of the file in the page cache, as far as some of its bytes tell? No where the file
+    /// system cannot tell.
+    fn is_warm(&self, offset: u64, length: usize) -> bool {
+        let last = length.saturating_sub(1);
+        let mut probes = (0..last).step_by(PROBE_STEP).chain([last]);
+        probes.all(|at| {
+            let mut byte = [0];
+            let mut slices = [IoSliceMut::new(&mut byte)];
+            let offset = offset + at as u64;
+            preadv2(&self.file, &mut slices, offset, ReadWriteFlags::NOWAIT) == Ok(1)
+        })
     }
 
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -240,6 +285,20 @@ mod tests {
             assert_eq!(part(&file, 0, SMALL_BYTES + 1), None);
             assert_eq!(file.kept.get().is_some(), keeps);
         }
+    }
+
+    #[tokio::test]
+    async fn a_part_of_a_zones_file_is_read_before_it_is_sent() {
+        let (_path, file, length, ..) = written(&"0123456789".repeat(10_000));
+        let file = OpenFile::of_zone(file.file);
+        assert!(file.warm(0, length).await.is_ok());
+        assert!(file.warm(length as u64 - 1, 1).await.is_ok());
+        let beyond = file.warm(10, length).await;
+        assert_eq!(
+            beyond.unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof,
+            "the file is shorter"
+        );
     }
 
     #[test]

@@ -12,11 +12,37 @@ use bytes::Bytes;
 use http_semantics::Fields;
 use tokio::time::Instant;
 
-use crate::outbound::{ArrivingBody, Body, Flow, Leaves, NextBytes, Pace, SendError};
+use crate::outbound::{ArrivingBody, Body, Flow, Leaves, NextBytes, Pace, SendError, SentHead};
 use crate::pieces::Pieces;
 use crate::service::Exchange;
 use crate::spool::Spool;
 use crate::waiting_streams::{self, StreamHoldings, WaitedTime};
+
+/// Begins a response on a stream: the length of its body, and whether its head is all that is sent. A body
+/// without a reader is dropped; one that is being stored goes on arriving without this reader.
+pub fn begin<X: Exchange>(exchange: &mut X) -> (Option<u64>, bool) {
+    let has_none = matches!(exchange.opening().status, 204 | 304);
+    let is_empty = matches!(exchange.body(), Body::Empty) && !exchange.wants_head_alone();
+    let length = match has_none {
+        true => None,
+        false => exchange.content_length().or(is_empty.then_some(0)),
+    };
+    exchange.note_head(sent_head(length));
+    let is_head_alone = has_none || exchange.wants_head_alone();
+    match is_head_alone {
+        true => *exchange.body() = Body::Empty,
+        false => exchange.body().read_small_file(),
+    }
+    (length, is_head_alone)
+}
+
+/// What is noted of a head on a stream.
+pub fn sent_head(length: Option<u64>) -> SentHead {
+    SentHead {
+        length,
+        ..SentHead::default()
+    }
+}
 
 /// What an outlet can take.
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,14 @@
 
 use std::pin::Pin;
 
+/// A future in memory of its own, made where it stays: as an argument of `Box::pin` all of it would be
+/// copied, some kilobytes where it asks an upstream.
+#[inline]
+pub fn made_in_box<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
+    let place = Box::new_uninit();
+    Box::into_pin(Box::write(place, make()))
+}
+
 /// How far something has come without waiting.
 pub enum ReadyOrPending<'a, T> {
     Ready(T),
@@ -11,8 +19,11 @@ pub enum ReadyOrPending<'a, T> {
 }
 
 impl<'a, T> ReadyOrPending<'a, T> {
-    pub fn pending(rest: impl Future<Output = T> + Send + 'a) -> ReadyOrPending<'a, T> {
-        ReadyOrPending::Pending(Box::pin(rest))
+    #[inline]
+    pub fn pending<F: Future<Output = T> + Send + 'a>(
+        rest: impl FnOnce() -> F,
+    ) -> ReadyOrPending<'a, T> {
+        ReadyOrPending::Pending(made_in_box(rest))
     }
 
     /// What it comes to, for as long as it takes.

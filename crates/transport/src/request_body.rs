@@ -103,7 +103,7 @@ impl RequestBody {
         }
     }
 
-    /// `$request_body_file`: only a file that the configuration asks for has a name.
+    /// `$request_body_file`: only a file that the configuration asks for, or asks the name of, has one.
     pub fn file_name(&self) -> Option<&[u8]> {
         match self {
             RequestBody::Spooled(spooled) => {

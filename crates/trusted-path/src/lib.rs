@@ -132,6 +132,25 @@ pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
 /// # Errors
 /// What the system says, or that the folder belongs to another account.
 pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
+    owned_folder(path, owner).map(drop)
+}
+
+/// As [`make_folder`], and `group` may read and remove what the owner leaves there: files in it get this group. The
+/// folder may exist already, with another group.
+///
+/// # Errors
+/// As [`make_folder`].
+pub fn make_folder_for_group(path: &Path, owner: u32, group_id: u32) -> io::Result<()> {
+    let Some(folder) = owned_folder(path, owner)? else {
+        return Ok(());
+    };
+    rustix::fs::fchown(&folder, None, Some(group(group_id)))?;
+    Ok(rustix::fs::fchmod(&folder, Mode::from_raw_mode(0o2770))?)
+}
+
+/// A folder of `owner`, made if it is missing. Nothing: it was the owner's before, and another account than root may
+/// have put it there.
+fn owned_folder(path: &Path, owner: u32) -> io::Result<Option<OwnedFd>> {
     let entry = walk(path, MissingFolder::Fail)?;
     let made = rustix::fs::mkdirat(&entry.folder, &entry.name, Mode::from_raw_mode(0o700));
     let is_new = match made {
@@ -143,14 +162,15 @@ pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
     let folder = rustix::fs::openat(&entry.folder, &entry.name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&folder)?;
     if stat.st_uid == owner {
-        return Ok(());
+        return Ok(entry.is_trusted.then_some(folder));
     }
     // Where another account owns the parent, it may have exchanged the new folder since.
     let is_the_new_one = is_new && stat.st_uid == 0 && is_empty(&folder)?;
     if !entry.is_trusted && !is_the_new_one {
         return Err(io::Error::other("it belongs to another account"));
     }
-    Ok(rustix::fs::fchown(&folder, Some(user(owner)), None)?)
+    rustix::fs::fchown(&folder, Some(user(owner)), None)?;
+    Ok(Some(folder))
 }
 
 /// Makes a folder, one level, that all accounts may enter and only this account may write. A folder

@@ -129,6 +129,31 @@ pub enum StreamError {
     Closed { before_first_byte: bool },
 }
 
+impl StreamError {
+    /// Whether nothing of a response had arrived, so that the upstream may not have begun to work: a
+    /// reused connection that was closed while idle looks like this. Whether to ask again is the
+    /// caller's decision (a request that is not idempotent may have been executed all the same).
+    #[must_use]
+    pub fn before_first_byte(&self) -> bool {
+        match self {
+            StreamError::RequestBody(_) => false,
+            StreamError::Io {
+                before_first_byte, ..
+            }
+            | StreamError::Closed { before_first_byte } => *before_first_byte,
+        }
+    }
+
+    /// The error of the system behind it.
+    #[must_use]
+    pub fn source(&self) -> Option<&io::Error> {
+        match self {
+            StreamError::RequestBody(source) | StreamError::Io { source, .. } => Some(source),
+            StreamError::Closed { .. } => None,
+        }
+    }
+}
+
 /// Which direction of the stream failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use clock::Deadline;
 use parking_lot::Mutex;
 use upstream::Stream;
+use upstream_exchange::StreamError;
 
 use super::outgoing_body::OutgoingBody;
 use super::upstream_request::{MemcachedRequest, UpstreamRequest};
@@ -318,8 +319,10 @@ impl Error {
     /// The request's body could not be had.
     pub fn of_request_body(&self) -> Option<&std::io::Error> {
         match self {
-            Error::FastCgi(fastcgi::Error::RequestBody(error))
-            | Error::Http(http_client::Error::RequestBody(error)) => Some(error),
+            Error::FastCgi(fastcgi::Error::Stream(StreamError::RequestBody(error)))
+            | Error::Http(http_client::Error::Stream(StreamError::RequestBody(error))) => {
+                Some(error)
+            }
             _ => None,
         }
     }

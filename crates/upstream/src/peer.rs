@@ -55,6 +55,7 @@ pub enum Health {
 /// weight one can grow slowly as well.
 pub(crate) const SHARES_PER_WEIGHT: i64 = 1000;
 
+// Large: what `server` says of it, and what requests have made of it; both are read by each choice, under one lock.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub endpoint: Arc<Endpoint>,

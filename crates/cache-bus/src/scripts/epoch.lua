@@ -5,8 +5,13 @@ local function epoch()
     if not log then
         return false
     end
-    local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
-    local history = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
+    -- Redis 7 gives both sections at once.
+    local facts = redis.pcall('INFO', 'server', 'replication')
+    if type(facts) ~= 'string' then
+        facts = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
+    end
+    local run = string.match(facts, 'run_id:(%w+)')
+    local history = string.match(facts, 'master_replid:(%w+)')
     return run .. ':' .. history .. ':' .. log
 end
 

@@ -1,4 +1,4 @@
--- instance, beat, epoch, position
+-- instance, beat, epoch, position, name for people
 if epoch() ~= ARGV[3] then
     return {0, 0, 0}
 end
@@ -6,6 +6,6 @@ local beat = member(ARGV[1])
 if not beat or beat >= tonumber(ARGV[2]) then
     return {0, 0, 0}
 end
-redis.call('HSET', KEYS[1], 'node:' .. ARGV[1], ARGV[2] .. ':' .. ARGV[4])
+redis.call('HSET', KEYS[1], 'node:' .. ARGV[1], ARGV[2] .. ':' .. ARGV[4] .. ':' .. ARGV[5])
 -- All fields but the log's identifier and the tip are nodes.
 return {1, tonumber(redis.call('HGET', KEYS[1], 'tip')), redis.call('HLEN', KEYS[1]) - 2}

@@ -1,18 +1,14 @@
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_cache::{
-    Body, CacheKey, FoundResponse, Policy, RequestFacts as StoringRequest, ResponseFacts,
-    ResponseHead, StoredHead, Zone, ZoneConfig,
-};
+use http_cache::FoundResponse;
 use shared_request::{Class, Rules};
 use site::SharedRules;
 
 use super::*;
 use crate::facts::PurgeReach;
-use crate::testing::{TestRequest, TestUpstream, condition, head, named, rules};
-
-const T0: Millis = Millis(784_111_777_000);
+use crate::foresight::foresee;
+use crate::plan::UseCount;
+use crate::testing::{T0, TestRequest, TestUpstream, TestZone, condition, head, named, rules};
 
 fn shared() -> CacheRules {
     CacheRules {
@@ -39,6 +35,7 @@ fn shown(decision: &Decision) -> (&'static str, Option<Forward>, Option<Reason>)
         Action::Alone => "alone",
         Action::Validate(_) => "validate",
         Action::Collapse => "collapse",
+        Action::CollapseLater => "collapse later",
         Action::Hit => "hit",
         Action::ShowStale(_, ServedFrom::StaleError) => "stale for an error",
         Action::ShowStale(..) => "stale",
@@ -186,13 +183,20 @@ fn ranges_far_back_are_not_looked_up() {
 }
 
 #[test]
-fn without_a_lease_each_request_goes_alone_past_what_is_stored() {
-    let request = TestRequest {
-        has_lease: false,
+fn without_a_lease_requests_go_past_what_is_stored_and_what_is_under_way() {
+    let with = |stored_use| TestRequest {
+        stored_use,
         ..TestRequest::default()
     };
-    let past = Some(("alone", Some(Forward::Bypass), Some(Reason::NoLease)));
-    assert_eq!(before(request, &rules()), past);
+    let past = |action| Some((action, Some(Forward::Bypass), Some(Reason::NoLease)));
+    let request = || with(StoredUse::Forbidden);
+    assert_eq!(before(request(), &rules()), past("collapse later"));
+    let unlocked = CacheRules {
+        lock: false,
+        ..rules()
+    };
+    assert_eq!(before(request(), &unlocked), past("alone"));
+    assert_eq!(before(with(StoredUse::WithoutPromise), &rules()), None);
 }
 
 #[test]
@@ -234,66 +238,11 @@ fn a_purge_needs_its_condition_and_a_client_that_may() {
     );
     let method = Some(("off", Some(Forward::Method), Some(Reason::Method)));
     assert_eq!(before(here, &rules()), method);
-}
-
-/// A zone that a test looks into.
-struct TestZone {
-    zone: Arc<Zone>,
-    key: CacheKey,
+    // Elsewhere the application answers it.
+    assert_eq!(before(of(Method::Purge, None), &purges("0")), method);
 }
 
 impl TestZone {
-    /// With a response for the key, fresh for 5 seconds from [`T0`], where `vary` is given.
-    fn new(fields: &[(&'static str, &'static str)]) -> TestZone {
-        let zone = Zone::new(ZoneConfig {
-            max_variants: 1,
-            ..ZoneConfig::default()
-        });
-        let test = TestZone {
-            zone,
-            key: CacheKey::new(b"/".to_vec()),
-        };
-        if !fields.is_empty() {
-            test.store(fields);
-        }
-        test
-    }
-
-    fn store(&self, fields: &[(&'static str, &'static str)]) {
-        let field = |&(name, value): &(&'static str, &'static str)| {
-            (Bytes::from_static(name.as_bytes()), Bytes::from(value))
-        };
-        let fields: Vec<(Bytes, Bytes)> = fields.iter().map(field).collect();
-        let request = StoringRequest {
-            method: b"GET",
-            fields: &http_cache::NoFields,
-            no_store_condition: false,
-            uses: 1,
-        };
-        let facts = ResponseFacts {
-            status: 200,
-            fields: &fields,
-            declared_length: None,
-        };
-        let policy = Policy {
-            stores_no_cache: true,
-            ..Policy::default()
-        };
-        let storable = http_cache::decide(&request, &facts, &policy, T0).unwrap();
-        let stored = ResponseHead {
-            status: 200,
-            reason: b"",
-            fields: &fields,
-            declared_length: None,
-        };
-        let stored = http_cache::StoredResponse::new(
-            StoredHead::new(&stored, &storable, T0),
-            Body::pack(&[Bytes::from_static(b"page")]),
-            self.zone.stamp(),
-        );
-        self.zone.insert(&self.key.as_ref(), stored, T0).unwrap();
-    }
-
     /// What is decided `after` so long.
     fn decided(
         &self,
@@ -304,15 +253,18 @@ impl TestZone {
     ) -> (&'static str, Option<Forward>, Option<Reason>) {
         let (rules, now) = (Arc::new(rules), T0.plus(after));
         let mut plan = Plan::new((&self.zone, &rules), self.key.clone(), audience, None);
-        plan.count_use(crate::UseCount::Noted, now);
         let head = head(&["Accept-Language: de"]);
-        match self.zone.find(&self.key.as_ref(), &plan.fields(&head), now) {
+        let foreseen = foresee(&mut plan, &head, &upstream, (UseCount::Foreseen, now));
+        plan.count_use(UseCount::Noted, now);
+        let decided = match self.zone.find(&self.key.as_ref(), &plan.fields(&head), now) {
             FoundResponse::Fresh(_) => shown(&Decision::HIT),
             FoundResponse::NotFresh(found) => {
                 let stand_in = StandIn::of(&found, &rules, now);
                 shown(&after_lookup(&plan, &found, &stand_in, &upstream, now))
             }
-        }
+        };
+        assert_eq!(shown(&foreseen.decision), decided, "as `explain` says");
+        decided
     }
 }
 

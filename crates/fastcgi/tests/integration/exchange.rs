@@ -9,7 +9,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use fastcgi::record::{self, HEADER_BYTES, RecordHeader, kind};
 use fastcgi::{
-    BodySource, Error, Event, Exchange, NoBody, ParamsEncoder, RequestSpec, Side, Truncation,
+    BodySource, Error, Event, Exchange, NoBody, ParamsEncoder, RequestSpec, Side, StreamError,
+    Truncation,
 };
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
@@ -348,10 +349,10 @@ async fn errors_say_whether_anything_had_arrived() {
     assert!(error.before_first_byte());
     assert!(matches!(
         error,
-        Error::Io {
+        Error::Stream(StreamError::Io {
             side: Side::Write,
             ..
-        }
+        })
     ));
     assert!(exchange.next().await.expect("over").is_none());
 
@@ -366,7 +367,10 @@ async fn errors_say_whether_anything_had_arrived() {
         };
         let (result, ()) = tokio::join!(exchange.next(), responder);
         let error = result.expect_err("closed");
-        assert!(matches!(error, Error::Closed { .. }), "{error:?}");
+        assert!(
+            matches!(error, Error::Stream(StreamError::Closed { .. })),
+            "{error:?}"
+        );
         assert_eq!(error.before_first_byte(), before_first_byte);
     }
 }
@@ -404,7 +408,10 @@ async fn failure_of_the_body_source_is_told_from_failures_of_php() {
         .expect("room");
     let mut exchange = Exchange::start(client, spec(true), body);
     let error = exchange.next().await.expect_err("the client went away");
-    assert!(matches!(error, Error::RequestBody(_)), "{error:?}");
+    assert!(
+        matches!(error, Error::Stream(StreamError::RequestBody(_))),
+        "{error:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,14 +29,8 @@ impl Pages {
             vary: None,
             share_only: None,
         };
-        let head = ResponseHead {
-            status: 200,
-            reason: &Bytes::new(),
-            fields: &[],
-            declared_length: None,
-        };
         Pages {
-            head: StoredHead::new(&head, &storable, NOW),
+            head: StoredHead::new(&ResponseHead::OK, &storable, NOW),
             body: Body::pack(&[Bytes::from_static(&[b'x'; 64])]),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::leader::WaitingRequest;
 use crate::fields::RequestFields;
-use crate::flight::{Flight, FlightView, NextChunk, Urgency, debug_by_key};
+use crate::flight::{Flight, FlightEnd, FlightView, NextChunk, Urgency, debug_by_key};
 use crate::purge::clock::PurgeVerdict;
 use crate::reason::Reason;
 use crate::store::Zone;
@@ -79,11 +79,22 @@ impl Follower {
     pub async fn wait<F: RequestFields + ?Sized>(&mut self, fields: &F) -> FollowerOutcome {
         self.flight.note_follower(self.urgency);
         loop {
-            let mut changed = std::pin::pin!(self.flight.changed.notified());
-            // Registered before looking, so that a change in between is not missed.
-            changed.as_mut().enable();
+            // Made before looking: it hears of each change from here on (`notify_waiters`).
+            let changed = self.flight.changed.notified();
             if let Some(followed) = self.look(&|vary| vary.matches(fields)) {
                 return followed;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until the fetch is over, whatever it brings. Bound it with a timer.
+    pub async fn ended(&self) -> FlightEnd {
+        self.flight.note_follower(self.urgency);
+        loop {
+            let changed = self.flight.changed.notified();
+            if let Some(end) = self.flight.ending() {
+                return end;
             }
             changed.await;
         }
@@ -136,8 +147,7 @@ impl Reader {
     /// The response broke off: close the connection, so that the client notices too.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, TruncatedResponse> {
         loop {
-            let mut changed = std::pin::pin!(self.flight.changed.notified());
-            changed.as_mut().enable();
+            let changed = self.flight.changed.notified();
             match self.flight.next(self.number) {
                 NextChunk::Chunk(bytes) => return Ok(Some(bytes)),
                 NextChunk::End => return Ok(None),

@@ -243,6 +243,12 @@ impl Leader {
         Ok(stored)
     }
 
+    /// A response was stored meanwhile that is the answer, without this fetch.
+    pub fn found(mut self, stored: &Arc<StoredResponse>) {
+        let told = Arc::clone(stored);
+        self.duty.end(|state| state.complete(told));
+    }
+
     /// The response may not be shared: releases all followers together and remembers it
     /// (for no time: leaves what is remembered as it is).
     pub fn not_shareable(mut self, why: Reason, remember_for: Duration, now: Millis) {

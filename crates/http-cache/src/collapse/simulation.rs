@@ -3,7 +3,8 @@
 //! checked is the promise: when a purge has returned, no answer begun afterwards shows older data.
 //!
 //! Pages and purges go to a disk as well ([`disk`]), and the server is killed and started again: what was not synced
-//! is lost then, as after a power cut.
+//! is lost then, as after a power cut. While it is stopped, purges are written down or left for it. Now and then
+//! another process takes its place ([`upgrade`]).
 //!
 //! A reload that changes the terms of a zone puts a new, empty one in its place. Requests that have
 //! begun go on with the one that they began with, and a purge concerns all of them.
@@ -14,6 +15,7 @@
 //! a failure names its seed.
 
 mod disk;
+mod upgrade;
 
 use super::*;
 use crate::testing::{Random, T0, fields, key, storable};
@@ -27,6 +29,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
+use upgrade::Upgrade;
 
 const KEYS: usize = 3;
 const CLIENTS: usize = 12;
@@ -51,8 +54,12 @@ struct World {
     /// The version that the last finished purge of a key came with: nothing older may be seen.
     purged: [Cell<u64>; KEYS],
     disk: Rc<Disk>,
-    /// Zones of servers that were killed: no other zone is to have the address of one.
+    /// Zones of processes that have ended: no other zone is to have the address of one.
     killed: RefCell<Vec<Arc<Zone>>>,
+    /// While two processes serve.
+    upgrade: RefCell<Option<Rc<Upgrade>>>,
+    /// Purges that one process was told by another, and takeovers of the disk.
+    told: Cell<u64>,
     /// By zone, key and variant: leaders under way since the last purge of the key.
     leaders: RefCell<HashMap<LeaderKey, usize>>,
     fetches: Cell<u64>,
@@ -84,29 +91,78 @@ impl World {
         Arc::clone(self.zones.borrow().last().expect("a configuration"))
     }
 
+    /// The one that a request comes to: connections that were there before an upgrade stay where they are.
+    fn zone_of_request(&self) -> Arc<Zone> {
+        match &*self.upgrade.borrow() {
+            Some(upgrade) if !upgrade.is_draining.get() && self.below(2) == 0 => {
+                Arc::clone(upgrade.old.last().expect("a configuration"))
+            }
+            _ => self.zone(),
+        }
+    }
+
+    /// The zones of a process that may be asked for a purge, and whether it is the old one of two.
+    fn zones_to_purge(&self) -> (Vec<Arc<Zone>>, bool) {
+        match &*self.upgrade.borrow() {
+            Some(upgrade) if !upgrade.is_paused.get() && self.below(2) == 0 => {
+                (upgrade.old.clone(), true)
+            }
+            _ => (self.zones.borrow().clone(), false),
+        }
+    }
+
+    /// Is the process there that has this zone?
+    fn is_alive(&self, zone: &Arc<Zone>) -> bool {
+        let is_same = |other: &Arc<Zone>| Arc::ptr_eq(other, zone);
+        let of_old = |upgrade: &Rc<Upgrade>| upgrade.is_of_old(zone);
+        self.zones.borrow().iter().any(is_same)
+            || self.upgrade.borrow().as_ref().is_some_and(of_old)
+    }
+
     /// Another zone for the same pages. It takes the disk over.
     fn reload(&self) {
-        let mut zones = self.zones.borrow_mut();
-        zones.push(new_zone());
-        let zone = zones.last().expect("a zone");
-        self.disk.open(zone);
+        let zone = new_zone();
+        self.disk.wait(&zone);
+        self.disk.open(&zone);
+        self.zones.borrow_mut().push(zone);
     }
 
     fn versions(&self) -> [u64; KEYS] {
         self.version.each_ref().map(Cell::get)
     }
 
-    /// The server is killed, and starts again. Those who had asked it get no answer.
+    /// All processes are killed, and one starts again. Those who had asked them get no answer. What is purged
+    /// meanwhile is written down for the start, or left for it.
     fn crash(&self) {
+        upgrade::cut(self);
         self.disk.crash(&mut self.random.borrow_mut());
         self.killed
             .borrow_mut()
             .append(&mut self.zones.borrow_mut());
-        self.reload();
+        let zone = new_zone();
+        self.disk.wait(&zone);
+        let (page, way) = (self.below(KEYS), self.below(3));
+        if way < 2 {
+            self.version[page].set(self.version[page].get() + 1);
+            self.purged[page].set(self.version[page].get());
+        }
+        let name = key(&format!("/{page}"));
+        let target = PurgeTarget::Key(name.as_ref());
+        match way {
+            0 => self.disk.purge_stopped(target, PurgeMode::Hard),
+            1 if !self.disk.leaves_out(Rule::ReadLeft) => {
+                zone.purge(target, PurgeMode::Hard, self.now.get());
+            }
+            _ => {}
+        }
+        self.disk.open(&zone);
+        self.disk.sync();
+        self.zones.borrow_mut().push(zone);
     }
 
     fn lead(self: &Rc<World>, zone: &Arc<Zone>, page: usize, variant: usize) -> LeaderGuard {
-        let entry = (Arc::as_ptr(zone), page, variant, self.purges[page].get());
+        let purges = self.purges[page].get() + self.told.get();
+        let entry = (Arc::as_ptr(zone), page, variant, purges);
         let mut leaders = self.leaders.borrow_mut();
         let count = leaders.entry(entry).or_default();
         *count += 1;
@@ -166,12 +222,13 @@ async fn client(world: Rc<World>) {
 async fn request(world: &Rc<World>, page: usize, variant: usize) {
     let name = key(&format!("/{page}"));
     let fields = fields(&[&format!("X: {variant}")]);
-    let zone = world.zone();
-    let (at_least, came_at) = (world.purged[page].get(), zone.stamp());
-    let server = world.disk.starts();
+    let zone = world.zone_of_request();
+    let at_least = world.purged[page].get();
+    let _under_way = upgrade::enter(world, &zone).await;
+    let came_at = zone.stamp();
     let address = format!("host/{page}");
     let show = |text: &[u8]| {
-        if world.disk.starts() != server {
+        if !world.is_alive(&zone) {
             return;
         }
         let version = version_of(text, page, variant);
@@ -306,14 +363,7 @@ async fn fetch(
         _ => &[lifetime],
     };
     let decided = storable(lines, &fields(&[&format!("X: {variant}")]));
-    let reason = Bytes::new();
-    let head = ResponseHead {
-        status: 200,
-        reason: &reason,
-        fields: &[],
-        declared_length: None,
-    };
-    let mut filling = leader.publish_head(&head, &decided, world.now.get());
+    let mut filling = leader.publish_head(&ResponseHead::OK, &decided, world.now.get());
     let line = line(page, if page == VARYING { variant } else { 0 }, version);
     let tags_come_behind = world.below(LINES);
     for number in 0..LINES {
@@ -370,21 +420,25 @@ async fn purger(world: Rc<World>) {
             // The data has changed, and the purge is on its way.
             pause().await;
         }
-        for zone in world.zones.borrow().iter() {
+        let (zones, is_old) = world.zones_to_purge();
+        for zone in &zones {
             zone.purge(target, mode, world.now.get());
         }
         for page in hit.clone() {
             world.purges[page].set(world.purges[page].get() + 1);
         }
-        let (server, versions) = (world.disk.starts(), world.versions());
-        if !world.disk.leaves_out(Rule::WaitForSync) {
+        let versions = world.versions();
+        if !world.disk.leaves_out(Rule::WaitForOther) {
+            upgrade::settled(&world, is_old).await;
+        }
+        if !world.disk.leaves_out(Rule::WaitForSync) && zones.iter().any(disk::is_of) {
             // A slow disk: what is fetched meanwhile may be on it before.
             for _ in 0..world.below(60) {
                 pause().await;
             }
             world.disk.sync();
         }
-        if world.disk.starts() != server {
+        if !zones.iter().all(|zone| world.is_alive(zone)) {
             // It was not answered.
             continue;
         }
@@ -400,8 +454,9 @@ async fn operator(world: Rc<World>) {
         for _ in 0..world.below(40) {
             pause().await;
         }
-        match world.below(3) {
+        match world.below(4) {
             0 => world.reload(),
+            1 => upgrade::upgrade(&world).await,
             _ => world.crash(),
         }
     }
@@ -447,6 +502,8 @@ fn run(seed: u64, left_out: Option<Rule>) -> (u64, u64, u64) {
         purges: Default::default(),
         purged: Default::default(),
         killed: RefCell::default(),
+        upgrade: RefCell::default(),
+        told: Cell::new(0),
         leaders: RefCell::default(),
         fetches: Cell::new(0),
         answers: Cell::new(0),

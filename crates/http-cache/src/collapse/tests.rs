@@ -8,6 +8,7 @@ use client::{Client, SECOND, now, part, publish, read, zone, zone_with};
 use std::future::Future;
 
 mod client;
+mod later;
 mod lookup;
 mod room;
 mod wake_ups;
@@ -345,14 +346,7 @@ fn what_is_shared_below_minimum_uses_is_not_stored() {
         share_only,
         ..storable(SECOND, &[])
     };
-    let reason = Bytes::new();
-    let head = ResponseHead {
-        status: 200,
-        reason: &reason,
-        fields: &[],
-        declared_length: None,
-    };
-    let mut filling = leader.publish_head(&head, &decided, T0);
+    let mut filling = leader.publish_head(&ResponseHead::OK, &decided, T0);
     filling.push(part("shared"), T0);
     assert_eq!(filling.complete(T0).map(drop), Err(Reason::MinUses));
     let mut reader = client.stream(&mut follower);

@@ -26,6 +26,9 @@ pub(crate) struct Purges {
     /// Stored responses with an earlier stamp are stale, since `expired_at`.
     expired_before: AtomicU64,
     expired_at: AtomicU64,
+    /// Stored responses with an earlier stamp are void, since `voided_at`.
+    voided_before: AtomicU64,
+    voided_at: AtomicU64,
     /// Stored answers that there is no such page, with an earlier stamp, are gone.
     not_found_before: AtomicU64,
     /// Nothing has happened to responses with this stamp or a later one.
@@ -40,6 +43,8 @@ pub(crate) struct Purges {
 pub(crate) enum PurgeVerdict {
     Good,
     ExpiredAt(Millis),
+    /// A purge of it may have been missed. It is not used, unless for a fetch that failed.
+    VoidSince(Millis),
     Removed,
 }
 
@@ -48,6 +53,9 @@ impl PurgeVerdict {
     pub(crate) fn worse(self, other: PurgeVerdict) -> PurgeVerdict {
         match (self, other) {
             (PurgeVerdict::Removed, _) | (_, PurgeVerdict::Removed) => PurgeVerdict::Removed,
+            (PurgeVerdict::VoidSince(at), _) | (_, PurgeVerdict::VoidSince(at)) => {
+                PurgeVerdict::VoidSince(at)
+            }
             (PurgeVerdict::ExpiredAt(one), PurgeVerdict::ExpiredAt(other)) => {
                 PurgeVerdict::ExpiredAt(one.min(other))
             }
@@ -65,6 +73,8 @@ impl Purges {
             removed_before: AtomicU64::new(0),
             expired_before: AtomicU64::new(0),
             expired_at: AtomicU64::new(0),
+            voided_before: AtomicU64::new(0),
+            voided_at: AtomicU64::new(0),
             not_found_before: AtomicU64::new(0),
             good_since: AtomicU64::new(0),
             last_of_tags: AtomicU64::new(0),
@@ -104,6 +114,18 @@ impl Purges {
             | PurgeTarget::Address(_)
             | PurgeTarget::Addresses(_) => {}
         }
+        self.clock.store(stamp, SeqCst);
+        Stamp(stamp)
+    }
+
+    /// All that is stored is void, and fetches that have begun are outdated.
+    pub(crate) fn void(&self, now: Millis) -> Stamp {
+        let mut recent = self.recent.write();
+        let stamp = self.clock.load(SeqCst) + 1;
+        recent.add(PurgeTarget::Everything, PurgeMode::Hard, stamp);
+        self.voided_at.store(now.0, SeqCst);
+        self.voided_before.store(stamp, SeqCst);
+        self.good_since.store(stamp, SeqCst);
         self.clock.store(stamp, SeqCst);
         Stamp(stamp)
     }
@@ -220,9 +242,14 @@ impl Purges {
         if is_removed {
             return PurgeVerdict::Removed;
         }
-        let of_zone = match is_before(&self.expired_before) {
-            true => PurgeVerdict::ExpiredAt(Millis(self.expired_at.load(Acquire))),
-            false => PurgeVerdict::Good,
+        let at = |since: &AtomicU64| Millis(since.load(Acquire));
+        let of_zone = match (
+            is_before(&self.voided_before),
+            is_before(&self.expired_before),
+        ) {
+            (true, _) => PurgeVerdict::VoidSince(at(&self.voided_at)),
+            (false, true) => PurgeVerdict::ExpiredAt(at(&self.expired_at)),
+            (false, false) => PurgeVerdict::Good,
         };
         let standing = of_zone.worse(response.labels.standing(stamp));
         if standing == PurgeVerdict::Good {

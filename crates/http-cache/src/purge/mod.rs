@@ -23,7 +23,7 @@ pub mod written;
 pub use labels::LabelNames;
 pub use tags::{Tags, TooManyTags};
 
-use crate::key::KeyRef;
+use crate::key::{CacheKey, KeyRef};
 use std::fmt;
 use std::sync::Arc;
 
@@ -77,6 +77,55 @@ pub enum PurgeTarget<'a> {
     Address(&'a [u8]),
     /// All responses for the addresses of a pattern.
     Addresses(&'a Pattern),
+}
+
+/// The same for keeps: a target that was asked for, or read.
+#[derive(Clone, Debug)]
+pub enum OwnedPurgeTarget {
+    /// [`PurgeTarget::Key`]
+    Key(CacheKey),
+    /// [`PurgeTarget::Prefix`]
+    Prefix(Box<[u8]>),
+    /// [`PurgeTarget::Everything`]
+    Everything,
+    /// [`PurgeTarget::NotFound`]
+    NotFound,
+    /// [`PurgeTarget::Tag`]
+    Tag(Box<[u8]>),
+    /// [`PurgeTarget::Tags`]
+    Tags(Pattern),
+    /// [`PurgeTarget::Address`]
+    Address(Box<[u8]>),
+    /// [`PurgeTarget::Addresses`]
+    Addresses(Pattern),
+}
+
+impl OwnedPurgeTarget {
+    /// The same, borrowed.
+    #[must_use]
+    pub fn as_target(&self) -> PurgeTarget<'_> {
+        match self {
+            OwnedPurgeTarget::Key(key) => PurgeTarget::Key(key.as_ref()),
+            OwnedPurgeTarget::Prefix(prefix) => PurgeTarget::Prefix(prefix),
+            OwnedPurgeTarget::Everything => PurgeTarget::Everything,
+            OwnedPurgeTarget::NotFound => PurgeTarget::NotFound,
+            OwnedPurgeTarget::Tag(tag) => PurgeTarget::Tag(tag),
+            OwnedPurgeTarget::Tags(pattern) => PurgeTarget::Tags(pattern),
+            OwnedPurgeTarget::Address(address) => PurgeTarget::Address(address),
+            OwnedPurgeTarget::Addresses(pattern) => PurgeTarget::Addresses(pattern),
+        }
+    }
+
+    /// Is a whole table looked through for it?
+    #[must_use]
+    pub fn is_walk(&self) -> bool {
+        matches!(
+            self,
+            OwnedPurgeTarget::Prefix(_)
+                | OwnedPurgeTarget::Tags(_)
+                | OwnedPurgeTarget::Addresses(_)
+        )
+    }
 }
 
 /// Says whether a pattern names a text.

@@ -109,13 +109,7 @@ fn wait(follower: &mut Follower) -> Option<FollowerOutcome> {
 
 fn publish(leader: Leader) -> ArrivingResponse {
     let storable = storable(&["Cache-Control: max-age=60"], &[]);
-    let head = ResponseHead {
-        status: 200,
-        reason: b"",
-        fields: &[],
-        declared_length: None,
-    };
-    leader.publish_head(&head, &storable, T0)
+    leader.publish_head(&ResponseHead::OK, &storable, T0)
 }
 
 #[test]
@@ -468,4 +462,47 @@ fn a_million_distinct_tags_stay_within_the_budget() {
         zone.count(PurgeTarget::Tags(&Pattern::Prefix(b""[..].into()))),
         0
     );
+}
+
+#[test]
+fn what_is_void_is_kept_for_failures_only_and_what_was_purged_stays_gone() {
+    let zone = zone();
+    let names = |tag: &'static str| tags(&[tag]);
+    let store = |name: &str, tag| {
+        let tags = names(tag);
+        let labels = LabelNames {
+            address: b"host/",
+            tags: Some(&tags),
+        };
+        zone.insert_named(
+            &key(name).as_ref(),
+            response(60, 10, T0, zone.stamp()),
+            &labels,
+            T0,
+        )
+        .expect("stored");
+    };
+    let found = |name: &str| match zone.find(&key(name).as_ref(), NO_FIELDS, T0) {
+        crate::FoundResponse::Fresh(_) => "fresh",
+        crate::FoundResponse::NotFresh(found) => match found.stale() {
+            Some((_, info)) if info.is_void && !info.is_purged => "void",
+            Some(_) => "stale",
+            None => "nothing",
+        },
+    };
+    store("/kept", "kept");
+    store("/gone", "gone");
+    let fetch = Visitor::of(&zone).lead();
+    zone.purge(PurgeTarget::Tag(b"gone"), PurgeMode::Hard, T0);
+    zone.void(T0);
+    assert_eq!((found("/kept"), found("/gone")), ("void", "nothing"));
+    zone.purge(PurgeTarget::Tag(b"kept"), PurgeMode::Soft, T0);
+    assert_eq!(found("/kept"), "void", "a soft purge makes it no better");
+    // A fetch that began before is not joined.
+    assert!(matches!(Visitor::of(&zone).join(), Join::Lead(_)));
+    drop(fetch);
+    zone.purge(PurgeTarget::Tag(b"kept"), PurgeMode::Hard, T0);
+    assert_eq!(found("/kept"), "nothing");
+    store("/new", "kept");
+    assert_eq!(found("/new"), "fresh");
 }

@@ -8,7 +8,7 @@
 //! No hash is written: those of this crate differ from one start to the next. A text that is longer than
 //! what is kept elsewhere may have ([`MAX_NAME_BYTES`]) names nothing there.
 
-use super::{Pattern, PurgeTarget};
+use super::{OwnedPurgeTarget, Pattern, PurgeTarget};
 use crate::key::CacheKey;
 
 /// Keys, addresses and tags of responses that are kept elsewhere have at most this many bytes.
@@ -30,66 +30,30 @@ const STARTS_WITH: u8 = 1;
 const OF_HOST: u8 = 2;
 const MATCHING: u8 = 3;
 
-/// A target that was read.
-#[derive(Clone, Debug)]
-pub enum ReadTarget {
-    /// [`PurgeTarget::Key`]
-    Key(CacheKey),
-    /// [`PurgeTarget::Prefix`]
-    Prefix(Box<[u8]>),
-    /// [`PurgeTarget::Everything`]
-    Everything,
-    /// [`PurgeTarget::NotFound`]
-    NotFound,
-    /// [`PurgeTarget::Tag`]
-    Tag(Box<[u8]>),
-    /// [`PurgeTarget::Tags`]
-    Tags(Pattern),
-    /// [`PurgeTarget::Address`]
-    Address(Box<[u8]>),
-    /// [`PurgeTarget::Addresses`]
-    Addresses(Pattern),
-}
-
 /// Makes a pattern again from what [`Pattern::Matching`] has written; `None` where it cannot be read.
 pub type ReadPattern = dyn Fn(&[u8]) -> Option<Pattern>;
 
-impl ReadTarget {
+impl OwnedPurgeTarget {
     /// The target that `bytes` name. What cannot be read names everything: more may be purged than was
     /// asked for, never less.
     #[must_use]
-    pub fn of(bytes: &[u8], read_pattern: &ReadPattern) -> ReadTarget {
-        ReadTarget::try_of(bytes, read_pattern).unwrap_or(ReadTarget::Everything)
+    pub fn of(bytes: &[u8], read_pattern: &ReadPattern) -> OwnedPurgeTarget {
+        OwnedPurgeTarget::try_of(bytes, read_pattern).unwrap_or(OwnedPurgeTarget::Everything)
     }
 
-    fn try_of(bytes: &[u8], read_pattern: &ReadPattern) -> Option<ReadTarget> {
+    fn try_of(bytes: &[u8], read_pattern: &ReadPattern) -> Option<OwnedPurgeTarget> {
         let (kind, text) = bytes.split_first()?;
         let pattern = || pattern(text, read_pattern);
         Some(match *kind {
-            KEY => ReadTarget::Key(CacheKey::new(text.to_vec())),
-            PREFIX => ReadTarget::Prefix(text.into()),
-            NOT_FOUND => ReadTarget::NotFound,
-            TAG => ReadTarget::Tag(text.into()),
-            TAGS => ReadTarget::Tags(pattern()?),
-            ADDRESS => ReadTarget::Address(text.into()),
-            ADDRESSES => ReadTarget::Addresses(pattern()?),
-            _ => ReadTarget::Everything,
+            KEY => OwnedPurgeTarget::Key(CacheKey::new(text.to_vec())),
+            PREFIX => OwnedPurgeTarget::Prefix(text.into()),
+            NOT_FOUND => OwnedPurgeTarget::NotFound,
+            TAG => OwnedPurgeTarget::Tag(text.into()),
+            TAGS => OwnedPurgeTarget::Tags(pattern()?),
+            ADDRESS => OwnedPurgeTarget::Address(text.into()),
+            ADDRESSES => OwnedPurgeTarget::Addresses(pattern()?),
+            _ => OwnedPurgeTarget::Everything,
         })
-    }
-
-    /// The same, borrowed.
-    #[must_use]
-    pub fn as_target(&self) -> PurgeTarget<'_> {
-        match self {
-            ReadTarget::Key(key) => PurgeTarget::Key(key.as_ref()),
-            ReadTarget::Prefix(prefix) => PurgeTarget::Prefix(prefix),
-            ReadTarget::Everything => PurgeTarget::Everything,
-            ReadTarget::NotFound => PurgeTarget::NotFound,
-            ReadTarget::Tag(tag) => PurgeTarget::Tag(tag),
-            ReadTarget::Tags(pattern) => PurgeTarget::Tags(pattern),
-            ReadTarget::Address(address) => PurgeTarget::Address(address),
-            ReadTarget::Addresses(pattern) => PurgeTarget::Addresses(pattern),
-        }
     }
 }
 
@@ -173,7 +137,7 @@ mod tests {
             PurgeTarget::Addresses(&ends),
         ] {
             let written = target.written().expect("short enough");
-            let read = ReadTarget::of(&written, &read_pattern);
+            let read = OwnedPurgeTarget::of(&written, &read_pattern);
             assert_eq!(format!("{:?}", read.as_target()), format!("{target:?}"));
             assert_eq!(read.as_target().written(), Some(written));
         }
@@ -189,8 +153,8 @@ mod tests {
             &[TAGS, 9, 1],
             b"\x08\x03?",
         ] {
-            let read = ReadTarget::of(bytes, &read_pattern);
-            assert!(matches!(read, ReadTarget::Everything), "{bytes:?}");
+            let read = OwnedPurgeTarget::of(bytes, &read_pattern);
+            assert!(matches!(read, OwnedPurgeTarget::Everything), "{bytes:?}");
         }
     }
 

@@ -1,5 +1,5 @@
 //! A zone beside that of another process, which answers for the same site for a while: the other one hears of each
-//! purge, and at most one of the two stores what is fetched. Other machines hear of each purge as well.
+//! purge. Other machines hear of each purge as well.
 
 use super::zone::Zone;
 use crate::purge::{PurgeMode, PurgeTarget};
@@ -19,18 +19,11 @@ pub trait PurgeListener: Send + Sync {
 pub(super) struct OtherZone {
     is_there: AtomicBool,
     listener: RwLock<Option<Arc<dyn PurgeListener>>>,
-    /// The other process stores, and this one does not.
-    stores: AtomicBool,
     /// Tells other machines.
     publisher: RwLock<Option<Arc<dyn PurgeListener>>>,
 }
 
 impl OtherZone {
-    /// Whether what is fetched is stored there, and not here.
-    pub(super) fn stores(&self) -> bool {
-        self.stores.load(Acquire)
-    }
-
     pub(super) fn purged(&self, zone: &str, target: PurgeTarget<'_>, mode: PurgeMode) {
         let publisher = self.publisher.read().clone();
         if let Some(publisher) = publisher {
@@ -47,11 +40,9 @@ impl OtherZone {
 }
 
 impl Zone {
-    /// From now on `listener` hears of each purge. Where the other process `stores`, nothing more is stored
-    /// here.
-    pub fn begin_beside(&self, listener: Arc<dyn PurgeListener>, stores: bool) {
+    /// From now on `listener` hears of each purge.
+    pub fn begin_beside(&self, listener: Arc<dyn PurgeListener>) {
         *self.other.listener.write() = Some(listener);
-        self.other.stores.store(stores, Release);
         self.other.is_there.store(true, Release);
     }
 
@@ -69,7 +60,6 @@ impl Zone {
     /// There is no other process any more.
     pub fn end_beside(&self) {
         self.other.is_there.store(false, Release);
-        self.other.stores.store(false, Release);
         *self.other.listener.write() = None;
     }
 }

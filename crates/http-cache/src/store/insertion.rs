@@ -112,7 +112,7 @@ impl Zone {
         now: Millis,
     ) -> Result<Arc<StoredResponse>, NotInserted> {
         let cost = shard::cost_bytes(key.bytes().len(), &response);
-        if self.other.stores() || !self.reserve(cost) {
+        if !self.reserve(cost) {
             return Err(Reason::NoRoom.into());
         }
         let home: Weak<dyn FormsHome> = self.me.clone();

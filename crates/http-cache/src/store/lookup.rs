@@ -206,12 +206,15 @@ impl Zone {
 
     /// What a stored response is worth now.
     pub(crate) fn worth(&self, response: &StoredResponse, now: Millis) -> ResponseWorth {
-        let (expires_at, is_purged) = match self.purges.standing(response) {
+        let standing = self.purges.standing(response);
+        let (expires_at, is_purged) = match standing {
             PurgeVerdict::Removed => return ResponseWorth::Nothing,
             PurgeVerdict::ExpiredAt(at) => (response.expires_at.min(at), true),
+            PurgeVerdict::VoidSince(at) => (response.expires_at.min(at), false),
             PurgeVerdict::Good => (response.expires_at, response.is_purged),
         };
-        if now < expires_at {
+        // A request may have begun before the response was stored.
+        if now < expires_at && !response.needs_validation() {
             return ResponseWorth::Fresh;
         }
         ResponseWorth::Stale(StaleInfo {
@@ -220,6 +223,7 @@ impl Zone {
             stale_if_error: response.stale_if_error.duration(),
             rule: response.stale_rule(),
             is_purged,
+            is_void: matches!(standing, PurgeVerdict::VoidSince(_)),
             last_failure: response.last_failure.at().map(|at| now.since(at)),
         })
     }

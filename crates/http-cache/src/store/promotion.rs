@@ -4,7 +4,7 @@
 use super::insertion::{Arrival, NotInserted};
 use super::zone::Zone;
 use crate::key::KeyRef;
-use crate::purge::written::ReadTarget;
+use crate::purge::OwnedPurgeTarget;
 use crate::purge::{LabelNames, PurgeMode, Stamp};
 use crate::reason::Reason;
 use crate::stored::{StoredHead, StoredResponse};
@@ -73,7 +73,7 @@ impl Zone {
         &self,
         start: u16,
         forgotten: Stamp,
-        purges: impl Iterator<Item = (ReadTarget, PurgeMode, Stamp)>,
+        purges: impl Iterator<Item = (OwnedPurgeTarget, PurgeMode, Stamp)>,
     ) {
         self.purges.forget_before(forgotten);
         for (target, mode, stamp) in purges {
@@ -84,7 +84,7 @@ impl Zone {
 
     /// Takes back a purge that was noted before the clock went on with the readings of this start, and that
     /// what is kept elsewhere has not heard of.
-    pub fn recall_one(&self, target: &ReadTarget, mode: PurgeMode) -> Stamp {
+    pub fn recall_one(&self, target: &OwnedPurgeTarget, mode: PurgeMode) -> Stamp {
         self.purges.recall_now(target.as_target(), mode)
     }
 

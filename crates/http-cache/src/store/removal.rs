@@ -55,6 +55,17 @@ impl Zone {
         PurgeResult { responses, stamp }
     }
 
+    /// Purges may have been missed: nothing that is stored or under way is used, but that a stale response stands in
+    /// for a fetch that failed, where that is configured. What was purged stays so.
+    pub fn void(&self, now: Millis) {
+        let stamp = self.purges.void(now);
+        if let Some(tier) = self.tier() {
+            tier.write_down(PurgeTarget::Everything, PurgeMode::Hard, stamp, now);
+        }
+        let responses = self.responses.load(Relaxed);
+        self.counters.purged.fetch_add(responses, Relaxed);
+    }
+
     /// How many stored responses a purge would hit, those not counted that are gone already and
     /// have not left yet. Answers that there is no such page are counted in no way.
     #[must_use]

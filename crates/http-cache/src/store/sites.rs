@@ -186,6 +186,19 @@ mod tests {
     }
 
     #[test]
+    fn the_site_that_nobody_visited_for_the_longest_time_gives_way() {
+        let sites = Sites::default();
+        (0..MAX_SITES)
+            .rev()
+            .for_each(|number| note(&sites, &site(number), &["origin"]));
+        // Visits count, not when the site came.
+        (0..MAX_SITES).for_each(|number| drop(known(&sites, &site(number))));
+        note(&sites, &site("new"), &["origin"]);
+        let is_gone = |number: &usize| known(&sites, &site(number)).is_empty();
+        assert_eq!((0..MAX_SITES).filter(is_gone).collect::<Vec<_>>(), [0]);
+    }
+
+    #[test]
     fn names_are_bounded_in_number_and_length() {
         let (sites, here) = (Sites::default(), site("here"));
         note(&sites, &here, &[&"x".repeat(MAX_NAME_BYTES + 1)]);

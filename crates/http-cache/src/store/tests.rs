@@ -1,8 +1,8 @@
 use super::*;
 use crate::testing::{NO_FIELDS, Random, T0, fields, key, response, storable};
 use crate::{
-    CacheKey, Field, GroupLimits, Millis, PurgeMode, PurgeTarget, Reason, ResponseHead, StoredHead,
-    StoredResponse,
+    CacheKey, Field, GroupLimits, LifetimeSource, Millis, PurgeMode, PurgeTarget, Reason,
+    ResponseHead, StoredHead, StoredResponse,
 };
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
@@ -70,6 +70,19 @@ fn a_response_is_fresh_then_stale_to_the_millisecond() {
     );
     let stats = zone.stats();
     assert_eq!((stats.hits, stats.stale_hits, stats.misses), (2, 3, 1));
+}
+
+/// RFC 9111 §5.2.2.4, also for a request that began before the response was stored.
+#[test]
+fn what_is_always_validated_is_fresh_for_no_request() {
+    let zone = zone(1 << 20);
+    let mut response = response(1, 100, T0, zone.stamp());
+    (response.head.lifetime_source, response.head.expires_at) = (LifetimeSource::NoCache, T0);
+    zone.insert(&key("a").as_ref(), response, T0)
+        .expect("stored");
+    let before = Millis(T0.0 - 1);
+    assert_eq!(look(&zone, "a", before), "stale");
+    assert_eq!(look(&zone, "a", T0), "stale");
 }
 
 #[test]
@@ -150,15 +163,8 @@ fn put_variant(zone: &Zone, name: &str, vary: &str, request: &[Field], body: &st
         &["Cache-Control: max-age=60", &format!("Vary: {vary}")],
         request,
     );
-    let reason = Bytes::new();
-    let head = ResponseHead {
-        status: 200,
-        reason: &reason,
-        fields: &[],
-        declared_length: None,
-    };
     let response = StoredResponse::new(
-        StoredHead::new(&head, &storable, T0),
+        StoredHead::new(&ResponseHead::OK, &storable, T0),
         crate::Body::pack(&[Bytes::copy_from_slice(body.as_bytes())]),
         zone.stamp(),
     );
@@ -484,6 +490,17 @@ fn a_group_keeps_no_more_than_its_share() {
     zone.purge(PurgeTarget::Key(key("large").as_ref()), PurgeMode::Hard, T0);
     put("again", 1, 50_500);
     assert_eq!(look(&zone, "again", T0), "fresh");
+    for name in ["carol1", "carol2", "carol3"] {
+        put(name, 3, 10);
+    }
+    zone.purge(
+        PurgeTarget::Key(key("carol3").as_ref()),
+        PurgeMode::Hard,
+        T0,
+    );
+    put("carol4", 3, 10);
+    let found = ["carol1", "carol2", "carol4"].map(|k| look(&zone, k, T0));
+    assert_eq!(found, ["fresh", "fresh", "fresh"]);
 }
 
 /// Least recently used, to compare with.

@@ -333,7 +333,6 @@ mod tests {
     use crate::store::ZoneConfig;
     use crate::testing::{NO_FIELDS, T0, fields, key, response, storable};
     use crate::{Reason, ResponseHead, StoredHead};
-    use bytes::Bytes;
     use std::time::Duration;
 
     fn zone() -> Arc<Zone> {
@@ -479,14 +478,8 @@ mod tests {
             &["Cache-Control: max-age=60", "Vary: Accept-Language"],
             &request,
         );
-        let head = ResponseHead {
-            status: 200,
-            reason: &Bytes::new(),
-            fields: &[],
-            declared_length: None,
-        };
         let mut response = response(60, 10, T0, zone.stamp());
-        response.head = StoredHead::new(&head, &storable, T0);
+        response.head = StoredHead::new(&ResponseHead::OK, &storable, T0);
         put_response(&zone, "a", response).expect("stored");
         zone.purge(PurgeTarget::Everything, PurgeMode::Hard, after(1));
         let mut most = MostWanted::new(1);

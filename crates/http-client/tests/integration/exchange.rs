@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_client::{BodyFraming, Error, Event, Exchange, NoBody, RequestSpec, Side};
+use http_client::{BodyFraming, Error, Event, Exchange, NoBody, RequestSpec, Side, StreamError};
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
 };
@@ -167,7 +167,7 @@ async fn a_body_of_another_length_than_promised_is_an_error_of_the_body() {
         let (seen, error) = collect(&mut exchange).await;
         assert!(!seen.is_complete, "{name}");
         assert!(
-            matches!(error, Some(Error::RequestBody(_))),
+            matches!(error, Some(Error::Stream(StreamError::RequestBody(_)))),
             "{name}: {error:?}"
         );
         drop(exchange);
@@ -187,7 +187,10 @@ async fn an_error_of_the_source_ends_the_exchange() {
         .expect("room");
     let mut exchange = Exchange::start(ours, spec("POST", BodyFraming::Chunked), source);
     let (_, error) = collect(&mut exchange).await;
-    assert!(matches!(error, Some(Error::RequestBody(_))), "{error:?}");
+    assert!(
+        matches!(error, Some(Error::Stream(StreamError::RequestBody(_)))),
+        "{error:?}"
+    );
 }
 
 /// Echoes the body of a request chunk by chunk, as it comes.
@@ -416,10 +419,10 @@ async fn a_refused_request_without_an_answer_is_the_error_of_the_write() {
     assert!(
         matches!(
             error,
-            Error::Io {
+            Error::Stream(StreamError::Io {
                 side: Side::Write,
                 ..
-            }
+            })
         ),
         "{error:?}"
     );

@@ -552,3 +552,23 @@ fn reset_step(stream: StreamId, removed: &Stream, cause: ResetCause) -> Option<S
         sent_bytes: removed.sent_bytes,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_streams_that_were_closed_last_are_remembered() {
+        let mut closed = ClosedStreams::default();
+        let streams: Vec<StreamId> = (0..=REMEMBERED_STREAMS as u32)
+            .map(|number| StreamId::new(2 * number + 1))
+            .collect();
+        for stream in &streams {
+            closed.push(*stream, stream.number() % 4 == 1);
+        }
+        assert_eq!(closed.0.len(), REMEMBERED_STREAMS);
+        let found: Vec<_> = streams.iter().map(|&stream| closed.find(stream)).collect();
+        assert_eq!(found[..3], [None, Some(false), Some(true)]);
+        assert!(found[1..].iter().all(Option::is_some));
+    }
+}

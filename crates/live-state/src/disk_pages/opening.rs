@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use disk_tier::{Recovery, Storage, SystemStorage, TierConfig, TierError, TierFolder, stable_hash};
-use http_cache::{Millis, PurgeMode, ReadTarget, Stamp, Zone};
+use http_cache::{Millis, OwnedPurgeTarget, PurgeMode, Stamp, Zone};
 use parking_lot::Mutex;
 use site::{CacheDisk, LogLevel};
 
@@ -196,8 +196,8 @@ fn recall(zone: &Zone, recovery: &Recovery) {
     zone.recall(recovery.start, Stamp::from_number(recovery.floor), purges);
 }
 
-fn read_target(bytes: &[u8]) -> ReadTarget {
-    ReadTarget::of(bytes, &cache_decision::pattern::read_written)
+fn read_target(bytes: &[u8]) -> OwnedPurgeTarget {
+    OwnedPurgeTarget::of(bytes, &cache_decision::pattern::read_written)
 }
 
 fn open(terms: &CacheDisk, pages: &DiskPages) -> Result<(TierFolder, Recovery), TierError> {

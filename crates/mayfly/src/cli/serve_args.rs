@@ -84,6 +84,13 @@ pub struct ServeArgs {
     /// files have these names, nothing is written. With --print-config nothing is written either.
     #[arg(long)]
     pub wordpress_plugin: bool,
+    /// Find out what pages are made of, and report how long they could be kept
+    ///
+    /// PHP is started with a small library that reads what it asks the database. Nothing is served differently:
+    /// `mayfly explain` says what a page was made of, and the numbers say how many pages could have been kept, and
+    /// whether any would have been old.
+    #[arg(long, value_name = "watch")]
+    pub learn: Option<LearnMode>,
     /// WordPress takes this address for its home [default: the one it is served at]
     ///
     /// For a copy of a live site, whose pages, redirects and login lead to the live address. WordPress's files and
@@ -133,6 +140,12 @@ pub struct ServeArgs {
     /// Print a configuration that does the same with -c, and exit
     #[arg(long)]
     pub print_config: bool,
+}
+
+/// `--learn`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LearnMode {
+    Watch,
 }
 
 /// `--workers`.

@@ -50,11 +50,13 @@ const OPTIONAL_MODULES: &[&str] = &[
     "http_auth_request_module",
     "http_gunzip_module",
     "http_gzip_static_module",
+    "http_random_index_module",
     "http_realip_module",
     "http_secure_link_module",
     "http_slice_module",
     "http_ssl_module",
     "http_stub_status_module",
+    "http_sub_module",
     "http_v2_module",
     "http_v3_module",
 ];

@@ -224,8 +224,14 @@ pub struct TopArgs {
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct AdviseArgs {
     /// Access logs, also compressed with gzip, in any order; - for standard input
-    #[arg(value_name = "LOG", required = true)]
+    #[arg(value_name = "LOG", required_unless_present = "learned")]
     pub logs: Vec<PathBuf>,
+    /// Ask the running server instead: which statements of pages do writes concern most often, where pages are
+    /// learned (cache_learn)?
+    #[arg(long, conflicts_with_all = ["logs", "format", "plain_keys"])]
+    pub learned: bool,
+    #[command(flatten)]
+    pub server: ServerArgs,
     /// The text of the log_format that they were written in, such as
     /// '$remote_addr [$time_local] "$request" $status $http_cookie'
     #[arg(long, value_name = "TEXT")]

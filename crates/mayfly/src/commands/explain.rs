@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use control::explain::{Effect, KnownBy, Limit, LimitVerdict, Outcome, PlanKind, ToldReason};
+use control::explain::{
+    Effect, KnownBy, LearnedPart, LearnedState, Limit, LimitVerdict, Outcome, PlanKind, ToldReason,
+};
 use control::{
     ClientError, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries, SearchRequest,
 };
@@ -123,6 +125,7 @@ fn text(told: &Explanation) -> String {
         let (stored, most) = (variants.stored, variants.most);
         all.push(("variants", format!("{stored} of at most {most}{by}")));
     }
+    all.extend(told.learned.iter().flat_map(learned_lines));
     all.extend(part_lines(told));
     all.extend(told.advice.iter().map(|advice| ("advice", advice.clone())));
     format!("{} {url}\n{}", told.method, lines(&all))
@@ -296,6 +299,45 @@ fn entry_lines(entry: &Entry) -> Vec<Line> {
             .iter()
             .map(|(name, value)| ("field", format!("{name}: {value}"))),
     );
+    all
+}
+
+/// What the page was made of.
+fn learned_lines(part: &LearnedPart) -> Vec<Line> {
+    let state = match part.state {
+        LearnedState::Fresh => "unchanged",
+        LearnedState::Suspect => "suspect",
+        LearnedState::Unknown => "unknown",
+        LearnedState::NotLearned => "no",
+    };
+    let reason = match part.reason.as_str() {
+        "" => String::new(),
+        reason => format!(" ({reason})"),
+    };
+    let mut all = vec![("learned", format!("{state}{reason}: {}", part.sentence))];
+    if !part.detail.is_empty() {
+        all.push(("because of", part.detail.clone()));
+    }
+    if let Some(statements) = part.statements {
+        let ago = part.milliseconds_ago.map_or_else(String::new, time);
+        let tables = match &part.tables[..] {
+            [] => String::new(),
+            tables => format!(" on {}", tables.join(", ")),
+        };
+        all.push((
+            "made of",
+            format!("{statements} statements{tables}; {ago} ago"),
+        ));
+    }
+    all.extend(part.files.iter().map(|file| ("file", file.clone())));
+    if part.same + part.changed > 0 {
+        let text = format!(
+            "made again {} times while nothing had changed that was seen: {} times the same",
+            part.same + part.changed,
+            part.same
+        );
+        all.push(("compared", text));
+    }
     all
 }
 

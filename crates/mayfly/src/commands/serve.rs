@@ -117,6 +117,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         listen: listen.clone(),
         ttl: args.ttl.unwrap_or(DEFAULT_TTL),
         vouched_ttl: (has_plugin && args.ttl.is_none()).then_some(VOUCHED_TTL),
+        learns: args.learn.is_some(),
         cache_folder: paths::cache(),
         workers: match args.workers {
             Workers::Auto => None,
@@ -442,6 +443,9 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     if args.home.is_some() {
         return Err("--home is for folders".to_owned());
     }
+    if args.learn.is_some() {
+        return Err("--learn is for folders: PHP has to be started with it".to_owned());
+    }
     let https = https(args)?;
     let mut listen = listens(args, https.as_ref());
     let local = local_certificate(args, &listen)?;
@@ -603,6 +607,7 @@ mod tests {
             tls: false,
             ttl: None,
             wordpress_plugin: false,
+            learn: None,
             home: None,
             workers: Workers::Auto,
             php: None,

@@ -64,6 +64,7 @@ const ERRORS: [&str; 4] = ["emerg", "alert", "crit", "error"];
 pub fn lines(looks: &SnapshotPair, choice: Choice, width: usize, height: usize) -> Vec<Line> {
     let mut lines = summary(looks);
     lines.extend(nodes(&looks.now));
+    lines.extend(learned(looks));
     // A terminal of more lines shows more rows.
     let rows = ROWS_EACH + height.saturating_sub(24) / 4;
     lines.extend(zones(looks, choice.order, rows));
@@ -225,6 +226,25 @@ fn nodes(now: &Snapshot) -> Option<Line> {
         short(single(Number::NodesMembers)),
         short(single(Number::NodesBehind)),
         short(single(Number::NodesWaiting)),
+    )))
+}
+
+/// What pages of own pools were made of (`cache_learn`), all pools together.
+fn learned(looks: &SnapshotPair) -> Option<Line> {
+    let now = &looks.now;
+    if now.all(Number::LearnedPages).is_empty() {
+        return None;
+    }
+    let all = |number| short(now.sum(number, &[]));
+    let missed = now.sum(Number::LearnedComparisons, &[("result", "fresh_changed")]);
+    Some(plain(format!(
+        "learned  {} pages   {} suspect   {} not learned   {} writes/s   {} compared   {} would be old",
+        all(Number::LearnedPages),
+        all(Number::LearnedSuspects),
+        all(Number::NotLearnedRenders),
+        short(looks.rate(Number::LearnedWrites, &[])),
+        all(Number::LearnedComparisons),
+        short(missed),
     )))
 }
 
@@ -465,6 +485,23 @@ mod tests {
         assert_eq!(
             shown[8].text,
             "nodes    no lease   3 members   12.3 k behind   2 purges waiting"
+        );
+    }
+
+    #[test]
+    fn learned_pages_are_shown_where_there_are_some() {
+        let mut looks = looks();
+        assert_eq!(learned(&looks), None);
+        looks.now.put(Number::LearnedPages, &["site"], 79.0);
+        looks.now.put(Number::LearnedSuspects, &["site"], 4.0);
+        for (result, count) in [("fresh_same", 12.0), ("fresh_changed", 1.0)] {
+            looks
+                .now
+                .put(Number::LearnedComparisons, &["site", result], count);
+        }
+        assert_eq!(
+            learned(&looks).unwrap().text,
+            "learned  79 pages   4 suspect   0 not learned   0 writes/s   13 compared   1 would be old"
         );
     }
 

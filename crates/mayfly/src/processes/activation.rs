@@ -16,9 +16,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use control::socket::ControlSocket;
+use live_state::learned_pools;
 use live_state::tls_files::TlsFiles;
 use nginx_conf::Sources;
-use site::{Acme, Content, ListenAddress, Process, Site};
+use site::{Acme, Content, ListenAddress, PhpPool, Process, Site};
 
 use crate::config::{AcceptedConfiguration, Invocation};
 use crate::processes::account::{self, Account};
@@ -26,6 +27,7 @@ use crate::processes::backend::Handover;
 use crate::processes::certificates::Certificates;
 use crate::processes::control_socket::{self, NewControl};
 use crate::processes::journal::Journal;
+use crate::processes::learning_library;
 use crate::processes::limits;
 use crate::processes::logs::{self, LogFiles};
 use crate::processes::pools::{self, PoolChange, Pools, RetiredPools};
@@ -150,6 +152,7 @@ impl LogsOpen {
             .map_err(|message| vec![message])?;
         limits::make_run_folder(&accepted.site.process, &invocation.prefix);
         limits::make_disk_folders(&accepted.site, account, journal);
+        limits::make_left_purges_folders(&accepted.site, account, journal);
         let wanted = wanted_sockets(&accepted.site);
         let sockets = held.sockets.bind(&wanted, workers, journal).await?;
         let process = &accepted.site.process;
@@ -171,7 +174,11 @@ impl SocketsBound {
         surroundings: Surroundings<'_>,
         pools: &mut Pools,
     ) -> Result<PoolsReady, Vec<String>> {
-        let started = match pool_specs(&self.accepted.site, surroundings.account) {
+        let started = match pool_specs(
+            &self.accepted.site,
+            surroundings.account,
+            surroundings.journal,
+        ) {
             Ok(specs) => pools.change(specs).await,
             Err(message) => Err(message),
         };
@@ -211,6 +218,7 @@ impl PoolsReady {
             control: control.listener(held.control.as_ref()),
             logs: logs.clone(),
             pools: held.pools.statuses(),
+            learning: held.pools.learning_sockets(),
             tls_files: tls_files.clone(),
             sibling: None,
         };
@@ -261,9 +269,27 @@ fn terminate_timeout(site: &Site) -> Duration {
     LEAST_TERMINATE.max(longest.saturating_add(BEYOND_READING))
 }
 
-fn pool_specs(site: &Site, server: Option<&Account>) -> Result<Vec<php_pool::PoolSpec>, String> {
+/// How PHP of a pool hears of the folder in which it may leave purges while no server runs.
+const LEFT_PURGES: &str = "MAYFLY_PURGE_FOLDER";
+
+/// Unless the pool names another one, or php-fpm's configuration cannot carry the path.
+fn name_left_purges(folder: &Path, pool: &PhpPool) -> Option<(String, String)> {
+    let is_named = pool.env.iter().any(|(name, _)| name == LEFT_PURGES);
+    let path = folder
+        .to_str()
+        .filter(|path| !path.contains(['$', '\n', '\r']));
+    let path = path.filter(|_| !is_named)?;
+    Some((LEFT_PURGES.to_owned(), path.to_owned()))
+}
+
+fn pool_specs(
+    site: &Site,
+    server: Option<&Account>,
+    journal: &Journal,
+) -> Result<Vec<php_pool::PoolSpec>, String> {
     let terminate_after = terminate_timeout(site);
     let process = &site.process;
+    let left_purges = site.left_purges();
     process
         .php_pools
         .iter()
@@ -272,7 +298,14 @@ fn pool_specs(site: &Site, server: Option<&Account>) -> Result<Vec<php_pool::Poo
                 true => Some(account::to_run_php(pool)?),
                 false => None,
             };
-            Ok(pools::spec(pool, server, php.as_ref(), terminate_after))
+            let learning = learned_pools::is_wanted(site, &pool.name);
+            let learning = learning.then(|| learning_library::spec(pool, journal));
+            let accounts = (server, php.as_ref());
+            let mut spec = pools::spec(pool, accounts, terminate_after, learning);
+            let folder = left_purges.as_ref().map(|folder| folder.join(&pool.name));
+            spec.env
+                .extend(folder.and_then(|it| name_left_purges(&it, pool)));
+            Ok(spec)
         })
         .collect()
 }

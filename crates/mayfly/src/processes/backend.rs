@@ -17,7 +17,7 @@ use crate::processes::account::Account;
 use crate::processes::logs::LogFiles;
 use crate::processes::messages::SentConfiguration;
 use crate::processes::orders::Orders;
-use crate::processes::pools::PoolStatus;
+use crate::processes::pools::{LearningSockets, PoolStatus};
 use crate::processes::serving::{RunningWorkers, ServedSite};
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::worker_handle::{WorkerEvent, WorkerProcess};
@@ -59,6 +59,7 @@ pub struct Handover<'a> {
     pub control: Option<&'a UnixListener>,
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
+    pub learning: LearningSockets,
     pub tls_files: TlsFiles,
     /// To the process that serves beside this one from now on.
     pub sibling: Option<&'a SiblingSocket>,
@@ -74,6 +75,7 @@ impl Handover<'_> {
             control: self.control,
             logs: &self.logs,
             pools: &self.pools,
+            learning: &self.learning,
             tls_files: &self.tls_files,
             sibling: self.sibling,
         }
@@ -87,6 +89,7 @@ impl Handover<'_> {
             control: self.control.and_then(|listener| listener.try_clone().ok()),
             logs: self.logs,
             pools: self.pools,
+            learning: self.learning,
             tls_files: self.tls_files,
             sibling: match self.sibling {
                 None => None,

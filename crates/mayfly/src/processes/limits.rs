@@ -7,9 +7,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit, setrlimit};
-use site::{Content, OwnFiles, Process, Site};
+use site::{Content, OwnFiles, PhpPool, Process, Site};
 
-use crate::processes::account::Account;
+use crate::processes::account::{Account, is_root, to_run_php};
 use crate::processes::control_socket;
 use crate::processes::journal::Journal;
 use system_error::SystemError;
@@ -102,15 +102,57 @@ pub fn make_disk_folders(site: &Site, account: Option<&Account>, journal: &Journ
     }
 }
 
+/// Makes the folders in which PHP of the pools leaves purges while no server runs. Without them such a purge fails,
+/// and PHP says so.
+pub fn make_left_purges_folders(site: &Site, account: Option<&Account>, journal: &Journal) {
+    let Some(folder) = site.left_purges() else {
+        return;
+    };
+    for pool in &site.process.php_pools {
+        let folder = folder.join(&pool.name);
+        let made = match is_root() {
+            true => make_left_purges_folder(&folder, pool, account),
+            false => DirBuilder::new()
+                .mode(0o700)
+                .recursive(true)
+                .create(&folder),
+        };
+        if let Err(error) = made {
+            journal.notice(format_args!(
+                "mkdir() \"{}\" failed ({})",
+                folder.display(),
+                SystemError(&error)
+            ));
+        }
+    }
+}
+
+/// Makes the folder of a pool. Its PHP writes there, and the account that serves reads and removes.
+fn make_left_purges_folder(
+    folder: &Path,
+    pool: &PhpPool,
+    server: Option<&Account>,
+) -> io::Result<()> {
+    let php = to_run_php(pool).map_err(io::Error::other)?;
+    make_missing_above(folder).map_err(|(_, error)| error)?;
+    let group = server.map_or(0, |server| server.gid);
+    trusted_path::make_folder_for_group(folder, php.uid, group)
+}
+
 /// Makes the folder of a zone and what is missing above it. What is there stays whose it is: nginx has left files
 /// there, or all accounts use it.
 fn make_disk_folder<'a>(folder: &'a Path, account: &Account) -> Result<(), (&'a Path, io::Error)> {
+    make_missing_above(folder)?;
+    trusted_path::make_folder(folder, account.uid).map_err(|error| (folder, error))
+}
+
+fn make_missing_above(folder: &Path) -> Result<(), (&Path, io::Error)> {
     let missing = folder.ancestors().skip(1);
     let missing: Vec<&Path> = missing.take_while(|path| !path.exists()).collect();
     for above in missing.into_iter().rev() {
         trusted_path::make_open_folder(above).map_err(|error| (above, error))?;
     }
-    trusted_path::make_folder(folder, account.uid).map_err(|error| (folder, error))
+    Ok(())
 }
 
 fn make_folder(folder: &Path, account: Option<&Account>) -> io::Result<()> {

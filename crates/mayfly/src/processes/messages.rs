@@ -22,7 +22,7 @@ use crate::config::Invocation;
 use crate::processes::channel::{self, Message};
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::Outcome;
-use crate::processes::pools::PoolStatus;
+use crate::processes::pools::{LearningSockets, PoolStatus};
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::socket_name::{SocketName, listening};
 
@@ -38,6 +38,7 @@ pub struct ReceivedConfiguration {
     pub control: Option<UnixListener>,
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
+    pub learning: LearningSockets,
     pub tls_files: TlsFiles,
     /// To the process that serves beside this one from now on.
     pub sibling: Option<SiblingSocket>,
@@ -46,7 +47,7 @@ pub struct ReceivedConfiguration {
 /// From the parent.
 #[derive(Debug)]
 pub enum ToWorker {
-    Serve(ReceivedConfiguration),
+    Serve(Box<ReceivedConfiguration>),
     Pool(PoolStatus),
     Reopen(LogFiles),
     /// What issuers of certificates look for.
@@ -104,6 +105,8 @@ struct ConfigurationTexts {
     has_control: bool,
     logs: LogNames,
     pools: Vec<PoolStatus>,
+    /// The names of pools; the socket of each follows those of logs.
+    learning: Vec<String>,
     tls_files: Vec<(OsString, Vec<u8>)>,
     /// Its descriptor is the last; whether it takes our place.
     sibling: Option<bool>,
@@ -123,6 +126,7 @@ pub struct SentConfiguration<'a> {
     pub control: Option<&'a UnixListener>,
     pub logs: &'a LogFiles,
     pub pools: &'a [PoolStatus],
+    pub learning: &'a LearningSockets,
     pub tls_files: &'a TlsFiles,
     pub sibling: Option<&'a SiblingSocket>,
 }
@@ -143,6 +147,12 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
     let texts = sent.sources.files();
     let tls_files = sent.tls_files.iter();
     let logs = log_names(sent.logs, &mut fds);
+    let learning = sent.learning.iter();
+    let learning = learning.map(|(name, socket)| {
+        fds.push(socket.as_fd());
+        name.clone()
+    });
+    let learning = learning.collect();
     fds.extend(sent.sibling.map(|sibling| sibling.socket.as_fd()));
     let message = ParentMessage::Serve(ConfigurationTexts {
         path: os_string(&invocation.path),
@@ -162,6 +172,7 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
         logs,
         sibling: sent.sibling.map(|sibling| sibling.is_successor),
         pools: sent.pools.to_vec(),
+        learning,
         tls_files: tls_files
             .map(|(path, bytes)| (os_string(path), bytes.to_vec()))
             .collect(),
@@ -258,7 +269,9 @@ fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> io::Result<T> {
 fn to_worker(message: Message) -> io::Result<ToWorker> {
     let mut fds = message.fds.into_iter();
     let with_fds = match decode(&message.body)? {
-        ParentMessage::Serve(texts) => received(texts, &mut fds).map(ToWorker::Serve),
+        ParentMessage::Serve(texts) => {
+            received(texts, &mut fds).map(|it| ToWorker::Serve(Box::new(it)))
+        }
         ParentMessage::Pool(pool) => Some(ToWorker::Pool(pool)),
         ParentMessage::Reopen(names) => log_files(names, &mut fds).map(ToWorker::Reopen),
         ParentMessage::Answers(answers) => Some(ToWorker::Answers(answers)),
@@ -308,6 +321,12 @@ fn received(
         sockets,
         control,
         logs: log_files(sent.logs, fds)?,
+        learning: {
+            let named = sent.learning.into_iter();
+            named
+                .map(|name| Some((name, fds.next()?)))
+                .collect::<Option<_>>()?
+        },
         sibling: match sent.sibling {
             None => None,
             Some(is_successor) => Some(SiblingSocket {

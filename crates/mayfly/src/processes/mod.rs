@@ -11,6 +11,7 @@ pub mod daemon;
 pub mod event_loop;
 pub mod journal;
 pub mod large_store;
+mod learning_library;
 pub mod limits;
 pub mod logs;
 pub mod messages;

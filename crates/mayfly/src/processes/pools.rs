@@ -3,14 +3,15 @@
 //! any more. What they tell goes to the journal; changes that the requests'
 //! side must know go to all listeners.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use php_pool::{
-    Event, Pool, PoolEstate, PoolSpec, PoolState, ProcessManager, ProgramFile, RunAs, SlowLog,
-    Workers,
+    Event, LearningSpec, Pool, PoolEstate, PoolSpec, PoolState, ProcessManager, ProgramFile, RunAs,
+    SlowLog, Workers,
 };
 use serde::{Deserialize, Serialize};
 use site::{LogLevel, PhpLogLevel, PhpPool, PhpSettingKind, PoolManager};
@@ -29,6 +30,9 @@ pub struct PoolStatus {
     /// Grows with each master; connections of older ones must be closed.
     pub generation: u64,
 }
+
+/// Where libraries in PHP connect, by the names of pools.
+pub type LearningSockets = HashMap<String, OwnedFd>;
 
 /// The running pools, by name.
 pub struct Pools {
@@ -233,6 +237,19 @@ impl Pools {
         )
     }
 
+    /// The sockets to which the libraries in PHP connect, by pool.
+    pub fn learning_sockets(&self) -> LearningSockets {
+        let sockets = self.running.iter().filter_map(|(name, running)| {
+            let is_wanted = running.spec.learning.is_some();
+            let socket = is_wanted
+                .then(|| running.pool.learning_socket())
+                .transpose();
+            // Without descriptors left, nothing is learned.
+            Some((name.clone(), socket.ok().flatten().flatten()?))
+        });
+        sockets.collect()
+    }
+
     pub fn statuses(&self) -> Vec<PoolStatus> {
         self.running
             .iter()
@@ -391,12 +408,13 @@ fn php_level(level: php_pool::LogLevel) -> LogLevel {
 /// the account that serves, `php` the one that runs PHP; `None` where it is that
 /// of this process.
 ///
-/// `terminate_after` is the `request_terminate_timeout` of a pool that has none.
+/// `terminate_after` is the `request_terminate_timeout` of a pool that has none; `learning` is set where pages
+/// are learned.
 pub fn spec(
     pool: &PhpPool,
-    server: Option<&Account>,
-    php: Option<&Account>,
+    (server, php): (Option<&Account>, Option<&Account>),
     terminate_after: Duration,
+    learning: Option<LearningSpec>,
 ) -> PoolSpec {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let mut spec = PoolSpec::new(&pool.name);
@@ -466,6 +484,7 @@ pub fn spec(
     };
     spec.drain_timeout = pool.drain_timeout;
     spec.extra = pool.extra.clone();
+    spec.learning = learning;
     spec
 }
 

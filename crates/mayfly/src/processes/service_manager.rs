@@ -29,6 +29,11 @@ pub struct ServiceManager {
     next_sign: Option<Instant>,
 }
 
+/// Was this program started by a service manager that wants to hear of it?
+pub fn is_there() -> bool {
+    std::env::var_os(SOCKET).is_some_and(|name| !name.is_empty())
+}
+
 impl ServiceManager {
     /// As the environment says.
     pub fn of_environment() -> ServiceManager {

@@ -12,6 +12,7 @@ use live_state::log_sinks::LogSinks;
 use live_state::tls_files::TlsFiles;
 use live_state::upstream_groups::PoolAddress;
 use server::compose;
+use server::content::purging::left_behind::{self, LeftPurges};
 use server::exchange::active_configuration::ActiveConfiguration;
 use server::worker::{Patience, Sockets, Workers, WorkersState};
 use site::{Site, UpstreamEndpoint};
@@ -21,7 +22,7 @@ use crate::processes::control_socket::ControlTask;
 use crate::processes::large_store;
 use crate::processes::logs::LogFiles;
 use crate::processes::orders::Orders;
-use crate::processes::pools::PoolStatus;
+use crate::processes::pools::{LearningSockets, PoolStatus};
 use crate::processes::sibling_socket::SiblingSocket;
 
 /// Everything a site needs to be served.
@@ -32,6 +33,7 @@ pub struct ServedSite {
     pub control: Option<UnixListener>,
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
+    pub learning: LearningSockets,
     pub tls_files: TlsFiles,
     /// To the process that serves beside this one from now on.
     pub sibling: Option<SiblingSocket>,
@@ -52,6 +54,10 @@ pub struct Former(Weak<ActiveConfiguration>);
 
 /// How often it is tried to open a folder for pages that another process has.
 const OPEN_AGAIN: Duration = Duration::from_secs(5);
+
+/// The folder of a process that has just ended is tried so often, with this pause.
+const LEFT_FOLDER_TRIES: usize = 50;
+const OPEN_LEFT_AGAIN: Duration = Duration::from_millis(20);
 
 /// What waits of traces is sent at the end, if the collector takes it so soon.
 const SEND_TRACES_WITHIN: Duration = Duration::from_secs(1);
@@ -86,10 +92,19 @@ impl RunningWorkers {
         let control = served.control.take();
         let sibling = served.sibling.take();
         let count = worker_count(served.site.process.workers);
-        let (configuration, sockets, pools) = build(served, None)?;
+        let BuiltConfiguration {
+            configuration,
+            sockets,
+            pools,
+            left,
+        } = build(served, None)?;
         begin_beside(&configuration, sibling)?;
         let shared = WorkersState::new(configuration, sockets);
         let workers = Arc::new(Workers::start(&shared, count).map_err(no_workers)?);
+        let of_left = Arc::downgrade(&shared);
+        tokio::spawn(left_behind::finish(left, move || {
+            Some(of_left.upgrade()?.configuration())
+        }));
         tokio::spawn(large_store::watch(Arc::downgrade(&shared)));
         open_waiting_folders(&shared);
         let (sender, ended) = oneshot::channel();
@@ -130,7 +145,12 @@ impl RunningWorkers {
         let sibling = served.sibling.take();
         let former = self.shared.configuration();
         let count = worker_count(served.site.process.workers);
-        let (configuration, sockets, pools) = build(served, Some(&former))?;
+        let BuiltConfiguration {
+            configuration,
+            sockets,
+            pools,
+            left: _,
+        } = build(served, Some(&former))?;
         self.workers.add_missing(count).map_err(no_workers)?;
         begin_beside(&configuration, sibling)?;
         self.workers.set_accepting(count);
@@ -288,9 +308,24 @@ pub fn worker_count(workers: Option<usize>) -> usize {
     workers.unwrap_or_else(cores).max(1)
 }
 
+/// Opens the folders of zones that the process before this one has left. It may take a moment to end.
+fn open_left_folders(configuration: &Weak<ActiveConfiguration>) {
+    for _ in 0..LEFT_FOLDER_TRIES {
+        let Some(configuration) = configuration.upgrade() else {
+            return;
+        };
+        let logs = &configuration.site.process.error_logs;
+        configuration.live.open_disk_pages(logs);
+        if !configuration.live.waits_for_disk() {
+            return;
+        }
+        std::thread::sleep(OPEN_LEFT_AGAIN);
+    }
+}
+
 /// Before anything is answered under the configuration.
 fn begin_beside(
-    configuration: &ActiveConfiguration,
+    configuration: &Arc<ActiveConfiguration>,
     sibling: Option<SiblingSocket>,
 ) -> Result<(), String> {
     let Some(SiblingSocket {
@@ -301,19 +336,32 @@ fn begin_beside(
         return Ok(());
     };
     let live = &configuration.live;
-    let begun = live.sibling.begin(socket, &live.alive_zones, is_successor);
+    let watched = Arc::downgrade(configuration);
+    let on_end = move || open_left_folders(&watched);
+    let zones = &live.alive_zones;
+    let begun = live.sibling.begin(socket, zones, is_successor, on_end);
     begun.map_err(|error| format!("the other process cannot be told of purges: {error}"))
+}
+
+/// A configuration that can be put in force.
+struct BuiltConfiguration {
+    configuration: Arc<ActiveConfiguration>,
+    sockets: Sockets,
+    pools: Vec<PoolStatus>,
+    /// Purges from before the start.
+    left: LeftPurges,
 }
 
 fn build(
     served: ServedSite,
     previous: Option<&ActiveConfiguration>,
-) -> Result<(Arc<ActiveConfiguration>, Sockets, Vec<PoolStatus>), String> {
+) -> Result<BuiltConfiguration, String> {
     let ServedSite {
         site,
         sockets,
         logs,
         pools,
+        learning,
         tls_files,
         control: _,
         sibling: _,
@@ -333,11 +381,16 @@ fn build(
     let resources = Resources {
         log_sinks: LogSinks::with_files(files),
         pools: addresses.collect(),
+        learning,
         tls_files,
         keeps_on_disk: true,
     };
     let configuration =
         compose::configuration(site, resources, previous).map_err(|error| error.to_string())?;
+    let left = match previous {
+        None => left_behind::begin(&configuration),
+        Some(_) => LeftPurges::default(),
+    };
     configuration
         .live
         .open_disk_pages(&configuration.site.process.error_logs);
@@ -345,5 +398,10 @@ fn build(
         .live
         .begin_nodes(&configuration.site.process.error_logs);
     begun.map_err(|error| format!("purges cannot be shared with other nodes: {error}"))?;
-    Ok((configuration, sockets, pools))
+    Ok(BuiltConfiguration {
+        configuration,
+        sockets,
+        pools,
+        left,
+    })
 }

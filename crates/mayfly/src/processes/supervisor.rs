@@ -355,7 +355,7 @@ impl Supervisor {
                     },
                 },
                 event = self.role.next_event() => {
-                    if let Some(shutdown) = self.other_program(event).await {
+                    if let Some(shutdown) = self.other_program(event, signals).await {
                         return shutdown;
                     }
                 }
@@ -550,6 +550,7 @@ impl Supervisor {
                     control: commands(self.control.as_ref(), self.answers_commands),
                     logs: self.logs.clone(),
                     pools: self.pools.statuses(),
+                    learning: self.pools.learning_sockets(),
                     tls_files: self.configuration.tls_files.clone(),
                     sibling: sibling.as_ref(),
                 };
@@ -604,6 +605,7 @@ impl Supervisor {
             control: commands(self.control.as_ref(), self.answers_commands),
             logs: self.logs.clone(),
             pools: self.pools.statuses(),
+            learning: self.pools.learning_sockets(),
             tls_files: tls_files.clone(),
             sibling,
         };

@@ -103,7 +103,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
         match message {
             ToWorker::Serve(received) => {
                 let next = received.serial;
-                let result = serve_configuration(channel, &mut serving, received, serial, &orders);
+                let result = serve_configuration(channel, &mut serving, *received, serial, &orders);
                 let answer = match result {
                     Ok(()) => {
                         serial = next;
@@ -191,6 +191,7 @@ fn serve_configuration(
         control,
         logs,
         pools,
+        learning,
         tls_files,
         sibling,
         ..
@@ -206,6 +207,7 @@ fn serve_configuration(
         control,
         logs,
         pools,
+        learning,
         tls_files,
         sibling,
     };

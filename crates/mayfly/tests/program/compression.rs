@@ -138,10 +138,15 @@ async fn simultaneous_requests_get_one_encoded_form() {
     }
     while let Some(reply) = clients.join_next().await {
         let reply = reply.expect("a response");
-        assert_eq!(reply.field("content-encoding"), "br");
+        // On a busy machine the form may take longer than an answer waits: then it is sent plain.
+        assert!(matches!(reply.field("content-encoding"), "br" | ""));
         assert!(is_from_form(&reply), "nobody had it compressed for itself");
         assert_eq!(plain(&reply), page(1));
     }
+    let target = server.target();
+    let form = async { while target.get_with("/", ALL).await.field("content-encoding") != "br" {} };
+    let in_time = tokio::time::timeout(TIMEOUT, form).await;
+    in_time.expect("the form is there in the end");
 }
 
 #[tokio::test]

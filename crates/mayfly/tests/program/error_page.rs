@@ -93,3 +93,29 @@ async fn a_redirect_has_a_page_too_and_one_place_to_go() {
         );
     }
 }
+
+#[tokio::test]
+async fn msie_refresh_leads_on_with_a_page() {
+    let server = site(
+        "msie_refresh on; location / { return 301 /to?a='b'; }\n\
+         location /page { error_page 404 https://other.test/\\\"x; return 404; }\n\
+         location /off { msie_refresh off; return 302 /to; } location /other { return 307 /to; }",
+    )
+    .await;
+    let agent = "User-Agent: Mozilla/4.0 (compatible; MSIE 6.0)\r\n";
+    for (path, status, url) in [
+        ("/", 200, "/to?a=%27b%27\""),
+        ("/page", 200, "URL=https://other.test/%22x\""),
+        ("/off", 302, ""),
+        ("/other", 307, ""),
+    ] {
+        let reply = server.target().get_with(path, agent).await;
+        assert_eq!(
+            (reply.status, reply.has("location")),
+            (status, url.is_empty()),
+            "{path}"
+        );
+        assert!(reply.text().contains(url), "{path}: {}", reply.text());
+    }
+    assert_eq!(server.target().get("/").await.status, 301);
+}

@@ -47,3 +47,14 @@ async fn an_address_between_the_ranges_of_geo_has_the_default() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_client_of_a_unix_socket_has_the_value_of_the_last_address_in_geo() {
+    let server = site_with(
+        "geo $nets { default none; 10.0.0.0/8 ten; 255.255.255.255 last; }\n\
+         geo $ranges { ranges; default none; 10.0.0.0-10.255.255.255 ten; }",
+        "location / { return 200 $nets:$ranges; }",
+    )
+    .await;
+    assert_eq!(server.target().get("/").await.text(), "last:none");
+}

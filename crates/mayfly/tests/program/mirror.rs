@@ -94,3 +94,28 @@ async fn a_graceful_stop_waits_for_mirrored_requests_under_way() {
     let log = std::fs::read_to_string(server.path("mirrored")).unwrap_or_default();
     assert!(log.contains("GET / HTTP/1.1\" 200"), "{log:?}");
 }
+
+#[tokio::test]
+async fn a_post_action_is_told_of_the_response_that_was_sent() {
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let php = FakePhp::tcp(move |request| {
+        let _ = told.send(request.param("SENT").to_owned());
+        Script::page("", "nothing")
+    })
+    .await;
+    let mut server = site(&format!(
+        "location / {{ post_action /count; return 200 page; }}\n\
+         location /off {{ post_action off; return 200 page; }}\n\
+         location = /count {{ log_subrequest on; access_log %%/counted; fastcgi_pass {};\n\
+         fastcgi_param SENT $status:$body_bytes_sent; }}",
+        php.address()
+    ))
+    .await;
+    for path in ["/?a", "/off"] {
+        assert_eq!(server.target().get(path).await.text(), "page");
+    }
+    server.signal(Signal::QUIT);
+    assert!(server.ended().await.success());
+    assert_eq!(php.requests(), 1);
+    assert_eq!(heard.recv().await.as_deref(), Some("200:4"));
+}

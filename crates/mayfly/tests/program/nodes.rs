@@ -1,12 +1,18 @@
 //! Several servers and one Redis (`cache_nodes`): a purge that returned on one holds on all of them, or the purge does
 //! not return.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::{Signal, send_signal};
 use testkit::redis::RedisServer;
 use testkit::running::RunningServer;
-use testkit::wait::until_or;
+use testkit::wait::{until, until_or};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use crate::start;
 
@@ -14,7 +20,11 @@ use crate::start;
 struct Cluster {
     _folder: tempfile::TempDir,
     redis: RedisServer,
-    _php: FakePhp,
+    php: FakePhp,
+    /// `/slow` waits for it.
+    gate: Arc<Semaphore>,
+    /// PHP answers 503 to all.
+    fails: Arc<AtomicBool>,
     servers: Vec<RunningServer>,
     /// The content of the http block of each.
     http: String,
@@ -22,24 +32,47 @@ struct Cluster {
 
 impl Cluster {
     async fn start(count: usize) -> Cluster {
+        Cluster::with(count, "").await
+    }
+
+    /// Nodes that share pages.
+    async fn sharing(count: usize) -> Cluster {
+        Cluster::with(count, "cache_nodes_pages on;\n").await
+    }
+
+    /// With more in the http block.
+    async fn with(count: usize, lines: &str) -> Cluster {
         let folder = tempfile::tempdir().expect("a folder");
+        let key = folder.path().join("key");
+        std::fs::write(&key, [7; 32]).expect("a file");
         let redis = RedisServer::start(folder.path(), true);
-        let php = FakePhp::tcp(|request| {
+        let gate = Arc::new(Semaphore::new(0));
+        let fails = Arc::new(AtomicBool::new(false));
+        let (held, broken) = (gate.clone(), fails.clone());
+        let php = FakePhp::tcp(move |request| {
             let path = request.param("REQUEST_URI");
+            if broken.load(Ordering::SeqCst) {
+                return Script::page("Status: 503\r\nCache-Control: no-store\r\n", "broken");
+            }
             let field = match path {
                 "/edit" => "X-Cache-Purge-Tags: all\r\nCache-Control: no-store\r\n",
                 _ => "X-Cache-Tags: all\r\n",
             };
             let fields = format!("Content-Type: text/html\r\n{field}");
-            Script::page(&fields, format!("{path} {}", request.number))
+            let page = Script::page(&fields, format!("{path} {}", request.number));
+            match path {
+                "/slow" => Script::new().wait_for(&held).then(page),
+                _ => page,
+            }
         })
         .await;
         let socket = redis.socket();
-        let site = php.cached_site("fastcgi_cache_valid 200 1h;\ncache_purge_fields on;\nfastcgi_cache_purge PURGE from unix:;\nadd_header X-Reason $cache_reason always;");
+        let site = php.cached_site("fastcgi_cache_valid 200 1h;\nfastcgi_cache_lock on;\nfastcgi_cache_use_stale error http_503;\ncache_purge_fields on;\nfastcgi_cache_purge PURGE from unix:;\nadd_header X-Reason $cache_reason always;");
         let api = "server_name site.test;\nlocation = /purge { cache_purge_api; }\nlocation = /metrics { metrics; }\n";
         let http = format!(
-            "cache_nodes unix:{};\n{}",
+            "cache_nodes unix:{} key={};\n{lines}{}",
             socket.display(),
+            key.display(),
             site.replacen("server_name site.test;\n", api, 1)
         );
         let mut servers = Vec::new();
@@ -49,7 +82,9 @@ impl Cluster {
         let cluster = Cluster {
             _folder: folder,
             redis,
-            _php: php,
+            php,
+            gate,
+            fails,
             servers,
             http,
         };
@@ -101,6 +136,21 @@ impl Cluster {
             }
             assert_eq!(now, value, "{name} of server {server}");
         }
+    }
+
+    /// Waits until so many requests are under way, beside the one that asks for the number.
+    async fn until_asked(&self, server: usize, requests: usize) {
+        let name = "mayfly_open_connections{state=\"writing\"}";
+        let wanted = Some(requests as f64 + 1.0);
+        let mut now = None;
+        for _ in 0..2000 {
+            now = self.number(server, name).await;
+            if now >= wanted {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("{now:?} requests, and not {wanted:?}");
     }
 
     async fn until_logged(&self, server: usize, part: &str) {
@@ -265,4 +315,128 @@ async fn metrics_tell_how_a_node_stands_with_the_others() {
     cluster.servers[0].signal(Signal::HUP);
     let missing = ["connected", "lease_held", "confirmed_purges_total"].map(|name| (name, None));
     cluster.until_numbers(0, &missing).await;
+}
+
+#[tokio::test]
+async fn without_a_lease_requests_for_a_page_share_one_fetch_after_the_other() {
+    let mut cluster = Cluster::start(1).await;
+    cluster.redis.stop();
+    cluster.until_logged(0, "has lost its lease").await;
+    let mut asking = JoinSet::new();
+    for _ in 0..8 {
+        let target = cluster.at(0);
+        asking.spawn(async move { number(&target.get("/slow").await) });
+    }
+    until("a fetch", || cluster.php.running() == 1).await;
+    cluster.until_asked(0, 8).await;
+    cluster.gate.add_permits(100);
+    let pages: BTreeSet<u64> = asking.join_all().await.into_iter().collect();
+    assert_eq!(cluster.php.most_at_once(), 1, "one at a time");
+    assert!(
+        pages.len() <= 3,
+        "most came while the first was made: {pages:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_node_that_lost_its_lease_uses_stored_pages_where_that_is_configured_and_says_so() {
+    let mut cluster = Cluster::with(1, "cache_nodes_lost stale=1h;\n").await;
+    let page = number(&cluster.get(0, "/warm").await);
+    cluster.redis.stop();
+    cluster.until_logged(0, "has lost its lease").await;
+    let lost = cluster.get(0, "/warm").await;
+    assert_eq!(
+        (number(&lost), lost.field("x-reason")),
+        (page, "lost-lease")
+    );
+    let status = lost.field("cache-status");
+    assert!(
+        status.contains("hit") && status.contains("detail=lost-lease"),
+        "{status}"
+    );
+    let made = cluster.get(0, "/new").await;
+    assert_eq!((made.x_cache(), made.field("x-reason")), ("MISS", ""));
+    assert_eq!(cluster.purge(0).await.status, 503);
+    cluster.redis.start_again();
+    let held = [("lease_held", Some(1.0))];
+    cluster.until_numbers(0, &held).await;
+    cluster.until_hit(0, "/warm").await;
+    assert_eq!(cluster.get(0, "/warm").await.field("x-reason"), "");
+}
+
+#[tokio::test]
+async fn what_a_new_epoch_made_void_stands_in_for_failures_alone() {
+    let mut cluster = Cluster::start(1).await;
+    let kept = number(&cluster.get(0, "/kept").await);
+    cluster.until_hit(0, "/kept").await;
+    cluster.get(0, "/gone").await;
+    cluster.at(0).ask("PURGE", "/gone", "", "").await;
+    cluster.redis.stop();
+    cluster.until_logged(0, "has lost its lease").await;
+    cluster.fails.store(true, Ordering::SeqCst);
+    let page = cluster.get(0, "/kept").await;
+    assert_eq!(page.status, 503, "without a lease");
+    cluster.redis.start_again();
+    cluster.until_logged(0, "or the engine has lost it").await;
+    let held = [("lease_held", Some(1.0))];
+    cluster.until_numbers(0, &held).await;
+    let page = cluster.get(0, "/kept").await;
+    assert_eq!((page.status, page.x_cache()), (200, "STALE"));
+    assert_eq!(number(&page), kept);
+    assert_eq!(cluster.get(0, "/gone").await.status, 503);
+    cluster.fails.store(false, Ordering::SeqCst);
+    assert!(number(&cluster.get(0, "/kept").await) > kept);
+}
+
+#[tokio::test]
+async fn a_cold_page_is_made_once_for_all_nodes_that_share_pages_and_each_of_them_forgets_it_by_a_purge()
+ {
+    let cluster = Cluster::sharing(3).await;
+    let ask_all = || async {
+        let mut asking = JoinSet::new();
+        for client in 0..30 {
+            let target = cluster.at(client % 3);
+            asking.spawn(async move { number(&target.get("/slow").await) });
+        }
+        until("a fetch", || cluster.php.running() == 1).await;
+        for server in 0..3 {
+            cluster.until_asked(server, 10).await;
+        }
+        cluster.gate.add_permits(1);
+        asking
+            .join_all()
+            .await
+            .into_iter()
+            .collect::<BTreeSet<u64>>()
+    };
+    let first = ask_all().await;
+    assert_eq!(first.len(), 1, "{first:?}");
+    // What is in the engine is older than the purge.
+    for from in 0..3 {
+        assert_eq!(cluster.purge(from).await.status, 200);
+        let made = ask_all().await;
+        assert_eq!(made.len(), 1, "{made:?}");
+        assert!(made.first() > first.first());
+    }
+    assert_eq!(cluster.php.most_at_once(), 1);
+}
+
+#[tokio::test]
+async fn a_node_that_joins_takes_what_others_have_fetched_unless_it_was_purged() {
+    let mut cluster = Cluster::sharing(1).await;
+    let mut pages = Vec::new();
+    for path in ["/kept", "/purged"] {
+        // Asked for twice: once by each start.
+        cluster.at(0).ask("PURGE", path, "", "").await;
+        cluster.get(0, path).await;
+        cluster.at(0).ask("PURGE", path, "", "").await;
+        pages.push(number(&cluster.get(0, path).await));
+        cluster.until_hit(0, path).await;
+    }
+    cluster.at(0).ask("PURGE", "/purged", "", "").await;
+    let late = start(&cluster.http).await;
+    cluster.servers.push(late);
+    cluster.until_numbers(1, &[("lease_held", Some(1.0))]).await;
+    assert_eq!(number(&cluster.get(1, "/kept").await), pages[0]);
+    assert!(number(&cluster.get(1, "/purged").await) > pages[1]);
 }

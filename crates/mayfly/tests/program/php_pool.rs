@@ -46,7 +46,7 @@ async fn reload_starts_workers_of_a_php_that_was_upgraded() {
         return;
     };
     let binary = folder.path().join("php-fpm");
-    std::fs::copy(&php, &binary).unwrap();
+    testkit::process::copy_program(&php, &binary);
     let script = folder.path().join("parent.php");
     std::fs::write(
         &script,
@@ -70,7 +70,7 @@ async fn reload_starts_workers_of_a_php_that_was_upgraded() {
     until("a reload", || server.error_log().contains(" reloaded")).await;
     assert_eq!(master().await, before, "the same PHP stays");
     let upgraded = folder.path().join("php-fpm.dpkg-new");
-    std::fs::copy(&php, &upgraded).unwrap();
+    testkit::process::copy_program(&php, &upgraded);
     std::fs::rename(&upgraded, &binary).unwrap();
     server.signal(Signal::HUP);
     until("the end of the former", || {

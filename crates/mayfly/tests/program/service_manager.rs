@@ -108,7 +108,7 @@ impl Service {
 fn write_configuration(folder: &TempDir, http: &str) {
     let shown = folder.path().to_str().expect("a plain path");
     let text = format!(
-        "daemon off;\npid {shown}/pid;\nerror_log {shown}/error.log info;\nevents {{}}\n\
+        "pid {shown}/pid;\nerror_log {shown}/error.log info;\nevents {{}}\n\
          http {{ access_log off; {http} }}\n"
     );
     std::fs::write(folder.path().join("test.conf"), text.replace("%%", shown)).expect("a file");

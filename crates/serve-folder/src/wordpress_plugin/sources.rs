@@ -10,12 +10,13 @@ macro_rules! sources {
 pub const MAIN: &str = include_str!("../../../../php/wordpress/mayfly/mayfly.php");
 pub const UNINSTALL: &str = include_str!("../../../../php/wordpress/mayfly/uninstall.php");
 
-pub const SOURCES: [&str; 49] = sources![
+pub const SOURCES: [&str; 51] = sources![
     "library/src/Changes.php",
     "library/src/ErrorStream.php",
     "library/src/Esi.php",
     "library/src/Http/Exchange.php",
     "library/src/Http/ExchangeFailed.php",
+    "library/src/Http/NoServer.php",
     "library/src/Http/SocketExchange.php",
     "library/src/Mayfly.php",
     "library/src/Page.php",
@@ -23,6 +24,7 @@ pub const SOURCES: [&str; 49] = sources![
     "library/src/PhpResponseHead.php",
     "library/src/Purge/Purge.php",
     "library/src/Purge/PurgeFailed.php",
+    "library/src/Purge/PurgeFolder.php",
     "library/src/Purge/Purger.php",
     "library/src/Purge/ServerPurger.php",
     "library/src/ResponseHead.php",

@@ -59,6 +59,9 @@ pub fn params(
     if let Some(mark) = purpose.tag_mark {
         encoder.push(TAG_MARK, mark.as_bytes());
     }
+    if let Some(number) = purpose.learned_fetch {
+        encoder.push(learning::FETCH_PARAMETER, number.to_string().as_bytes());
+    }
     if request.settings().esi.is_on() {
         encoder.push(b"HTTP_SURROGATE_CAPABILITY", ESI_CAPABILITY);
     }

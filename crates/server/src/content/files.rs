@@ -27,11 +27,13 @@ use crate::exchange::value::put;
 use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Made;
 use crate::exchange::variable_table::Variables;
-use crate::exchange::variables::files::document_root;
+use crate::exchange::variables::files::{document_root, look};
 use crate::log::error_log;
 use crate::respond;
 use crate::respond::recode;
-use site_files::open::{self, Failure, FoundFile, Kind, OpenPurpose};
+use server_base::random;
+use site_files::listing;
+use site_files::open::{Failure, FoundFile, Kind, OpenPurpose};
 use system_error::SystemError;
 
 pub use try_files::try_files;
@@ -134,6 +136,12 @@ fn directory(request: &mut Request) -> StageEnd {
     if !is_read && !may_purge && request.route.method != Method::Post {
         return StageEnd::Status(405);
     }
+    if request.settings().files.random_index
+        && !may_purge
+        && let Some(handled) = random_index(request)
+    {
+        return handled;
+    }
     if let Some(handled) = index(request) {
         return handled;
     }
@@ -152,6 +160,19 @@ fn directory(request: &mut Request) -> StageEnd {
     StageEnd::Status(403)
 }
 
+/// `random_index`: a file of the directory, by an internal redirect.
+fn random_index(request: &mut Request) -> Option<StageEnd> {
+    let directory = request_path(request);
+    let directory = Path::new(OsStr::from_bytes(&directory));
+    match listing::random_file(directory, random::below) {
+        Ok(name) => Some(StageEnd::Redirect {
+            path: [request.route.path.as_slice(), &name?].concat(),
+            args: request.route.args.clone(),
+        }),
+        Err(error) => Some(autoindex::failed(request, directory, &error)),
+    }
+}
+
 /// The first of the `index` files that exists, by an internal redirect.
 fn index(request: &mut Request) -> Option<StageEnd> {
     let settings = request.settings_held();
@@ -166,7 +187,7 @@ fn index(request: &mut Request) -> Option<StageEnd> {
             });
         }
         let path = [directory.as_slice(), &name].concat();
-        let failure = match open::look(&path, OpenPurpose::Facts, &settings.files) {
+        let failure = match look(request, &path, OpenPurpose::Facts, &settings.files) {
             Ok(_) => {
                 let path = [request.route.path.as_slice(), &name].concat();
                 return Some(StageEnd::Redirect {
@@ -208,7 +229,7 @@ fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Opti
         Some(name) if !name.is_empty() => name,
         _ => directory,
     };
-    match open::look(name, OpenPurpose::Facts, &settings.files) {
+    match look(request, name, OpenPurpose::Facts, &settings.files) {
         Ok(found) if found.kind == Kind::Directory => None,
         Ok(_) => {
             error_log::request(
@@ -261,7 +282,7 @@ fn file(request: &mut Request) -> StageEnd {
     ) {
         return StageEnd::Status(405);
     }
-    let found = match open::look(&path, OpenPurpose::Contents, &settings.files) {
+    let found = match look(request, &path, OpenPurpose::Contents, &settings.files) {
         Ok(found) => found,
         Err(failure) => return file_error(request, &path, failure),
     };
@@ -334,7 +355,7 @@ fn precompressed_in(
         return None;
     }
     let path = [path, coding.file_suffix().as_bytes()].concat();
-    let found = match open::look(&path, OpenPurpose::Contents, &settings.files) {
+    let found = match look(request, &path, OpenPurpose::Contents, &settings.files) {
         Ok(found) => found,
         Err(failure) if failure.is_missing() => return None,
         Err(failure) => {

@@ -1,4 +1,4 @@
-//! `mirror`: copies of a request for other paths, made in the background
+//! `mirror` and `post_action`: copies of a request for other paths, made in the background
 //! (<https://nginx.org/en/docs/http/ngx_http_mirror_module.html>). No client
 //! waits for a copy or sees its response; how many are under way is bounded.
 
@@ -37,14 +37,7 @@ pub async fn begin(
         request_body::read(request, client).await?;
     }
     for target in &mirror.targets {
-        let Some(slot) = MirrorSlot::take() else {
-            error_log::request(
-                request,
-                LogLevel::Warn,
-                format_args!(
-                    "request not mirrored: {MAX_IN_FLIGHT} mirrored requests have not ended yet"
-                ),
-            );
+        let Some(slot) = take_slot(request) else {
             return Ok(());
         };
         let args = request.route.args.clone();
@@ -56,6 +49,41 @@ pub async fn begin(
         launch(copy, slot);
     }
     Ok(())
+}
+
+/// `post_action`: a request that is made when the response of `request` has been sent.
+pub fn begin_post_action(request: &mut Request) {
+    let settings = request.settings_held();
+    let Some(target) = &settings.post_action else {
+        return;
+    };
+    if request.is_own_visit() {
+        return;
+    }
+    let Some(slot) = take_slot(request) else {
+        return;
+    };
+    let args = request.route.args.clone();
+    let mut copy = subrequest::to(request, target, &args);
+    copy.extras.class = Class::Mirror;
+    copy.delivery.status = request.delivery.status;
+    copy.delivery.bytes_sent = request.delivery.bytes_sent;
+    copy.delivery.head_bytes_sent = request.delivery.head_bytes_sent;
+    launch(copy, slot);
+}
+
+fn take_slot(request: &Request) -> Option<MirrorSlot> {
+    let slot = MirrorSlot::take();
+    if slot.is_none() {
+        error_log::request(
+            request,
+            LogLevel::Warn,
+            format_args!(
+                "request not mirrored: {MAX_IN_FLIGHT} mirrored requests have not ended yet"
+            ),
+        );
+    }
+    slot
 }
 
 fn launch(mut copy: Box<Request>, slot: MirrorSlot) {

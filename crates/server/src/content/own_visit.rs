@@ -22,6 +22,8 @@ pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
     };
     let why = match (&visit.purpose, miss) {
         (Purpose::Read | Purpose::Ask, _) => None,
+        (Purpose::Audit, Some(miss)) if miss.plan.rules.learn.is_some() => None,
+        (Purpose::Audit, _) => Some(NotAsked::OtherPage),
         (Purpose::Explain, _) => Some(NotAsked::Dry),
         (Purpose::Refill(wanted), Some(CacheMiss { plan, .. }))
             if plan.rules.refill

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use site::{Dashboard, Pass, PurgeApi};
 use transport::client::ClientSide;
+use transport::ready_or_pending::made_in_box;
 
 use crate::content::dashboard;
 use crate::content::pass::ask::ask;
@@ -50,12 +51,12 @@ impl PendingContent<'_> {
                     PassDecision::Handled(handled) => handled,
                     PassDecision::PurgeNeeded(purge) => Box::pin(purge.carry_out(request)).await,
                     PassDecision::UpstreamNeeded(plan) => {
-                        Box::pin(ask(request, pass, plan, client)).await
+                        made_in_box(|| ask(request, pass, plan, client)).await
                     }
                 }
             }
             PendingContent::Upstream(pass, plan) => {
-                Box::pin(ask(request, pass, *plan, client)).await
+                made_in_box(|| ask(request, pass, *plan, client)).await
             }
         };
         slice::in_slices(request, handled)

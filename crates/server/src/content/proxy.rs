@@ -10,7 +10,7 @@ mod rewriting;
 use bytes::Bytes;
 use cache_decision::litespeed;
 use http_client::BodyFraming;
-use http_semantics::{Version, escape, same_name};
+use http_semantics::{Version, escape, has_member, same_name};
 use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 use transport::request_body::RequestBody;
 
@@ -238,12 +238,7 @@ fn asks_upgrade(request: &Request) -> bool {
     !request.route.is_subrequest()
         && request.received.head().version() >= Version::Http11
         && request.received.head().field("upgrade").is_some()
-        && request
-            .received
-            .head()
-            .field_all(b"connection")
-            .flat_map(|value| value.split(|&byte| byte == b','))
-            .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
+        && has_member(request.received.head().field_all(b"connection"), b"upgrade")
 }
 
 /// Does the client ask for another protocol, and will the upstream hear of it? What comes
@@ -283,11 +278,8 @@ fn put_set_fields(request: &mut Request, proxy: &Proxy, head: &mut Vec<u8>) -> C
         keep_on_one_line(head, value_start);
         let value = head.get(value_start..).unwrap_or_default();
         if same_name(&field.name, b"connection") {
-            for option in value.split(|&byte| byte == b',') {
-                let option = option.trim_ascii();
-                options.close |= option.eq_ignore_ascii_case(b"close");
-                options.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
-            }
+            options.close |= has_member([value], b"close");
+            options.keep_alive |= has_member([value], b"keep-alive");
         }
         options.upgrade |= same_name(&field.name, b"upgrade");
         head.extend_from_slice(b"\r\n");

@@ -22,6 +22,7 @@ mod for_browsers;
 mod from_disk;
 mod from_memory;
 mod leading;
+pub mod learned;
 pub mod miss;
 pub mod outlook;
 pub mod policy;
@@ -119,5 +120,7 @@ impl<'a> CacheMiss<'a> {
     }
 }
 
+#[cfg(test)]
+mod foreseen;
 #[cfg(test)]
 mod lookup_counts;

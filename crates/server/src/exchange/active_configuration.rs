@@ -10,7 +10,7 @@ use transport::body;
 use transport::connections::Connections;
 
 use crate::exchange::compiled_location::CompiledLocations;
-use live_state::connectors;
+use live_state::connectors::UpstreamTls;
 use live_state::quic_keys::QuicKeys;
 use live_state::server_tls::{self, ServerTlsInForce};
 use live_state::{BuildError, LiveState, Resources};
@@ -24,12 +24,14 @@ pub struct ActiveConfiguration {
     pub locations: CompiledLocations,
     /// Some location has `cache_refill on`.
     pub refills: bool,
+    /// A request may have to go past what is stored: nodes share purges, or pages are learned.
+    pub may_forbid_stored: bool,
     pub live: LiveState,
     /// Made from the site's `charset_map` tables.
     pub charsets: recoding::Conversions,
     pub hostname: String,
     /// By [`site::TlsId`].
-    pub connectors: Vec<tls_client::Connector>,
+    pub upstream_tls: Vec<UpstreamTls>,
     /// By [`site::ServerTlsId`].
     pub server_tls: Vec<ServerTlsInForce>,
     pub quic_keys: QuicKeys,
@@ -50,9 +52,9 @@ impl ActiveConfiguration {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let tls_files = resources.tls_files.clone();
         let live = LiveState::build(&site, resources, previous.map(|previous| &previous.live))?;
-        let connectors = site.http.tls.iter();
-        let connectors = connectors.map(|tls| connectors::connector(tls, &tls_files));
-        let connectors = connectors.collect::<Result<_, _>>()?;
+        let upstream_tls = site.http.tls.iter();
+        let upstream_tls = upstream_tls.map(|tls| UpstreamTls::new(tls, &tls_files));
+        let upstream_tls = upstream_tls.collect::<Result<_, _>>()?;
         let server_tls = server_tls::build(&site, &tls_files, &live.tls_resumption)?;
         let quic_keys = QuicKeys::read(&site, &tls_files)?;
         // From here on nothing fails, and the groups may serve already.
@@ -72,8 +74,9 @@ impl ActiveConfiguration {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             locations: CompiledLocations::of(&site),
             refills: refills(&site),
+            may_forbid_stored: live.nodes.is_some() || live.groups.learned().is_some(),
             live,
-            connectors,
+            upstream_tls,
             server_tls,
             quic_keys,
             connections: previous.map_or_else(Arc::default, |it| it.connections.clone()),
@@ -102,7 +105,11 @@ fn sweep_bodies(site: &Site) {
     let locations = site.http.servers.iter().flat_map(|it| &it.locations);
     let cleaned = locations
         .map(|location| &location.settings.body)
-        .filter(|body| body.in_file_only == InFileOnly::Clean)
+        .filter(|body| match body.in_file_only {
+            InFileOnly::Clean => true,
+            InFileOnly::Off => site.http.uses_request_body_file,
+            InFileOnly::On => false,
+        })
         .map(|body| &body.temp_path);
     for folder in cleaned.collect::<BTreeSet<_>>() {
         body::sweep(folder);

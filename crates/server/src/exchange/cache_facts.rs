@@ -50,7 +50,13 @@ impl CacheFacts {
         if let Some(forward) = decision.forward {
             self.outcome = Some(Outcome::forwarded(forward));
         }
-        self.reason = decision.reason;
+        self.reason = decision.reason.or(self.lost_lease());
+    }
+
+    /// That stored responses are used although a purge may be missing; `None`: it is known that none is.
+    #[inline]
+    pub fn lost_lease(&self) -> Option<Reason> {
+        self.reason.filter(|why| *why == Reason::LostLease)
     }
 
     /// The response is not kept. Where the request went past the cache, that is the reason: no
@@ -65,6 +71,8 @@ impl CacheFacts {
     /// Its head lets the response be stored: what was known of the one before is over.
     pub fn note_storing(&mut self) {
         self.forget(DecidedBy::Response);
+        // It was fetched for this request.
+        self.reason.take_if(|why| *why == Reason::LostLease);
     }
 
     /// The response is stored.

@@ -220,6 +220,8 @@ fn adds_nothing(settings: &Settings) -> bool {
         && !adds_fields(settings)
         && settings.addition.before.is_none()
         && settings.addition.after.is_none()
+        && settings.sub_filter.is_none()
+        && settings.post_action.is_none()
         && !settings.ssi.enabled
         && !settings.esi.is_on()
 }

@@ -46,6 +46,8 @@ pub struct Extra {
     pub tracing: Option<Box<Tracing>>,
     /// Where to note what the response says of sharing.
     pub sharing_note: Option<Box<SharingNote>>,
+    /// `post_action`: a request is made when the response has been sent.
+    pub has_post_action: bool,
 }
 
 /// The identifiers of a client that has, or gets, the cookie of `userid`.
@@ -197,6 +199,7 @@ static NOTHING: Extra = Extra {
     refresh: None,
     tracing: None,
     sharing_note: None,
+    has_post_action: false,
 };
 
 impl Deref for Extras {

@@ -9,13 +9,17 @@ use numbers::table::{
     CACHE_STATUSES, CONNECTION_STATES, HANDSHAKE_RESULTS, LIMITS, LOG_LEVELS, OUTCOMES, PROTOCOLS,
     REFUSALS, SPAN_RESULTS, STANDINGS, STATUS_CLASSES,
 };
-use numbers::{HistoryReport, Number, Pages, Snapshot};
+use numbers::{HistoryReport, Number, Pages, Snapshot, TopEntry};
 use upstream::{Group, ServerSnapshot, Standing};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
+use learning::LearnedPool;
 use live_state::disk_pages::{DiskPages, DiskState};
 use live_state::nodes::Nodes;
 use live_state::stats::Stats;
+
+/// Statements of each pool that writes concern most often.
+const NOISY_EACH: usize = 20;
 
 /// All numbers.
 pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {
@@ -35,6 +39,11 @@ pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {
     }
     for group in live.groups.groups() {
         of_group(&mut snapshot, group);
+    }
+    if let Some(pools) = live.groups.learned() {
+        pools
+            .pools()
+            .for_each(|pool| of_learned(&mut snapshot, pool));
     }
     let spans = &live.stats.spans;
     let spans = [&spans.sent, &spans.dropped, &spans.failed].map(|count| count.load(Relaxed));
@@ -66,7 +75,21 @@ pub fn history(configuration: &ActiveConfiguration, since: u64) -> HistoryReport
 
 /// The pages that stand out.
 pub fn pages(configuration: &ActiveConfiguration) -> Pages {
-    configuration.live.stats.pages.first(clock::now())
+    let mut pages = configuration.live.stats.pages.first(clock::now());
+    let pools = configuration.live.groups.learned();
+    let pools = pools.iter().flat_map(|pools| pools.pools());
+    let noisy = pools.flat_map(|pool| pool.noisiest(NOISY_EACH));
+    pages.noisy = noisy
+        .map(|noisy| TopEntry {
+            weight: u64::from(noisy.writes) * u64::from(noisy.pages),
+            count: noisy.writes.into(),
+            name: noisy.statement,
+        })
+        .collect();
+    pages
+        .noisy
+        .sort_by_key(|entry| std::cmp::Reverse(entry.weight));
+    pages
 }
 
 fn read(counts: &[AtomicU64]) -> impl Iterator<Item = u64> {
@@ -127,6 +150,10 @@ fn of_zone(snapshot: &mut Snapshot, zone: &Zone) {
             (Number::ZoneDiskResponses, disk.records),
             (Number::ZoneDiskBytes, disk.bytes),
             (Number::ZoneDiskWrites, disk.written),
+            (
+                Number::ZoneDiskFailures,
+                disk.outages + disk.damaged + disk.reads_given_up,
+            ),
             (Number::ZoneDiskIsServing, u64::from(is_serving)),
         ] {
             snapshot.put(number, &[name], count as f64);
@@ -157,6 +184,30 @@ fn of_nodes(snapshot: &mut Snapshot, nodes: &Nodes) {
     }
     if let Some(renewal) = state.renewal {
         snapshot.put(Number::NodesRenewal, &[], renewal.as_secs_f64());
+    }
+}
+
+fn of_learned(snapshot: &mut Snapshot, pool: &LearnedPool) {
+    let (name, counts) = (pool.name(), pool.counts());
+    for (number, count) in [
+        (Number::LearnedPages, counts.pages),
+        (Number::LearnedSuspects, counts.suspect),
+        (Number::LearnedRenders, counts.learned),
+        (Number::LearnedWrites, counts.writes),
+        (Number::LearnedMatches, counts.matched),
+        (Number::LearnedAudits, counts.audits),
+    ] {
+        snapshot.put(number, &[name], count as f64);
+    }
+    for (reason, count) in learning::Reason::ALL.iter().zip(counts.not_learned) {
+        snapshot.put(
+            Number::NotLearnedRenders,
+            &[name, reason.word()],
+            count as f64,
+        );
+    }
+    for (result, count) in learning::Comparison::WORDS.iter().zip(counts.compared) {
+        snapshot.put(Number::LearnedComparisons, &[name, result], count as f64);
     }
 }
 
@@ -217,4 +268,16 @@ fn resident_bytes() -> f64 {
         .and_then(|rest| rest.trim().strip_suffix(" kB"));
     let kilobytes = kilobytes.and_then(|text| text.parse::<u64>().ok());
     (kilobytes.unwrap_or(0) << 10) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use numbers::table::{COMPARISONS, NOT_LEARNED};
+
+    #[test]
+    fn the_words_of_learned_pages_are_those_of_the_table() {
+        let reasons = learning::Reason::ALL.map(learning::Reason::word);
+        assert_eq!(reasons, NOT_LEARNED);
+        assert_eq!(learning::Comparison::WORDS, COMPARISONS);
+    }
 }

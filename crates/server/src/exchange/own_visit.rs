@@ -43,6 +43,8 @@ pub enum Purpose {
     Refill(Arc<WantedResponse>),
     /// Read what the page says, whether or not it can be stored.
     Read,
+    /// Make a page again that is stored, past what is stored, for what is learned of it (`cache_learn`).
+    Audit,
     /// Tell what would become of the request; no upstream is asked.
     Explain,
     /// The same, and the upstream is asked as for a visitor.

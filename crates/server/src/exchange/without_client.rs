@@ -1,10 +1,10 @@
-//! Variables where there is no client: `require` of a `match` asks what a request would
-//! see that had this answer from its upstream.
+//! Variables where there is no request: `require` of a `match` asks what a request would
+//! see that had this answer from its upstream, and a certificate what those of a client would see.
 
 use std::sync::Arc;
 
 use site::{MatchRules, ServerId};
-use transport::facts::{ConnectionFacts, LocalAddress};
+use transport::facts::{ConnectionFacts, LocalAddress, TlsFacts};
 use transport::service::ReceivedHead;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -38,6 +38,33 @@ fn stand_in(
     configuration: &Arc<ActiveConfiguration>,
     answer: &HealthAnswer,
 ) -> Option<Box<Request>> {
+    let handle = ConfigurationHandle::new(configuration.clone());
+    let mut request = made(handle, ServerId(0), None)?;
+    request.delivery.status = answer.status;
+    let mut trace = request.trace().lock();
+    trace.tries.push(Try::default());
+    trace.head(answer.status);
+    trace.keep_fields(&answer.fields);
+    drop(trace);
+    Some(request)
+}
+
+/// A request in the place of those of a client whose handshake has only begun, and which asks for
+/// this name. Of the client, nothing else is known.
+pub fn in_handshake(
+    configuration: &ConfigurationHandle,
+    server: ServerId,
+    name: Option<String>,
+) -> Option<Box<Request>> {
+    let tls = Box::new(TlsFacts::of_name(name));
+    made(configuration.clone(), server, Some(tls))
+}
+
+fn made(
+    configuration: ConfigurationHandle,
+    server: ServerId,
+    tls: Option<Box<TlsFacts>>,
+) -> Option<Box<Request>> {
     let text = "GET / HTTP/1.0\r\n\r\n".to_owned();
     let head = http1::parse_head(text, &http1::HeadLimits::default()).ok()?;
     if configuration.site.http.servers.is_empty() {
@@ -47,25 +74,16 @@ fn stand_in(
         serial: 0,
         peer: None,
         local: LocalAddress::Unix(std::path::PathBuf::new()),
-        scheme: "http",
+        scheme: match tls {
+            Some(_) => "https",
+            None => "http",
+        },
         accepted_at: 0,
         proxy: None,
-        tls: None,
+        tls,
         lacks_tls: false,
     };
     let now = clock::now();
-    let mut request = Request::new(
-        ConfigurationHandle::new(configuration.clone()),
-        ReceivedHead::made(facts, head, now),
-        None,
-        ServerId(0),
-        now,
-    );
-    request.delivery.status = answer.status;
-    let mut trace = request.trace().lock();
-    trace.tries.push(Try::default());
-    trace.head(answer.status);
-    trace.keep_fields(&answer.fields);
-    drop(trace);
-    Some(request)
+    let received = ReceivedHead::made(facts, head, now);
+    Some(Request::new(configuration, received, None, server, now))
 }

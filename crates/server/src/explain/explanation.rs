@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use cache_decision::{Action, ForeseenReason};
+use cache_decision::{Action, ForeseenReason, advice};
 use control::explain::{CachePart, KnownBy, Limit, LimitVerdict, Outcome, ToldReason, Variants};
 use control::{ExplainRequest, Explanation, Refusal};
 use http_cache::{Forward, Millis, Reason, Refusal as LastRefusal, StoredId};
 use site::CacheRules;
 use transport::facts::LocalAddress;
 
-use super::advice;
 use super::asking::{self, ApplicationAnswer};
+use super::learned;
 use super::lifetime;
 use super::parts;
 use super::shown::{ShownZone, readable};
@@ -60,18 +60,19 @@ fn told(
             .map(known),
     };
     let entry = lookup.and_then(|lookup| entry_of(way, lookup));
-    let mut advice = known.map_or_else(Vec::new, |(why, ..)| advice::on(why));
+    let mut advised = Vec::new();
+    advised.extend(known.map(|(why, ..)| advice::on(why).to_owned()));
     if rules.is_some_and(|rules| rules.speaks_litespeed()) {
         let is_private = entry.as_ref().is_some_and(|entry| entry.is_private);
-        advice.extend(advice::of_litespeed(known.map(|(why, ..)| why), is_private));
+        advised.extend(advice::of_litespeed(known.map(|(why, ..)| why), is_private));
     }
     if let Some(name) = outlook.and_then(|outlook| outlook.unknown_zone.as_ref()) {
-        advice.push(format!(
+        advised.push(format!(
             "No cache zone is called \"{name}\": requests are answered 500."
         ));
     }
     if known.is_none() && answer.is_none() && is_unknown(outlook) {
-        advice.push(
+        advised.push(
             "Nothing is stored for it, and nothing is known of an earlier response. Only the \
              application knows what it will answer: --ask makes the request."
                 .to_owned(),
@@ -98,9 +99,10 @@ fn told(
         is_stored: entry.is_some(),
         reason: known.map(|known| told_reason(known, rules)),
         variants: lookup.and_then(variants),
+        learned: lookup.and_then(|lookup| learned::part(request, lookup)),
         entry,
         parts,
-        advice,
+        advice: advised,
         asked: answer.map(|answer| answer.told),
     }
 }

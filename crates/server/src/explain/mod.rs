@@ -5,8 +5,8 @@
 //! explanation   from a request to what would become of it
 //!   way         the request through all stages but the content: no upstream is asked
 //!   parts       what each part of it does to the way, the key and the variant, by trying
+//!   learned     what a page was made of, and why that is not known
 //!   lifetime    what gave a stored response its lifetime
-//!   advice      what would let it be stored, or more visitors share it
 //!   asking      the request, really made
 //! reference     the page that lists the reasons
 //! looking       searches, and single stored responses
@@ -16,9 +16,9 @@
 //! The decisions are those of the stages (`pipeline::serve_dry`, `content/through_cache/outlook.rs`):
 //! nothing here decides anything.
 
-mod advice;
 mod asking;
 mod explanation;
+mod learned;
 mod lifetime;
 mod looking;
 mod parts;

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
+use cache_decision::advice;
 use http_cache::{DecidedBy, Reason};
-
-use super::advice;
 
 const BEGINNING: &str = "\
 # Why a page does not come from memory
@@ -57,7 +56,7 @@ pub fn reference() -> String {
             .iter()
             .filter(|why| why.decided_by() == decided_by);
         for why in reasons {
-            let advice = advice::on(*why).join(" ");
+            let advice = advice::on(*why);
             let _ = writeln!(page, "| `{}` | {} | {advice} |", why.word(), why.sentence());
         }
     }

@@ -30,6 +30,8 @@ pub enum PurgeInterface {
     Request,
     /// A field of a response.
     Response,
+    /// A folder in which it was left while no server ran.
+    Folder,
 }
 
 impl PurgeInterface {
@@ -40,6 +42,7 @@ impl PurgeInterface {
             PurgeInterface::Socket => "socket",
             PurgeInterface::Request => "request",
             PurgeInterface::Response => "response",
+            PurgeInterface::Folder => "folder",
         }
     }
 }

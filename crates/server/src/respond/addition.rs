@@ -13,7 +13,7 @@ use crate::exchange::subrequest;
 use crate::exchange::variable;
 use crate::respond::parts;
 use crate::respond::recode;
-use crate::respond::recoded_body::RecodedBody;
+use crate::respond::sub_filter;
 
 /// A body with what other paths say before and after it. Each part is asked for when its turn
 /// comes: the main response must not wait for PHP behind its own addition.
@@ -150,6 +150,8 @@ async fn ask(
     let reply = subrequest::serve(&mut asked).await;
     let mut reply = reply.filter(|reply| (200..300).contains(&reply.head.status))?;
     let expander = recode::expand_part(&asked, &mut reply);
-    let body = RecodedBody::around(reply.body.into_arriving(), expander);
-    Some((asked, body))
+    let body = std::mem::replace(&mut reply.body, Body::Empty);
+    reply.body = recode::around(body, expander);
+    sub_filter::apply(&mut asked, &mut reply);
+    Some((asked, reply.body.into_arriving()))
 }

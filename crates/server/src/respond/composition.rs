@@ -8,8 +8,7 @@ use transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes};
 use crate::exchange::page_budget::{Bound, PageBudget};
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
-use crate::respond::recoded_body::RecodedBody;
-use crate::respond::{esi, parts, recode, ssi};
+use crate::respond::{esi, parts, recode, ssi, sub_filter};
 
 /// The language of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,13 +88,16 @@ pub fn part(
         true => Some(Composition::Esi),
         false => ssi::choose(request, &mut reply).then_some(Composition::Ssi),
     };
-    let body = match expander {
-        None => reply.body,
-        expander => {
-            let body = RecodedBody::around(reply.body.into_arriving(), expander);
-            // What it expands to counts as well.
-            parts::counted(body)
-        }
+    if let Some(expander) = expander {
+        let body = std::mem::replace(&mut reply.body, Body::Empty);
+        let body = recode::around(body, Some(expander));
+        // What it expands to counts as well.
+        reply.body = parts::counted(body.into_arriving());
+    }
+    let body = match sub_filter::apply(request, &mut reply) {
+        // So does what the replacements make of it.
+        true => parts::counted(reply.body.into_arriving()),
+        false => reply.body,
     };
     Ok(match composition {
         Some(composition) => composition.around(request, body),

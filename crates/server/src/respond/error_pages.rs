@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http_semantics::Fields;
 use site::{ErrorAnswer, LocationId, LogLevel, Server};
 
+use super::pages::page_with;
 use super::status_page;
 use crate::exchange::captures::Failures;
 use crate::exchange::error_page::ErrorPage;
@@ -137,11 +138,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
         .iter()
         .find(|page| page.statuses.contains(&status));
     let Some(page) = page.filter(|_| may_use_page) else {
-        let mut reply = status_page(request, status);
-        for (name, value) in fields.as_slice() {
-            reply.head.fields.append(name.clone(), value.clone());
-        }
-        return Next::Reply(Box::new(reply));
+        return Next::Reply(Box::new(page_with(request, status, &fields)));
     };
     for (name, value) in fields.as_slice() {
         match name.eq_ignore_ascii_case(b"location") {
@@ -183,7 +180,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
         ErrorAnswer::Status(status @ (301 | 302 | 303 | 307 | 308)) => status,
         _ => 302,
     };
-    let mut reply = status_page(request, status);
-    reply.head.fields.set("Location", Bytes::from(target));
-    Next::Reply(Box::new(reply))
+    let mut fields = Fields::new();
+    fields.append("Location", Bytes::from(target));
+    Next::Reply(Box::new(page_with(request, status, &fields)))
 }

@@ -15,8 +15,8 @@ mod pages;
 mod parts;
 mod ranges;
 pub mod recode;
-mod recoded_body;
 mod ssi;
+mod sub_filter;
 pub mod user_id;
 mod window;
 
@@ -37,7 +37,6 @@ use recoding::{Recoder, Wait};
 
 use addition::Addition;
 use composition::Composition;
-use recoded_body::RecodedBody;
 
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
 
@@ -102,8 +101,7 @@ impl PendingForm {
         let PendingForm { mut reply, wait } = *self;
         if let Some(recoder) = recode::settle(wait, &mut reply).await {
             let body = std::mem::replace(&mut reply.body, Body::Empty);
-            let body = RecodedBody::around(body.into_arriving(), Some(recoder));
-            reply.body = Body::Arriving(body);
+            reply.body = recode::around(body, Some(recoder));
         }
         set(&mut request.delivery, reply);
     }
@@ -138,7 +136,7 @@ impl BodyChanges {
         if let Some(addition) = self.addition {
             body = Box::new(addition.around(body));
         }
-        Body::Arriving(RecodedBody::around(body, self.recoder))
+        recode::around(Body::Arriving(body), self.recoder)
     }
 }
 
@@ -160,6 +158,9 @@ impl Changes {
 #[inline(never)]
 fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
     carry_over(&mut request.extras, reply);
+    if request.settings().post_action.is_some() {
+        request.extras.has_post_action = true;
+    }
     if let Some(status) = request.delivery.error_page.forced_status() {
         reply.head.status = status;
         reply.head.reason = None;
@@ -169,6 +170,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
     if reply.head.status == 200 && !request.route.is_subrequest() {
         check_conditions(request, reply);
     }
+    sub_filter::apply(request, reply);
     let composition = match runs_esi {
         true => Some(Composition::Esi),
         false => ssi::choose(request, reply).then_some(Composition::Ssi),

@@ -1,7 +1,8 @@
 //! Responses of the server's own: status pages and redirects.
 
 use bytes::Bytes;
-use http_semantics::status;
+use http_semantics::escape::{Escape, escape};
+use http_semantics::{Fields, status};
 use transport::facts::LocalAddress;
 
 use crate::exchange::handled::StageEnd;
@@ -28,6 +29,32 @@ pub fn status_page(request: &Request, code: u16) -> Reply {
          <center><h1>{title}</h1></center>\r\n<hr><center>{product}</center>\r\n</body>\r\n</html>\r\n"
     );
     Reply::new(code, b"text/html", page)
+}
+
+/// The same with these fields. A redirect of a browser that is to get a page instead that leads on
+/// (`msie_refresh`) becomes one.
+pub fn page_with(request: &Request, code: u16, fields: &Fields) -> Reply {
+    let location = fields.get("location");
+    if let Some(location) = location.filter(|_| wants_refresh(request, code)) {
+        let location = String::from_utf8_lossy(&escape(location, Escape::Refresh)).into_owned();
+        let page = format!(
+            "<html><head><meta http-equiv=\"Refresh\" content=\"0; URL={location}\"></head>\
+             <body></body></html>\r\n"
+        );
+        return Reply::new(200, b"text/html", page);
+    }
+    let mut reply = status_page(request, code);
+    for (name, value) in fields.as_slice() {
+        reply.head.fields.append(name.clone(), value.clone());
+    }
+    reply
+}
+
+fn wants_refresh(request: &Request, code: u16) -> bool {
+    let agent = || request.received.head().field("user-agent");
+    request.settings().redirects.msie_refresh
+        && matches!(code, 301 | 302)
+        && agent().is_some_and(|agent| memchr::memmem::find(agent, b"MSIE ").is_some())
 }
 
 /// The heading of a status's page; `None` for statuses that have none.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use http_cache::{KnownField, StoredResponse};
 use http_semantics::{Version, accept_encoding, same_name};
-use recoding::{CompressionRatio, EncodedForm, Recoder, SettledForm, Wait};
+use recoding::{CompressionRatio, EncodedForm, RecodedBody, Recoder, SettledForm, Wait};
 use site::{Coding, CodingSettings, CompressionSettings, GzipProxied};
 
 use crate::exchange::compiled_location::CompiledLocation;
@@ -50,6 +50,22 @@ pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding
         None => encode(request, place, reply, is_itself),
         Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => gunzip(request, reply),
         _ => Recoding::AsIs,
+    }
+}
+
+/// Would [`choose`] recode the body of a response with this head?
+pub fn is_wanted(request: &Request, head: &mut ReplyHead) -> bool {
+    let place = request.compiled_location();
+    if place.recoding.is_none() {
+        return false;
+    }
+    match head.known(KnownField::ContentEncoding) {
+        None => coding_for(request, place, head).is_some(),
+        Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => {
+            let settings = &place.settings.compression;
+            settings.gunzip && weight(request, head, Coding::Gzip) == 0
+        }
+        Some(_) => false,
     }
 }
 
@@ -207,6 +223,16 @@ fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
     Recoding::OnTheWay(Recoder::expanding())
 }
 
+/// Expands a body that something else is to change: a client that does not accept gzip gets it
+/// plain in any case.
+pub fn expand_first(request: &Request, reply: &mut Reply) -> Option<Recoder> {
+    let coding = reply.head.known(KnownField::ContentEncoding)?;
+    if !coding.eq_ignore_ascii_case(b"gzip") {
+        return None;
+    }
+    gunzip(request, reply).into_recoder()
+}
+
 /// Expands the body of a part, which becomes a piece of another body: whatever the client
 /// accepts, it must be plain (`gunzip on`, as in nginx).
 pub fn expand_part(request: &Request, reply: &mut Reply) -> Option<Recoder> {
@@ -253,13 +279,29 @@ fn expanded(head: &mut ReplyHead) {
     head.form.accepts_ranges = false;
     head.fields.remove("accept-ranges");
     head.fields.remove("content-encoding");
-    if let Some(etag) = head.fields.get("etag").map(<[u8]>::to_vec)
-        && !etag.starts_with(b"W/")
-    {
-        let mut weak = b"W/".to_vec();
-        weak.extend_from_slice(&etag);
+    weaken_tag(head);
+}
+
+/// The bytes are others for the same content.
+pub fn weaken_tag(head: &mut ReplyHead) {
+    let tag = head.fields.get("etag");
+    if let Some(tag) = tag.filter(|tag| !tag.starts_with(b"W/")) {
+        let weak = [b"W/", tag].concat();
         head.fields.set("ETag", weak);
     }
+}
+
+/// `body`, recoded where there is something to recode it.
+pub fn around(body: Body, recoder: Option<Recoder>) -> Body {
+    let Some(recoder) = recoder else {
+        return body;
+    };
+    let note = |request: &mut Request, compressed| {
+        if let Some(reply) = &mut request.delivery.reply {
+            reply.head.form.compressed = Some(compressed);
+        }
+    };
+    Body::Arriving(RecodedBody::around(body.into_arriving(), recoder, note))
 }
 
 /// How much this client wants `coding`, in thousandths; 0 where it must not get it.

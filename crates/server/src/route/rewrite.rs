@@ -8,8 +8,10 @@ use crate::exchange::extras::put_value;
 use crate::exchange::request::Request;
 use crate::exchange::request_route::TargetOrigin;
 use crate::exchange::variable;
+use crate::exchange::variables::files;
 use crate::route::pattern;
 use server_base::site_path;
+use site_files::open::OpenPurpose;
 
 /// What a rewrite program came to.
 #[derive(Debug)]
@@ -265,12 +267,18 @@ fn holds(request: &mut Request, condition: &Condition) -> bool {
             negated,
         } => {
             let path = variable::evaluate(request, path);
-            is_file(*test, &path) != *negated
+            is_file(request, *test, &path) != *negated
         }
     }
 }
 
-fn is_file(test: FileTest, path: &[u8]) -> bool {
+fn is_file(request: &mut Request, test: FileTest, path: &[u8]) -> bool {
+    if request.settings().files.disable_symlinks.is_some() {
+        let settings = request.settings_held();
+        if files::look(request, path, OpenPurpose::Facts, &settings.files).is_err() {
+            return false;
+        }
+    }
     let Ok(stat) = site_path::stat(path) else {
         return false;
     };

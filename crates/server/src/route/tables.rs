@@ -1,6 +1,6 @@
 //! Variables whose value is looked up by another's: `map`, `geo`, `split_clients`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use site::{Geo, Map, Network, SplitClients, Template};
 
@@ -10,6 +10,9 @@ use crate::exchange::request::Request;
 use crate::exchange::variable::{append_sent, write_sent};
 use crate::exchange::variable_table::Tables;
 use crate::route::pattern;
+
+/// What nginx takes for the address of a client that has none.
+const NO_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::BROADCAST);
 
 /// What variables of these kinds are looked up by.
 pub const TABLES: Tables = Tables {
@@ -74,7 +77,8 @@ fn write_geo(request: &mut Request, sent: Option<&ReplyHead>, geo: &Geo, out: &m
         address =
             forwarded_for::forwarded_address(address, &chain, &geo.proxies, geo.proxy_recursive);
     }
-    let address = address.map(|address| address.to_canonical());
+    let others = geo.has_place_for_others.then_some(NO_ADDRESS);
+    let address = address.map(|address| address.to_canonical()).or(others);
     if !geo.ranges.is_empty() {
         let found = match address {
             Some(IpAddr::V4(address)) => {

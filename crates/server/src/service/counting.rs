@@ -8,8 +8,8 @@ use http_semantics::Version;
 
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
-use crate::service::masked_path;
 use live_state::stats::{EndedRequest, PagesOfThread};
+use server_base::masked_path;
 use server_base::sampling::Sample;
 
 use std::sync::atomic::Ordering::Relaxed;

@@ -6,6 +6,7 @@ use transport::outbound::SendError;
 use transport::service::Ending;
 
 use super::{Memory, counting};
+use crate::content::mirror;
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log, traces};
 
@@ -32,6 +33,10 @@ pub fn end(
         access_log::flush_thread();
     }
     memory.host = request.received.hand_on_host();
+    let extra = request.extras.given();
+    if extra.is_some_and(|extra| extra.has_post_action) {
+        mirror::begin_post_action(request);
+    }
     let extra = request.extras.given();
     let refresh = extra.and_then(|extra| extra.refresh.take());
     refresh.filter(|_| matches!(ending, Ok(Ending::Close)))

@@ -4,7 +4,6 @@
 mod counting;
 mod end;
 mod listener;
-mod masked_path;
 pub mod own_visit;
 mod receive;
 mod tls;
@@ -237,7 +236,7 @@ impl Service for WorkersState {
         match configuration.live.sibling.is_there() {
             false => answer,
             // What the request has purged is purged in both processes before its client hears of it.
-            true => ReadyOrPending::pending(async move {
+            true => ReadyOrPending::pending(move || async move {
                 let outcome = answer.end().await;
                 configuration.live.sibling.settled().await;
                 outcome

@@ -5,8 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use http1::{HeadLimits, parse_head};
 use site::{ListenAddress, Listener, ListenerId};
-use tls_server::ClientVerdict;
-use transport::facts::{ClientOffer, ConnectionFacts, LocalAddress, SessionId, TlsFacts};
+use transport::facts::{ConnectionFacts, LocalAddress, TlsFacts};
 use transport::request_body::RequestBody;
 use transport::service::{BodyLength, ReceivedHead};
 
@@ -251,18 +250,7 @@ fn connection(
         facts.scheme = "https";
         let name = http_semantics::parse_host(host.as_bytes());
         let name = name.and_then(|host| String::from_utf8(host.name.into_owned()).ok());
-        let mut tls_facts = TlsFacts {
-            protocol: None,
-            cipher: None,
-            group: None,
-            server_name: name,
-            offered: ClientOffer::default(),
-            session_id: SessionId::default(),
-            alpn: None,
-            is_resumed: false,
-            client_certificates: Vec::new(),
-            verdict: ClientVerdict::NoCertificate,
-        };
+        let mut tls_facts = TlsFacts::of_name(name);
         // A server that asks for certificates of clients refuses the one who has none.
         tls::judge(terms, &mut tls_facts);
         facts.tls = Some(Box::new(tls_facts));

@@ -4,17 +4,21 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 use site::{ListenerId, ServerId, ServerTlsId};
-use tls_server::Refusal as ClientRefusal;
+use tls_server::{Refusal as ClientRefusal, TlsServer};
 use transport::facts::TlsFacts;
 use transport::handshake::HandshakeRequest;
 use transport::service::Refusal;
 
 use super::RequestTerms;
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Method;
 use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::exchange::without_client;
 use crate::log::error_log;
 use crate::route;
+use live_state::handshake_certificates::{self, OfHandshake};
 
 /// The rules for a client that asks for this; `None` where its handshake is refused.
 pub fn choose(terms: &RequestTerms, asked: HandshakeRequest<'_>) -> Option<Arc<ServerConfig>> {
@@ -35,6 +39,14 @@ pub fn choose(terms: &RequestTerms, asked: HandshakeRequest<'_>) -> Option<Arc<S
     if tls.rejects_handshake() {
         return None;
     }
+    let speaks_http3 = http.servers[server.0].http3.enabled;
+    if let Some(certificates) = tls.of_handshake() {
+        let served = of_handshake(configuration, certificates, (terms.listener, server), name)?;
+        return match listener.options.quic {
+            false => Some(served.config(with_http2).clone()),
+            true => speaks_http3.then(|| served.http3_config().clone()),
+        };
+    }
     match tls.read_named(name) {
         Ok(true) => {}
         Ok(false) => return None,
@@ -47,8 +59,36 @@ pub fn choose(terms: &RequestTerms, asked: HandshakeRequest<'_>) -> Option<Arc<S
     if !listener.options.quic {
         return Some(tls.config(with_http2).clone());
     }
-    let speaks_http3 = http.servers[server.0].http3.enabled;
     speaks_http3.then(|| tls.http3_config().clone())
+}
+
+/// The TLS with the certificates that variables name; `None` where there is none.
+fn of_handshake(
+    configuration: &ConfigurationHandle,
+    certificates: &OfHandshake,
+    (listener, server): (ListenerId, ServerId),
+    name: Option<&str>,
+) -> Option<Arc<TlsServer>> {
+    let tls = &configuration.site.http.server_tls[tls_of(configuration, listener, server)?.0];
+    let name = name.map(str::to_ascii_lowercase);
+    let name = name.filter(|name| handshake_certificates::is_file_name(name));
+    let mut request = without_client::in_handshake(configuration, server, name)?;
+    let mut value = |template| {
+        let value = variable::evaluate(&mut request, template);
+        String::from_utf8_lossy(&value).into_owned()
+    };
+    let pairs = tls.certificates_of_handshake.iter();
+    let values = pairs.map(|pair| (value(&pair.chain), value(&pair.key)));
+    match certificates.server(values.collect()) {
+        Ok(server) => server,
+        Err(reason) => {
+            // Clients cause this as often as they like.
+            if error_log::may_tell_refusal(configuration) {
+                error_log::emergency(configuration, format_args!("{reason}"));
+            }
+            None
+        }
+    }
 }
 
 /// Notes what the client's certificate is worth to the server that it asked for.

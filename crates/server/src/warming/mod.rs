@@ -6,6 +6,7 @@
 //! pages    one page that a user names; a page that is read for what it says
 //! refill   after a purge: which pages are fetched again, in which order
 //! repeat   what an application has named in a response (`X-Cache-Repeat`)
+//! audit    learned pages that are made again to be compared (`cache_learn`)
 //! again    from what was stored to the request that stores it again
 //! visit    one request through all stages, and what became of it
 //! ```
@@ -13,6 +14,7 @@
 //! All of it stands in the line of refreshes (`upstream::Class::Refresh`), so that visitors come first.
 
 mod again;
+pub(crate) mod audit;
 mod pages;
 pub(crate) mod refill;
 pub(crate) mod repeat;

@@ -141,6 +141,7 @@ fn run(context: &WorkerContext, inbox: mpsc::Receiver<AcceptedConnection>) {
         let receiving = tokio::spawn(accepting::receive(shared.clone(), inbox));
         accepting::accept_all(context).await;
         drained(context).await;
+        transport::http3::last_words().await;
         receiving.abort();
         housekeeping.abort();
         life_sign.abort();

@@ -97,6 +97,17 @@ pub(super) const TABLE: &[Directive] = &[
             `fastcgi_request_buffering off` has no effect. With `off`, copies have no body: remove \
             `Content-Length` from them with `proxy_set_header`.")
         .example("mirror_request_body off;"),
+    Directive::new("post_action", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "URI | off").inherited()
+        .default("off")
+        .short("makes a request when a response has been sent")
+        .long("\
+            A subrequest is made to the path, with the method and the arguments of the request and without its body. \
+            Its response is not used, and the client does not wait for it. `$status`, `$bytes_sent` and \
+            `$body_bytes_sent` are those of the response that was sent, so that an application can count them. It \
+            is not made for requests of the server itself. Those that are under way are counted with the copies of \
+            `mirror`. Named locations are not possible.")
+        .example("post_action /count;"),
     Directive::new("real_ip_header", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "FIELD | X-Real-IP | X-Forwarded-For | proxy_protocol").inherited()
         .default("X-Real-IP")

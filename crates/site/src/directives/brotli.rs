@@ -1,6 +1,7 @@
 //! Table of the `brotli*` directives, as the module ngx_brotli has them
 //! (<https://github.com/google/ngx_brotli>).
 
+use super::codings::{buffers, min_length, precompressed, types};
 use super::{Context, Directive};
 
 #[rustfmt::skip]
@@ -15,12 +16,7 @@ pub(super) const TABLE: &[Directive] = &[
             `gzip`. A stored response is compressed once, and the compressed form is stored too. \
             `gzip_vary` has an effect on these responses.")
         .example("brotli on;"),
-    Directive::new("brotli_buffers", &[Context::Http, Context::Server, Context::Location])
-        .takes(2, 2, "NUMBER SIZE").inherited()
-        .ignored("Mayfly sizes its buffers itself")
-        .short("sets the memory for compressing")
-        .long("In the nginx module, it is the number and size of the buffers.")
-        .example("brotli_buffers 16 8k;"),
+    buffers("brotli_buffers", "brotli_buffers 16 8k;"),
     Directive::new("brotli_comp_level", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "LEVEL").inherited()
         .default("6")
@@ -29,30 +25,11 @@ pub(super) const TABLE: &[Directive] = &[
             0 is the fastest. 11 gives the smallest result, and is very slow. Responses that are stored \
             are compressed only once, so that a higher level costs little there.")
         .example("brotli_comp_level 5;"),
-    Directive::new("brotli_min_length", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "LENGTH").inherited()
-        .default("20")
-        .short("sets the size of the smallest response that is compressed")
-        .long("\
-            The size is the one in the field `Content-Length`. A response without this field is \
-            compressed.")
-        .example("brotli_min_length 1000;"),
-    Directive::new("brotli_static", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "on | off | always").inherited()
-        .default("off")
-        .short("sends files that were compressed beforehand")
-        .long("\
+    min_length("brotli_min_length", "brotli_min_length 1000;"),
+    precompressed("brotli_static", "\
             With `on`, `a.css.br` is sent for `a.css` to clients that accept brotli. With `always`, it \
-            is sent to all clients. You have to make the compressed files yourself.")
-        .example("brotli_static on;"),
-    Directive::new("brotli_types", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "TYPE ... | *").inherited_as_a_whole().repeats()
-        .default("text/html")
-        .short("sets the media types that are compressed")
-        .long("\
-            `text/html` is always included. `*` means all types. Pictures, videos and archives are \
-            compressed already.")
-        .example("brotli_types text/css application/javascript application/json image/svg+xml;"),
+            is sent to all clients. You have to make the compressed files yourself.", "brotli_static on;"),
+    types("brotli_types", "brotli_types text/css application/javascript application/json image/svg+xml;"),
     Directive::new("brotli_window", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("512k")

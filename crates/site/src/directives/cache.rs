@@ -262,6 +262,41 @@ pub(super) const TABLE: &[Directive] = &[
             as the choice of a language. `*` stands for any text. A request with more than 1,024 bytes \
             of such cookies bypasses the cache.")
         .example("cache_key_cookies pll_language;"),
+    Directive::new("cache_learn", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "watch | off").inherited()
+        .default("off")
+        .short("finds out what pages are made of, and reports how long they could be kept")
+        .long("\
+            With `watch`, PHP pools of Mayfly are started with a small library, which reads what PHP asks a MySQL or \
+            MariaDB server. Mayfly then knows from which statements and files each page was made. If a statement \
+            of the pool writes, Mayfly finds the pages that it may alter. Nothing is served differently: Mayfly \
+            reports what it would do, and compares pages when they are made again.\n\n\
+            `mayfly explain` says what a page was made of, or why it is not learned. [Learned pages](learned.md) \
+            has the whole.\n\n\
+            It needs `fastcgi_pass php:NAME` or an upstream group of exactly this one pool, and a cache. Other \
+            locations are served as without it.")
+        .example("cache_learn watch;"),
+    Directive::new("cache_learn_database", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 3, "SERVER USER [PASSWORD] | off").inherited()
+        .default("off")
+        .short("names the account by which the tables of a database are read")
+        .long("\
+            To know what a statement reads and writes, `cache_learn` has to know the tables, their columns and \
+            their triggers. The account needs no right to read data, but `information_schema` shows it only \
+            tables on which it has any right, and triggers where it has `TRIGGER`. The application's own \
+            account will do. Pages are not learned while the tables are not known.\n\n\
+            The server is written as PHP reaches it: `unix:/run/mysqld/mysqld.sock`, or `ADDRESS:PORT` with an \
+            IP address. `mayfly explain` shows it as PHP does where the account is missing. Without a \
+            password, the server must know the account by its socket.")
+        .example("cache_learn_database unix:/run/mysqld/mysqld.sock blog secret;"),
+    Directive::new("cache_learn_max", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "TIME").inherited()
+        .default("1d")
+        .short("limits how long a learned page counts as known")
+        .long("\
+            After this time, a page that `cache_learn` knows counts as unknown until it is made again, because the \
+            clock can alter a page too.")
+        .example("cache_learn_max 1h;"),
     Directive::new("cache_litespeed", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
@@ -305,7 +340,7 @@ pub(super) const TABLE: &[Directive] = &[
             histories, are not recognised: their purges are carried out, but not missed.")
         .example("cache_max_valid 1s;"),
     Directive::new("cache_nodes", &[Context::Http])
-        .takes(1, 3, "ADDRESS [name=NAME] [trusted=FILE] | off")
+        .takes(1, 4, "ADDRESS [name=NAME] [trusted=FILE] [key=FILE] | off")
         .default("off")
         .short("shares purges with other machines by way of Redis or Valkey")
         .long("\
@@ -319,14 +354,41 @@ pub(super) const TABLE: &[Directive] = &[
             database. Redis Cluster is refused.\n\n\
             `name` (default `mayfly`) is what the names of the two keys begin with. Nodes with another name \
             share nothing with these. `trusted` names a PEM file with the authorities that may have issued \
-            the engine's certificate; without it those of the system are trusted.\n\n\
+            the engine's certificate; without it those of the system are trusted. `key` names a file with 32 random \
+            bytes or more, the same on all nodes: by it pages are sealed that nodes share (`cache_nodes_pages`).\n\n\
             A node uses stored pages while it holds a lease of two seconds, which it renews. Without one, as \
-            when the engine cannot be reached, each request goes to the application, and `Cache-Status` \
-            says `detail=no-lease`. A purge that cannot be confirmed within 5 seconds is answered with 503 by \
+            when the engine cannot be reached, requests go to the application, and `Cache-Status` \
+            says `detail=no-lease`. Those for the same page wait for each other, as far as a fetch begins later \
+            than they came; `cache_nodes_lost` lets them be answered from memory for a while. A purge that cannot be confirmed within 5 seconds is answered with 503 by \
             the interfaces for programs, and goes on being tried. A visitor whose request purges waits at \
             most 2.3 seconds; then the purge is logged as unconfirmed. A node that starts begins \
             with an empty cache, also where `disk=` is set.")
         .example("cache_nodes redis://10.0.0.5:6379;"),
+    Directive::new("cache_nodes_lost", &[Context::Http])
+        .takes(1, 1, "stale=TIME | off")
+        .default("off")
+        .short("lets a node that has lost its lease use stored pages for a while")
+        .long("\
+            It gives the promise of `cache_nodes` up for a while. A node that cannot reach the engine goes on using \
+            what it has stored for this time after its lease has ended. So the application is not \
+            asked for all pages at once. A purge that returned on another node may be missing in such an answer. \
+            `Cache-Status` and `$cache_reason` say so: `detail=lost-lease`. A node that never had a lease, or that \
+            comes back to an engine that has lost its data, uses nothing.")
+        .example("cache_nodes_lost stale=10s;"),
+    Directive::new("cache_nodes_pages", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("lets nodes take pages from each other, through their engine")
+        .long("\
+            It needs `cache_nodes` with `key=`. A page that is fresh for a minute or longer and was asked for \
+            twice goes to the engine as well, sealed. Another node takes it from there, if it \
+            knows of no purge since its fetch began. Where `*_cache_valid` says a minute or longer, one node \
+            fetches a page that several are asked for, and the others wait for it. Copies of one visitor or session \
+            are not shared, nor is a page of more than 1 MB. An engine that does not answer within a quarter of a \
+            second is not waited for.\n\n\
+            Give the engine a bound (`maxmemory`), and `maxmemory-policy volatile-lru`: pages leave then, and the log of \
+            purges stays.")
+        .example("cache_nodes_pages on;"),
     Directive::new("cache_not_found", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
         .default("off")

@@ -142,6 +142,13 @@ pub(super) const TABLE: &[Directive] = &[
             (`-p`). If the prefix is in `/etc`, it starts at `/run/mayfly`, and the default is \
             `mayfly.pid`.")
         .example("pid /run/mayfly.pid;"),
+    Directive::new("ssl_object_cache_inheritable", &[Context::Main])
+        .takes(1, 1, "on | off")
+        .default("on")
+        .ignored("files of certificates are read at each reload")
+        .short("sets whether a reload keeps certificates whose files have not changed")
+        .long("A reload reads all files, so that a file which was changed in place is noticed as well.")
+        .example("ssl_object_cache_inheritable off;"),
     Directive::new("thread_pool", &[Context::Main])
         .takes(2, 3, "NAME threads=NUMBER [max_queue=NUMBER]").repeats()
         .ignored("files are read by the threads that serve")

@@ -46,6 +46,14 @@ pub(super) const TABLE: &[Directive] = &[
             If the path ends in a slash, the names are tried in order. The first file that exists is \
             served by an internal redirect: `/index.php` is then handled by the location for PHP.")
         .example("index index.php index.html;"),
+    Directive::new("random_index", &[Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("serves one of the files of a directory by chance")
+        .long("\
+            A request for a directory gets a file that is in it, another one each time; names with a dot before are \
+            left out. It goes before `index`, which is used where the directory has no file.")
+        .example("random_index on;"),
     Directive::new("stub_status", &[Context::Server, Context::Location])
         .takes(0, 1, "[on]").handles_content()
         .short("serves a page with counters of the server")

@@ -1,5 +1,6 @@
 //! Table of the `gzip*` directives and `gunzip`.
 
+use super::codings::{buffers, min_length, precompressed, types};
 use super::{Context, Directive};
 
 #[rustfmt::skip]
@@ -26,12 +27,7 @@ pub(super) const TABLE: &[Directive] = &[
             Responses are compressed for clients that accept gzip. The other directives of this section \
             choose which ones. Responses that are compressed already are not changed.")
         .example("gzip on;"),
-    Directive::new("gzip_buffers", &[Context::Http, Context::Server, Context::Location])
-        .takes(2, 2, "NUMBER SIZE").inherited()
-        .ignored("Mayfly sizes its buffers itself")
-        .short("sets the memory for compressing")
-        .long("In nginx, it is the number and size of the buffers.")
-        .example("gzip_buffers 16 8k;"),
+    buffers("gzip_buffers", "gzip_buffers 16 8k;"),
     Directive::new("gzip_comp_level", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "LEVEL").inherited()
         .default("1")
@@ -57,14 +53,7 @@ pub(super) const TABLE: &[Directive] = &[
         .short("sets the oldest version of HTTP for compressed responses")
         .long("With the default, clients with HTTP/1.0 get responses that are not compressed.")
         .example("gzip_http_version 1.0;"),
-    Directive::new("gzip_min_length", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "LENGTH").inherited()
-        .default("20")
-        .short("sets the size of the smallest response that is compressed")
-        .long("\
-            The size is the one in the field `Content-Length`. A response without this field is \
-            compressed.")
-        .example("gzip_min_length 1000;"),
+    min_length("gzip_min_length", "gzip_min_length 1000;"),
     Directive::new("gzip_no_buffer", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
@@ -82,22 +71,10 @@ pub(super) const TABLE: &[Directive] = &[
             responses with a field that keeps proxies from storing them: `expired`, `no-cache`, \
             `no-store` and `private`; or without a field: `no_last_modified` and `no_etag`.")
         .example("gzip_proxied any;"),
-    Directive::new("gzip_static", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "on | off | always").inherited()
-        .default("off")
-        .short("sends files that were compressed beforehand")
-        .long("\
+    precompressed("gzip_static", "\
             With `on`, `a.css.gz` is sent for `a.css` to clients that accept gzip. With `always`, it is \
-            sent to all clients. You have to make the compressed files yourself.")
-        .example("gzip_static on;"),
-    Directive::new("gzip_types", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "TYPE ... | *").inherited_as_a_whole().repeats()
-        .default("text/html")
-        .short("sets the media types that are compressed")
-        .long("\
-            `text/html` is always included. `*` means all types. Pictures, videos and archives are \
-            compressed already.")
-        .example("gzip_types text/css application/javascript application/json image/svg+xml;"),
+            sent to all clients. You have to make the compressed files yourself.", "gzip_static on;"),
+    types("gzip_types", "gzip_types text/css application/javascript application/json image/svg+xml;"),
     Directive::new("gzip_vary", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")

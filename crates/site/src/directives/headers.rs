@@ -91,6 +91,37 @@ pub(super) const TABLE: &[Directive] = &[
             Bodies up to 1 MB are converted in memory and keep their length and ranges. Longer bodies, \
             and those of upstreams, are converted while they are sent.")
         .example("source_charset utf-8;"),
+    Directive::new("sub_filter", &[Context::Http, Context::Server, Context::Location])
+        .takes(2, 2, "STRING REPLACEMENT").inherited_as_a_whole().repeats()
+        .short("replaces a string in the body of responses")
+        .long("\
+            The case of ASCII letters does not matter. Both may contain variables, and then are made once for a \
+            response; a string that is empty or longer than 256 bytes because of its variables is not looked for. \
+            Of several lines, the first string in the body counts; of those that begin at the same byte, the one of \
+            the first line. Only bodies of a type from `sub_filter_types` are changed, whatever the status is, except \
+            206 (parts of a body) and compressed bodies: use `gunzip on`, or `proxy_set_header Accept-Encoding \"\"`. \
+            The cache stores the body of the upstream; each visitor gets it with the replacements of their own \
+            request. The body is changed before SSI is run, and before it is compressed. If a level has one line or \
+            more, nothing is inherited from the outer levels.")
+        .example("sub_filter '<a href=\"http://example.org/' '<a href=\"https://$host/';"),
+    Directive::new("sub_filter_last_modified", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("sets whether responses changed by sub_filter keep Last-Modified")
+        .long("With `on`, `ETag` is kept too, as a weak one. With `off`, both are removed.")
+        .example("sub_filter_last_modified on;"),
+    Directive::new("sub_filter_once", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("on")
+        .short("sets whether each string of sub_filter is replaced only once")
+        .long("With `off`, it is replaced wherever it is found.")
+        .example("sub_filter_once off;"),
+    Directive::new("sub_filter_types", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, usize::MAX, "TYPE ...").inherited_as_a_whole().repeats()
+        .default("text/html")
+        .short("sets the media types for sub_filter")
+        .long("`text/html` is always included. `*` means all types.")
+        .example("sub_filter_types text/css application/json;"),
     Directive::new("userid", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | v1 | log | off").inherited()
         .default("off")

@@ -58,9 +58,9 @@ pub(super) const TABLE: &[Directive] = &[
         .short("writes every request body to a file")
         .long("\
             The variable `$request_body_file` contains the name of the file.\n\n\
-            - `off`: only a body that does not fit into memory is written to a file. This file has no \
-            name, and `$request_body_file` is empty. It disappears with the request, even if the server \
-            is killed.\n\
+            - `off`: only a body that does not fit into memory is written to a file. If no value of the \
+            configuration reads `$request_body_file`, this file has no name, and disappears with the request, \
+            even if the server is killed. Else it has one as long as the request lasts.\n\
             - `clean`: the file is removed when the request ends.\n\
             - `on`: the file is kept. Use this for debugging.")
         .example("client_body_in_file_only clean;"),
@@ -146,9 +146,10 @@ pub(super) const TABLE: &[Directive] = &[
         .default("off")
         .short("refuses paths with symbolic links")
         .long("\
-            With `on`, a request whose file path contains a symbolic link gets 403. `if_not_owner` works \
-            like `on`, which is stricter than nginx. `from=` is ignored: all parts of the path are \
-            checked.")
+            With `on`, a request whose file path contains a symbolic link gets 403. With `if_not_owner`, \
+            links are followed if they belong to the owner of what they lead to. Links in the beginning of \
+            the path that `from=` names are always followed; it may contain variables. Files are not kept \
+            open by `open_file_cache` where links are looked at.")
         .example("disable_symlinks on;"),
     Directive::new("early_hints", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "VALUE ...").inherited_as_a_whole().repeats()
@@ -377,6 +378,21 @@ pub(super) const TABLE: &[Directive] = &[
             With `on`, `//a///b` is compared with locations as `/a/b`. Use `off` only if paths contain \
             data in which slashes have a meaning, such as base64.")
         .example("merge_slashes on;"),
+    Directive::new("msie_padding", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("on")
+        .ignored("no browser of today hides short error pages")
+        .short("makes error pages longer for old browsers")
+        .long("In nginx, error pages for MSIE and Chrome get comments that fill them up to 512 bytes.")
+        .example("msie_padding off;"),
+    Directive::new("msie_refresh", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("sends pages that lead on instead of redirects to old browsers")
+        .long("\
+            Internet Explorer, known by `MSIE` in the field `User-Agent`, gets the status 200 and a page with a \
+            `refresh` instead of 301 and 302.")
+        .example("msie_refresh on;"),
     Directive::new("open_file_cache", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 2, "off | max=NUMBER [inactive=TIME]").inherited()
         .default("off")

@@ -113,12 +113,27 @@ pub(super) const TABLE: &[Directive] = &[
         .short("sets the certificate that is shown to upstreams")
         .long("\
             The file is in PEM format: our certificate first, then intermediate ones. It needs \
-            `proxy_ssl_certificate_key`. Use it for upstreams that check the client's certificate.")
+            `proxy_ssl_certificate_key`. Use it for upstreams that check the client's certificate.\n\n\
+            The name may contain variables. Then the files are read for each connection, unless \
+            `proxy_ssl_certificate_cache` says otherwise, and connections are not kept. If a variable's value \
+            contains `..`, or a file cannot be used, the request gets 500. An empty name means that no certificate is \
+            shown.")
         .example("proxy_ssl_certificate /etc/mayfly/client.pem;"),
+    Directive::new("proxy_ssl_certificate_cache", EVERYWHERE)
+        .takes(1, 3, "off | max=N [inactive=TIME] [valid=TIME]").inherited()
+        .default("off")
+        .short("sets a cache for certificates and keys whose names have variables")
+        .long("\
+            `max` is their number, a certificate and its key counted as two. One that was not used for the time \
+            `inactive` (10 seconds) is forgotten, and one that was read the time `valid` ago (60 seconds) is read \
+            again. Certificates with encrypted keys are not kept.")
+        .example("proxy_ssl_certificate_cache max=1000 inactive=20s valid=1m;"),
     Directive::new("proxy_ssl_certificate_key", EVERYWHERE)
         .takes(1, 1, "FILE").inherited()
         .short("sets the key of proxy_ssl_certificate")
-        .long("The file is in PEM format, and the key must not be encrypted.")
+        .long("\
+            The file is in PEM format. Its name may contain variables. For an encrypted key (PKCS #8), \
+            `proxy_ssl_password_file` is needed.")
         .example("proxy_ssl_certificate_key /etc/mayfly/client.key;"),
     Directive::new("proxy_ssl_ciphers", EVERYWHERE)
         .takes(1, 1, "CIPHERS").inherited()
@@ -142,6 +157,11 @@ pub(super) const TABLE: &[Directive] = &[
             With `proxy_ssl_server_name on`, this name is also sent to the upstream. The value may \
             contain variables.")
         .example("proxy_ssl_name app.internal;"),
+    Directive::new("proxy_ssl_password_file", EVERYWHERE)
+        .takes(1, 1, "FILE").inherited()
+        .short("sets the passwords for the keys of proxy_ssl_certificate_key")
+        .long("Each line is a password. They are tried in turn.")
+        .example("proxy_ssl_password_file /etc/mayfly/passwords;"),
     Directive::new("proxy_ssl_protocols", EVERYWHERE)
         .takes(1, usize::MAX, "TLSv1.2 | TLSv1.3 ...").inherited_as_a_whole().repeats()
         .default("TLSv1.2 TLSv1.3")

@@ -61,7 +61,7 @@ pub(super) const TABLE: &[Directive] = &[
         .default("off")
         .short("sets where purges are logged")
         .long("\
-            A line says when, by which interface (`api`, `dashboard`, `socket`, `request`, `response`), from whom, what, how many stored \
+            A line says when, by which interface (`api`, `dashboard`, `socket`, `request`, `response`, `folder`), from whom, what, how many stored \
             responses it named, and how long it took. The target is a file, `stderr`, or `syslog:` with its \
             parameters. `text` is for people, and `json` writes one object for each purge. Control \
             characters are escaped in both.")

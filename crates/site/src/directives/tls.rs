@@ -33,11 +33,19 @@ pub(super) const TABLE: &[Directive] = &[
         .example("ssl_certificate example.org.pem; ssl_certificate_key example.org.key;"),
     Directive::new("ssl_certificate_cache", SERVERS)
         .takes(1, 3, "off | max=N [inactive=TIME] [valid=TIME]").inherited()
-        .default("off")
-        .ignored("certificates are always kept, those whose names have variables for a minute")
         .short("sets a cache for certificates whose names have variables")
-        .long("The line may be removed.")
+        .long("\
+            `max` is the number of certificates and keys, each pair counted as two. One that was not used for the \
+            time `inactive` (10 seconds) is forgotten, and one that was read the time `valid` ago (60 seconds) is \
+            read again. Without this line, 1,000 certificates are kept for a minute. With `off`, they are read for \
+            each handshake.")
         .example("ssl_certificate_cache max=1000 inactive=20s valid=1m;"),
+    Directive::new("ssl_certificate_compression", SERVERS)
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("compresses certificates in handshakes of TLS 1.3")
+        .long("Clients that offer it (RFC 8879) get the chain of certificates compressed with zlib.")
+        .example("ssl_certificate_compression on;"),
     Directive::new("ssl_certificate_key", SERVERS)
         .takes(1, 1, "FILE").inherited_as_a_whole().repeats()
         .short("sets the key of the server's certificate")

@@ -51,14 +51,8 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("proxy_request_dynamic", "leave it out"),
     ("proxy_socket_rcvbuf", "leave it out"),
     ("proxy_socket_sndbuf", "leave it out"),
-    ("proxy_ssl_certificate_cache", "leave it out"),
     ("proxy_ssl_conf_command", "leave it out"),
     ("proxy_ssl_key_log", "leave it out"),
-    (
-        "proxy_ssl_password_file",
-        "keep the key unencrypted, readable for the server only",
-    ),
-    ("random_index", "leave it out"),
     (
         "scgi_*",
         "there are FastCGI, HTTP and memcached upstreams only",
@@ -79,7 +73,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "use `ip_hash` or `hash $cookie_NAME consistent`",
     ),
     ("stream", "Mayfly serves the web only"),
-    ("sub_filter*", "let the application produce it"),
     ("tunnel_*", "leave it out"),
     (
         "upstream_conf",

@@ -190,6 +190,8 @@ impl Lowering<'_> {
             queue_stale: self.queue_stale(level),
             heuristic: self.flag(level, "cache_heuristic", false),
             refill: self.flag(level, "cache_refill", false),
+            shares_pages: self.shares_pages(level),
+            learn: self.learn(level),
             max_valid: self.max_valid(level),
             stale: self.stale(level),
             lines: self.rule_lines(level, protocol),
@@ -454,6 +456,36 @@ impl Lowering<'_> {
             return None;
         }
         self.number_of(node.arg(0)).map(to_usize)
+    }
+
+    fn learn(&mut self, level: &Level<'_>) -> Option<LearnRules> {
+        let most = self.duration(level, "cache_learn_max", seconds(86_400));
+        let modes = [("off", false), ("watch", true)];
+        let is_watched = self.choice(level, "cache_learn", &modes, false);
+        let database = self.learn_database(level);
+        is_watched.then_some(LearnRules { most, database })
+    }
+
+    fn learn_database(&mut self, level: &Level<'_>) -> Option<LearnDatabase> {
+        let node = level.find("cache_learn_database")?;
+        let (server, [_, user, rest @ ..]) = (node.arg(0), node.args()) else {
+            if node.arg(0).text != "off" {
+                let expected = "expected SERVER USER [PASSWORD], or off";
+                self.invalid(node.arg(0), "database", expected);
+            }
+            return None;
+        };
+        let is_path = server.strip_prefix("unix:/").is_some();
+        if !is_path && server.parse::<std::net::SocketAddr>().is_err() {
+            let expected = "expected unix:/PATH, or an IP address with a port";
+            self.invalid(server, "database server", expected);
+            return None;
+        }
+        Some(LearnDatabase {
+            server: server.text.clone(),
+            user: user.text.clone(),
+            password: rest.first().map_or_else(String::new, |it| it.text.clone()),
+        })
     }
 
     fn max_valid(&mut self, level: &Level<'_>) -> Option<MaxValid> {

@@ -155,6 +155,7 @@ impl Lowering<'_> {
             default: bytes("0"),
             proxies: Vec::new(),
             proxy_recursive: false,
+            has_place_for_others: false,
             volatile: true,
         });
         Template {

@@ -51,9 +51,10 @@ impl Lowering<'_> {
                 .and_then(|node| self.number_of(node.arg(0)))
                 .map(to_usize),
             autoindex: self.autoindex(level),
+            random_index: self.flag(level, "random_index", false),
             open_file_cache: self.open_file_cache(level),
             sendfile: self.flag(level, "sendfile", true),
-            disable_symlinks: self.disables_symlinks(level),
+            disable_symlinks: self.disable_symlinks(level),
         }
     }
 
@@ -267,20 +268,25 @@ impl Lowering<'_> {
         }
     }
 
-    fn disables_symlinks(&mut self, level: &Level<'_>) -> bool {
-        let Some(node) = level.find("disable_symlinks") else {
-            return false;
+    fn disable_symlinks(&mut self, level: &Level<'_>) -> Option<DisableSymlinks> {
+        let node = level.find("disable_symlinks")?;
+        let from = match node.args().get(1) {
+            None => Template::default(),
+            Some(word) => match word.strip_prefix("from=") {
+                Some(path) => self.template_in(word, "from=".len(), path),
+                None => {
+                    self.invalid(word, "parameter", "expected from=PATH");
+                    return None;
+                }
+            },
         };
-        if let Some(from) = node.args().get(1) {
-            let message = "\"from\" of \"disable_symlinks\" is ignored: the whole path is checked";
-            self.report(Diagnostic::warning(from.span, message));
-        }
-        if node.arg(0).text == "if_not_owner" {
-            let message = "\"if_not_owner\" works like \"on\": links to files of the same owner are refused as well";
-            self.report(Diagnostic::warning(node.arg(0).span, message));
-        }
-        let choices = [("off", false), ("on", true), ("if_not_owner", true)];
-        self.choice_of(node.arg(0), &choices).unwrap_or(false)
+        let choices = [
+            ("off", None),
+            ("on", Some(false)),
+            ("if_not_owner", Some(true)),
+        ];
+        let if_not_owner = self.choice_of(node.arg(0), &choices).flatten()?;
+        Some(DisableSymlinks { if_not_owner, from })
     }
 
     pub fn error_pages(&mut self, level: &Level<'_>) -> Vec<ErrorPage> {

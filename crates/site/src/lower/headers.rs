@@ -9,6 +9,7 @@ use super::Lowering;
 use super::level::Level;
 use super::template::has_variables;
 use super::values::{bytes, lower_bytes};
+use crate::check::Node;
 use crate::model::*;
 
 const CHARSET_TYPES: [&str; 6] = [
@@ -42,6 +43,36 @@ impl Lowering<'_> {
             before: path(self, "add_before_body"),
             after: path(self, "add_after_body"),
             types: self.media_types(level, "addition_types", &["text/html"]),
+        }
+    }
+
+    pub fn sub_filter(&mut self, level: &Level<'_>) -> Option<Arc<SubFilter>> {
+        let types = self.media_types(level, "sub_filter_types", &["text/html"]);
+        let once = self.flag(level, "sub_filter_once", true);
+        let last_modified = self.flag(level, "sub_filter_last_modified", false);
+        let nodes = level.all("sub_filter").to_vec();
+        let pairs: Vec<SubFilterPair> = nodes
+            .iter()
+            .map(|node| self.sub_filter_pair(node))
+            .collect();
+        (!pairs.is_empty()).then(|| {
+            Arc::new(SubFilter {
+                pairs,
+                once,
+                types,
+                last_modified,
+            })
+        })
+    }
+
+    fn sub_filter_pair(&mut self, node: &Node<'_>) -> SubFilterPair {
+        let string = node.arg(0);
+        if string.is_empty() {
+            self.invalid(string, "string", "expected the text to look for");
+        }
+        SubFilterPair {
+            string: self.template(string),
+            replacement: self.template(node.arg(1)),
         }
     }
 

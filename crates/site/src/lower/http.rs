@@ -66,11 +66,13 @@ impl Lowering<'_> {
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
             log_formats: std::mem::take(&mut self.log_formats),
             cache_nodes: self.cache_nodes(level),
+            cache_nodes_lost: self.cache_nodes_lost(level),
             purge_again: self.purge_again(level),
             purge_log,
             shown_arguments,
             uses_cache_last_modified: self.variables.uses_cache_last_modified,
             uses_upstream_fields: self.variables.uses_upstream_fields,
+            uses_request_body_file: self.variables.uses_request_body_file,
         }
     }
 

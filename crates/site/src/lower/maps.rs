@@ -183,6 +183,7 @@ impl Lowering<'_> {
             default: Box::default(),
             proxies: Vec::new(),
             proxy_recursive: false,
+            has_place_for_others: true,
             volatile: false,
         };
         let uses_ranges = node

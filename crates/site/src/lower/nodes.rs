@@ -1,6 +1,7 @@
 //! Lowers `cache_nodes`: where the engine is by which several machines share purges.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use nginx_conf::{Diagnostic, Word};
 
@@ -17,7 +18,7 @@ const FORMS: &str = "write redis://HOST:PORT, rediss://HOST:PORT for TLS, unix:/
                      sentinel://HOST:PORT,HOST:PORT,HOST:PORT/MASTER";
 
 impl Lowering<'_> {
-    /// `cache_nodes ADDRESS [name=NAME] [trusted=FILE] | off`
+    /// `cache_nodes ADDRESS [name=NAME] [trusted=FILE] [key=FILE] | off`
     pub fn cache_nodes(&mut self, level: &Level<'_>) -> Option<CacheNodes> {
         let node = level.find("cache_nodes")?;
         let word = node.arg(0);
@@ -36,6 +37,47 @@ impl Lowering<'_> {
             self.nodes_parameter(word, &mut nodes);
         }
         Some(nodes)
+    }
+
+    /// `cache_nodes_lost stale=TIME | off`
+    pub fn cache_nodes_lost(&mut self, level: &Level<'_>) -> Option<Duration> {
+        let node = level.find("cache_nodes_lost")?;
+        let word = node.arg(0);
+        if word.text == "off" {
+            return None;
+        }
+        match parameter(word, "stale") {
+            Some(time) => self.duration_in(word, time),
+            None => {
+                self.unknown_parameter(word, word, "cache_nodes_lost", &["stale"]);
+                None
+            }
+        }
+    }
+
+    /// `cache_nodes_pages on | off`
+    pub fn shares_pages(&mut self, level: &Level<'_>) -> bool {
+        if !self.flag(level, "cache_nodes_pages", false) {
+            return false;
+        }
+        let nodes = level.find("cache_nodes");
+        let has_key = nodes.is_some_and(|node| {
+            node.args()
+                .iter()
+                .any(|word| parameter(word, "key").is_some())
+        });
+        if !has_key && let Some(node) = level.find("cache_nodes_pages") {
+            let warning = Diagnostic::warning(
+                node.arg(0).span,
+                "pages are not shared: cache_nodes names no key to seal them with",
+            );
+            self.report(
+                warning.hint(
+                    "name a file with 32 random bytes or more: cache_nodes ADDRESS key=FILE;",
+                ),
+            );
+        }
+        has_key
     }
 
     fn nodes_parameter(&mut self, word: &Word, nodes: &mut CacheNodes) {
@@ -57,8 +99,13 @@ impl Lowering<'_> {
                 text: path.to_owned(),
                 ..word.clone()
             }));
+        } else if let Some(path) = parameter(word, "key") {
+            nodes.page_key = Some(self.path_beside_main_file(&Word {
+                text: path.to_owned(),
+                ..word.clone()
+            }));
         } else {
-            self.unknown_parameter(word, word, "cache_nodes", &["name", "trusted"]);
+            self.unknown_parameter(word, word, "cache_nodes", &["name", "trusted", "key"]);
         }
     }
 }
@@ -68,6 +115,7 @@ fn address(text: &str) -> Result<CacheNodes, &'static str> {
         engine,
         is_tls,
         trusted: None,
+        page_key: None,
         user: None,
         password: None,
         database: 0,

@@ -42,7 +42,6 @@ const OPTIONS_WITHOUT_MEANING: &[&str] = &[
     "NoRenegotiation",
     "NoResumptionOnRenegotiation",
     "PrioritizeChaCha",
-    "SessionTicket",
 ];
 
 /// What may be used: protocols, ciphers, groups.
@@ -53,6 +52,18 @@ struct Algorithms {
     tls13_suites: Vec<CipherSuite>,
     prefers_own_order: bool,
     groups: Vec<KeyExchangeGroup>,
+    /// `Options SessionTicket`
+    tickets: Option<bool>,
+    /// `Certificate` and `PrivateKey`
+    certificate: Option<CertificateFiles>,
+}
+
+/// `ssl_certificate` and `ssl_certificate_key` of a server.
+#[derive(Default)]
+struct ServerCertificates {
+    files: Vec<CertificateFiles>,
+    named: Vec<NamedCertificateFiles>,
+    of_handshake: Vec<HandshakeCertificate>,
 }
 
 impl Lowering<'_> {
@@ -78,10 +89,20 @@ impl Lowering<'_> {
         let mut cipher_suites = algorithms.tls13_suites;
         cipher_suites.extend(algorithms.tls12_suites);
         self.refuse_ocsp(level);
-        let (certificates, named_certificates) = self.certificates(level, is_used);
+        let mut certificates = self.certificates(level, is_used);
+        if let Some(pair) = algorithms.certificate {
+            certificates.files = vec![pair];
+        }
         ServerTls {
-            certificates,
-            named_certificates,
+            certificates: certificates.files,
+            named_certificates: certificates.named,
+            certificates_of_handshake: certificates.of_handshake,
+            certificate_folder: self.path_beside_main_file(""),
+            certificate_cache: match level.find("ssl_certificate_cache") {
+                None => Some(CertificateCache::DEFAULT),
+                Some(_) => self.certificate_cache(level, "ssl_certificate_cache"),
+            },
+            compresses_certificates: self.flag(level, "ssl_certificate_compression", false),
             password_file: level
                 .find("ssl_password_file")
                 .map(|node| self.path_beside_main_file(node.arg(0))),
@@ -93,7 +114,9 @@ impl Lowering<'_> {
             clients: self.client_verification(level, is_used),
             session_cache: self.session_cache(level),
             session_timeout: self.duration(level, "ssl_session_timeout", seconds(300)),
-            tickets: self.flag(level, "ssl_session_tickets", true),
+            tickets: algorithms
+                .tickets
+                .unwrap_or_else(|| self.flag(level, "ssl_session_tickets", true)),
             ticket_key_files: level
                 .all("ssl_session_ticket_key")
                 .iter()
@@ -108,11 +131,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn certificates(
-        &mut self,
-        level: &Level<'_>,
-        is_used: bool,
-    ) -> (Vec<CertificateFiles>, Vec<NamedCertificateFiles>) {
+    fn certificates(&mut self, level: &Level<'_>, is_used: bool) -> ServerCertificates {
         let chains = level.all("ssl_certificate").to_vec();
         let keys = level.all("ssl_certificate_key").to_vec();
         for node in chains.iter().chain(&keys) {
@@ -126,10 +145,7 @@ impl Lowering<'_> {
                         ),
                     );
                 }
-            } else if has_variables(word) && self.named_file(word).is_none() {
-                let expected = "of variables, only $ssl_server_name can be a part of it";
-                self.invalid(word, "file", expected);
-            } else if let Some(kind) = ["data:", "engine:", "store:"]
+            } else if let Some(kind) = ["engine:", "store:"]
                 .iter()
                 .find(|kind| word.starts_with(**kind))
             {
@@ -147,23 +163,46 @@ impl Lowering<'_> {
                 format!("no \"ssl_certificate_key\" is defined for certificate \"{certificate}\""),
             );
         }
-        let (mut files, mut named) = (Vec::new(), Vec::new());
+        let mut found = ServerCertificates::default();
+        let lines = chains.iter().chain(&keys);
+        if lines.clone().any(|node| self.is_of_handshake(node)) {
+            if let Some(node) = lines.clone().find(|node| is_acme(node)) {
+                let expected = "beside certificates whose names have variables, it is not possible";
+                self.invalid(node.arg(0), "file", expected);
+            }
+            let pairs = chains
+                .iter()
+                .zip(&keys)
+                .map(|(chain, key)| HandshakeCertificate {
+                    chain: self.template(chain.arg(0)),
+                    key: self.template(key.arg(0)),
+                });
+            found.of_handshake = pairs.collect();
+            return found;
+        }
         for (chain, key) in chains.iter().zip(&keys) {
             let chain_file = self.certificate_file(chain);
             let key_file = self.certificate_file(key);
             let is_named = |node: &Node<'_>| !is_acme(node) && has_variables(node.arg(0));
             if !is_named(chain) && !is_named(key) {
-                files.push(CertificateFiles {
+                found.files.push(CertificateFiles {
                     chain: chain_file,
                     key: key_file,
                 });
                 continue;
             }
             if let (Some(chain), Some(key)) = (named_file(&chain_file), named_file(&key_file)) {
-                named.push(NamedCertificateFiles { chain, key });
+                found.named.push(NamedCertificateFiles { chain, key });
             }
         }
-        (files, named)
+        found
+    }
+
+    /// Is its value known when a client comes, not by the name alone that the client asks for?
+    fn is_of_handshake(&self, node: &Node<'_>) -> bool {
+        let word = node.arg(0);
+        let has_others = has_variables(word) && self.named_file(word).is_none();
+        !is_acme(node) && (has_others || word.starts_with("data:"))
     }
 
     /// A file whose name has variables; `None` where they are not those that it may have.
@@ -322,6 +361,8 @@ impl Lowering<'_> {
             tls13_suites,
             prefers_own_order: self.flag(level, "ssl_prefer_server_ciphers", false),
             groups: KeyExchangeGroup::ALL.to_vec(),
+            tickets: None,
+            certificate: None,
         };
         if let Some(node) = level.find("ssl_ciphers") {
             let word = node.arg(0);
@@ -343,7 +384,9 @@ impl Lowering<'_> {
                 &mut algorithms.groups,
             );
         }
-        for node in level.all("ssl_conf_command").to_vec() {
+        let commands = level.all("ssl_conf_command").to_vec();
+        algorithms.certificate = self.certificate_of_commands(&commands);
+        for node in commands {
             self.conf_command(node, &mut algorithms);
         }
         if !algorithms.tls12 && !algorithms.tls13 {
@@ -429,6 +472,8 @@ impl Lowering<'_> {
                 algorithms.tls13 &= bound == 0 || bound == 3;
             }
             "options" => self.conf_options(value, algorithms),
+            // See `certificate_of_commands`.
+            "certificate" | "privatekey" => {}
             other => {
                 let mut known = COMMANDS_WITHOUT_EFFECT.iter();
                 if known.any(|known| known.eq_ignore_ascii_case(other)) {
@@ -443,11 +488,32 @@ impl Lowering<'_> {
         }
     }
 
+    /// `ssl_conf_command Certificate FILE` and `PrivateKey FILE`, which belong together here.
+    fn certificate_of_commands(&mut self, commands: &[&Node<'_>]) -> Option<CertificateFiles> {
+        let file = |name: &str| {
+            let named = |node: &&&Node<'_>| node.arg(0).eq_ignore_ascii_case(name);
+            commands.iter().rfind(named).map(|node| node.arg(1))
+        };
+        match (file("Certificate"), file("PrivateKey")) {
+            (None, None) => None,
+            (Some(chain), Some(key)) => Some(CertificateFiles {
+                chain: self.path_beside_main_file(chain),
+                key: self.path_beside_main_file(key),
+            }),
+            (Some(word), None) | (None, Some(word)) => {
+                self.invalid(word, "command", "expected both Certificate and PrivateKey");
+                None
+            }
+        }
+    }
+
     fn conf_options(&mut self, value: &Word, algorithms: &mut Algorithms) {
         for option in value.split(',').map(str::trim) {
             match option.strip_prefix('+').unwrap_or(option) {
                 "ServerPreference" => algorithms.prefers_own_order = true,
                 "-ServerPreference" => algorithms.prefers_own_order = false,
+                "SessionTicket" => algorithms.tickets = Some(true),
+                "-SessionTicket" => algorithms.tickets = Some(false),
                 option if OPTIONS_WITHOUT_MEANING.contains(&option) => {}
                 _ => self.conf_command_without_effect(value),
             }

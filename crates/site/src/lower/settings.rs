@@ -46,6 +46,7 @@ impl Lowering<'_> {
             connection: self.connection_settings(level),
             headers: self.header_settings(level),
             addition: self.addition(level),
+            sub_filter: self.sub_filter(level),
             esi: self.esi(level),
             ssi: SsiSettings {
                 enabled: runs_ssi,
@@ -74,6 +75,7 @@ impl Lowering<'_> {
             satisfy,
             auth_request,
             mirror: self.mirror(level),
+            post_action: self.post_action(level),
             limits: self.limits(level),
             otel: self.otel_settings(level),
             early_hints: self.templates(level, "early_hints"),
@@ -83,6 +85,7 @@ impl Lowering<'_> {
                 absolute: self.flag(level, "absolute_redirect", true),
                 port: self.flag(level, "port_in_redirect", true),
                 server_name: self.flag(level, "server_name_in_redirect", false),
+                msie_refresh: self.flag(level, "msie_refresh", false),
             },
             access_logs: self.access_logs(level),
             open_log_file_cache: self.open_log_file_cache(level),
@@ -190,6 +193,8 @@ impl Lowering<'_> {
                 ],
                 InFileOnly::Off,
             ),
+            // Known when all values have been read.
+            has_name: false,
         }
     }
 

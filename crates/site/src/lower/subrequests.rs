@@ -1,4 +1,4 @@
-//! Lowers `auth_request` and `mirror`: requests that the server makes to paths of the same
+//! Lowers `auth_request`, `mirror` and `post_action`: requests that the server makes to paths of the same
 //! site.
 
 use std::sync::Arc;
@@ -47,6 +47,11 @@ impl Lowering<'_> {
             .map(|word| self.subrequest_target(word))
             .collect();
         Some(Arc::new(Mirror { targets, with_body }))
+    }
+
+    pub fn post_action(&mut self, level: &Level<'_>) -> Option<SubrequestTarget> {
+        let word = level.find("post_action")?.arg(0);
+        (word.text != "off").then(|| self.subrequest_target(word))
     }
 
     fn subrequest_target(&mut self, word: &Word) -> SubrequestTarget {

@@ -1,13 +1,11 @@
 //! Lowers `proxy_ssl_*`: TLS on connections to upstreams.
 
-use std::path::PathBuf;
-
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::level::Level;
 use super::template::has_variables;
-use super::values::to_usize;
+use super::values::{parameter, seconds, to_usize};
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -15,16 +13,15 @@ impl Lowering<'_> {
     pub fn upstream_tls(&mut self, level: &Level<'_>, is_used: bool) -> Option<TlsId> {
         let certificate = file_name(level, "proxy_ssl_certificate");
         let key = file_name(level, "proxy_ssl_certificate_key");
-        for word in certificate.into_iter().chain(key) {
-            if has_variables(word) {
-                self.invalid(word, "file", "this directive cannot have variables yet");
-            }
-        }
+        let cache = self.certificate_cache(level, "proxy_ssl_certificate_cache");
+        let password_file = file_name(level, "proxy_ssl_password_file")
+            .map(|word| self.path_beside_main_file(word));
         let verify = self.tls_verify(level, is_used);
         let (tls12, tls13) = self.tls_protocols(level);
         let settings = TlsSettings {
             verify,
-            identity: self.tls_identity(certificate, key, is_used),
+            identity: self.tls_identity((certificate, key), cache, is_used),
+            password_file,
             tls12,
             tls13,
             send_name: self.flag(level, "proxy_ssl_server_name", false),
@@ -70,10 +67,10 @@ impl Lowering<'_> {
     /// The certificate that the upstream is shown, and its key.
     fn tls_identity(
         &mut self,
-        certificate: Option<&Word>,
-        key: Option<&Word>,
+        (certificate, key): (Option<&Word>, Option<&Word>),
+        cache: Option<CertificateCache>,
         is_used: bool,
-    ) -> Option<(PathBuf, PathBuf)> {
+    ) -> Option<TlsIdentity> {
         let certificate = certificate?;
         let Some(key) = key else {
             if is_used {
@@ -84,10 +81,50 @@ impl Lowering<'_> {
             }
             return None;
         };
-        Some((
-            self.path_beside_main_file(certificate),
-            self.path_beside_main_file(key),
-        ))
+        if has_variables(certificate) || has_variables(key) {
+            return Some(TlsIdentity::OfRequest {
+                chain: self.template(certificate),
+                key: self.template(key),
+                folder: self.path_beside_main_file(""),
+                cache,
+            });
+        }
+        Some(TlsIdentity::Files {
+            chain: self.path_beside_main_file(certificate),
+            key: self.path_beside_main_file(key),
+        })
+    }
+
+    /// `*_certificate_cache off | max=N [inactive=TIME] [valid=TIME]`; `None`: off.
+    pub fn certificate_cache(&mut self, level: &Level<'_>, name: &str) -> Option<CertificateCache> {
+        let node = level.find(name)?;
+        if node.arg(0).text == "off" {
+            return None;
+        }
+        let mut max = None;
+        let (mut inactive, mut valid) = (seconds(10), seconds(60));
+        for word in node.args() {
+            if let Some(text) = parameter(word, "max") {
+                max = self.number_in(word, text).map(to_usize);
+            } else if let Some(text) = parameter(word, "inactive") {
+                inactive = self.duration_in(word, text).unwrap_or(inactive);
+            } else if let Some(text) = parameter(word, "valid") {
+                valid = self.duration_in(word, text).unwrap_or(valid);
+            } else {
+                self.unknown_parameter(
+                    word,
+                    word,
+                    node.name(),
+                    &["max", "inactive", "valid", "off"],
+                );
+            }
+        }
+        self.must_have_max(node, max);
+        Some(CertificateCache {
+            max: max?,
+            inactive,
+            valid,
+        })
     }
 
     /// Whether TLS 1.2 and TLS 1.3 are used. Older versions do not exist here.

@@ -25,6 +25,8 @@ pub(crate) struct Variables {
     pub uses_cache_last_modified: bool,
     /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may.
     pub uses_upstream_fields: bool,
+    /// Some value reads `$request_body_file`.
+    pub uses_request_body_file: bool,
 }
 
 #[derive(Debug)]
@@ -174,6 +176,7 @@ impl Variables {
             Variable::UpstreamField(_) | Variable::UpstreamCookie(_) => {
                 self.uses_upstream_fields = true;
             }
+            Variable::Builtin(Builtin::RequestBodyFile) => self.uses_request_body_file = true,
             _ => {}
         }
     }
@@ -235,10 +238,15 @@ mod tests {
                 [("/m.conf", text.into_bytes())].into_iter().collect();
             let read = crate::read(Path::new("/m.conf"), Path::new("/"), None, None, &loader);
             let http = read.site.unwrap().http;
-            (http.uses_cache_last_modified, http.uses_upstream_fields)
+            (
+                http.uses_cache_last_modified,
+                http.uses_upstream_fields,
+                http.uses_request_body_file,
+            )
         };
-        assert_eq!(uses("$uri"), (false, false));
-        assert_eq!(uses("$upstream_cache_last_modified"), (true, false));
-        assert_eq!(uses("$upstream_http_x"), (false, true));
+        assert_eq!(uses("$uri"), (false, false, false));
+        assert_eq!(uses("$upstream_cache_last_modified"), (true, false, false));
+        assert_eq!(uses("$upstream_http_x"), (false, true, false));
+        assert_eq!(uses("$request_body_file"), (false, false, true));
     }
 }

@@ -105,10 +105,31 @@ pub struct CacheRules {
     pub heuristic: bool,
     /// `cache_refill`: purged pages are fetched again.
     pub refill: bool,
+    /// `cache_nodes_pages`: pages are shared with other machines.
+    pub shares_pages: bool,
+    /// `cache_learn watch`; `None`: nothing is learned.
+    pub learn: Option<LearnRules>,
     /// `cache_tags`; `None`: responses have none.
     pub tags: Option<TagRules>,
     /// What of the configuration decided all this, for people.
     pub lines: Vec<RuleLine>,
+}
+
+/// `cache_learn watch`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LearnRules {
+    /// `cache_learn_max`
+    pub most: Duration,
+    pub database: Option<LearnDatabase>,
+}
+
+/// `cache_learn_database`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LearnDatabase {
+    /// `unix:PATH` or `IP:PORT`
+    pub server: String,
+    pub user: String,
+    pub password: String,
 }
 
 /// `cache_max_valid`

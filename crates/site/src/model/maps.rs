@@ -36,6 +36,8 @@ pub struct Geo {
     /// `proxy`, `proxy_recursive`.
     pub proxies: Vec<Network>,
     pub proxy_recursive: bool,
+    /// What is no address, such as the client of a unix socket, counts as 255.255.255.255.
+    pub has_place_for_others: bool,
     pub volatile: bool,
 }
 

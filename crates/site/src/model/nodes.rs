@@ -14,6 +14,8 @@ pub struct CacheNodes {
     pub password: Option<String>,
     /// The number of the engine's database.
     pub database: u32,
+    /// `key=`: by what the pages are sealed that nodes share.
+    pub page_key: Option<PathBuf>,
     /// `name=`: what the names of keys begin with.
     pub name: String,
 }

@@ -11,6 +11,7 @@ use super::failures::Failures;
 use super::field_names::FieldNames;
 use super::ids::{GroupId, TlsId};
 use super::pattern::Pattern;
+use super::server_tls::CertificateCache;
 use super::template::{Template, Variable};
 
 /// The upstream that a `*_pass` names.
@@ -144,7 +145,9 @@ pub struct TlsSettings {
     /// `proxy_ssl_verify`, with `proxy_ssl_trusted_certificate`.
     pub verify: Option<TlsVerify>,
     /// `proxy_ssl_certificate` and `proxy_ssl_certificate_key`
-    pub identity: Option<(PathBuf, PathBuf)>,
+    pub identity: Option<TlsIdentity>,
+    /// `proxy_ssl_password_file`
+    pub password_file: Option<PathBuf>,
     /// `proxy_ssl_protocols`
     pub tls12: bool,
     pub tls13: bool,
@@ -152,6 +155,24 @@ pub struct TlsSettings {
     pub send_name: bool,
     /// `proxy_ssl_session_reuse`
     pub reuse_sessions: bool,
+}
+
+/// The certificate that an upstream is shown, and its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsIdentity {
+    Files {
+        chain: PathBuf,
+        key: PathBuf,
+    },
+    /// The names of the files have variables.
+    OfRequest {
+        chain: Template,
+        key: Template,
+        /// Where relative names begin.
+        folder: PathBuf,
+        /// `proxy_ssl_certificate_cache`; `None`: they are read for each connection.
+        cache: Option<CertificateCache>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

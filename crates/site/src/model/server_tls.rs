@@ -4,15 +4,27 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::template::Template;
+
 /// `ssl_*` of a server. Servers that say the same share one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTls {
     /// `ssl_certificate` and `ssl_certificate_key`, in order. Empty only with
-    /// [`rejects_handshake`](Self::rejects_handshake) or
-    /// [`named_certificates`](Self::named_certificates).
+    /// [`rejects_handshake`](Self::rejects_handshake),
+    /// [`named_certificates`](Self::named_certificates) or
+    /// [`certificates_of_handshake`](Self::certificates_of_handshake).
     pub certificates: Vec<CertificateFiles>,
     /// Those whose files are called after the name that a client asks for.
     pub named_certificates: Vec<NamedCertificateFiles>,
+    /// Those whose names have other variables: all of this server, if there are any.
+    pub certificates_of_handshake: Vec<HandshakeCertificate>,
+    /// Where relative names begin.
+    pub certificate_folder: PathBuf,
+    /// `ssl_certificate_cache`, for certificates whose names have variables. `None`: they are read
+    /// for each handshake.
+    pub certificate_cache: Option<CertificateCache>,
+    /// `ssl_certificate_compression`
+    pub compresses_certificates: bool,
     /// `ssl_password_file`
     pub password_file: Option<PathBuf>,
     /// `ssl_protocols`: at least one of the two.
@@ -43,11 +55,45 @@ pub struct ServerTls {
     pub rejects_handshake: bool,
 }
 
+/// `ssl_certificate_cache`, `proxy_ssl_certificate_cache`: certificates and keys whose names have
+/// variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CertificateCache {
+    /// Certificates and keys, each counted.
+    pub max: usize,
+    /// One that was not used for so long is forgotten.
+    pub inactive: Duration,
+    /// One that was read so long ago is read again.
+    pub valid: Duration,
+}
+
+impl CertificateCache {
+    /// Without `ssl_certificate_cache`: clients choose names as they like, and reading costs more
+    /// than a handshake.
+    pub const DEFAULT: CertificateCache = CertificateCache {
+        max: 2000,
+        inactive: Duration::from_secs(60),
+        valid: Duration::from_secs(60),
+    };
+
+    /// How many certificates are kept, each with its key.
+    pub fn pairs(&self) -> usize {
+        (self.max / 2).max(1)
+    }
+}
+
 /// A certificate with those of its issuers, and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateFiles {
     pub chain: PathBuf,
     pub key: PathBuf,
+}
+
+/// The same with variables: names of files, or `data:` and the text itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandshakeCertificate {
+    pub chain: Template,
+    pub key: Template,
 }
 
 /// The same with `$ssl_server_name` in the name of a file or both.

@@ -41,6 +41,8 @@ pub struct Settings {
     pub own_access: OwnAccess,
     /// `mirror`; `None`: off.
     pub mirror: Option<Arc<Mirror>>,
+    /// `post_action`: a request that is made when a response has been sent.
+    pub post_action: Option<SubrequestTarget>,
     pub limits: Limits,
     /// `otel_*`; `None`: nothing is traced.
     pub otel: Option<Arc<OtelSettings>>,
@@ -58,6 +60,8 @@ pub struct Settings {
     pub log_subrequests: bool,
     pub compression: CompressionSettings,
     pub addition: AdditionSettings,
+    /// `sub_filter`; `None` where not given.
+    pub sub_filter: Option<Arc<SubFilter>>,
     pub esi: EsiSettings,
     pub ssi: SsiSettings,
     pub fragments: FragmentLimits,
@@ -165,10 +169,19 @@ pub struct FileSettings {
     pub if_modified_since: Option<IfModifiedSince>,
     pub max_ranges: Option<usize>,
     pub autoindex: Autoindex,
+    pub random_index: bool,
     pub open_file_cache: Option<OpenFileCache>,
     pub sendfile: bool,
-    /// `disable_symlinks`
-    pub disable_symlinks: bool,
+    /// `disable_symlinks`; `None`: off.
+    pub disable_symlinks: Option<DisableSymlinks>,
+}
+
+/// `disable_symlinks on | if_not_owner [from=PATH]`
+#[derive(Debug, Clone)]
+pub struct DisableSymlinks {
+    pub if_not_owner: bool,
+    /// Links in this beginning of a path are followed.
+    pub from: Template,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -350,6 +363,8 @@ pub struct RedirectSettings {
     pub absolute: bool,
     pub port: bool,
     pub server_name: bool,
+    /// `msie_refresh`: old browsers get a page that leads on.
+    pub msie_refresh: bool,
 }
 
 /// `add_before_body`, `add_after_body` and `addition_types`.
@@ -359,6 +374,23 @@ pub struct AdditionSettings {
     pub before: Option<Template>,
     pub after: Option<Template>,
     pub types: Arc<MediaTypes>,
+}
+
+/// `sub_filter`, `sub_filter_once`, `sub_filter_types` and `sub_filter_last_modified`.
+#[derive(Debug)]
+pub struct SubFilter {
+    pub pairs: Vec<SubFilterPair>,
+    /// Each string is replaced once.
+    pub once: bool,
+    pub types: Arc<MediaTypes>,
+    /// `Last-Modified` and a weak `ETag` are kept.
+    pub last_modified: bool,
+}
+
+#[derive(Debug)]
+pub struct SubFilterPair {
+    pub string: Template,
+    pub replacement: Template,
 }
 
 /// `auth_request URI` and `auth_request_set`.

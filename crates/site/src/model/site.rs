@@ -1,6 +1,7 @@
 //! A whole configuration as one value: the process, and the `http` block with its servers.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use shared_request::NameSet;
@@ -30,6 +31,20 @@ pub struct Site {
     pub process: Process,
     pub http: Http,
 }
+
+impl Site {
+    /// Where programs leave purges while no server runs: a folder for each, beside the pages that are kept on disk.
+    /// `None` where none are.
+    #[must_use]
+    pub fn left_purges(&self) -> Option<PathBuf> {
+        let mut zones = self.http.cache_zones.iter();
+        let zone = zones.find(|zone| zone.disk.is_some())?;
+        Some(zone.path.join(LEFT_PURGES))
+    }
+}
+
+/// The name of that folder. Folders of zones begin with another word.
+const LEFT_PURGES: &str = "left-purges";
 
 /// The `http` block: what servers share, and the servers.
 #[derive(Debug, Default)]
@@ -74,6 +89,8 @@ pub struct Http {
     pub shown_arguments: NameSet,
     /// `cache_nodes`
     pub cache_nodes: Option<CacheNodes>,
+    /// `cache_nodes_lost stale=TIME`: for so long stored responses are used without a lease.
+    pub cache_nodes_lost: Option<Duration>,
     /// `cache_purge_again`: each purge is repeated after this time.
     pub purge_again: Option<Duration>,
     /// `cache_purge_log`
@@ -83,6 +100,8 @@ pub struct Http {
     /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may: the fields of
     /// upstreams' responses must be kept.
     pub uses_upstream_fields: bool,
+    /// Some value reads `$request_body_file`: bodies in files have names.
+    pub uses_request_body_file: bool,
 }
 
 impl Http {

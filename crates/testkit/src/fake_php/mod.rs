@@ -450,7 +450,7 @@ mod tests {
         .await;
         for (uri, error) in [
             ("/overloaded", "Overloaded"),
-            ("/close", "Closed { before_first_byte: true }"),
+            ("/close", "Stream(Closed { before_first_byte: true })"),
             (
                 "/half",
                 "Truncated { how: ConnectionClosed, received_bytes: 4, expected_bytes: None }",

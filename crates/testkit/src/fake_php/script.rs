@@ -52,6 +52,13 @@ impl Script {
         self.raw(RecordHeader::new(kind::STDOUT, 0).encode())
     }
 
+    /// Goes on with the steps of another.
+    pub fn then(mut self, mut other: Script) -> Script {
+        self.steps.append(&mut other.steps);
+        self.ends |= other.ends;
+        self
+    }
+
     /// Sends bytes that need not be records.
     pub fn raw(mut self, bytes: impl AsRef<[u8]>) -> Script {
         self.steps

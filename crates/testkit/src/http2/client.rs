@@ -101,6 +101,21 @@ impl Http2Client {
         self.ask("GET", path, &[], None).await
     }
 
+    /// A whole response, for a connection that may be over.
+    ///
+    /// # Errors
+    /// It takes no more requests, or has ended before the response did.
+    ///
+    /// # Panics
+    /// When nothing comes.
+    pub async fn try_get(&mut self, path: &str) -> Result<Reply, h2::Error> {
+        let request = Request::builder().uri(format!("http://site.test{path}"));
+        let request = request.body(()).expect("a request");
+        self.sender = self.sender.clone().ready().await?;
+        let (response, _) = self.sender.send_request(request, true)?;
+        Incoming(response).reply().await
+    }
+
     /// Waits until the server has ended the connection, in order.
     ///
     /// # Panics

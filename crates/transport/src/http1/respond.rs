@@ -26,7 +26,7 @@ pub fn send<'a, X: Exchange>(
     is_followed: bool,
 ) -> ReadyOrPending<'a, Result<Ending, SendError>> {
     if exchange.head().version() == Version::Http09 {
-        return ReadyOrPending::pending(send_simple(exchange, stream));
+        return ReadyOrPending::pending(|| send_simple(exchange, stream));
     }
     let status = exchange.opening().status;
     let rules = exchange.rules();
@@ -77,7 +77,7 @@ pub fn send<'a, X: Exchange>(
         Ok(AtOnce::Part(head, begun)) => (head, begun),
         Err(error) => return ReadyOrPending::Ready(Err(error)),
     };
-    ReadyOrPending::pending(async move {
+    ReadyOrPending::pending(move || async move {
         send_rest(exchange, stream, head, begun, framing).await?;
         exchange.complete();
         Ok(ending)

@@ -25,6 +25,9 @@ const JOINED_BYTES: usize = 2048;
 /// 5.63 ms of CPU without turns, 5.40 with turns of 2 MB and 5.06 with these: the one keeps
 /// reading while the others are served.
 const TURN_BYTES: usize = 512 * 1024;
+/// A part of a zone's file up to this size was found in the page cache a moment ago, by bytes that stand
+/// close enough. What is longer, or goes on after a wait, is looked for again.
+const FOUND_WARM_BYTES: u64 = 256 * 1024;
 
 /// One response on its way out.
 pub struct Sender<'a> {
@@ -410,6 +413,15 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
+    /// Waits no longer for a disk than for a client.
+    async fn warm(&self, file: &OpenFile, offset: u64, length: usize) -> Result<(), SendError> {
+        let warm = timeout_at(Instant::now() + self.timeout, file.warm(offset, length));
+        match warm.await {
+            Ok(read) => Ok(read?),
+            Err(_) => Err(SendError::TimedOut),
+        }
+    }
+
     async fn write_file(
         &mut self,
         file: &OpenFile,
@@ -417,11 +429,15 @@ impl<'a> Sender<'a> {
         length: u64,
     ) -> Result<(), SendError> {
         let end = offset + length;
+        let mut is_warm = length <= FOUND_WARM_BYTES;
         while offset < end {
             let left = usize::try_from(end - offset)
                 .unwrap_or(usize::MAX)
                 .min(TURN_BYTES);
             let piece = self.allowance(left).await;
+            if !std::mem::take(&mut is_warm) {
+                self.warm(file, offset, piece).await?;
+            }
             match self.stream.try_sendfile(file, offset, piece) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Ok(sent) => {

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::fields;
 use super::shared::{SharedCodec, gone};
-use crate::outbound::{Body, Leaves, SendError, SentHead};
-use crate::outflow::{self, Outlet, Room};
+use crate::outbound::{Body, Leaves, SendError};
+use crate::outflow::{self, Outlet, Room, sent_head};
 use crate::service::Exchange;
 
 /// Gives the whole response to the codec: how many bytes its body had.
@@ -37,23 +37,12 @@ async fn send_whole<X: Exchange>(
     shared: &Arc<SharedCodec<X>>,
     id: StreamId,
 ) -> Result<u64, SendError> {
-    let status = exchange.opening().status;
     let rules = exchange.rules();
-    let has_none = matches!(status, 204 | 304);
-    let is_empty = matches!(exchange.body(), Body::Empty) && !exchange.wants_head_alone();
-    let length = match has_none {
-        true => None,
-        false => exchange.content_length().or(is_empty.then_some(0)),
-    };
-    exchange.note_head(sent_head(length));
-    if has_none || exchange.wants_head_alone() {
-        // A body without a reader is dropped; one that is being stored goes on
-        // arriving without this reader.
-        *exchange.body() = Body::Empty;
+    let (length, is_head_alone) = outflow::begin(exchange);
+    if is_head_alone {
         send_at_hand(exchange, shared, id, length)?;
         return Ok(0);
     }
-    exchange.body().read_small_file();
     if !rules.may_have_trailers
         && !rules.may_be_paced
         && let Some(bytes) = send_at_hand(exchange, shared, id, length)?
@@ -122,13 +111,6 @@ fn put_head<X: Exchange>(
         codec.send_response(id, status, &[block], is_whole)
     });
     Ok(given.map_err(|_| gone())?)
-}
-
-fn sent_head(length: Option<u64>) -> SentHead {
-    SentHead {
-        length,
-        ..SentHead::default()
-    }
 }
 
 /// A stream of HTTP/2, for bodies that are pulled.

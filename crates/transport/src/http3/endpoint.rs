@@ -2,15 +2,17 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TransportConfig, VarInt};
 use tokio::sync::watch;
 use transport_settings::ListenAddress;
 
+use super::closing;
 use super::connection::{self, ListenerLink, QuicPhase};
 use super::first_packets::FirstPackets;
 use super::handshake::{ConfigChooser, HandshakeConfig, InitialCrypto};
@@ -40,16 +42,41 @@ const OTHER_STREAMS: u32 = 8;
 
 /// A socket that is listened on. Dropped, it takes no further connections; those that there are
 /// end after what is under way.
-struct Listening {
+struct Listening<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> {
     endpoint: Endpoint,
+    beginning: Beginning<S, A>,
     /// Its end tells the connections of that.
-    _life: watch::Sender<()>,
+    life: Option<watch::Sender<()>>,
 }
 
-impl Drop for Listening {
+impl<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> Drop
+    for Listening<S, G, A>
+{
     fn drop(&mut self) {
+        // Clients that came before are served, but where the runtime itself ends.
+        let mut cx = Context::from_waker(Waker::noop());
+        while tokio::runtime::Handle::try_current().is_ok()
+            && let Poll::Ready(Some(incoming)) = pin!(self.endpoint.accept()).poll(&mut cx)
+        {
+            self.beginning.begin(incoming);
+        }
+        self.life = None;
         self.endpoint.set_server_config(None);
+        closing::wait_for(self.endpoint.clone());
     }
+}
+
+/// What each new connection needs.
+struct Beginning<S: Service, A> {
+    service: Arc<S>,
+    address: ListenAddress,
+    local: SocketAddr,
+    key: HostKey,
+    initial: InitialCrypto,
+    unproven: Arc<UnprovenAddresses>,
+    handshakes: Arc<AtomicUsize>,
+    end: watch::Receiver<()>,
+    admit: A,
 }
 
 /// Takes connections from the socket of `address` until it is dropped. `admit` is called with
@@ -87,27 +114,45 @@ pub async fn listen<S: Service, G: Send + 'static>(
     let (life, end) = watch::channel(());
     let listening = Listening {
         endpoint,
-        _life: life,
+        beginning: Beginning {
+            service,
+            address,
+            local,
+            key,
+            initial,
+            unproven,
+            handshakes: Arc::new(AtomicUsize::new(0)),
+            end,
+            admit,
+        },
+        life: Some(life),
     };
-    let handshakes = Arc::new(AtomicUsize::new(0));
     while let Some(incoming) = listening.endpoint.accept().await {
+        listening.beginning.begin(incoming);
         // A handshake begins with a signature, and however many clients wait for theirs: between
         // two of them all others have their turn.
         tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+impl<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> Beginning<S, A> {
+    fn begin(&self, incoming: Incoming) {
         let peer = incoming.remote_address();
-        if !incoming.remote_address_validated() && !unproven.knows(peer) {
+        if !incoming.remote_address_validated() && !self.unproven.knows(peer) {
             // What it is sent would not be counted.
-            validate_address(incoming);
-            continue;
+            return validate_address(incoming);
         }
-        let Some(opening) = Opening::of(&service, incoming, &address, local, &handshakes) else {
-            continue;
+        let (service, handshakes) = (&self.service, &self.handshakes);
+        let Some(opening) = Opening::of(service, incoming, &self.address, self.local, handshakes)
+        else {
+            return;
         };
         let phase = Arc::new(QuicPhase::new());
         let tracked: Arc<dyn TrackedConnection> = phase.clone();
-        let guard = admit(&tracked);
-        let config = opening.config(&initial, &key);
-        let end = end.clone();
+        let guard = (self.admit)(&tracked);
+        let config = opening.config(&self.initial, &self.key);
+        let end = self.end.clone();
         let mut serving = Box::pin(async move {
             let listener = ListenerLink { phase: &phase, end };
             opening.serve(config, listener).await;
@@ -119,7 +164,6 @@ pub async fn listen<S: Service, G: Send + 'static>(
             tokio::spawn(serving);
         }
     }
-    Ok(())
 }
 
 /// A connection that begins.

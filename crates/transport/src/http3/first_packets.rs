@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
+use super::routing::{OwnIds, destination};
 use super::unproven::UnprovenAddresses;
 
 /// First packets each second, of either kind (see [`kind`]): a small part of what kept a core busy,
@@ -32,6 +33,7 @@ pub struct FirstPackets {
     inner: Arc<dyn AsyncUdpSocket>,
     allowances: Mutex<[Allowance; 2]>,
     unproven: Arc<UnprovenAddresses>,
+    own_ids: OwnIds,
 }
 
 impl FirstPackets {
@@ -45,7 +47,15 @@ impl FirstPackets {
             inner,
             allowances: Mutex::new([full; 2]),
             unproven,
+            own_ids: OwnIds::of_this_process(),
         }
+    }
+
+    /// Does the client know an id of ours, from our answer? It may send further Initial packets, which begin nothing: if
+    /// its address were unproven from then on, it would be sent no more than three times what it sends, to its end.
+    fn is_answered(&self, datagram: &[u8]) -> bool {
+        let (id, _) = destination(datagram);
+        self.own_ids.is_own(id)
     }
 }
 
@@ -96,8 +106,8 @@ impl AsyncUdpSocket for FirstPackets {
                     continue;
                 }
             }
-            let is_first = kind == Some(Kind::WithoutToken);
             for datagram in datagrams {
+                let is_first = kind == Some(Kind::WithoutToken) && !self.is_answered(datagram);
                 self.unproven.receive(meta.addr, datagram, is_first, now);
             }
         }
@@ -192,6 +202,40 @@ mod tests {
         // What is cut off belongs to nothing.
         for length in 0..12 {
             assert_eq!(kind(&datagram(0xc3, 0)[..length]), None, "{length}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_knows_an_id_of_ours_begins_nothing() {
+        use std::net::UdpSocket;
+
+        use quinn::ConnectionIdGenerator as _;
+
+        let initial = |id: &[u8]| [&[0xc3, 0, 0, 0, 1, id.len() as u8][..], id, &[0; 20]].concat();
+        let answered = OwnIds::of_this_process().generate_cid();
+        for (id, begins) in [(&answered[..], false), (b"invented", true)] {
+            let (socket, client) = (
+                UdpSocket::bind("127.0.0.1:0").unwrap(),
+                UdpSocket::bind("127.0.0.1:0").unwrap(),
+            );
+            let (at, from) = (socket.local_addr().unwrap(), client.local_addr().unwrap());
+            let inner = quinn::default_runtime()
+                .unwrap()
+                .wrap_udp_socket(socket)
+                .unwrap();
+            let unproven = Arc::new(UnprovenAddresses::default());
+            let first_packets = FirstPackets::new(inner, unproven.clone());
+            client.send_to(&initial(id), at).unwrap();
+            let mut buf = [0; 2000];
+            let received = std::future::poll_fn(|cx| {
+                first_packets.poll_recv(
+                    cx,
+                    &mut [IoSliceMut::new(&mut buf)],
+                    &mut [RecvMeta::default()],
+                )
+            });
+            assert_eq!(received.await.unwrap(), 1);
+            assert_eq!(unproven.knows(from), begins);
         }
     }
 

@@ -19,6 +19,7 @@
 //! what it sent, RFC 9000 §8.1) is kept in `unproven.rs`.
 
 mod body;
+mod closing;
 mod connection;
 mod endpoint;
 mod field_tables;
@@ -33,6 +34,7 @@ mod settings;
 mod stream;
 mod unproven;
 
+pub use closing::last_words;
 pub use endpoint::listen;
 pub use host_key::HostKey;
 pub use routing::{QuicEstate, end_of_other, hand_over, inherit};

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::fields;
 use super::stream::{Outgoing, StreamClient, gone};
-use crate::outbound::{Body, Leaves, SendError, SentHead};
-use crate::outflow::{self, ClientWait, Outlet, Room};
+use crate::outbound::{Body, Leaves, SendError};
+use crate::outflow::{self, ClientWait, Outlet, Room, sent_head};
 use crate::pieces::READ_BYTES;
 use crate::service::Exchange;
 use crate::waiting_streams::StreamHoldings;
@@ -31,23 +31,12 @@ pub async fn send<X: Exchange>(
 ) -> Result<u64, SendError> {
     let mut outgoing = client.outgoing.clone().lock_owned().await;
     outgoing.set_timeout(exchange.connection_settings().send_timeout);
-    let status = exchange.opening().status;
     let rules = exchange.rules();
-    let has_none = matches!(status, 204 | 304);
-    let is_empty = matches!(exchange.body(), Body::Empty) && !exchange.wants_head_alone();
-    let length = match has_none {
-        true => None,
-        false => exchange.content_length().or(is_empty.then_some(0)),
-    };
-    exchange.note_head(sent_head(length));
-    if has_none || exchange.wants_head_alone() {
-        // A body without a reader is dropped; one that is being stored goes on
-        // arriving without this reader.
-        *exchange.body() = Body::Empty;
+    let (length, is_head_alone) = outflow::begin(exchange);
+    if is_head_alone {
         send_at_hand(exchange, &mut outgoing, length).await?;
         return Ok(0);
     }
-    exchange.body().read_small_file();
     if !rules.may_have_trailers
         && !rules.may_be_paced
         && let Some(bytes) = send_at_hand(exchange, &mut outgoing, length).await?
@@ -66,13 +55,6 @@ pub async fn send<X: Exchange>(
     };
     // A task of its own size for what most requests do not need: a connection has many of them.
     Box::pin(outflow::send_body(exchange, &mut outlet, length)).await
-}
-
-fn sent_head(length: Option<u64>) -> SentHead {
-    SentHead {
-        length,
-        ..SentHead::default()
-    }
 }
 
 /// Sends a response whose body is there and short, or stored; `None` where it has to be pulled.

@@ -7,6 +7,8 @@
 //!                             └─ connection id of the old one ─► pair of sockets ─► old process
 //! ```
 //!
+//! The old process reads until the new one says that it does (`READS`): a new process may take seconds to be ready.
+//!
 //! A connection id says whose it is: five random bytes, and three that a key of its process makes of them. A client
 //! chooses the first id of a connection itself: of those that began in the old process, the new one gets a list.
 
@@ -48,12 +50,19 @@ const PAIR_BUFFER_BYTES: usize = 4 << 20;
 
 const LONG_HEADER: u8 = 0x80;
 const TYPE: u8 = 0x30;
-/// What goes over the pair: a packet, or the list of connections that began.
+/// What goes over the pair: a packet, the list of connections that began, or that the new process reads from now on.
 const PACKET: u8 = b'P';
 const BEGUN: u8 = b'B';
+const READS: u8 = b'R';
 
 /// The key that connection ids of this process are made with.
 static OWN_IDS: LazyLock<[u8; 32]> = LazyLock::new(host_key::random_bytes);
+
+/// Those of processes whose place this one has taken, the last first: once they have ended, their clients are told that
+/// their connections are gone (a stateless reset, RFC 9000 §10.3), which has the same key.
+static FORMER_IDS: Mutex<VecDeque<OwnIds>> = Mutex::new(VecDeque::new());
+/// Older ones have ended long ago.
+const MOST_FORMER: usize = 2;
 
 /// What there is of each address.
 static ROUTES: LazyLock<Mutex<HashMap<SocketAddr, Arc<Route>>>> = LazyLock::new(Mutex::default);
@@ -68,7 +77,8 @@ pub struct QuicEstate {
     pub pairs: Vec<(SocketAddr, OwnedFd)>,
 }
 
-/// From now on another process reads the sockets of QUIC, and hands on what belongs to connections of this one.
+/// Another process is about to read the sockets of QUIC, and to hand on what belongs to connections of this one. Until
+/// it does, this one reads.
 ///
 /// # Errors
 /// What the system says.
@@ -96,19 +106,15 @@ pub fn hand_over() -> io::Result<QuicEstate> {
 pub fn inherit(estate: QuicEstate) {
     host_key::inherit(estate.host_secret);
     let ids = OwnIds::new(&estate.ids);
+    let mut former = FORMER_IDS.lock();
+    former.push_front(ids.clone());
+    former.truncate(MOST_FORMER);
+    drop(former);
     let mut routes = ROUTES.lock();
     for (address, pair) in estate.pairs {
-        let other = Arc::new(OtherConnections {
-            ids: ids.clone(),
-            pair: Mutex::new(OtherEnd {
-                stream: pair.into(),
-                rest: Vec::new(),
-                list: Vec::new(),
-            }),
-            begun: Mutex::default(),
-        });
+        let other = OtherConnections::new(ids.clone(), pair.into());
         let route = routes.entry(address).or_default();
-        route.change(Reading::ForBoth(other));
+        route.change(Reading::ForBoth(Arc::new(other)));
     }
 }
 
@@ -134,7 +140,7 @@ enum Reading {
     Alone,
     /// This process, also for another.
     ForBoth(Arc<OtherConnections>),
-    /// Another process.
+    /// Another process, once it says so.
     FromPair(Arc<StdUnixStream>),
 }
 
@@ -221,7 +227,8 @@ impl OwnIds {
         OwnIds::new(&*OWN_IDS)
     }
 
-    fn is_own(&self, id: &[u8]) -> bool {
+    /// Did this process, or the one that has the key, make it?
+    pub fn is_own(&self, id: &[u8]) -> bool {
         let Some((random, mark)) = id.split_at_checked(RANDOM_BYTES) else {
             return false;
         };
@@ -240,8 +247,10 @@ impl ConnectionIdGenerator for OwnIds {
         ConnectionId::new(&id)
     }
 
+    /// Asked for packets of no connection that there is: whether a reset may say so.
     fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
-        self.is_own(id).then_some(()).ok_or(InvalidCid)
+        let is_known = self.is_own(id) || FORMER_IDS.lock().iter().any(|it| it.is_own(id));
+        is_known.then_some(()).ok_or(InvalidCid)
     }
 
     fn cid_len(&self) -> usize {
@@ -254,7 +263,7 @@ impl ConnectionIdGenerator for OwnIds {
 }
 
 /// The id of a datagram's destination, and whether it is the client's own choice (RFC 9000 §17.2).
-fn destination(datagram: &[u8]) -> (&[u8], bool) {
+pub fn destination(datagram: &[u8]) -> (&[u8], bool) {
     let first = datagram.first().copied().unwrap_or_default();
     if first & LONG_HEADER == 0 {
         return (datagram.get(1..=ID_BYTES).unwrap_or_default(), false);
@@ -275,8 +284,10 @@ pub struct RoutedSocket {
 struct Current {
     version: u64,
     reading: Reading,
-    /// The pair, while another process reads.
+    /// The pair, where another process reads or is about to.
     pair: Option<UnixStream>,
+    /// That process has said that it reads.
+    other_reads: bool,
     /// The ids that clients have chosen lately.
     begun: VecDeque<Vec<u8>>,
     /// What came over the pair and was not looked at yet.
@@ -293,6 +304,7 @@ impl RoutedSocket {
                 version: u64::MAX,
                 reading: Reading::Alone,
                 pair: None,
+                other_reads: false,
                 begun: VecDeque::new(),
                 received: Vec::new(),
             }),
@@ -307,7 +319,7 @@ impl fmt::Debug for RoutedSocket {
 }
 
 impl Current {
-    /// Takes over what has changed. Another process that reads is told which connections began here.
+    /// Takes over what has changed. A process for which this one reads from now on is told so.
     fn renew(&mut self, route: &Route, cx: &Context<'_>) -> io::Result<()> {
         let version = route.version.load(Ordering::Acquire);
         *route.waker.lock() = Some(cx.waker().clone());
@@ -317,42 +329,42 @@ impl Current {
         self.version = version;
         self.reading = route.reading.lock().clone();
         self.pair = None;
-        if let Reading::FromPair(pair) = &self.reading {
-            let pair = UnixStream::from_std(pair.try_clone()?)?;
-            let ids = self.begun.drain(..).flat_map(|id| {
-                let length = u8::try_from(id.len()).unwrap_or_default();
-                [vec![length], id].concat()
-            });
-            let list: Vec<u8> = [BEGUN].into_iter().chain(ids).collect();
-            // A full pair: these few begin anew.
-            let length = u32::try_from(list.len()).unwrap_or_default();
-            let _ = pair.try_write(&[&length.to_le_bytes()[..], &list].concat());
-            self.pair = Some(pair);
-            self.received.clear();
+        self.other_reads = false;
+        match &self.reading {
+            Reading::Alone => {}
+            Reading::ForBoth(other) => other.pair.lock().send(&[READS]),
+            Reading::FromPair(pair) => {
+                self.pair = Some(UnixStream::from_std(pair.try_clone()?)?);
+                self.received.clear();
+            }
         }
         Ok(())
     }
 
-    /// The next packet that another process has read for this one.
+    /// The next packet that another process has read for this one; pending, where that process does not read yet.
     fn receive(
         &mut self,
         cx: &mut Context<'_>,
         buf: &mut [u8],
         meta: &mut RecvMeta,
     ) -> Poll<io::Result<usize>> {
-        let Some(pair) = &mut self.pair else {
-            return Poll::Pending;
-        };
         loop {
             while let Some(packed) = message(&self.received) {
-                let end = LENGTH_BYTES + packed.len();
+                let (end, says_that_it_reads) = (LENGTH_BYTES + packed.len(), packed == [READS]);
                 let unpacked = unpack(packed, buf);
                 self.received.drain(..end);
+                if says_that_it_reads && !self.other_reads {
+                    self.other_reads = true;
+                    self.tell_what_began();
+                }
                 if let Some(unpacked) = unpacked {
                     *meta = unpacked;
                     return Poll::Ready(Ok(1));
                 }
             }
+            let Some(pair) = &mut self.pair else {
+                return Poll::Pending;
+            };
             let mut more = [0; 16 << 10];
             let mut read = ReadBuf::new(&mut more);
             ready!(Pin::new(&mut *pair).poll_read(cx, &mut read))?;
@@ -361,6 +373,20 @@ impl Current {
                 return Poll::Pending;
             }
             self.received.extend_from_slice(read.filled());
+        }
+    }
+
+    /// Tells the process that reads from now on which connections began here.
+    fn tell_what_began(&mut self) {
+        let ids = self.begun.drain(..).flat_map(|id| {
+            let length = u8::try_from(id.len()).unwrap_or_default();
+            [vec![length], id].concat()
+        });
+        let list: Vec<u8> = [BEGUN].into_iter().chain(ids).collect();
+        let length = u32::try_from(list.len()).unwrap_or_default();
+        if let Reading::FromPair(pair) = &self.reading {
+            // A full pair: these few begin anew.
+            let _ = (&**pair).write(&[&length.to_le_bytes()[..], &list].concat());
         }
     }
 
@@ -382,6 +408,18 @@ impl Current {
 }
 
 impl OtherConnections {
+    fn new(ids: OwnIds, stream: StdUnixStream) -> OtherConnections {
+        OtherConnections {
+            ids,
+            pair: Mutex::new(OtherEnd {
+                stream,
+                rest: Vec::new(),
+                list: Vec::new(),
+            }),
+            begun: Mutex::default(),
+        }
+    }
+
     /// Hands on what belongs to the other process.
     fn take(&self, datagram: &[u8], meta: &RecvMeta) -> bool {
         let (id, is_chosen) = destination(datagram);
@@ -428,7 +466,10 @@ impl AsyncUdpSocket for RoutedSocket {
         if let (Some(_), Some(buf), Some(meta)) =
             (&current.pair, bufs.first_mut(), meta.first_mut())
         {
-            return current.receive(cx, buf, meta);
+            let received = current.receive(cx, buf, meta);
+            if received.is_ready() || current.other_reads {
+                return received;
+            }
         }
         let count = ready!(self.inner.poll_recv(cx, bufs, meta))?;
         for (buf, meta) in bufs.iter().zip(meta.iter_mut()).take(count) {
@@ -510,6 +551,8 @@ fn unpack(packed: &[u8], buf: &mut [u8]) -> Option<RecvMeta> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
+
     use super::*;
 
     #[test]
@@ -550,5 +593,113 @@ mod tests {
             assert!(unpack(&packed[..length], &mut buf).is_none(), "{length}");
         }
         assert!(unpack(&packed, &mut [0; 4]).is_none());
+    }
+
+    /// Two processes with one socket: the one before, and the one that takes its place.
+    struct TwoProcesses {
+        client: UdpSocket,
+        address: SocketAddr,
+        before: RoutedSocket,
+        after: RoutedSocket,
+        /// Makes the ids of the one before.
+        ids: OwnIds,
+    }
+
+    impl TwoProcesses {
+        fn new() -> TwoProcesses {
+            let runtime = quinn::default_runtime().unwrap();
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let address = socket.local_addr().unwrap();
+            let routed = |socket: UdpSocket| RoutedSocket {
+                route: Arc::default(),
+                ..RoutedSocket::new(runtime.wrap_udp_socket(socket).unwrap(), address)
+            };
+            TwoProcesses {
+                client: UdpSocket::bind("127.0.0.1:0").unwrap(),
+                address,
+                before: routed(socket.try_clone().unwrap()),
+                after: routed(socket),
+                ids: OwnIds::new(&[7; 32]),
+            }
+        }
+
+        fn hand_over(&self) {
+            let (ours, theirs) = StdUnixStream::pair().unwrap();
+            for end in [&ours, &theirs] {
+                end.set_nonblocking(true).unwrap();
+            }
+            self.before.route.change(Reading::FromPair(Arc::new(ours)));
+            let other = OtherConnections::new(self.ids.clone(), theirs);
+            self.after.route.change(Reading::ForBoth(Arc::new(other)));
+        }
+
+        fn send(&self, datagram: &[u8]) {
+            self.client.send_to(datagram, self.address).unwrap();
+        }
+    }
+
+    /// What the socket has next; nothing, if that does not come within a moment.
+    async fn received(socket: &RoutedSocket, moment: Duration) -> Option<Vec<u8>> {
+        let mut buf = [0; 2000];
+        let receive = std::future::poll_fn(|cx| {
+            let mut metas = [RecvMeta::default()];
+            loop {
+                let mut bufs = [IoSliceMut::new(&mut buf)];
+                ready!(socket.poll_recv(cx, &mut bufs, &mut metas)).unwrap();
+                if metas[0].len > 0 {
+                    return Poll::Ready(metas[0].len);
+                }
+            }
+        });
+        let length = tokio::time::timeout(moment, receive).await.ok()?;
+        Some(buf[..length].to_vec())
+    }
+
+    const SOON: Duration = Duration::from_secs(10);
+    /// Enough for what is there already.
+    const NOW: Duration = Duration::from_millis(50);
+
+    fn initial(id: &[u8]) -> Vec<u8> {
+        [&[0xc3, 0, 0, 0, 1, id.len() as u8][..], id, &[0; 20]].concat()
+    }
+
+    #[tokio::test]
+    async fn the_process_before_reads_until_the_new_one_does() {
+        let mut processes = TwoProcesses::new();
+        processes.hand_over();
+        let own = [&[0x40][..], &processes.ids.generate_cid(), &[0; 20]].concat();
+        processes.send(&own);
+        assert_eq!(received(&processes.before, SOON).await.as_ref(), Some(&own));
+        // The new one looks at its socket for the first time, and says so.
+        assert_eq!(received(&processes.after, NOW).await, None);
+        assert_eq!(received(&processes.before, NOW).await, None);
+        processes.send(&own);
+        assert_eq!(received(&processes.before, NOW).await, None);
+        assert_eq!(received(&processes.after, NOW).await, None);
+        assert_eq!(received(&processes.before, SOON).await.as_ref(), Some(&own));
+        let new = initial(b"another");
+        processes.send(&new);
+        assert_eq!(received(&processes.after, SOON).await.as_ref(), Some(&new));
+    }
+
+    #[tokio::test]
+    async fn packets_of_a_connection_that_has_just_begun_stay_with_the_process_before() {
+        let processes = TwoProcesses::new();
+        let (first, other) = (initial(b"the first"), initial(b"the other"));
+        processes.send(&first);
+        assert!(received(&processes.before, SOON).await.is_some());
+        processes.hand_over();
+        assert_eq!(received(&processes.after, NOW).await, None);
+        assert_eq!(received(&processes.before, NOW).await, None);
+        processes.send(&first);
+        processes.send(&other);
+        assert_eq!(
+            received(&processes.after, SOON).await.as_ref(),
+            Some(&other)
+        );
+        assert_eq!(
+            received(&processes.before, SOON).await.as_ref(),
+            Some(&first)
+        );
     }
 }

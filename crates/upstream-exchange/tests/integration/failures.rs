@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use crate::scripted::{ScriptedStream, Step};
 use bytes::Bytes;
-use upstream_exchange::{NoBody, Side};
+use upstream_exchange::{NoBody, Side, StreamError};
 
 /// What came of an exchange.
 #[derive(Debug, PartialEq)]
@@ -32,17 +32,17 @@ macro_rules! outcome_of {
                         let is_reusable = exchange.into_stream().is_some();
                         break Outcome::Complete { is_reusable };
                     }
-                    Err($protocol::Error::Io {
+                    Err($protocol::Error::Stream(StreamError::Io {
                         side,
                         before_first_byte,
                         ..
-                    }) => {
+                    })) => {
                         break Outcome::Failed {
                             side,
                             before_first_byte,
                         };
                     }
-                    Err($protocol::Error::Closed { before_first_byte }) => {
+                    Err($protocol::Error::Stream(StreamError::Closed { before_first_byte })) => {
                         break Outcome::Closed { before_first_byte };
                     }
                     Err($protocol::Error::Truncated { .. }) => break Outcome::Truncated,

@@ -2,7 +2,7 @@
 //! whenever they like. A rule may be left out, to see that the simulation notices.
 
 use super::{World, pause};
-use crate::purge::written::ReadTarget;
+use crate::purge::OwnedPurgeTarget;
 use crate::record::{self, KeptBytes};
 use crate::testing::Random;
 use crate::{
@@ -30,16 +30,40 @@ pub(super) enum Rule {
     Floor,
     /// What was read is compared with the purges.
     Judge,
+    /// A purge that is said while the server is stopped is later than all that the last start has stored.
+    StoppedIsLater,
+    /// Purges that were left for the next start are carried out before its first request.
+    ReadLeft,
+    /// While two processes serve, each tells the other what it purges.
+    TellOther,
+    /// A purge is answered when the other process has applied it.
+    WaitForOther,
+    /// The other process has applied it when it is on the disk that this one waits for.
+    WaitForOthersDisk,
+    /// A process that says nothing is ended before a purge is answered without it.
+    EndSilent,
+    /// A page from the other process is a fetch that began with the talk.
+    StampOfTalk,
+    /// Purges that come while a process waits for the folder are written down once it has it.
+    NoteWhileWaiting,
 }
 
 impl Rule {
-    pub(super) const ALL: [Rule; 6] = [
+    pub(super) const ALL: [Rule; 14] = [
         Rule::WriteDown,
         Rule::WaitForSync,
         Rule::Recall,
         Rule::CountStarts,
         Rule::Floor,
         Rule::Judge,
+        Rule::StoppedIsLater,
+        Rule::ReadLeft,
+        Rule::TellOther,
+        Rule::WaitForOther,
+        Rule::WaitForOthersDisk,
+        Rule::EndSilent,
+        Rule::StampOfTalk,
+        Rule::NoteWhileWaiting,
     ];
 }
 
@@ -80,9 +104,11 @@ struct WrittenPurge {
     stamp: Stamp,
 }
 
-/// A zone's hold on the disk.
+/// A zone's hold on the disk, once it has it.
 struct SimulatedTier {
-    owner: u64,
+    owner: AtomicU64,
+    /// What was purged before it had the disk.
+    noted: Mutex<Vec<(Vec<u8>, PurgeMode)>>,
     left_out: Option<Rule>,
     content: Arc<Mutex<Content>>,
 }
@@ -100,16 +126,21 @@ impl Disk {
         self.left_out == Some(rule)
     }
 
-    /// How often a zone has taken the disk since a crash, and the number of crashes: what tells servers apart.
-    pub(super) fn starts(&self) -> u64 {
-        self.content.lock().owner >> 32
-    }
-
     pub(super) fn answers(&self) -> u64 {
         self.answers.load(SeqCst)
     }
 
-    /// A zone takes the disk over, and hears of the purges.
+    /// A zone is to have the disk once it is free.
+    pub(super) fn wait(&self, zone: &Arc<Zone>) {
+        zone.set_tier(Arc::new(SimulatedTier {
+            owner: AtomicU64::new(0),
+            noted: Mutex::default(),
+            left_out: self.left_out,
+            content: Arc::clone(&self.content),
+        }));
+    }
+
+    /// A zone that has waited takes the disk over, and hears of the purges.
     pub(super) fn open(&self, zone: &Arc<Zone>) {
         let mut content = self.content.lock();
         content.sync();
@@ -118,7 +149,7 @@ impl Disk {
         }
         content.owner += 1;
         let purges = content.synced.iter().map(|purge| {
-            let read = ReadTarget::of(&purge.target, &read_pattern);
+            let read = OwnedPurgeTarget::of(&purge.target, &read_pattern);
             (read, purge.mode, purge.stamp)
         });
         let floor = match self.leaves_out(Rule::Floor) {
@@ -131,11 +162,34 @@ impl Disk {
         } else {
             zone.recall(start, Stamp::from_number(floor), purges);
         }
-        zone.set_tier(Arc::new(SimulatedTier {
-            owner: content.owner,
-            left_out: self.left_out,
-            content: Arc::clone(&self.content),
-        }));
+        let tier = zone.tier().expect("it has waited");
+        let tier: &SimulatedTier = tier.as_any().downcast_ref().expect("ours");
+        tier.owner.store(content.owner, SeqCst);
+        for (target, mode) in tier.noted.lock().drain(..) {
+            let read = OwnedPurgeTarget::of(&target, &read_pattern);
+            let stamp = zone.recall_one(&read, mode);
+            content.waiting.push(WrittenPurge {
+                target,
+                mode,
+                stamp,
+            });
+        }
+    }
+
+    /// A purge that is said while no server runs.
+    pub(super) fn purge_stopped(&self, target: PurgeTarget<'_>, mode: PurgeMode) {
+        let mut content = self.content.lock();
+        content.sync();
+        if !self.leaves_out(Rule::StoppedIsLater) {
+            content.starts += 1;
+        }
+        let first = Stamp::first_of_start(content.starts).number();
+        content.waiting.push(WrittenPurge {
+            target: target.written().expect("short"),
+            mode,
+            stamp: Stamp::from_number(first + 1),
+        });
+        content.sync();
     }
 
     pub(super) fn sync(&self) {
@@ -163,11 +217,19 @@ impl Content {
 }
 
 /// The one of the simulation: it names one text.
-fn read_pattern(written: &[u8]) -> Option<Pattern> {
+pub(super) fn read_pattern(written: &[u8]) -> Option<Pattern> {
     let named = written.to_vec();
     Some(Pattern::matching(written, move |text: &[u8]| {
         *text == *named
     }))
+}
+
+/// Does the zone have the disk?
+pub(super) fn is_of(zone: &Arc<Zone>) -> bool {
+    let tier = zone
+        .tier()
+        .and_then(|tier| tier.as_any().downcast_ref::<SimulatedTier>());
+    tier.is_some_and(|tier| tier.own().is_some())
 }
 
 /// What is on the disk for a request, if it may be shown.
@@ -207,13 +269,19 @@ impl SimulatedTier {
     /// The content, while the zone has the disk.
     fn own(&self) -> Option<parking_lot::MutexGuard<'_, Content>> {
         let content = self.content.lock();
-        (content.owner == self.owner).then_some(content)
+        (content.owner == self.owner.load(SeqCst)).then_some(content)
     }
 }
 
 impl Tier for SimulatedTier {
     fn write_down(&self, target: PurgeTarget<'_>, mode: PurgeMode, stamp: Stamp, _: Millis) {
-        let (Some(mut content), Some(target)) = (self.own(), target.written()) else {
+        let Some(target) = target.written() else {
+            return;
+        };
+        if self.owner.load(SeqCst) == 0 && self.left_out != Some(Rule::NoteWhileWaiting) {
+            self.noted.lock().push((target.clone(), mode));
+        }
+        let Some(mut content) = self.own() else {
             return;
         };
         if self.left_out != Some(Rule::WriteDown) {

@@ -124,12 +124,10 @@ pub fn publish(
 ) -> ArrivingResponse {
     let storable = storable(lines, request);
     let fields = fields(lines);
-    let reason = Bytes::new();
     let head = ResponseHead {
-        status: 200,
-        reason: &reason,
         fields: &fields,
         declared_length: declared,
+        ..ResponseHead::OK
     };
     leader.publish_head(&head, &storable, T0)
 }

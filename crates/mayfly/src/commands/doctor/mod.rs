@@ -1,6 +1,8 @@
 //! `mayfly doctor`: is this machine set up for the server, and is the configuration safe? Changes nothing.
 
 mod hazards;
+mod kept;
+mod nodes;
 mod served;
 mod subject;
 
@@ -30,6 +32,10 @@ pub fn run(args: &DoctorArgs) -> Exit {
                 let subject = subject::of(&accepted.site, root);
                 findings.extend(machine_check::check(root, &subject));
                 findings.extend(hazards::check(&accepted.site, root));
+                findings.extend(kept::check(&accepted.site, root));
+                if root == Path::new("/") {
+                    findings.extend(nodes::check(&accepted.site));
+                }
             }
             Err(rejected) => {
                 config::show(&rejected.diagnostics, &rejected.sources);

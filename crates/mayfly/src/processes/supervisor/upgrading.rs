@@ -16,6 +16,9 @@
 //! when both have applied it.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::{Service, Shutdown, Supervisor};
 use crate::processes::backend::{Backend, Handover, Patience};
@@ -40,8 +43,19 @@ pub(super) enum Role {
     /// Beside the one whose place it has taken.
     Incoming {
         predecessor: Box<Predecessor>,
+        next: Option<NextUpgrade>,
     },
 }
+
+/// An upgrade that begins once the program before has ended.
+pub(super) struct NextUpgrade {
+    told: ReceivedInstruction,
+    /// It waits no longer.
+    until: Instant,
+}
+
+/// How long an upgrade waits for the end of the program before, which lets requests under way end.
+const WAITS_FOR_PREDECESSOR: Duration = Duration::from_secs(45);
 
 /// What the other program tells.
 pub(super) enum RoleEvent {
@@ -49,6 +63,8 @@ pub(super) enum RoleEvent {
     GivesBack,
     SuccessorGone,
     PredecessorGone,
+    /// The next upgrade has waited long enough for that.
+    PredecessorStays,
     /// Another process serves beside this one.
     Sibling(Option<SiblingSocket>),
     /// Those who serve in the new program have ended: this one ends, since it hears of no purges any more.
@@ -65,10 +81,16 @@ impl Role {
                 SuccessorEvent::EndAtOnce => RoleEvent::EndAtOnce,
                 SuccessorEvent::Gone => RoleEvent::SuccessorGone,
             },
-            Role::Incoming { predecessor, .. } => match predecessor.next_event().await {
-                PredecessorEvent::Sibling(sibling) => RoleEvent::Sibling(sibling),
-                PredecessorEvent::Gone => RoleEvent::PredecessorGone,
-            },
+            Role::Incoming { predecessor, next } => {
+                let until = next.as_ref().map(|next| next.until);
+                tokio::select! {
+                    event = predecessor.next_event() => match event {
+                        PredecessorEvent::Sibling(sibling) => RoleEvent::Sibling(sibling),
+                        PredecessorEvent::Gone => RoleEvent::PredecessorGone,
+                    },
+                    () = super::sleep_until(until) => RoleEvent::PredecessorStays,
+                }
+            }
         }
     }
 }
@@ -87,6 +109,7 @@ impl Supervisor {
                 ));
                 self.role = Role::Incoming {
                     predecessor: Box::new(predecessor),
+                    next: None,
                 };
             }
             Err(message) => self.journal.notice(message),
@@ -94,12 +117,28 @@ impl Supervisor {
     }
 
     /// Starts another program in the place of this one. Told by a signal, this one goes on beside it, as
-    /// nginx does; told over the control socket, it ends once the other one serves.
+    /// nginx does; told over the control socket, it ends once the other one serves. A caller of the control socket
+    /// waits for the end of the program whose place this one has just taken.
     pub(super) async fn upgrade(
         &mut self,
         told: ReceivedInstruction,
         signals: &mut Signals,
     ) -> Option<Shutdown> {
+        if let Role::Incoming {
+            predecessor,
+            next: next @ None,
+        } = &mut self.role
+            && told.is_order()
+        {
+            let pid = predecessor.pid;
+            self.journal
+                .notice(format_args!("{told}, waiting for the end of process {pid}"));
+            *next = Some(NextUpgrade {
+                told,
+                until: Instant::now() + WAITS_FOR_PREDECESSOR,
+            });
+            return None;
+        }
         let other = match &self.role {
             Role::Alone => None,
             Role::Outgoing { successor, .. } => {
@@ -196,7 +235,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Gives away what only one of the two may have, and stores nothing more. Answers the pid file of this one
+    /// Gives away what only one of the two may have. Answers the pid file of this one
     /// from now on, and the socket on which those who serve hear of purges.
     async fn let_go(&mut self) -> Result<(Option<PidFile>, OwnedFd), String> {
         let pid_file = match &self.pid_file {
@@ -233,25 +272,56 @@ impl Supervisor {
         }
     }
 
+    /// The program before has ended; an upgrade that waited for that begins.
+    async fn predecessor_gone(&mut self, signals: &mut Signals) -> Option<Shutdown> {
+        self.held_by_other.clear();
+        let former = std::mem::replace(&mut self.role, Role::Alone);
+        let Role::Incoming { predecessor, next } = former else {
+            return None;
+        };
+        self.journal.notice(format_args!(
+            "process {}, whose place this one has taken, has ended",
+            predecessor.pid
+        ));
+        match next {
+            Some(next) => self.upgrade(next.told, signals).await,
+            None => None,
+        }
+    }
+
+    /// The program before has not ended in time.
+    fn refuse_next_upgrade(&mut self) {
+        if let Role::Incoming { predecessor, next } = &mut self.role
+            && let Some(next) = next.take()
+        {
+            let why = format!(
+                "process {}, whose place this one has taken, has not ended within {} seconds",
+                predecessor.pid,
+                WAITS_FOR_PREDECESSOR.as_secs()
+            );
+            self.journal
+                .error(format_args!("{}, refused: {why}", next.told));
+            next.told.tell(Err(why));
+        }
+    }
+
     /// What another program has told.
-    pub(super) async fn other_program(&mut self, event: RoleEvent) -> Option<Shutdown> {
+    pub(super) async fn other_program(
+        &mut self,
+        event: RoleEvent,
+        signals: &mut Signals,
+    ) -> Option<Shutdown> {
         let (gone, is_waiting) = match event {
-            RoleEvent::PredecessorGone => {
-                if let Role::Incoming { predecessor, .. } = &self.role {
-                    let pid = predecessor.pid;
-                    self.journal.notice(format_args!(
-                        "process {pid}, whose place this one has taken, has ended"
-                    ));
-                }
-                self.role = Role::Alone;
-                self.held_by_other.clear();
+            RoleEvent::PredecessorGone => return self.predecessor_gone(signals).await,
+            RoleEvent::PredecessorStays => {
+                self.refuse_next_upgrade();
                 return None;
             }
             RoleEvent::Sibling(sibling) => {
                 if let Err(message) = self.serve_current(sibling.as_ref()).await {
                     self.journal.error(message);
                 }
-                if let Role::Incoming { predecessor } = &self.role {
+                if let Role::Incoming { predecessor, .. } = &self.role {
                     predecessor.linked();
                 }
                 return None;
@@ -314,6 +384,7 @@ impl Supervisor {
             control: None,
             logs: self.logs.clone(),
             pools: self.pools.statuses(),
+            learning: self.pools.learning_sockets(),
             tls_files: self.configuration.tls_files.clone(),
             sibling: sibling.as_ref(),
         };
@@ -340,7 +411,7 @@ impl Supervisor {
                 successor.meet(&theirs).await;
                 Some(ours)
             }
-            Role::Incoming { predecessor } => {
+            Role::Incoming { predecessor, .. } => {
                 predecessor.end_it();
                 None
             }

@@ -9,8 +9,8 @@
 //!                 ◄──────────────────────────── Hello   it can do this
 //!   Inherit(sockets, control socket, pools) ──────────► logs, sockets, pools as its configuration says
 //!                 ◄──────────────────────── Prepared    it can serve; nothing has changed so far
-//!   lets go of pid file, control socket, certificates,
-//!   pools, and stores nothing more: TakeOver ─────────► serves
+//!   lets go of pid file, control socket, certificates
+//!   and pools: TakeOver ──────────────────────────────► serves
 //!                 ◄─────────────────── Ready(sockets)   both serve
 //!   drains and ends: end of the channel ──────────────► it is alone
 //! ```

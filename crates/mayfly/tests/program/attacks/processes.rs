@@ -209,7 +209,7 @@ impl AttackedSite {
             std::fs::write(site.path().join(name), text).unwrap();
         }
         let program = site.path().join("set-id");
-        std::fs::copy("/usr/bin/id", &program).unwrap();
+        testkit::process::copy_program("/usr/bin/id".as_ref(), &program);
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o4755)).unwrap();
         let theirs = FolderServer::folder();
         std::fs::set_permissions(theirs.path(), PermissionsExt::from_mode(0o777)).unwrap();

@@ -38,6 +38,7 @@ impl Data {
             let uri = request.param("REQUEST_URI");
             let head = match uri {
                 "/varying" => "Cache-Tag: news\r\nVary: X-Kind\r\n",
+                "/long" => "Cache-Tag: news\r\nContent-Type: text/plain\r\n",
                 _ => "Cache-Tag: news\r\n",
             };
             let kind = request.param("HTTP_X_KIND");
@@ -156,6 +157,58 @@ async fn a_long_page_and_each_variant_outlive_a_kill() {
 }
 
 #[tokio::test]
+async fn a_long_page_is_sent_from_the_disk_until_something_needs_its_bytes() {
+    let data = Data::new().await;
+    let rules = format!("{RULES} gzip on; gzip_types text/plain;");
+    let mut server = cached(&data.php, &rules).await;
+    let long = server.target().get("/long").await.body;
+    written(&server, 1.0).await;
+    kill(&mut server).await;
+    start_with(&mut server, 1.0).await;
+    let target = server.target();
+    for _ in 0..2 {
+        let reply = target.get("/long").await;
+        assert!(reply.body == long && reply.has("age"), "{reply:?}");
+        assert!(reply.field("cache-status").contains("detail=disk"));
+        assert_eq!(reply.field("content-length"), long.len().to_string());
+    }
+    let head = target.ask("HEAD", "/long", "", "").await;
+    assert_eq!(head.field("content-length"), long.len().to_string());
+    let part = target
+        .get_with("/long", "Range: bytes=40000-60009\r\n")
+        .await;
+    assert_eq!((part.status, part.x_cache()), (206, "HIT"));
+    assert!(part.body == long[40_000..60_010]);
+    // One behind the other over one connection.
+    let mut client = server.connect().await;
+    let request = "GET /long HTTP/1.1\r\nHost: site.test\r\n\r\n";
+    client.send(request.repeat(3)).await;
+    for _ in 0..3 {
+        assert!(client.receive(false).await.expect("answered").body == long);
+    }
+    let packed = target.get_with("/long", "Accept-Encoding: gzip\r\n").await;
+    assert_eq!(packed.field("content-encoding"), "gzip");
+    assert!(is(&shown(&server, "/long").await, "version 1", "memory"));
+    assert_eq!(data.php.requests(), 1);
+}
+
+#[tokio::test]
+async fn a_purge_ends_what_is_sent_from_the_disk() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    server.target().get("/long").await;
+    written(&server, 1.0).await;
+    kill(&mut server).await;
+    start_with(&mut server, 1.0).await;
+    for _ in 0..2 {
+        assert!(is(&shown(&server, "/long").await, "version 1", "disk"));
+    }
+    data.change();
+    server.target().ask("PURGE", "/long", "", "").await;
+    assert!(is(&shown(&server, "/long").await, "version 2", "php"));
+}
+
+#[tokio::test]
 async fn a_purge_that_was_answered_holds_through_a_kill() {
     let data = Data::new().await;
     let mut server = data.server().await;
@@ -245,6 +298,58 @@ async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
     start_with(&mut server, 2.0).await;
     assert!(is(&shown(&server, "/a").await, "version 2", "php"));
     assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
+}
+
+/// Leaves purges as PHP does while no server runs.
+fn leave(server: &RunningServer, files: &[(&str, &str)]) {
+    let folder = server.path("cache").join("left-purges/shop");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn purges_left_while_the_server_is_stopped_hold_after_the_start() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    for path in ["/a", "/b"] {
+        assert!(is(&shown(&server, path).await, "version 1", "php"));
+    }
+    stop(&mut server).await;
+    data.change();
+    let left = [
+        ("1.json", r#"{"urls":["http://site.test/a"]}"#),
+        ("2.json", r#"{"tags":["other"]}"#),
+    ];
+    leave(&server, &left);
+    start_with(&mut server, 2.0).await;
+    assert!(is(&shown(&server, "/a").await, "version 2", "php"));
+    assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
+    let folder = server.path("cache").join("left-purges/shop");
+    testkit::wait::until("they are removed", || file_names(&folder).is_empty()).await;
+    let log = server.error_log();
+    assert!(log.contains("left by \"shop\""), "{log}");
+    // The journal has them.
+    kill(&mut server).await;
+    server.start_again(program()).await;
+    assert_eq!(shown(&server, "/a").await.0, "version 2");
+}
+
+#[tokio::test]
+async fn a_left_purge_that_is_not_understood_purges_everything() {
+    let data = Data::new().await;
+    let mut server = data.server().await;
+    for path in ["/a", "/b"] {
+        assert!(is(&shown(&server, path).await, "version 1", "php"));
+    }
+    stop(&mut server).await;
+    data.change();
+    leave(&server, &[("1.json", r#"{"urls":["http://si"#)]);
+    start_with(&mut server, 2.0).await;
+    for path in ["/a", "/b"] {
+        assert!(is(&shown(&server, path).await, "version 2", "php"));
+    }
 }
 
 #[tokio::test]

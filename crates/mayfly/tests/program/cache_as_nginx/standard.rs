@@ -47,11 +47,13 @@ async fn no_cache_is_not_shared_with_those_who_wait() {
         site.until_asked(1).await;
         let mut second = site.begin("/t").await;
         gate.add_permits(2);
+        let mut cache = Vec::new();
         for client in [&mut first, &mut second] {
             let reply = client.receive(false).await.expect("an answer");
             assert_eq!(reply.text(), "page", "{spelling:?}");
+            cache.push(reply.field("x-cache").to_owned());
         }
-        assert_eq!(site.asked().len(), 2, "{spelling:?}");
+        assert_eq!(site.asked().len(), 2, "{spelling:?}: {cache:?}");
     }
 }
 

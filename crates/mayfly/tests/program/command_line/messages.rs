@@ -194,7 +194,7 @@ fn a_port_that_is_for_root_is_told_with_the_ways_to_it() {
     std::fs::write(folder.path().join("m.conf"), format!("daemon off; {text}")).expect("a file");
     // Where everybody may get at it.
     let copy = folder.path().join("mayfly");
-    std::fs::copy(program(), &copy).expect("a copy of the program");
+    testkit::process::copy_program(program().as_ref(), &copy);
     std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).expect("root may");
     let output = Command::new(&copy)
         .args(["-p", ".", "-c", "m.conf"])

@@ -170,8 +170,9 @@ const CASES: [Case; 36] = [
 ];
 
 /// Those with tests of their own.
-const OTHERS: [Reason; 6] = [
+const OTHERS: [Reason; 7] = [
     Reason::NoLease,
+    Reason::LostLease,
     Reason::LockTimeout,
     Reason::TooManyVariants,
     Reason::NoAnswer,

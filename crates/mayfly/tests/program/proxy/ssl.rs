@@ -170,6 +170,42 @@ async fn our_certificate_lets_us_in() {
 }
 
 #[tokio::test]
+async fn the_certificate_is_that_of_the_request_where_its_name_has_variables() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let (known, unknown) = (ours.identity("client.test"), theirs.identity("client.test"));
+    let files = Files::new()
+        .with("known.pem", &known.certificate_pem())
+        .with("known.key", &known.key_pem())
+        .with("unknown.pem", &unknown.certificate_pem())
+        .with("unknown.key", &unknown.key_pem());
+    let upstream = telling(&ours, Some(&ours)).await;
+    let server = proxy(
+        &upstream,
+        &files,
+        "proxy_ssl_certificate FILES/$arg_c.pem; proxy_ssl_certificate_key FILES/$arg_c.key;\n\
+         location / { proxy_pass https://app.test; }\n\
+         location /kept/ { proxy_pass https://app.test; proxy_ssl_certificate_cache max=2 valid=1h inactive=1h; }",
+    )
+    .await;
+    let status = async |path: &str| server.target().get(path).await.status;
+    assert_eq!(status("/?c=known").await, 200);
+    assert_eq!(
+        status("/?c=unknown").await,
+        502,
+        "no connection is kept for another"
+    );
+    assert_eq!(status("/?c=missing").await, 500);
+    assert_eq!(status("/?c=../FILES/known").await, 500);
+    assert_eq!(status("/kept/?c=known").await, 200);
+    std::fs::write(files.0.path().join("known.key"), "nonsense").expect("a file");
+    assert_eq!(status("/?c=known").await, 500);
+    assert_eq!(status("/kept/?c=known").await, 200);
+    // Two files are kept.
+    assert_eq!(status("/kept/?c=unknown").await, 502);
+    assert_eq!(status("/kept/?c=known").await, 500);
+}
+
+#[tokio::test]
 async fn encrypted_connections_are_kept_for_requests_of_the_same_kind() {
     let ours = Authority::new("ours");
     let files = Files::new().with("ours.pem", &ours.pem());

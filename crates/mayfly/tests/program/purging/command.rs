@@ -332,6 +332,8 @@ async fn among_several_servers_the_one_that_serves_the_url_is_found() {
     let command = |arguments: &[&str]| {
         let mut command = Command::new(crate::program());
         command.env("RUNTIME_DIRECTORY", run.path()).args(arguments);
+        // In memory alone: no purge waits for a disk.
+        command.env("CACHE_DIRECTORY", "/dev/shm");
         command
     };
     let ports = [free_port(), free_port()];

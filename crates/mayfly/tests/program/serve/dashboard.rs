@@ -31,6 +31,7 @@ async fn serve(port: u16, stderr_mode: u32) -> StartedProcess {
         .arg(format!("unix:{}", folder.path().join("http").display()))
         .arg(format!("--dashboard=127.0.0.1:{port}"))
         .env("RUNTIME_DIRECTORY", folder.path().join("run"))
+        .env("CACHE_DIRECTORY", folder.path().join("cache"))
         .stdin(Stdio::null())
         .stdout(output("stdout"))
         .stderr(output("stderr"))

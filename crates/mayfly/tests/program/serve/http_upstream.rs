@@ -39,6 +39,8 @@ async fn serve_stands_in_front_of_an_http_server_without_a_configuration() {
             "1h",
         ])
         .args(["--listen", &format!("127.0.0.1:{port}")])
+        // In memory alone.
+        .env("CACHE_DIRECTORY", "/dev/shm")
         .stdout(Stdio::piped())
         .spawn()
         .expect("the program starts");

@@ -226,6 +226,7 @@ async fn started(settings: &str, arguments: &[&str]) -> (tempfile::TempDir, Kill
     command
         .args(["--ttl", "20ms"])
         .env("STATE_DIRECTORY", folder.path().join("state"))
+        .env("CACHE_DIRECTORY", folder.path().join("cache"))
         .stdin(Stdio::null())
         .stdout(std::fs::File::create(&announced).unwrap());
     let server = KilledOnDrop(command.spawn().unwrap());

@@ -17,6 +17,7 @@ fn command(site: &Path, state: &Path, listen: &str) -> Command {
         .arg(site)
         .args(["--tls", "--listen", listen])
         .env("STATE_DIRECTORY", state)
+        .env("CACHE_DIRECTORY", state)
         .stdin(Stdio::null());
     command
 }

@@ -2,28 +2,16 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use testkit::process::is_root;
+use testkit::process::as_nobody;
 use testkit::serving::FolderServer;
 
 use crate::program;
 
 /// `serve --print-config FOLDER` as an account without rights.
 fn look(folder: &Path) -> Option<Output> {
-    // The built program may lie in a folder that others may not enter.
-    let copy = folder.parent().unwrap().join("mayfly-copy");
-    std::fs::copy(program(), &copy).unwrap();
-    let mut command = match is_root() {
-        true => {
-            let mut command = Command::new("setpriv");
-            command
-                .args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"])
-                .arg(&copy);
-            command
-        }
-        false => Command::new(&copy),
-    };
+    let mut command = as_nobody(program().as_ref(), folder.parent().unwrap());
     command.args(["serve", "--print-config"]).arg(folder);
     command.output().ok()
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use testkit::client::Reply;
-use testkit::process::is_root;
+use testkit::process::{as_nobody, is_root};
 use testkit::serving::{FolderServer, write_files};
 use testkit::wait::TIMEOUT;
 
@@ -151,6 +151,7 @@ async fn a_plugin_that_is_there_counts_at_the_next_start() {
 fn run(site: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(program());
     command.arg("serve").arg(site).args(arguments);
+    command.env("CACHE_DIRECTORY", site.join("cache"));
     command.output().expect("it ran")
 }
 
@@ -222,16 +223,7 @@ fn whoever_may_not_write_there_is_told_so() {
     write_files(&site, SITE);
     let content = site.join("wp-content");
     std::fs::set_permissions(&content, PermissionsExt::from_mode(0o555)).unwrap();
-    // The built program may lie in a folder that others may not enter.
-    let copy = around.path().join("mayfly-copy");
-    std::fs::copy(program(), &copy).unwrap();
-    let mut command = Command::new(&copy);
-    if is_root() {
-        command = Command::new("setpriv");
-        let nobody = ["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"];
-        command.args(nobody).arg(&copy);
-    }
-    let output = command
+    let output = as_nobody(program().as_ref(), around.path())
         .arg("serve")
         .arg(&site)
         .arg("--wordpress-plugin")

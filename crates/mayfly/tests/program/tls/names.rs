@@ -174,3 +174,40 @@ async fn a_name_without_files_gets_the_other_certificates_of_the_server() {
         assert_eq!(get(&client, &server, name, "/").await.text(), "page");
     }
 }
+
+#[tokio::test]
+async fn variables_name_the_certificate_of_a_client() {
+    let certificates = Certificates::new();
+    let one = certificates.add("one", "a.test");
+    let two = certificates.add("two", "b.test");
+    let three = certificates.authority.identity("c.test");
+    let text = |pem: &str| pem.replace('\n', "\\n");
+    let (chain, key) = (three.certificate_pem(), three.key_pem());
+    let http = format!(
+        "map $ssl_server_name $stem {{ b.test two; d.test missing; default one; }}\n\
+         map $ssl_server_name $chain {{ c.test \"data:{}\"; default FILES/$stem.pem; }}\n\
+         map $ssl_server_name $key {{ c.test \"data:{}\"; default FILES/$stem.key; }}\n\
+         server {{ listen unix:%%/http ssl; ssl_certificate $chain; ssl_certificate_key $key; return 200 page; }}",
+        text(&chain),
+        text(&key)
+    );
+    let server = certificates.start(&http).await;
+    let client = certificates.client();
+    for _ in 0..2 {
+        for (name, expected) in [("a.test", &one), ("b.test", &two), ("c.test", &three)] {
+            let connection = connect(&client, &server, name).await;
+            assert!(
+                connection.certificate == expected.certificate_der(),
+                "{name}"
+            );
+        }
+    }
+    let refused = client.connect(&server.path("http"), "d.test").await;
+    assert!(refused.is_err());
+    until("a line about the file that is missing", || {
+        server
+            .error_log()
+            .contains("missing.pem\": there is no such file")
+    })
+    .await;
+}

@@ -1,5 +1,6 @@
 //! USR2, WINCH, QUIT and HUP, and `mayfly upgrade`: another program in the place of the one that runs.
 
+mod crowd;
 mod failures;
 mod php;
 mod purges;
@@ -18,6 +19,7 @@ use testkit::client::Client;
 use testkit::process::{Signal, is_alive, send_signal};
 use testkit::running::RunningServer;
 use testkit::wait::until_or;
+use tokio::task::JoinHandle;
 
 use crate::program;
 
@@ -103,17 +105,21 @@ impl ReplacedServer {
 
     /// Runs `mayfly upgrade`.
     pub async fn upgrade(&mut self) -> Output {
+        let output = self.begin_upgrade().await.expect("a thread");
+        self.pids.push(self.pid());
+        output
+    }
+
+    /// Starts `mayfly upgrade`.
+    pub fn begin_upgrade(&self) -> JoinHandle<Output> {
         let socket = self.server.path("pid.control");
-        let output = tokio::task::spawn_blocking(move || {
+        tokio::task::spawn_blocking(move || {
             std::process::Command::new(program())
                 .args(["upgrade", "--socket"])
                 .arg(socket)
                 .output()
                 .expect("the program")
-        });
-        let output = output.await.expect("a thread");
-        self.pids.push(self.pid());
-        output
+        })
     }
 
     /// Waits for the end of a process that is not a child of the test.
@@ -140,7 +146,7 @@ impl Drop for ReplacedServer {
 pub struct BusyClients {
     is_over: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
-    tasks: Vec<tokio::task::JoinHandle<Vec<String>>>,
+    tasks: Vec<JoinHandle<Vec<String>>>,
 }
 
 impl BusyClients {

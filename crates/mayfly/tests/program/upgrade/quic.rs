@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use testkit::http3::{Http3Client, QuicClient};
 use testkit::process::{Signal, send_signal};
+use testkit::wait::TIMEOUT;
 
 use super::ReplacedServer;
 use crate::tls::Certificates;
@@ -37,6 +38,16 @@ impl Site {
         let quic = QuicClient::new(&self.certificates.authority, &["h3"], None);
         quic.http3(self.address, "a.test").await
     }
+
+    /// Starts a new program, and waits until it reads the socket: the old one does so until then. Answers both.
+    async fn usr2(&mut self) -> (u32, u32) {
+        let (old, new) = self.replaced.usr2().await;
+        let reads = async { while pid_seen_by(&self.client().await).await != new {} };
+        tokio::time::timeout(TIMEOUT, reads)
+            .await
+            .expect("the new process reads");
+        (old, new)
+    }
 }
 
 async fn pid_seen_by(client: &Http3Client) -> u32 {
@@ -47,7 +58,7 @@ async fn pid_seen_by(client: &Http3Client) -> u32 {
 async fn connections_of_both_processes_go_on_side_by_side() {
     let mut site = Site::start().await;
     let before = site.client().await;
-    let (old, new) = site.replaced.usr2().await;
+    let (old, new) = site.usr2().await;
     for _ in 0..20 {
         let after = site.client().await;
         assert_eq!(pid_seen_by(&after).await, new);
@@ -64,12 +75,27 @@ async fn connections_of_both_processes_go_on_side_by_side() {
 async fn the_old_process_reads_again_when_the_new_one_has_ended() {
     let mut site = Site::start().await;
     let before = site.client().await;
-    let (old, new) = site.replaced.usr2().await;
-    assert_eq!(pid_seen_by(&site.client().await).await, new);
+    let (old, new) = site.usr2().await;
     send_signal(new, Signal::KILL);
     site.replaced.gone(new).await;
     assert_eq!(pid_seen_by(&before).await, old);
     assert_eq!(pid_seen_by(&site.client().await).await, old);
+}
+
+#[tokio::test]
+async fn a_client_of_an_old_process_that_was_killed_hears_that_its_connection_is_gone() {
+    let mut site = Site::start().await;
+    let before = site.client().await;
+    let (old, new) = site.usr2().await;
+    assert_eq!(pid_seen_by(&before).await, old);
+    send_signal(old, Signal::KILL);
+    site.replaced.gone(old).await;
+    assert_eq!(pid_seen_by(&site.client().await).await, new);
+    let error = match before.try_ask("GET", "/", &[], None).await {
+        Ok(whole) => panic!("{:?}", whole.reply),
+        Err(error) => format!("{error:?}"),
+    };
+    assert!(error.contains("Reset"), "{error}");
 }
 
 #[tokio::test]

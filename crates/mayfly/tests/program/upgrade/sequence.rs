@@ -97,8 +97,21 @@ async fn one_upgrade_at_a_time() {
     replaced
         .logs(1.., "takes the place of this one already")
         .await;
+    let new = replaced.pid();
+    let waiting = replaced.begin_upgrade();
+    replaced
+        .logs(1.., &format!("waiting for the end of process {old}"))
+        .await;
+    // One waits, further ones are refused.
     let refused = replaced.upgrade().await;
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("has not ended yet"), "{said}");
+    send_signal(old, Signal::QUIT);
+    let output = waiting.await.expect("a thread");
+    assert!(output.status.success(), "{output:?}");
+    replaced.gone(new).await;
+    let newest = replaced.pid();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains(&format!("Process {newest} serves")), "{said}");
 }

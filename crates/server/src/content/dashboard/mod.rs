@@ -24,6 +24,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use control::{PurgeReport, Refusal, TargetKind};
+use http_cache::{CacheKey, OwnedPurgeTarget};
 use numbers::Kind;
 use numbers::table::TABLE;
 use serde::Serialize;
@@ -31,7 +32,7 @@ use site::Dashboard;
 
 use crate::content::metrics::FIELDS;
 use crate::content::own_machine::{self, Purpose};
-use crate::content::purging::order::{Order, Target, TargetNames};
+use crate::content::purging::order::{self, Order, Target};
 use crate::content::purging::{self, Scope, bearer, doors};
 use crate::exchange::functions;
 use crate::exchange::handled::StageEnd;
@@ -145,22 +146,14 @@ async fn purge(
 ) -> Result<PurgeReport, Refusal> {
     let configuration = request.configuration.shared().clone();
     let stored = (functions::table().looking.stored)(&configuration, &id)?;
-    let (kind, named, scope) = match stored.address {
-        Some(address) => (
-            TargetKind::Url,
-            TargetNames::Addresses(vec![address]),
-            Scope::All,
-        ),
-        None => (
-            TargetKind::Key,
-            TargetNames::Key(stored.key.into()),
-            Scope::Zone(stored.zone),
-        ),
-    };
-    let target = Target {
-        kind,
-        text: stored.shown,
-        named,
+    let shown = stored.shown.as_bytes();
+    let (target, scope) = match stored.address {
+        Some(address) => (Target::url(shown, vec![address]), Scope::All),
+        None => {
+            let names = [OwnedPurgeTarget::Key(CacheKey::new(stored.key.into()))];
+            let target = order::target(TargetKind::Key, shown, names);
+            (target, Scope::Zone(stored.zone))
+        }
     };
     let order = Order {
         targets: vec![target],

@@ -1,120 +1,77 @@
 //! Whole requests against a small tree of files.
 
-use std::sync::Arc;
-
 use site::Content;
 
 use super::*;
-use crate::compose;
-use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::test_request;
-use crate::route;
-use crate::route::FoundLocation;
-use live_state::Resources;
+use crate::test_site::TestSite;
 
-/// A configuration over a tree of files.
-struct Tree {
-    directory: tempfile::TempDir,
-    configuration: Arc<ActiveConfiguration>,
+/// A site over a tree of files; `DIR` in `locations` is the tree's root.
+fn tree(locations: &str) -> TestSite {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("root");
+    for name in ["dir/sub", "idx"] {
+        std::fs::create_dir_all(root.join(name)).unwrap();
+    }
+    for name in [
+        "a.html",
+        "dir/b.html",
+        "idx/index.html",
+        "z.txt",
+        "z.txt.gz",
+    ] {
+        std::fs::write(root.join(name), name).unwrap();
+    }
+    let shown = root.display().to_string();
+    let locations = locations.replace("DIR", &shown);
+    let http =
+        format!("server {{ listen 127.0.0.1:8080; root {shown}; access_log off; {locations} }}");
+    TestSite::new(directory, &http)
 }
 
-impl Tree {
-    /// `DIR` in `locations` is the tree's root.
-    fn new(locations: &str) -> Tree {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().join("root");
-        for name in ["dir/sub", "idx"] {
-            std::fs::create_dir_all(root.join(name)).unwrap();
-        }
-        for name in [
-            "a.html",
-            "dir/b.html",
-            "idx/index.html",
-            "z.txt",
-            "z.txt.gz",
-        ] {
-            std::fs::write(root.join(name), name).unwrap();
-        }
-        let shown = root.display().to_string();
-        let locations = locations.replace("DIR", &shown);
-        let text = format!(
-            "events {{}} http {{ server {{ listen 127.0.0.1:8080; root {shown}; access_log off; {locations} }} }}"
-        );
-        let path = directory.path().join("site.conf");
-        std::fs::write(&path, text).unwrap();
-        let log = directory.path().join("error.log");
-        let reading = site::read(
-            &path,
-            directory.path(),
-            None,
-            Some(&log),
-            &nginx_conf::FileLoader,
-        );
-        assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
-        let resources = Resources::default();
-        let configuration = compose::configuration(reading.site.unwrap(), resources, None).unwrap();
-        Tree {
-            directory,
-            configuration,
-        }
+/// What a request comes to, in short.
+fn served(site: &TestSite, line: &str) -> String {
+    let mut request = site.request(line, "Accept-Encoding: gzip\r\n", 0);
+    assert!(matches!(request.settings().content, Content::Files));
+    if let Some(rule) = request.settings().files.try_files.clone()
+        && try_files(&mut request, &rule).is_some()
+    {
+        return "fallback".into();
     }
-
-    /// A request in its location.
-    fn request(&self, line: &str) -> Box<Request> {
-        let fields = "Accept-Encoding: gzip\r\n";
-        let mut request = test_request::received(&self.configuration, (line, fields), 0);
-        let server = &self.configuration.site.http.servers[request.route.server().0];
-        if let FoundLocation::Location(location) = route::locate(&mut request, server) {
-            request.enter(location);
+    match serve(&mut request) {
+        StageEnd::Reply(reply) => {
+            let path = request_path(&mut request);
+            let file = path
+                .strip_prefix(site.folder.path().as_os_str().as_bytes())
+                .unwrap();
+            let coding = reply.head.field("content-encoding").unwrap_or_default();
+            let length = reply.head.content_length.unwrap();
+            let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            format!(
+                "{} {} {length}{}",
+                reply.head.status,
+                shown(file),
+                shown(coding)
+            )
         }
-        request
-    }
-
-    /// What a request comes to, in short.
-    fn serve(&self, line: &str) -> String {
-        let mut request = self.request(line);
-        assert!(matches!(request.settings().content, Content::Files));
-        if let Some(rule) = request.settings().files.try_files.clone()
-            && try_files(&mut request, &rule).is_some()
-        {
-            return "fallback".into();
+        StageEnd::Status(status) => status.to_string(),
+        StageEnd::StatusWith(status, fields) => {
+            let location = fields.get("location").unwrap_or_default();
+            format!("{status} {}", String::from_utf8_lossy(location))
         }
-        match serve(&mut request) {
-            StageEnd::Reply(reply) => {
-                let path = request_path(&mut request);
-                let file = path
-                    .strip_prefix(self.directory.path().as_os_str().as_bytes())
-                    .unwrap();
-                let coding = reply.head.field("content-encoding").unwrap_or_default();
-                let length = reply.head.content_length.unwrap();
-                let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                format!(
-                    "{} {} {length}{}",
-                    reply.head.status,
-                    shown(file),
-                    shown(coding)
-                )
-            }
-            StageEnd::Status(status) => status.to_string(),
-            StageEnd::StatusWith(status, fields) => {
-                let location = fields.get("location").unwrap_or_default();
-                format!("{status} {}", String::from_utf8_lossy(location))
-            }
-            StageEnd::Redirect { path, args } => {
-                format!(
-                    "-> {} {}",
-                    String::from_utf8_lossy(&path),
-                    String::from_utf8_lossy(&args)
-                )
-            }
-            _ => "other".into(),
+        StageEnd::Redirect { path, args } => {
+            format!(
+                "-> {} {}",
+                String::from_utf8_lossy(&path),
+                String::from_utf8_lossy(&args)
+            )
         }
+        _ => "other".into(),
     }
 }
 
 #[test]
 fn paths_lead_to_files_as_in_nginx() {
-    let tree = Tree::new(
+    let site = tree(
         "absolute_redirect off;
          location / { }
          location /none/ { root /nonexistent; }
@@ -123,9 +80,11 @@ fn paths_lead_to_files_as_in_nginx() {
          location = /exact { alias DIR/a.html; }
          location ~ ^/re/(.*)$ { alias DIR/$1; }
          location /gz/ { alias DIR/; gzip_static on; }
-         location /sym/ { alias DIR/; disable_symlinks on; }",
+         location /sym/ { alias DIR/; disable_symlinks on; }
+         location /own/ { alias DIR/; disable_symlinks if_not_owner; }
+         location /from/ { alias DIR/; disable_symlinks on from=$request_filename; }",
     );
-    std::os::unix::fs::symlink("a.html", tree.directory.path().join("root/link.html")).unwrap();
+    std::os::unix::fs::symlink("a.html", site.folder.path().join("root/link.html")).unwrap();
     for (line, wanted) in [
         ("GET /a.html", "200 /root/a.html 6"),
         ("HEAD /a.html", "200 /root/a.html 6"),
@@ -154,11 +113,13 @@ fn paths_lead_to_files_as_in_nginx() {
         ("GET /link.html", "200 /root/link.html 6"),
         ("GET /sym/link.html", "403"),
         ("GET /sym/a.html", "200 /root/a.html 6"),
+        ("GET /own/link.html", "200 /root/link.html 6"),
+        ("GET /from/link.html", "200 /root/link.html 6"),
     ] {
-        assert_eq!(tree.serve(line), wanted, "{line}");
+        assert_eq!(served(&site, line), wanted, "{line}");
     }
-    let log = std::fs::read_to_string(tree.directory.path().join("error.log")).unwrap();
-    let root = tree.directory.path().join("root").display().to_string();
+    let log = std::fs::read_to_string(site.folder.path().join("error.log")).unwrap();
+    let root = site.folder.path().join("root").display().to_string();
     for line in [
         format!(
             "open() \"{root}/missing\" failed (2: No such file or directory), client: 127.0.0.1, server: , request: \"GET /missing HTTP/1.1\", host: \"localhost\""
@@ -172,7 +133,7 @@ fn paths_lead_to_files_as_in_nginx() {
 
 #[test]
 fn try_files_takes_the_first_that_exists() {
-    let tree = Tree::new(
+    let site = tree(
         "absolute_redirect off;
          location / { try_files $uri $uri/ =404; }
          location /fixed/ { try_files /a.html =404; }
@@ -191,6 +152,6 @@ fn try_files_takes_the_first_that_exists() {
         ("GET /alf/x", "200 /root/a.html 6"),
         ("GET /pat/x", "200 /root/a.html 6"),
     ] {
-        assert_eq!(tree.serve(line), wanted, "{line}");
+        assert_eq!(served(&site, line), wanted, "{line}");
     }
 }

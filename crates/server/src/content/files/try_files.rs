@@ -3,11 +3,11 @@
 
 use site::{LogLevel, Part, Root, TryFallback, TryFile, TryFiles};
 
-use super::{document_root, log_failure};
+use super::{document_root, log_failure, look};
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use site_files::open::{self, Kind, OpenPurpose};
+use site_files::open::{Kind, OpenPurpose};
 
 /// Looks for the candidates in turn; `None` where one exists, whose path is that of the request
 /// now. Else the last argument counts.
@@ -17,7 +17,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd
     for candidate in &try_files.candidates {
         let name = candidate_name(request, candidate);
         let path = [root.as_slice(), &name].concat();
-        match open::look(&path, OpenPurpose::Facts, &settings.files) {
+        match look(request, &path, OpenPurpose::Facts, &settings.files) {
             // A FIFO is as good as a file here; who serves it will refuse it.
             Ok(found) if (found.kind == Kind::Directory) == candidate.is_directory => {
                 take_path(request, &name, candidate.is_directory);

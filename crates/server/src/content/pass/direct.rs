@@ -14,6 +14,7 @@ use super::fetch_log::Visitor;
 use super::fetch_purpose::FetchPurpose;
 use super::fetch_spec::{spec, take_body, wants_body};
 use super::file_copy;
+use super::learned;
 use super::page_fetch;
 use super::response::{failed, into_handled};
 use crate::content::own_visit;
@@ -34,7 +35,7 @@ pub async fn direct(
     client: &mut ClientSide,
     changes: Option<&Arc<Zone>>,
 ) -> StageEnd {
-    let began = Millis(clock::now());
+    let changes = changes.map(|zone| (zone, Millis(clock::now())));
     // The page is asked for once more, with the visitor's own request.
     if request.extras.fragments.budget.is_some()
         && request.extras.fragments.turn.is_none()
@@ -48,7 +49,9 @@ pub async fn direct(
         return StageEnd::Status(status);
     }
     let trace = traces::begin_direct(request, pass);
+    let learned = learned::begin(request, pass);
     let purpose = FetchPurpose {
+        learned_fetch: learned.as_ref().map(learning::Fetch::number),
         deadline: Some(client.deadline()),
         trace: trace.fields(),
         ..FetchPurpose::default()
@@ -97,7 +100,7 @@ pub async fn direct(
     {
         Box::pin(purge.carry_out(&fetched.fields)).await;
     }
-    if let Some(zone) = changes {
+    if let Some((zone, began)) = changes {
         let cache = (&pass.cache, zone);
         Box::pin(edits::await_purge(request, cache, &mut fetched, began)).await;
     }

@@ -26,6 +26,8 @@ pub struct FetchPurpose<'a> {
     pub vary_value: Option<&'static str>,
     /// With `otel_trace_context inject`: what the application is told of the trace.
     pub trace: Option<&'a TraceFields>,
+    /// Where pages are learned: the number under which PHP tells what it reads.
+    pub learned_fetch: Option<u64>,
 }
 
 /// Fields of the client's request that would make the response one for this

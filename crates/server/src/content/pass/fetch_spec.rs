@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
+use site::{
+    Bind, LogLevel, Part, Pass, PassTarget, Protocol, Proxy, ProxyVersion, Template, TlsId,
+    TlsIdentity,
+};
 use transport::client::ClientSide;
 use transport::request_body::RequestBody;
 use upstream::LocalEnd;
@@ -172,11 +175,10 @@ fn render(
         }
         Protocol::Http(proxy) => {
             let mut rendered = proxy::render(request, proxy, &pass.exchange, purpose);
-            tls = proxy.tls.map(|id| {
-                let name = variable::evaluate(request, &proxy.tls_name);
-                let name = String::from_utf8_lossy(&name).into_owned();
-                (request.configuration.connectors[id.0].clone(), name)
-            });
+            tls = proxy
+                .tls
+                .map(|id| upstream_tls(request, proxy, id))
+                .transpose()?;
             rendered.request.keep_alive &= match &pass.target {
                 PassTarget::Group(_) => !group.is_mixed,
                 // Who else speaks to it, and how, is not known.
@@ -195,6 +197,48 @@ fn render(
         is_head,
         tls,
     })
+}
+
+/// How the upstream is asked over TLS, and the name that its certificate must have.
+fn upstream_tls(
+    request: &mut Request,
+    proxy: &Proxy,
+    id: TlsId,
+) -> Result<(tls_client::Connector, String), u16> {
+    let name = variable::evaluate(request, &proxy.tls_name);
+    let name = String::from_utf8_lossy(&name).into_owned();
+    let identity = &request.configuration.site.http.tls[id.0].identity;
+    let Some(TlsIdentity::OfRequest { chain, key, .. }) = identity else {
+        let tls = &request.configuration.upstream_tls[id.0];
+        return Ok((tls.connector().clone(), name));
+    };
+    let files = [chain.clone(), key.clone()].map(|name| file_name(request, &name));
+    let found = match files {
+        [Ok(chain), Ok(key)] => request.configuration.upstream_tls[id.0].connector_of(&chain, &key),
+        [Err(error), _] | [_, Err(error)] => Err(error),
+    };
+    match found {
+        Ok(connector) => Ok((connector, name)),
+        Err(error) => {
+            error_log::request(request, LogLevel::Error, format_args!("{error}"));
+            Err(500)
+        }
+    }
+}
+
+/// A name of a file with variables, whose values may lead to no other folder.
+fn file_name(request: &mut Request, template: &Template) -> Result<String, String> {
+    let value = variable::evaluate(request, template);
+    let steps = |text: &[u8]| memchr::memmem::find_iter(text, b"..").count();
+    let own = template.parts.iter().map(|part| match part {
+        Part::Literal(text) => steps(text),
+        Part::Variable(_) => 0,
+    });
+    let value = String::from_utf8(value).map_err(|error| error.to_string())?;
+    match steps(value.as_bytes()) > own.sum() || value.contains('\0') {
+        true => Err(format!("unsafe name of a certificate file: {value:?}")),
+        false => Ok(value),
+    }
 }
 
 /// `*_bind` and `*_socket_keepalive`. As with nginx, what turns out to be no

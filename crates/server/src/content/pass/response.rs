@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use http_cache::KnownField;
-use http_semantics::{Fields, same_name};
+use http_semantics::{Fields, list_members, same_name};
 use site::{Pass, Protocol};
 
 use super::fetch_spec::rate;
@@ -11,7 +11,7 @@ use super::passed_body::PassedBody;
 use super::tunnel::UpgradedUpstream;
 use crate::content::proxy;
 use crate::exchange::handled::StageEnd;
-use crate::exchange::reply::{Body, Reply, ReplyHead, ReplySource};
+use crate::exchange::reply::{Body, PassedLines, Reply, ReplyHead, ReplySource};
 use crate::exchange::request::Request;
 use upstream_fetch::{FetchError, FetchedResponse, FileCopy};
 
@@ -89,19 +89,26 @@ pub fn into_handled(
     head.content_length = fetched.content_length;
     apply_accel(request, &mut head, &fetched.fields, exchange);
     let options = connection_options(&fetched.fields, fetched.is_upgrade);
-    let is_passed = |(name, _): &(Bytes, Bytes)| {
-        is_sent(name, exchange)
-            && !options
-                .iter()
-                .any(|option| option.eq_ignore_ascii_case(name))
+    let mut passed = PassedLines::default();
+    let mut last_modified = None;
+    let is_passed = |(name, value): &(Bytes, Bytes)| {
+        let is_option = |option: &Bytes| option.eq_ignore_ascii_case(name);
+        if !is_sent(name, exchange) || options.iter().any(is_option) {
+            return false;
+        }
+        match name.len() {
+            4 => passed.date |= same_name(name, b"date"),
+            6 => passed.server |= same_name(name, b"server"),
+            13 if last_modified.is_none() && same_name(name, b"last-modified") => {
+                last_modified = Some(http_semantics::date::parse(value));
+            }
+            _ => {}
+        }
+        true
     };
     head.fields = fetched.fields.into_iter().filter(is_passed).collect();
-    head.passed.date = head.fields.get("date").is_some();
-    head.passed.server = head.fields.get("server").is_some();
-    head.last_modified = head
-        .fields
-        .get("last-modified")
-        .and_then(http_semantics::date::parse);
+    head.passed = passed;
+    head.last_modified = last_modified.flatten();
     head.form.accepts_ranges = exchange.force_ranges;
     rewrite_fields(request, pass, &mut head);
     let mut body = fetched.body;
@@ -221,10 +228,7 @@ fn connection_options(fields: &[(Bytes, Bytes)], is_upgrade: bool) -> Vec<Bytes>
         .iter()
         .filter(|(name, _)| same_name(name, b"connection"));
     lists
-        .flat_map(|(_, list)| {
-            list.split(|&byte| byte == b',')
-                .map(|it| list.slice_ref(it.trim_ascii()))
-        })
+        .flat_map(|(_, list)| list_members(list).map(|it| list.slice_ref(it)))
         .filter(|option| !(is_upgrade && option.eq_ignore_ascii_case(b"upgrade")))
         .collect()
 }

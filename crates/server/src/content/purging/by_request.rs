@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use cache_decision::PurgeReach;
 use control::{PurgeReport, Refusal, TargetKind};
-use http_cache::{Millis, Zone};
+use http_cache::{Millis, OwnedPurgeTarget, Zone};
 use site::Pass;
 
 use super::address_rules;
 use super::api::refused;
 use super::durable;
-use super::order::{Order, Target, TargetNames};
+use super::order::{Order, Target};
 use super::{PurgeCall, Scope, doors, purge as purge_asked, purge_now};
 use crate::content::own_machine::Stranger;
 use crate::exchange::handled::StageEnd;
@@ -101,16 +101,13 @@ impl LocationPurge {
 /// The page that a request names: what is stored under its key, and what is stored for its address
 /// under other keys, for other classes, cookies and schemes.
 fn page(request: &Request, pass: &Pass, mut targets: Vec<Target>) -> Order {
-    let is_key = |target: &Target| matches!(target.named, TargetNames::Key(_));
+    let is_key = |target: &Target| matches!(target.names[..], [OwnedPurgeTarget::Key(_)]);
     let knows_address = !targets.iter().all(is_key);
     if !knows_address && !is_handler(pass) {
         let rules = address_rules::of(&request.configuration);
-        let target = request.received.target();
-        targets.push(Target {
-            kind: TargetKind::Url,
-            text: String::from_utf8_lossy(&[request.received.host(), target].concat()).into_owned(),
-            named: TargetNames::Addresses(rules.of_target(request.received.host(), target)),
-        });
+        let (host, target) = (request.received.host(), request.received.target());
+        let addresses = rules.of_target(host, target);
+        targets.push(Target::url(&[host, target].concat(), addresses));
     }
     Order {
         targets,

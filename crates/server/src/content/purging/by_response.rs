@@ -20,12 +20,13 @@ use cache_decision::litespeed;
 use cache_decision::litespeed::VisitorId;
 use cache_decision::tags::{group_tag, groups};
 use control::TargetKind;
-use http_cache::Pattern;
+use http_cache::{OwnedPurgeTarget, Pattern};
+use http_semantics::{has_member, list_members};
 use site::{Exchange, Pass, RepeatedRequest, ServerId};
 use transport::facts::LocalAddress;
 
 use super::address_rules;
-use super::order::{Order, Target, TargetNames};
+use super::order::{self, Order, Target};
 use super::{PurgeCall, Scope, on_nodes, purge};
 use crate::content::through_cache::tags;
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -150,7 +151,7 @@ impl ByResponse {
     fn note_repeats(&self, fields: &[(Bytes, Bytes)]) {
         let is_repeat = |name: &[u8]| http_semantics::same_name(name, REPEAT.as_bytes());
         let values = fields.iter().filter(|(name, _)| is_repeat(name));
-        let items = values.flat_map(|(_, value)| value.split(|&byte| byte == b','));
+        let items = values.flat_map(|(_, value)| list_members(value));
         for item in items.take(MAX_REPEATS_NAMED) {
             let Some((target, every)) = repeat(item) else {
                 continue;
@@ -215,8 +216,8 @@ impl ByResponse {
     /// One part of `X-LiteSpeed-Purge`, and whether it says `stale`. What is private is this visitor's
     /// alone.
     fn of_litespeed(&self, part: &[u8]) -> (Vec<Target>, bool) {
-        let items = || part.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-        let has = |word: &str| items().any(|item| item.eq_ignore_ascii_case(word.as_bytes()));
+        let items = || list_members(part);
+        let has = |word: &str| has_member([part], word.as_bytes());
         if has("private") {
             let targets = items().flat_map(|item| self.of_private_item(item));
             return (targets.collect(), has("stale"));
@@ -235,32 +236,25 @@ impl ByResponse {
             [b'/', ..] => b"*",
             tag => tag,
         };
-        let text = format!("private:{}", String::from_utf8_lossy(tag));
-        let target = |id: &VisitorId| Target {
-            kind: TargetKind::Tag,
-            text: text.clone(),
-            named: TargetNames::Tag(id.label(tag)),
+        let text = [b"private:", tag].concat();
+        let target = |id: &VisitorId| {
+            let names = [OwnedPurgeTarget::Tag(id.label(tag).into())];
+            order::target(TargetKind::Tag, &text, names)
         };
         self.visitor.iter().map(target).collect()
     }
 
     fn of_litespeed_item(&self, item: &[u8]) -> Option<Target> {
-        let text = String::from_utf8_lossy(item).into_owned();
         match item {
             b"" => None,
             _ if is_word(item) => None,
-            b"*" | b"tag=*" => Some(Target {
-                kind: TargetKind::Host,
-                text: String::from_utf8_lossy(&self.host).into_owned(),
-                named: TargetNames::Walks(vec![Pattern::Host(self.host.clone().into())]),
-            }),
+            b"*" | b"tag=*" => {
+                let walk = Pattern::Host(self.host.clone().into());
+                Some(Target::walk(TargetKind::Host, &self.host, [walk]))
+            }
             [b'/', ..] => {
                 let rules = address_rules::of(&self.configuration);
-                Some(Target {
-                    kind: TargetKind::Url,
-                    named: TargetNames::Addresses(rules.of_target(&self.host, item)),
-                    text,
-                })
+                Some(Target::url(item, rules.of_target(&self.host, item)))
             }
             _ => {
                 let tag = item.strip_prefix(b"tag=").unwrap_or(item);

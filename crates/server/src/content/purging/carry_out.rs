@@ -62,7 +62,11 @@ pub fn carry_out(
     let targets = order.targets.iter().map(|target| TargetReport {
         kind: target.kind,
         text: target.text.clone(),
-        responses: target.named.sum(&mut purge) as u64,
+        responses: target
+            .names
+            .iter()
+            .map(|it| purge(it.as_target()))
+            .sum::<usize>() as u64,
     });
     let targets = targets.collect();
     let zones = zones.iter().map(|zone| ZoneReport {

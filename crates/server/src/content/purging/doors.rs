@@ -6,10 +6,10 @@
 
 use cache_decision::pattern;
 use control::{Refusal, TargetKind};
-use http_cache::Pattern;
+use http_cache::{OwnedPurgeTarget, Pattern};
 
 use super::address_rules;
-use super::order::{Order, Target, TargetNames};
+use super::order::{self, Order, Target};
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::{Method, Request};
 
@@ -80,6 +80,12 @@ const DOORS: &[PurgeDialect] = &[
 struct RequestAndPath<'a> {
     request: &'a Request,
     path: &'a [u8],
+}
+
+impl<'a> RequestAndPath<'a> {
+    fn field(&self, name: &str) -> Option<&'a [u8]> {
+        self.request.received.head().field(name)
+    }
 }
 
 /// What a request asks for beside the page that it names; `None`: nothing.
@@ -161,13 +167,10 @@ fn folder_bytes(request: &Request) -> Option<usize> {
 
 /// The page of a target.
 fn page(request: &Request, target: &[u8]) -> Order {
-    let rules = address_rules::of(&request.configuration);
+    let host = request.received.host();
+    let addresses = address_rules::of(&request.configuration).of_target(host, target);
     Order {
-        targets: vec![Target {
-            kind: TargetKind::Url,
-            text: String::from_utf8_lossy(&[request.received.host(), target].concat()).into_owned(),
-            named: TargetNames::Addresses(rules.of_target(request.received.host(), target)),
-        }],
+        targets: vec![Target::url(&[host, target].concat(), addresses)],
         soft: false,
         dry_run: false,
     }
@@ -204,23 +207,15 @@ fn tag_pattern(_: &RequestAndPath<'_>, value: &[u8]) -> Result<Vec<Target>, Refu
     if value == b".*" {
         return Ok(vec![Target::everything()]);
     }
-    Ok(vec![Target {
-        kind: TargetKind::Tag,
-        text: format!("~{}", String::from_utf8_lossy(value)),
-        named: TargetNames::Tags(pattern::matching(expression(value)?)),
-    }])
+    let names = OwnedPurgeTarget::Tags(pattern::matching(expression(value)?));
+    let text = [b"~", value].concat();
+    Ok(vec![order::target(TargetKind::Tag, &text, [names])])
 }
 
 /// The same where host, path and type are sent as well, and must then leave it alone.
 fn tag_pattern_alone(asked: &RequestAndPath<'_>, value: &[u8]) -> Result<Vec<Target>, Refusal> {
     for field in ["x-host", "x-url", "x-content-type"] {
-        if asked
-            .request
-            .received
-            .head()
-            .field(field)
-            .is_some_and(|value| value != b".*")
-        {
+        if asked.field(field).is_some_and(|value| value != b".*") {
             return Err(Refusal::field(
                 field,
                 "expected .* beside X-Cache-Tags: a purge is by tags or by addresses",
@@ -233,9 +228,6 @@ fn tag_pattern_alone(asked: &RequestAndPath<'_>, value: &[u8]) -> Result<Vec<Tar
 /// Regular expressions for path and host, where `.*` means any.
 fn host_and_path(asked: &RequestAndPath<'_>, url: &[u8]) -> Result<Vec<Target>, Refusal> {
     if asked
-        .request
-        .received
-        .head()
         .field("x-content-type")
         .is_some_and(|value| value != b".*")
     {
@@ -244,12 +236,7 @@ fn host_and_path(asked: &RequestAndPath<'_>, url: &[u8]) -> Result<Vec<Target>, 
             "expected .*: addresses do not say of which type a page is",
         ));
     }
-    let host = asked
-        .request
-        .received
-        .head()
-        .field("x-host")
-        .unwrap_or(b".*");
+    let host = asked.field("x-host").unwrap_or(b".*");
     if (url, host) == (b".*", b".*") {
         return Ok(vec![Target::everything()]);
     }
@@ -257,15 +244,9 @@ fn host_and_path(asked: &RequestAndPath<'_>, url: &[u8]) -> Result<Vec<Target>, 
         b".*" => Ok(None),
         value => expression(value).map(Some),
     };
-    let text = format!(
-        "~{} ~{}",
-        String::from_utf8_lossy(host),
-        String::from_utf8_lossy(url)
-    );
-    Ok(vec![walk(
-        text,
-        pattern::by_host_and_path(of(host)?, of(url)?),
-    )])
+    let text = [b"~", host, b" ~", url].concat();
+    let pattern = pattern::by_host_and_path(of(host)?, of(url)?);
+    Ok(vec![Target::walk(TargetKind::Pattern, &text, [pattern])])
 }
 
 /// The path of the request is a regular expression for paths of its host.
@@ -275,7 +256,12 @@ fn path_pattern(asked: &RequestAndPath<'_>, _: &[u8]) -> Result<Vec<Target>, Ref
     let text = format!("~^{host}{path}");
     let found =
         pattern::regex(&format!("^{host}(?:{path})")).map_err(|why| Refusal::new(400, why))?;
-    Ok(vec![walk(text, pattern::matching(found))])
+    let found = pattern::matching(found);
+    Ok(vec![Target::walk(
+        TargetKind::Pattern,
+        text.as_bytes(),
+        [found],
+    )])
 }
 
 /// `PURGE /.*`, `PURGE /blog/.*`: all that begin so. No row for other paths.
@@ -284,20 +270,8 @@ fn path_with_any_end(asked: &RequestAndPath<'_>, _: &[u8]) -> Result<Vec<Target>
         return Ok(Vec::new());
     };
     let prefix = [asked.request.received.host(), start, b"/"].concat();
-    let text = String::from_utf8_lossy(&prefix).into_owned();
-    Ok(vec![Target {
-        kind: TargetKind::Prefix,
-        text,
-        named: TargetNames::Walks(vec![Pattern::Prefix(prefix.into())]),
-    }])
-}
-
-fn walk(text: String, pattern: Pattern) -> Target {
-    Target {
-        kind: TargetKind::Pattern,
-        text,
-        named: TargetNames::Walks(vec![pattern]),
-    }
+    let walk = Pattern::Prefix(prefix.clone().into());
+    Ok(vec![Target::walk(TargetKind::Prefix, &prefix, [walk])])
 }
 
 fn expression(value: &[u8]) -> Result<regex::bytes::Regex, Refusal> {

@@ -4,7 +4,8 @@
 //! api      POST of cache_purge_api ─┐
 //! doors    PURGE, BAN, ... of        ├─► order ─► carry_out: all zones that are alive ─► report, log
 //!          other software           │
-//! socket   mayfly purge ────────────┘
+//! socket   mayfly purge ────────────┤
+//! folder   left while none ran ─────┘
 //! ```
 //!
 //! A purge that compares all addresses runs on a thread of its own: an event loop goes on meanwhile.
@@ -20,6 +21,7 @@ pub mod carry_out;
 pub mod doors;
 pub mod durable;
 pub mod edits;
+pub mod left_behind;
 pub mod on_nodes;
 pub mod order;
 pub mod token;
@@ -39,7 +41,7 @@ use crate::exchange::functions;
 use crate::log::purge_log::{self, PurgeInterface, Source};
 
 use carry_out::Refill;
-use order::Order;
+use order::{Order, Target};
 
 /// Long purges that run or wait at the same time.
 const MAX_PENDING: usize = 16;
@@ -165,8 +167,7 @@ fn zones(configuration: &ActiveConfiguration, scope: &Scope) -> Vec<Arc<Zone>> {
 impl Order {
     /// Does it take longer than an event loop may stand still?
     fn is_long(&self) -> bool {
-        self.targets.iter().any(|target| target.named.is_walk())
-            || self.targets.len() > MAX_SHORT_TARGETS
+        self.targets.iter().any(Target::is_walk) || self.targets.len() > MAX_SHORT_TARGETS
     }
 }
 

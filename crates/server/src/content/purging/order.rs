@@ -4,7 +4,7 @@
 use cache_decision::address::{self, AddressRules};
 use cache_decision::pattern;
 use control::{PurgeRequest, Refusal, TargetKind};
-use http_cache::{KeyRef, Pattern, PurgeTarget};
+use http_cache::{CacheKey, OwnedPurgeTarget, Pattern};
 
 /// Prefixes, patterns and hosts that one request may name: each is a walk through all addresses.
 pub const MAX_WALKS: usize = 256;
@@ -25,94 +25,67 @@ pub struct Target {
     pub kind: TargetKind,
     /// As it was asked for.
     pub text: String,
-    pub named: TargetNames,
-}
-
-/// What a target names in a zone.
-#[derive(Clone)]
-pub enum TargetNames {
-    /// All that is stored for these addresses.
-    Addresses(Vec<Vec<u8>>),
-    /// All that is stored for the addresses of these patterns.
-    Walks(Vec<Pattern>),
-    /// What is stored under this cache key.
-    Key(Vec<u8>),
-    /// What is stored under the cache keys that begin so.
-    Keys(Vec<u8>),
-    /// All that carries this tag.
-    Tag(Vec<u8>),
-    /// All that carries a tag of this pattern.
-    Tags(Pattern),
-    Everything,
+    /// What that is in a zone.
+    pub names: Vec<OwnedPurgeTarget>,
 }
 
 impl Target {
-    /// A tag by itself.
+    /// What is stored for addresses.
+    pub fn url(text: &[u8], addresses: Vec<Vec<u8>>) -> Target {
+        let addresses = addresses.into_iter();
+        let names = addresses.map(|address| OwnedPurgeTarget::Address(address.into()));
+        target(TargetKind::Url, text, names)
+    }
+
+    /// What is stored for the addresses of patterns.
+    pub fn walk(
+        kind: TargetKind,
+        text: &[u8],
+        patterns: impl IntoIterator<Item = Pattern>,
+    ) -> Target {
+        let names = patterns.into_iter().map(OwnedPurgeTarget::Addresses);
+        target(kind, text, names)
+    }
+
+    /// What carries a tag.
     pub fn tag(tag: &[u8]) -> Target {
-        let text = String::from_utf8_lossy(tag);
-        target(TargetKind::Tag, &text, TargetNames::Tag(tag.to_vec()))
+        let names = [OwnedPurgeTarget::Tag(tag.into())];
+        target(TargetKind::Tag, tag, names)
     }
 
     /// What is stored under a key. One that ends in `*` means all that begin with what stands
     /// before.
-    pub fn key(mut key: Vec<u8>) -> Target {
-        let text = String::from_utf8_lossy(&key).into_owned();
-        let named = match key.pop_if(|last| *last == b'*') {
-            Some(_) => TargetNames::Keys(key),
-            None => TargetNames::Key(key),
+    pub fn key(key: &[u8]) -> Target {
+        let name = match key.strip_suffix(b"*") {
+            Some(start) => OwnedPurgeTarget::Prefix(start.into()),
+            None => OwnedPurgeTarget::Key(CacheKey::new(key.to_vec())),
         };
-        target(TargetKind::Key, &text, named)
+        target(TargetKind::Key, key, [name])
     }
 
     /// What is stored for an address by whatever keys; `*` likewise.
-    pub fn address(mut address: Vec<u8>) -> Target {
-        let text = String::from_utf8_lossy(&address).into_owned();
-        let (kind, named) = match address.pop_if(|last| *last == b'*') {
-            Some(_) => {
-                let walk = Pattern::Prefix(address.into());
-                (TargetKind::Prefix, TargetNames::Walks(vec![walk]))
+    pub fn address(address: Vec<u8>) -> Target {
+        match address.strip_suffix(b"*") {
+            Some(start) => {
+                let walk = Pattern::Prefix(start.into());
+                Target::walk(TargetKind::Prefix, &address, [walk])
             }
-            None => (TargetKind::Url, TargetNames::Addresses(vec![address])),
-        };
-        target(kind, &text, named)
+            None => Target::url(&address.clone(), vec![address]),
+        }
     }
 
     pub fn is_everything(&self) -> bool {
-        matches!(self.named, TargetNames::Everything)
+        matches!(self.names[..], [OwnedPurgeTarget::Everything])
     }
 
     /// All that is stored.
     pub fn everything() -> Target {
-        target(TargetKind::Everything, "", TargetNames::Everything)
-    }
-}
-
-impl TargetNames {
-    /// Purges or counts them one by one; the sum of what `purge` gives.
-    pub fn sum<'a>(&'a self, mut purge: impl FnMut(PurgeTarget<'a>) -> usize) -> usize {
-        match self {
-            TargetNames::Addresses(addresses) => {
-                let addresses = addresses.iter();
-                addresses.map(|it| purge(PurgeTarget::Address(it))).sum()
-            }
-            TargetNames::Walks(patterns) => {
-                let patterns = patterns.iter();
-                patterns.map(|it| purge(PurgeTarget::Addresses(it))).sum()
-            }
-            TargetNames::Key(key) => purge(PurgeTarget::Key(KeyRef::new(key))),
-            TargetNames::Keys(start) => purge(PurgeTarget::Prefix(start)),
-            TargetNames::Tag(tag) => purge(PurgeTarget::Tag(tag)),
-            TargetNames::Tags(pattern) => purge(PurgeTarget::Tags(pattern)),
-            TargetNames::Everything => purge(PurgeTarget::Everything),
-        }
+        target(TargetKind::Everything, b"", [OwnedPurgeTarget::Everything])
     }
 
     /// Is a whole table looked through?
     pub fn is_walk(&self) -> bool {
-        matches!(
-            self,
-            TargetNames::Walks(_) | TargetNames::Keys(_) | TargetNames::Tags(_)
-        )
+        self.names.iter().any(OwnedPurgeTarget::is_walk)
     }
 }
 
@@ -146,44 +119,26 @@ impl Order {
             let found = rules.of_url(text.as_bytes(), &hosts);
             let found =
                 found.map_err(|why| Refusal::field(format!("urls[{at}]"), why.message()))?;
-            targets.push(target(TargetKind::Url, text, TargetNames::Addresses(found)));
+            targets.push(Target::url(text.as_bytes(), found));
         }
-        for text in &request.tags {
-            targets.push(target(
-                TargetKind::Tag,
-                text,
-                TargetNames::Tag(text.clone().into()),
-            ));
-        }
+        targets.extend(request.tags.iter().map(|tag| Target::tag(tag.as_bytes())));
         for (at, text) in request.prefixes.iter().enumerate() {
             let found = address::prefixes(text.as_bytes(), &hosts);
             let found =
                 found.map_err(|why| Refusal::field(format!("prefixes[{at}]"), why.message()))?;
             let walks = found.into_iter().map(|it| Pattern::Prefix(it.into()));
-            targets.push(target(
-                TargetKind::Prefix,
-                text,
-                TargetNames::Walks(walks.collect()),
-            ));
+            targets.push(Target::walk(TargetKind::Prefix, text.as_bytes(), walks));
         }
         for (at, text) in request.patterns.iter().enumerate() {
             let found = pattern::of_addresses(text, &hosts);
             let found = found.map_err(|why| Refusal::field(format!("patterns[{at}]"), why))?;
-            targets.push(target(
-                TargetKind::Pattern,
-                text,
-                TargetNames::Walks(vec![found]),
-            ));
+            targets.push(Target::walk(TargetKind::Pattern, text.as_bytes(), [found]));
         }
         // Where a URL has no host, these are the hosts it is looked for under.
         if !has_path_alone(request) {
             for (text, host) in request.hosts.iter().zip(hosts) {
                 let walk = Pattern::Host(host.into());
-                targets.push(target(
-                    TargetKind::Host,
-                    text,
-                    TargetNames::Walks(vec![walk]),
-                ));
+                targets.push(Target::walk(TargetKind::Host, text.as_bytes(), [walk]));
             }
         }
         if request.everything {
@@ -207,11 +162,16 @@ fn has_path_alone(request: &PurgeRequest) -> bool {
     texts.any(|text| text.starts_with('/') && !text.starts_with("//"))
 }
 
-fn target(kind: TargetKind, text: &str, named: TargetNames) -> Target {
+/// A target that `text` stands for.
+pub fn target(
+    kind: TargetKind,
+    text: &[u8],
+    names: impl IntoIterator<Item = OwnedPurgeTarget>,
+) -> Target {
     Target {
         kind,
-        text: text.to_owned(),
-        named,
+        text: String::from_utf8_lossy(text).into_owned(),
+        names: names.into_iter().collect(),
     }
 }
 

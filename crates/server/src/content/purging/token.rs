@@ -11,6 +11,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http_semantics::escape::hex_digits;
 
 /// Largest file: some hundred tokens.
 const MAX_FILE_BYTES: u64 = 64 << 10;
@@ -104,11 +105,7 @@ fn hash(token: &[u8]) -> digest::Digest {
 }
 
 fn hex(digest: &digest::Digest) -> String {
-    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 15)]);
-    let bytes = digest.as_ref().iter();
-    bytes
-        .flat_map(|byte| [digit(byte >> 4), digit(*byte)])
-        .collect()
+    hex_digits(digest.as_ref()).map(char::from).collect()
 }
 
 #[cfg(test)]

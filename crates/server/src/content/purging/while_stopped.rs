@@ -7,7 +7,6 @@ use std::sync::Arc;
 use cache_decision::address::AddressRules;
 use control::{PurgeRequest, Refusal};
 use disk_tier::{StoppedPurge, Storage, SystemStorage, TierError};
-use http_cache::PurgeTarget;
 use shared_request::NameSet;
 use site::Site;
 
@@ -97,17 +96,11 @@ fn stopped_purges(order: &Order) -> Vec<StoppedPurge> {
         true => disk_tier::PurgeMode::Soft,
         false => disk_tier::PurgeMode::Hard,
     };
-    let mut purges = Vec::new();
-    let mut add = |target: PurgeTarget<'_>| {
-        let written = target.written();
-        purges.extend(written.map(|target| StoppedPurge {
-            mode,
-            target: target.into(),
-        }));
-        0
-    };
-    for target in &order.targets {
-        target.named.sum(&mut add);
-    }
-    purges
+    let names = order.targets.iter().flat_map(|target| &target.names);
+    let written = names.filter_map(|name| name.as_target().written());
+    let purges = written.map(|target| StoppedPurge {
+        mode,
+        target: target.into(),
+    });
+    purges.collect()
 }

@@ -5,6 +5,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
 use cache_decision::with_cookies::CONTROL_WITH_COOKIES;
 use http_cache::{ArrivingResponse, Tags};
+use http_semantics::escape::hex_digits;
 
 use super::store_plan::StorePlan;
 use upstream_fetch::FetchedResponse;
@@ -74,8 +75,8 @@ impl ForBrowsers {
         }
         if let Some(digest) = self.digest {
             let digest = digest.finish();
-            let bytes = digest.as_ref().iter().take(ETAG_BYTES);
-            let text: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+            let digits = hex_digits(digest.as_ref()).take(2 * ETAG_BYTES);
+            let text: String = digits.map(char::from).collect();
             filling.set_field("ETag", format!("\"{text}\"").into());
         }
     }

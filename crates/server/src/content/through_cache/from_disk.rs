@@ -1,21 +1,25 @@
-//! Replies made of what a zone keeps on disk, where memory has nothing for a request. What is small, or asked for
-//! often, is stored in memory again on its way.
+//! Replies made of what a zone keeps on disk, where memory has nothing for a request. A long body that is sent as it
+//! lies there goes from its file to the client; every other response is stored in memory again on its way.
 //!
 //! No purge that has returned is overlooked: a page from the disk is a fetch that began at its stamp.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cache_decision::Plan;
 use http_cache::{
-    FoundResponse, Millis, NotFresh, NotFreshKind, Promotion, ServedFrom, StoredResponse, TierBody,
-    TierFuture, TierLook, TierPage,
+    FilePart, FoundResponse, KeptVerdict, Millis, NotFresh, NotFreshKind, Promotion, ServedFrom,
+    StoredHead, StoredResponse, TierBody, TierFuture, TierLook, TierPage,
 };
+use http_semantics::Version;
+use transport::open_file::OpenFile;
 
 use super::MissedLookup;
 use super::file_part;
-use super::from_memory::reply_from_memory;
-use crate::exchange::reply::Reply;
+use super::from_memory::{note_served, reply_from_memory};
+use crate::exchange::reply::{Body, Reply, ReplyHead, Segment, StoredFrom};
 use crate::exchange::request::Request;
+use crate::respond::recode;
 
 /// A page that a thread reads.
 pub type ComingPage = TierFuture<Option<Arc<TierPage>>>;
@@ -120,6 +124,9 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
         TierLook::Coming(coming) => return TakenPage::Coming(coming),
         TierLook::Here(page) => page,
     };
+    if let Some(reply) = from_file(request, plan, &page) {
+        return TakenPage::Reply(reply);
+    }
     let body = match &page.body {
         TierBody::Bytes(bytes) => bytes.clone(),
         TierBody::File(part) => match file_part::read_now(part) {
@@ -142,10 +149,74 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
     }
 }
 
+/// A reply whose body goes from its file to the client; `None` where something needs its bytes, or it is not fresh.
+///
+/// It is not stored in memory: the page cache has these bytes, and to send them from there costs no more than to send
+/// them from memory.
+fn from_file(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> Option<Box<Reply>> {
+    let part = match &page.body {
+        TierBody::File(part) if leaves_as_it_is(request) => part,
+        TierBody::File(_) | TierBody::Bytes(_) => return None,
+    };
+    let stored = &page.record.head;
+    let verdict = plan.zone.judge_kept(
+        &plan.key.as_ref(),
+        &page.record.names(),
+        (stored.status, page.stamp),
+    );
+    if verdict != KeptVerdict::Good || !stored.is_fresh(Millis(request.now)) {
+        return None;
+    }
+    let mut reply = reply_of_part(Arc::new(stored.clone()), part);
+    if recode::is_wanted(request, &mut reply.head) {
+        return None;
+    }
+    note_served(request, stored, ServedFrom::Fresh);
+    note_disk(request);
+    Some(Box::new(reply))
+}
+
+fn reply_of_part(stored: Arc<StoredHead>, part: &FilePart) -> Reply {
+    Reply {
+        head: ReplyHead {
+            content_length: Some(part.len),
+            ..ReplyHead::of_stored(StoredFrom::Arriving(stored))
+        },
+        body: Body::Segments(VecDeque::from([Segment::File {
+            file: Arc::new(OpenFile::of_zone(Arc::clone(&part.file))),
+            offset: part.offset,
+            length: part.len,
+        }])),
+    }
+}
+
+/// Does nothing but a content coding need the bytes of the body? Only HTTP/1 without TLS sends files.
+fn leaves_as_it_is(request: &Request) -> bool {
+    let settings = request.settings();
+    let is_sent_as_file = settings.files.sendfile
+        && matches!(
+            request.received.head().version(),
+            Version::Http10 | Version::Http11
+        )
+        && request.received.connection().tls.is_none();
+    is_sent_as_file
+        && !request.route.is_subrequest()
+        && !settings.ssi.enabled
+        && !settings.esi.is_on()
+        && settings.sub_filter.is_none()
+        && settings.addition.before.is_none()
+        && settings.addition.after.is_none()
+        && settings.charset.charset.is_empty()
+}
+
 fn reply(request: &mut Request, stored: Arc<StoredResponse>) -> Box<Reply> {
     let reply = reply_from_memory(request, stored, ServedFrom::Fresh);
+    note_disk(request);
+    reply
+}
+
+fn note_disk(request: &mut Request) {
     if let Some(outcome) = &mut request.cache.outcome {
         outcome.from_tier = true;
     }
-    reply
 }

@@ -33,6 +33,12 @@ pub fn reply_from_memory(
     stored: Arc<StoredResponse>,
     served: ServedFrom,
 ) -> Box<Reply> {
+    note_served(request, &stored.head, served);
+    Reply::of_stored(stored)
+}
+
+/// Notes for logs and fields which stored response answers.
+pub fn note_served(request: &mut Request, stored: &StoredHead, served: ServedFrom) {
     let now = Millis(request.now);
     let collapsed = request
         .cache
@@ -43,16 +49,15 @@ pub fn reply_from_memory(
         served,
         collapsed,
         fwd: (served == ServedFrom::Revalidated).then_some(Forward::Stale),
-        ttl_secs: Some(stored.head.ttl_secs(now)),
+        ttl_secs: Some(stored.ttl_secs(now)),
         ..Outcome::default()
     });
     if served != ServedFrom::Revalidated {
-        request.cache.spared_micros = stored.head.made_in.micros();
+        request.cache.spared_micros = stored.made_in.micros();
     }
-    // What an internal redirect may have left behind.
-    request.cache.reason = None;
-    note_age(request, &stored.head, now);
-    Reply::of_stored(stored)
+    // What an internal redirect may have left behind is over.
+    request.cache.reason = request.cache.lost_lease();
+    note_age(request, stored, now);
 }
 
 fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use transport::client::{ClientSide, unless_gone};
 use upstream::Class;
 
-use super::from_memory::{from_memory, note_not_stored, reading};
+use super::from_memory::{from_memory, hit, note_not_stored, reading};
 use super::shared;
 use super::stale::stale_reason;
 use super::step::Step;
@@ -95,6 +95,10 @@ fn answer_leader(
                 outcome.stored = reader.stored().is_some();
             }
             reading(&mut request.cache, reader)
+        }
+        LeaderOutcome::Shared(stored) => {
+            request.now = now.0;
+            hit(request, stored)
         }
         LeaderOutcome::Freshened(stored) => {
             request.cache.outcome = None;

@@ -9,61 +9,42 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use transport::client::ClientSide;
 
-use crate::compose;
 use crate::content::pass::ask::ask;
 use crate::content::pass::{PassDecision, decide};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
-use crate::exchange::test_request;
-use crate::route;
-use crate::route::FoundLocation;
-use live_state::Resources;
-use live_state::log_sinks::LogSinks;
+use crate::test_site::TestSite;
 
 /// A server whose one location is passed on to an upstream of the test's own.
 struct Site {
-    configuration: Arc<ActiveConfiguration>,
+    made: TestSite,
     /// As many responses as the upstream may still give.
     permits: Arc<Semaphore>,
     /// As many requests as have reached the upstream.
     arrived: Arc<Semaphore>,
-    _directory: tempfile::TempDir,
 }
 
 impl Site {
     async fn with_fields(fields: &'static str) -> Site {
         let (permits, arrived) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let address = upstream(fields, permits.clone(), arrived.clone()).await;
-        let directory = tempfile::tempdir().unwrap();
-        let text = format!(
-            "events {{}} http {{ proxy_cache_path zone keys_zone=pages:1m; access_log off;
+        let http = format!(
+            "proxy_cache_path zone keys_zone=pages:1m; access_log off;
              server {{ listen 127.0.0.1:8080; location / {{
              proxy_pass http://{address}; proxy_cache pages; proxy_cache_valid 200 1s;
              proxy_cache_lock on; proxy_cache_use_stale updating;
-             proxy_cache_background_update on; proxy_cache_bypass $arg_bypass; }} }} }}"
+             proxy_cache_background_update on; proxy_cache_bypass $arg_bypass; }} }}"
         );
-        let path = directory.path().join("site.conf");
-        std::fs::write(&path, text).unwrap();
-        let log = directory.path().join("error.log");
-        let loader = nginx_conf::FileLoader;
-        let reading = site::read(&path, directory.path(), None, Some(&log), &loader);
-        assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
-        let resources = Resources {
-            log_sinks: LogSinks::default(),
-            ..Resources::default()
-        };
-        let site = reading.site.unwrap();
         Site {
-            configuration: compose::configuration(site, resources, None).unwrap(),
+            made: TestSite::new(tempfile::tempdir().unwrap(), &http),
             permits,
             arrived,
-            _directory: directory,
         }
     }
 
     fn zone(&self) -> &Arc<Zone> {
-        &self.configuration.live.zones[0]
+        &self.made.configuration.live.zones[0]
     }
 
     /// Hits, stale hits, misses.
@@ -80,22 +61,16 @@ impl Site {
     /// A request for `target` that comes `later` milliseconds from now.
     fn request(&self, target: &str, later: u64) -> Box<Request> {
         let line = format!("GET {target}");
-        let now = clock::now() + later;
-        let mut request = test_request::received(&self.configuration, (&line, ""), now);
-        let server = &self.configuration.site.http.servers[0];
-        if let FoundLocation::Location(location) = route::locate(&mut request, server) {
-            request.enter(location);
-        }
-        request
+        self.made.request(&line, "", clock::now() + later)
     }
 
     /// Serves a request to its end, in a task of its own.
     fn begin(&self, request: Box<Request>) -> tokio::task::JoinHandle<Box<Request>> {
-        tokio::spawn(serve_whole(self.configuration.clone(), request))
+        tokio::spawn(serve_whole(self.made.configuration.clone(), request))
     }
 
     async fn serve(&self, request: Box<Request>) -> Box<Request> {
-        serve_whole(self.configuration.clone(), request).await
+        serve_whole(self.made.configuration.clone(), request).await
     }
 }
 

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use cache_decision::{
     Action, Decision, FlightPart, Plan, StandIn, address, after_lookup, in_flight,
 };
-use http_cache::{FoundResponse, Millis, NotFresh, ServedFrom};
+use http_cache::{
+    AloneReason, FlightEnd, FoundResponse, LaterJoin, Millis, NotFresh, Reason, ServedFrom,
+};
 use site::Pass;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use transport::client::{ClientSide, unless_gone};
 
 use super::CacheMiss;
@@ -71,13 +73,27 @@ pub async fn serve(
                     None => Step::Answer(StageEnd::ClientGone),
                 }
             }
-            Step::LookAgain if rounds == MAX_ROUNDS => {
+            Step::LookAgain | Step::After(..) if rounds == MAX_ROUNDS => {
                 request.now = clock::now();
                 Step::alone(request, &plan)
             }
+            Step::After(earlier, came) => {
+                rounds += 1;
+                let gone = client.gone(!pass.exchange.ignore_client_abort);
+                let lock_timeout = began + plan.rules.lock_timeout;
+                let ended = unless_gone(gone, timeout_at(lock_timeout, earlier.ended())).await;
+                match ended {
+                    Some(ended) => after_earlier(request, &plan, ended.ok(), came),
+                    None => Step::Answer(StageEnd::ClientGone),
+                }
+            }
             Step::LookAgain => {
                 rounds += 1;
-                look_again(request, pass, &mut plan)
+                match plan.past {
+                    // Nothing that is stored may be used.
+                    Some(_) => join_later(request, &plan, Millis(clock::now())),
+                    None => look_again(request, pass, &mut plan),
+                }
             }
         };
     }
@@ -86,7 +102,58 @@ pub async fn serve(
 /// Goes past what is stored; the response may be stored all the same.
 fn past(request: &mut Request, plan: &Plan<'_>, decision: &Decision) -> Step {
     request.cache.note_decision(decision);
-    Step::without_others(request, plan, &decision.action)
+    match decision.action {
+        // A reading of the clock after the request was read.
+        Action::CollapseLater => join_later(request, plan, Millis(clock::now())),
+        ref action => Step::without_others(request, plan, action),
+    }
+}
+
+/// The request's part where it may use nothing that began before it came. A visit of the server's own does not wait.
+fn join_later(request: &mut Request, plan: &Plan<'_>, came: Millis) -> Step {
+    if request.is_own_visit() {
+        return Step::alone(request, plan);
+    }
+    request.now = clock::now();
+    let fields = plan.fields(request.received.head());
+    let address = address::of_request(
+        request.received.host(),
+        request.received.target(),
+        plan.rules,
+    );
+    let join = plan.join_request(&fields, &address, Millis(request.now));
+    match plan.zone.collapse_later(&join, came) {
+        LaterJoin::Lead(leader) => Step::Lead(leader, StandIn::NONE),
+        LaterJoin::Follow(follower) => Step::Follow(follower, StandIn::NONE),
+        LaterJoin::After(earlier) => Step::After(earlier, came),
+        LaterJoin::Alone(AloneReason::NotShareable(why)) => {
+            note_not_stored(&mut request.cache, why);
+            Step::unshared(request, plan)
+        }
+        LaterJoin::Alone(AloneReason::TooManyFlights) => Step::alone(request, plan),
+    }
+}
+
+/// What follows an earlier fetch; `end` is `None` where it takes too long.
+fn after_earlier(
+    request: &mut Request,
+    plan: &Plan<'_>,
+    end: Option<FlightEnd>,
+    came: Millis,
+) -> Step {
+    match end {
+        Some(FlightEnd::Over) => join_later(request, plan, came),
+        // What comes next will not be shared either.
+        Some(FlightEnd::Refused(why)) => {
+            request.now = clock::now();
+            note_not_stored(&mut request.cache, why);
+            Step::unshared(request, plan)
+        }
+        None => {
+            note_not_stored(&mut request.cache, Reason::LockTimeout);
+            Step::Direct
+        }
+    }
 }
 
 /// What is decided about a request that found nothing fresh.

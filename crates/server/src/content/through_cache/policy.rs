@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cache_decision::cookies::{is_writer, session_of};
 use cache_decision::{
-    Action, Audience, BodyPlace, Decision, Plan, PurgeReach, RequestFacts, before_lookup,
+    Action, Audience, BodyPlace, Decision, Plan, PurgeReach, RequestFacts, StoredUse, before_lookup,
 };
 use http_cache::{CacheKey, Reason, Urgency, Zone};
 use shared_request::{Bypass, Class};
@@ -19,6 +19,7 @@ use crate::content::own_machine;
 use crate::content::proxy;
 use crate::content::purging::order::Target;
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::own_visit::Purpose;
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::RequestRoute;
 use crate::exchange::variable;
@@ -187,13 +188,43 @@ impl RequestFacts for Facts<'_> {
     }
 
     #[inline]
-    fn may_use_stored(&self) -> bool {
-        let nodes = &self.request.configuration.live.nodes;
-        nodes.as_ref().is_none_or(|nodes| nodes.may_use_stored())
+    fn stored_use(&mut self) -> StoredUse {
+        match self.request.configuration.may_forbid_stored {
+            true => guarded_use(self.request),
+            false => StoredUse::Allowed,
+        }
     }
 
     fn range(&self) -> Option<&[u8]> {
         self.request.received.head().field("range")
+    }
+}
+
+/// With nodes or learned pages: what becomes of what is stored for the request?
+#[cold]
+fn guarded_use(request: &mut Request) -> StoredUse {
+    let visit = request.extras.own_visit.as_ref();
+    if visit.is_some_and(|visit| matches!(visit.purpose, Purpose::Audit)) {
+        return StoredUse::Forbidden;
+    }
+    let nodes = request.configuration.live.nodes.as_ref();
+    match nodes.is_none_or(|nodes| nodes.may_use_stored()) {
+        true => StoredUse::Allowed,
+        false => without_lease(request),
+    }
+}
+
+/// What a node without a lease does with what is stored.
+fn without_lease(request: &mut Request) -> StoredUse {
+    let configuration = &request.configuration;
+    let nodes = configuration.live.nodes.as_ref();
+    let lost = configuration.site.http.cache_nodes_lost.zip(nodes);
+    match lost.is_some_and(|(time, nodes)| nodes.has_lost_lease_within(time)) {
+        true => {
+            request.cache.reason = Some(Reason::LostLease);
+            StoredUse::WithoutPromise
+        }
+        false => StoredUse::Forbidden,
     }
 }
 

@@ -23,7 +23,7 @@ pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
         None => {
             let mut keys = vec![key_of_get(request, rules), key_of(request, rules, "HEAD")];
             keys.dedup();
-            keys.into_iter().map(Target::key).collect()
+            keys.iter().map(|key| Target::key(key)).collect()
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn refresh(
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {
             if let Ok((spec, mut store)) = prepare(request, pass, plan, &leader) {
-                traces::in_background(&mut request.extras, store.trace.as_deref_mut());
+                traces::in_background(&mut request.extras, store.links.trace.as_deref_mut());
                 request.extras.refresh = Some(storing::begin(leader, spec, store, None));
             }
             ServedFrom::StaleRefreshing

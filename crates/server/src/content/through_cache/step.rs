@@ -17,6 +17,8 @@ pub enum Step {
     Lead(Leader, StandIn),
     /// Wait for another's fetch.
     Follow(Follower, StandIn),
+    /// Wait for the end of a fetch that began before the request came, at this time.
+    After(Follower, Millis),
     LookAgain,
 }
 

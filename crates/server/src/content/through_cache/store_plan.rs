@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cache_decision::Plan;
 use cache_decision::fields::Fields;
 use cache_decision::litespeed;
 use cache_decision::litespeed::VisitorId;
 use cache_decision::with_cookies::{RequestMemory, learned_cookies};
+use cache_decision::{PastCache, Plan};
 use cache_decision::{storing_policy, use_stale};
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
+use live_state::shared_pages::{LEAST_LIFETIME, PageSharing, WantedPage};
 use shared_request::{Class, SentCookies};
 use site::{CacheRules, Pass, Protocol, Revalidation};
 
 use super::cookies::has_cookie_outside_key;
+use super::learned::LearnedFetch;
 use super::shared;
 use super::site_variance;
 use super::tags;
@@ -47,14 +49,21 @@ pub struct StorePlan {
     pub uses: u32,
     pub pass: Arc<Pass>,
     pub is_validating: bool,
-    /// The request went past the cache: its response says nothing about others.
-    pub is_bypass: bool,
+    /// Of a request that went past the cache.
+    pub past: Option<PastCache>,
     /// The slice that a 206 must be to be stored.
     pub slice: Option<WantedSlice>,
     /// What the response may purge, where the upstream is trusted with it.
     pub purges: Option<ByResponse>,
     /// For conditions that are read once the response is there.
     pub request: Option<Box<Request>>,
+    pub links: FetchLinks,
+}
+
+/// Who else is told of a fetch.
+pub struct FetchLinks {
+    /// Other nodes (`cache_nodes_pages`).
+    pub sharing: Option<Box<PageSharing>>,
     /// Sent when the fetch is over.
     pub trace: Option<Box<FetchTrace>>,
 }
@@ -68,6 +77,8 @@ pub struct SentRequest {
     pub preferences: Option<SentPreferences>,
     /// Scheme, host and port of the request, where responses may have tags.
     pub origin: Vec<u8>,
+    /// Where what the page is made of is learned.
+    pub learned: Option<Box<LearnedFetch>>,
 }
 
 /// Whether the response may be for one visitor alone.
@@ -144,12 +155,17 @@ impl StorePlan {
         stands_in
     }
 
+    /// Did the request go past the cache, so that its response says nothing about others?
+    pub fn is_bypass(&self) -> bool {
+        self.past == Some(PastCache::OwnRequest)
+    }
+
     /// Does a response that may not be stored say that the stale copy is no longer what this page
     /// is? A page that is gone, moved or private now must not be shown for as long as requests for
     /// it come. Server errors say nothing of the page, nor does what concerns one request; a cookie
     /// is often set for first visits only.
     pub fn outdates(&self, status: u16, why: Reason) -> bool {
-        status < 500 && !self.is_bypass && why.is_of_page()
+        status < 500 && !self.is_bypass() && why.is_of_page()
     }
 
     /// How long a refusal counts for everybody's requests of the same key: not
@@ -158,7 +174,7 @@ impl StorePlan {
     pub fn remembered_for(&self, why: Reason) -> Duration {
         // Where cookies count, notes say it for each group of visitors.
         let is_noted = self.expected.cookies.is_some();
-        let is_own = self.is_bypass || self.has_sent_preferences() || why.is_of_one_request();
+        let is_own = self.is_bypass() || self.has_sent_preferences() || why.is_of_one_request();
         match is_noted || is_own {
             true => Duration::ZERO,
             false => REMEMBER_NOT_SHAREABLE,
@@ -191,7 +207,9 @@ pub fn prepare(
         Some(Class::Mobile) if pass.exchange.litespeed => Some(litespeed::MOBILE_VALUE),
         _ => None,
     };
+    let learned = LearnedFetch::begin(request, pass, plan);
     let purpose = FetchPurpose {
+        learned_fetch: learned.as_ref().map(|learned| learned.number()),
         for_cache: true,
         as_get: plan.rules.convert_head,
         validating: validating.map(|stored| &**stored),
@@ -277,19 +295,61 @@ pub fn prepare(
                     Some(_) => tags::origin(&request.received),
                     None => Vec::new(),
                 },
+                learned,
             },
             privacy,
             expected: expected(plan, leader, vary_value),
             uses: plan.uses,
             pass: pass.clone(),
             is_validating: validating.is_some(),
-            is_bypass: plan.past.is_some(),
+            past: plan.past_cache(),
             slice,
             purges: ByResponse::of(request, pass, is_own_pool),
             request: conditions,
-            trace,
+            links: FetchLinks {
+                sharing: sharing(request, plan, leader).map(Box::new),
+                trace,
+            },
         },
     ))
+}
+
+/// How long other nodes wait for a fetch, as a multiple of what the page took the last time, with bounds; and where
+/// that is not known.
+const LOCK_FACTOR: u32 = 3;
+const LOCK_BOUNDS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+const LOCK_OF_NEW_PAGE: Duration = Duration::from_secs(5);
+
+/// Whether the page may come from another node, or go to others: what any visitor may be shown, and is looked up.
+fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSharing> {
+    let rules = plan.rules;
+    let is_shared = rules.shares_pages
+        && plan.past.is_none()
+        && plan.audience.group().is_none()
+        && plan.audience.cookies().is_none()
+        && plan.uses >= rules.min_uses;
+    if !is_shared {
+        return None;
+    }
+    let nodes = request.configuration.live.nodes.as_ref()?;
+    let lives_long = |rule: &site::ValidRule| rule.lifetime >= LEAST_LIFETIME;
+    let took = leader
+        .stale()
+        .map(|stale| Duration::from_micros(stale.head.made_in.micros()));
+    let took = took.filter(|took| !took.is_zero());
+    let lock = took.map_or(LOCK_OF_NEW_PAGE, |took| took * LOCK_FACTOR);
+    let varies_on = leader.varies_on().or_else(|| plan.varies_on.clone());
+    let fields = plan.fields(request.received.head());
+    let wanted = WantedPage {
+        zone: plan.zone.clone(),
+        key: plan.key.clone(),
+        variant: WantedPage::variant_of(varies_on.as_deref(), &fields),
+        lock: match rules.valid.iter().any(lives_long) {
+            true => lock.clamp(LOCK_BOUNDS.0, LOCK_BOUNDS.1),
+            false => Duration::ZERO,
+        },
+    };
+    PageSharing::begin(nodes, wanted)
 }
 
 /// What the request says that matters for the response's fields for LiteSpeed's cache.

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use cache_decision::PastCache;
 use cache_decision::litespeed;
 use http_cache::{
     ArrivingResponse, Leader, Millis, PurgeMode, PurgeTarget, PushResult, Reader, Reason, Refusal,
     ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Tags,
 };
 use http_semantics::same_name;
+use live_state::shared_pages::SharedPage;
 use site::LogLevel;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -21,6 +23,7 @@ use tokio::time::{Instant, timeout};
 use upstream::Class;
 
 use super::for_browsers::ForBrowsers;
+use super::learned::LearnedFetch;
 use super::site_variance;
 use super::stale::stale_reason;
 use super::storability::{decide, request_facts, slice_length};
@@ -43,6 +46,8 @@ const LOOK_AT_SLOWEST: Duration = Duration::from_millis(100);
 /// What became of a fetch, for the client whose request leads it.
 pub enum LeaderOutcome {
     Reading(Reader),
+    /// Another node has fetched it.
+    Shared(Arc<StoredResponse>),
     /// The upstream stands by the stale response.
     Freshened(Arc<StoredResponse>),
     /// It does, and the response is not fresh again for others; why, and fields of the 304 that are
@@ -93,6 +98,13 @@ async fn fetch_and_store(
         spec.class = Class::Refresh;
     }
     spec.progress = Some(leader.progress());
+    // A future of its own, so that others do not pay for it.
+    if store.links.sharing.is_some()
+        && let Some(stored) = Box::pin(from_another_node(&mut store)).await
+    {
+        leader.found(&stored);
+        return report.send(LeaderOutcome::Shared(stored));
+    }
     let mut fetched = match upstream_fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
         Err(FetchError::LeftOut) => {
@@ -125,7 +137,7 @@ async fn fetch_and_store(
     }
     let now = Millis(clock::now());
     if fetched.status == 304 && store.is_validating {
-        return freshen(leader, fetched, &spec, &store, now, report);
+        return freshen(leader, fetched, &spec, &mut store, now, report);
     }
     if store.allowed().statuses.contains(&fetched.status)
         && store.stands_in(&leader, StaleReason::Status(fetched.status), now)
@@ -140,8 +152,12 @@ async fn fetch_and_store(
         }
         Err(why) => Err(why),
     };
+    let mut learned = store.sent.learned.take();
     match decided {
         Ok(storable) => {
+            if let Some(learned) = &mut learned {
+                learned.read_head(fetched.status, &fetched.fields);
+            }
             site_variance::learn(&store, &fetched);
             let tags = named_tags(&store, &fetched.fields);
             let mut for_browsers = ForBrowsers::of(&store, &fetched, &tags);
@@ -154,13 +170,36 @@ async fn fetch_and_store(
             let mut filling = publish(leader, &mut fetched, &store, &storable, now);
             *filling.tags() = tags;
             report.send(LeaderOutcome::Reading(filling.reader()));
-            fill(filling, fetched, &spec, &store, for_browsers).await;
+            let stored = fill(filling, fetched, (&spec, &store), for_browsers, learned).await;
+            if let (Some(sharing), Some(stored)) = (store.links.sharing.take(), stored) {
+                let progress = spec.progress.as_ref();
+                let has_followers = progress.is_some_and(|it| it.urgency().is_some());
+                Box::pin(sharing.give(&stored, has_followers, now)).await;
+            }
         }
         Err(why) => {
             refuse(leader, fetched.status, &store, why, now);
             report.send(LeaderOutcome::Private(Box::new(fetched), why));
         }
     }
+}
+
+/// The page as another node has fetched it (`cache_nodes_pages`), if one has or does so now.
+async fn from_another_node(store: &mut StorePlan) -> Option<Arc<StoredResponse>> {
+    let mut sharing = store.links.sharing.take()?;
+    let mut stored = None;
+    // A page that this node may not use is asked for again: another node may fetch it by now.
+    for _ in 0..2 {
+        let SharedPage::Page(page) = sharing.take().await else {
+            break;
+        };
+        stored = sharing.promote(&page, &store.fields(), Millis(clock::now()));
+        if stored.is_some() {
+            break;
+        }
+    }
+    store.links.sharing = Some(sharing);
+    stored
 }
 
 /// Gives the head to those who wait, and begins to store the response.
@@ -192,7 +231,7 @@ fn publish(
 /// it proves out of date goes.
 fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Millis) {
     let has_stale = leader.stale().is_some();
-    let remembered = match has_stale && status >= 500 {
+    let remembered = match (has_stale || store.past == Some(PastCache::NoLease)) && status >= 500 {
         // It says nothing of the page: the next request asks again.
         true => Duration::ZERO,
         false => store.remembered_for(why),
@@ -233,7 +272,7 @@ fn freshen(
     leader: Leader,
     fetched: FetchedResponse,
     spec: &FetchSpec,
-    store: &StorePlan,
+    store: &mut StorePlan,
     now: Millis,
     report: Report,
 ) {
@@ -277,7 +316,12 @@ fn freshen(
     fetched.body.give_up(upstream::Outcome::Success);
     match decided {
         Ok(storable) => match leader.freshen(&fresher, named.then_some(&tags), &storable, now) {
-            Ok(stored) => report.send(LeaderOutcome::Freshened(stored)),
+            Ok(stored) => {
+                if let Some(learned) = store.sent.learned.take() {
+                    learned.freshened(store, &stored);
+                }
+                report.send(LeaderOutcome::Freshened(stored));
+            }
             Err(why) => {
                 report.send(LeaderOutcome::FreshenedForOne(stale, why, Vec::new()));
             }
@@ -285,7 +329,7 @@ fn freshen(
         Err(why) => {
             // Still what the upstream stands by, though not for keeping.
             leader.not_shareable(why, Duration::ZERO, now);
-            if matches!(why, Reason::Private | Reason::NoStoreDirective) && !store.is_bypass {
+            if matches!(why, Reason::Private | Reason::NoStoreDirective) && !store.is_bypass() {
                 let target = PurgeTarget::Key(store.key.as_ref());
                 store.zone.purge(target, PurgeMode::Hard, now);
             }
@@ -306,28 +350,33 @@ fn is_of_one_client(name: &[u8]) -> bool {
 async fn fill(
     mut filling: ArrivingResponse,
     mut fetched: FetchedResponse,
-    spec: &FetchSpec,
-    store: &StorePlan,
+    (spec, store): (&FetchSpec, &StorePlan),
     mut for_browsers: ForBrowsers,
-) {
+    mut learned: Option<Box<LearnedFetch>>,
+) -> Option<Arc<StoredResponse>> {
     let mut deadline = WAIT_FOR_SLOWEST;
     loop {
         match fetched.body.next().await {
             Ok(Some(bytes)) => {
                 for_browsers.read(&bytes);
+                if let Some(learned) = &mut learned {
+                    learned.read(&bytes);
+                }
                 match filling.push(bytes, Millis(clock::now())) {
                     PushResult::Kept => {}
                     PushResult::TooLarge => wait_for_slowest(&filling, &mut deadline).await,
                     PushResult::Unwanted => {
                         note_refusal(store, Reason::TooLarge, filling.head().status);
-                        return filling.fail();
+                        filling.fail();
+                        return None;
                     }
                 }
             }
             Ok(None) => break,
             Err(upstream_fetch::TruncatedBody) => {
                 note_refusal(store, Reason::Truncated, filling.head().status);
-                return filling.fail();
+                filling.fail();
+                return None;
             }
         }
     }
@@ -342,10 +391,19 @@ async fn fill(
         log_too_many_tags(spec);
     }
     let status = filling.head().status;
-    if let Err(why) = filling.complete(Millis(clock::now())) {
-        note_refusal(store, why, status);
-        log_not_stored(spec, why);
+    let stored = filling.complete(Millis(clock::now()));
+    match &stored {
+        Ok(stored) => {
+            if let Some(learned) = learned {
+                learned.stored(store, stored);
+            }
+        }
+        Err(why) => {
+            note_refusal(store, *why, status);
+            log_not_stored(spec, *why);
+        }
     }
+    stored.ok()
 }
 
 /// Waits until those who read a response that is too large to store have caught up, but for no
@@ -397,7 +455,7 @@ fn log_too_many_tags(spec: &FetchSpec) {
 /// Notes why a response was not stored, for explanations. What is the answer to a request that went
 /// past the cache says nothing of others, and a count of uses is no property of the response.
 fn note_refusal(store: &StorePlan, why: Reason, status: u16) {
-    if store.is_bypass || why == Reason::MinUses {
+    if store.is_bypass() || why == Reason::MinUses {
         return;
     }
     let at = Millis(clock::now());

@@ -1,9 +1,10 @@
-//! Where the files of a location are: `root` and `alias`.
+//! Where the files of a location are, and how they are looked at: `root`, `alias` and `disable_symlinks`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use site::{Builtin as B, Root};
+use site::{Builtin as B, FileSettings, Root};
+use site_files::open::{self, Failure, FoundFile, LinkRule, OpenPurpose};
 
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
@@ -22,6 +23,20 @@ pub fn document_root(request: &mut Request) -> Vec<u8> {
     let settings = request.settings_held();
     let (Root::Root(template) | Root::Alias(template)) = &settings.files.root;
     evaluate(request, template)
+}
+
+/// Looks at `path`, as `disable_symlinks` allows.
+pub fn look(
+    request: &mut Request,
+    path: &[u8],
+    wanted: OpenPurpose,
+    settings: &FileSettings,
+) -> Result<FoundFile, Failure> {
+    let Some(links) = &settings.disable_symlinks else {
+        return open::look(path, wanted, settings);
+    };
+    let from = evaluate(request, &links.from);
+    open::look_now(path, wanted, LinkRule::new(path, &from, links.if_not_owner))
 }
 
 fn put_document_root(request: &mut Request, sent: Option<&ReplyHead>, out: &mut Vec<u8>) -> bool {

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use http_semantics::escape::hex_digits;
 use shared_request::arguments;
 use site::Builtin as B;
 use transport::request_body::RequestBody;
@@ -175,10 +176,6 @@ fn put_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {
         .extras
         .request_id
         .get_or_insert_with(random::bytes16);
-    for byte in id {
-        for nibble in [byte >> 4, byte & 15] {
-            out.push(b"0123456789abcdef"[usize::from(nibble)]);
-        }
-    }
+    out.extend(hex_digits(&id));
     true
 }

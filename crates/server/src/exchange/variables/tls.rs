@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use certificate_chain::Description;
-use http_semantics::escape::{Escape, escape};
+use http_semantics::escape::{Escape, escape, hex_digits};
 use rustls::ProtocolVersion;
 use sha1::{Digest, Sha1};
 use site::{Builtin as B, CipherSuite, KeyExchangeGroup};
@@ -192,9 +192,7 @@ fn put_curves(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
 
 fn put_session_id(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
     let id = tls.session_id.as_bytes();
-    for byte in id {
-        out.extend_from_slice(format!("{byte:02x}").as_bytes());
-    }
+    out.extend(hex_digits(id));
     !id.is_empty()
 }
 
@@ -235,9 +233,7 @@ fn put_fingerprint(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
     let Some(certificate) = client_certificate(tls) else {
         return false;
     };
-    for byte in Sha1::digest(certificate) {
-        out.extend_from_slice(format!("{byte:02x}").as_bytes());
-    }
+    out.extend(hex_digits(&Sha1::digest(certificate)));
     true
 }
 

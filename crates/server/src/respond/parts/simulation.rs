@@ -5,31 +5,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use crate::compose;
-use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::page_budget::{MAX_FRAGMENTS_PER_TURN, MAX_LINES};
-use crate::exchange::request::Request;
 use crate::exchange::subrequest;
-use crate::exchange::test_request;
 use crate::respond::composition::Composition;
-use live_state::Resources;
+use crate::test_site::{Random, TestSite};
 
 const SEEDS: u64 = 60;
 const PAGES: usize = 12;
 const MAX_INCLUDES: u32 = 100;
 const MAX_BYTES: usize = 20_000;
-
-/// xorshift64*: enough for picking.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
-    }
-}
 
 /// Pages that include each other, themselves and what is not there, in both languages.
 fn random_page(random: &mut Random) -> String {
@@ -56,54 +40,19 @@ fn random_page(random: &mut Random) -> String {
     page
 }
 
-struct Site {
-    configuration: Arc<ActiveConfiguration>,
-    folder: tempfile::TempDir,
-}
-
-impl Site {
-    fn new(random: &mut Random) -> Site {
-        let folder = tempfile::tempdir().unwrap();
-        for page in 0..PAGES {
-            std::fs::write(folder.path().join(page.to_string()), random_page(random)).unwrap();
-        }
-        std::fs::write(folder.path().join("long"), "long ".repeat(800)).unwrap();
-        let text = format!(
-            "events {{}} http {{ default_type text/html; access_log off; esi always; ssi on; esi_max_depth 20;
-             esi_max_includes {MAX_INCLUDES}; ssi_max_includes {MAX_INCLUDES}; fragments_max_bytes {MAX_BYTES};
-             log_not_found off; server {{ listen 127.0.0.1:8080; root {}; }} }}",
-            folder.path().display()
-        );
-        let path = folder.path().join("site.conf");
-        std::fs::write(&path, text).unwrap();
-        let log = folder.path().join("error.log");
-        let loader = nginx_conf::FileLoader;
-        let reading = site::read(&path, folder.path(), None, Some(&log), &loader);
-        assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
-        let site = reading.site.unwrap();
-        let log_sinks = live_state::log_sinks::LogSinks::open(
-            site.process.error_logs.iter().map(|log| log.target.clone()),
-        );
-        let resources = Resources {
-            log_sinks: log_sinks.unwrap(),
-            ..Resources::default()
-        };
-        Site {
-            configuration: compose::configuration(site, resources, None).unwrap(),
-            folder,
-        }
+fn random_site(random: &mut Random) -> TestSite {
+    let folder = tempfile::tempdir().unwrap();
+    for page in 0..PAGES {
+        std::fs::write(folder.path().join(page.to_string()), random_page(random)).unwrap();
     }
-
-    fn request(&self, path: &str) -> Box<Request> {
-        let now = clock::now();
-        let line = format!("GET {path}");
-        test_request::received(&self.configuration, (&line, "Cookie: a=<\r\n"), now)
-    }
-
-    fn log_lines(&self) -> usize {
-        let log = std::fs::read_to_string(self.folder.path().join("error.log"));
-        log.unwrap_or_default().lines().count()
-    }
+    std::fs::write(folder.path().join("long"), "long ".repeat(800)).unwrap();
+    let http = format!(
+        "default_type text/html; access_log off; esi always; ssi on; esi_max_depth 20;
+         esi_max_includes {MAX_INCLUDES}; ssi_max_includes {MAX_INCLUDES}; fragments_max_bytes {MAX_BYTES};
+         log_not_found off; server {{ listen 127.0.0.1:8080; root {}; }}",
+        folder.path().display()
+    );
+    TestSite::new(folder, &http)
 }
 
 /// What a page has come to.
@@ -115,8 +64,9 @@ struct ServedPage {
 }
 
 /// Serves a page to a visitor who leaves after `leaves_after` pieces.
-async fn serve(site: &Site, path: &str, leaves_after: usize) -> ServedPage {
-    let mut request = site.request(path);
+async fn serve(site: &TestSite, path: &str, leaves_after: usize) -> ServedPage {
+    let line = format!("GET {path}");
+    let mut request = site.request(&line, "Cookie: a=<\r\n", clock::now());
     let reply = subrequest::serve(&mut request).await.expect("a page");
     let mut body = Composition::Esi.around(&mut request, reply.body);
     let budget = request.extras.fragments.budget.clone().expect("a budget");
@@ -167,7 +117,7 @@ async fn random_pages_of_fragments_stay_within_their_budget_and_take_turns() {
     let mut met = [false; 2];
     for seed in 1..=SEEDS {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let site = Site::new(&mut random);
+        let site = random_site(&mut random);
         for page in 0..PAGES {
             let leaves_after = match random.below(3) {
                 0 => random.below(40),

@@ -3,6 +3,7 @@
 use http_cache::Reason;
 
 /// The directives that have a say in a reason, by the ends of their names.
+#[must_use]
 pub fn directives(why: Reason) -> &'static [&'static str] {
     match why {
         Reason::Off => &["_cache"],
@@ -24,6 +25,7 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
         | Reason::TooLong => &["cache_shared"],
         Reason::Purge => &["_cache_purge"],
         Reason::NoLease => &["cache_nodes"],
+        Reason::LostLease => &["cache_nodes_lost"],
         Reason::MinUses => &["_cache_min_uses"],
         Reason::LockTimeout => &["_cache_lock_timeout"],
         Reason::Condition => &["_no_cache"],
@@ -54,12 +56,8 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
     }
 }
 
-/// What would let the response be stored or looked up.
-pub fn on(why: Reason) -> Vec<String> {
-    vec![text(why).to_owned()]
-}
-
 /// What to do where `cache_litespeed` is on: the application decides by LiteSpeed's fields.
+#[must_use]
 pub fn of_litespeed(why: Option<Reason>, is_private: bool) -> Option<String> {
     let text = match why {
         None if is_private => {
@@ -99,7 +97,9 @@ pub fn of_litespeed(why: Option<Reason>, is_private: bool) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn text(why: Reason) -> &'static str {
+/// What would let the response be stored or looked up.
+#[must_use]
+pub fn on(why: Reason) -> &'static str {
     match why {
         Reason::Off => {
             "Write fastcgi_cache or proxy_cache with the name of a zone in this location."
@@ -148,6 +148,10 @@ fn text(why: Reason) -> &'static str {
         Reason::NoLease => {
             "The error log says why the engine of cache_nodes cannot be reached. Stored pages are used again as soon as \
              it can."
+        }
+        Reason::LostLease => {
+            "The error log says why the engine of cache_nodes cannot be reached. Without cache_nodes_lost no stored page \
+             is used meanwhile."
         }
         Reason::MinUses => {
             "It is stored when it was asked for often enough: fastcgi_cache_min_uses says how often."
@@ -218,5 +222,19 @@ fn text(why: Reason) -> &'static str {
              the response is stored as it comes."
         }
         Reason::Purged => "It is stored with the next request.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn litespeeds_advice_is_about_what_was_asked_for() {
+        let own_copy = of_litespeed(None, true).unwrap();
+        assert!(own_copy.contains("one visitor's own copy"), "{own_copy}");
+        assert_eq!(of_litespeed(None, false), None);
+        let cookies = of_litespeed(Some(Reason::Cookie), false).unwrap();
+        assert!(cookies.contains("from the second request on"), "{cookies}");
     }
 }

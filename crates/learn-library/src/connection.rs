@@ -1,0 +1,371 @@
+//! One connection to what may be a database, followed from its first byte.
+#![forbid(unsafe_code)]
+
+use learn_record::{
+    InputKind, Outcome, Session, Statement, StatementKind, Value, Write, WriteOutcome,
+};
+use mysql_wire::{Command, CommandAnswer, CommandKind, Conversation, Event, Parameter, Unreadable};
+
+use crate::plain_read::{first_word, is_plain_read};
+use crate::reporter::Reporter;
+
+/// Statements that changed the session, and their bytes. With more, the settings are not known.
+const MOST_SETTINGS: usize = learn_record::MOST_SETTINGS;
+const MOST_SETTINGS_BYTES: usize = 4096;
+
+/// What was said, kept until the conversation is free again.
+enum ConversationEvent {
+    Asked(Command),
+    Answered(CommandAnswer),
+}
+
+/// The command that waits for its answer.
+struct PendingCommand {
+    command: Command,
+    status_before: u16,
+    /// The number of its announcement, or 0.
+    write: u64,
+    /// The record that it belongs to, with the session's index there.
+    place: Option<(u64, u16)>,
+}
+
+pub(crate) struct Connection {
+    conversation: Conversation,
+    number: u32,
+    address: Vec<u8>,
+    /// Bytes that were read before the kernel took them.
+    ahead: usize,
+    database: Option<Vec<u8>>,
+    settings: Option<Vec<Vec<u8>>>,
+    was_ready: bool,
+    /// Of the session in this state: the record and the index there.
+    place: Option<(u64, u16)>,
+    asked: Option<PendingCommand>,
+    is_missed: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(number: u32, address: Vec<u8>) -> Self {
+        Self {
+            conversation: Conversation::default(),
+            number,
+            address,
+            ahead: 0,
+            database: None,
+            settings: Some(Vec::new()),
+            was_ready: false,
+            place: None,
+            asked: None,
+            is_missed: false,
+        }
+    }
+
+    /// Bytes that PHP is about to send.
+    pub(crate) fn will_send(&mut self, bytes: &[u8], reporter: &mut Reporter) {
+        let new = bytes.get(self.ahead..).unwrap_or(&[]);
+        self.ahead = self.ahead.max(bytes.len());
+        self.follow(new, true, reporter);
+    }
+
+    /// How many of them the kernel took.
+    pub(crate) fn has_sent(&mut self, count: usize) {
+        self.ahead = self.ahead.saturating_sub(count);
+    }
+
+    /// Bytes that PHP has received.
+    pub(crate) fn received(&mut self, bytes: &[u8], reporter: &mut Reporter) {
+        self.follow(bytes, false, reporter);
+    }
+
+    /// Something was said that was not seen.
+    pub(crate) fn miss(&mut self, reporter: &mut Reporter) {
+        self.is_missed = true;
+        self.conversation = Conversation::default();
+        self.note_as_input(reporter);
+    }
+
+    /// The request ends, or the connection: what is not known of it by now counts as an input.
+    pub(crate) fn end_of_request(&mut self, reporter: &mut Reporter) {
+        if self.unread_input().is_some() || !self.was_ready {
+            self.note_as_input(reporter);
+        }
+        if let Some(asked) = &self.asked
+            && asked.place.map(|(record, _)| record) == reporter.wanted_record()
+            && let Some((_, session)) = asked.place
+        {
+            reporter.add_statement(&statement(asked, session, Vec::new(), asked.status_before));
+        }
+    }
+
+    fn follow(&mut self, bytes: &[u8], is_sent: bool, reporter: &mut Reporter) {
+        if self.is_missed || self.conversation.is_over() {
+            self.note_as_input(reporter);
+            return;
+        }
+        let mut said = Vec::new();
+        let mut see = |event: Event<'_>| {
+            said.push(match event {
+                Event::Asked(command) => ConversationEvent::Asked(command.clone()),
+                Event::Answered(_, answer) => ConversationEvent::Answered(answer.clone()),
+            });
+        };
+        if is_sent {
+            self.conversation.sent(bytes, &mut see);
+        } else {
+            self.conversation.received(bytes, &mut see);
+        }
+        if !self.was_ready && self.conversation.is_ready() {
+            self.was_ready = true;
+            if let Ok(session) = self.conversation.session() {
+                self.database.clone_from(&session.database);
+            }
+        }
+        for said in said {
+            match said {
+                ConversationEvent::Asked(command) => self.asks(command, reporter),
+                ConversationEvent::Answered(answer) => self.is_answered(&answer, reporter),
+            }
+        }
+        if self.conversation.session().is_err() {
+            self.asked = None;
+            self.note_as_input(reporter);
+        }
+    }
+
+    /// Why it is not read as a database: the kind and detail of an input.
+    fn unread_input(&self) -> Option<(InputKind, &[u8])> {
+        if self.is_missed {
+            return Some((InputKind::UnreadDatabase, "missed".as_bytes()));
+        }
+        match self.conversation.session() {
+            Ok(_) => None,
+            Err(Unreadable::Tls) => {
+                Some((InputKind::UnreadDatabase, Unreadable::Tls.word().as_bytes()))
+            }
+            Err(reason) if self.was_ready => {
+                Some((InputKind::UnreadDatabase, reason.word().as_bytes()))
+            }
+            Err(reason @ (Unreadable::Compression | Unreadable::Extension)) => {
+                Some((InputKind::UnreadDatabase, reason.word().as_bytes()))
+            }
+            Err(_) => Some((InputKind::Connection, self.address.as_slice())),
+        }
+    }
+
+    fn note_as_input(&self, reporter: &mut Reporter) {
+        let (kind, detail) = self
+            .unread_input()
+            .unwrap_or((InputKind::Connection, self.address.as_slice()));
+        if !self.was_ready || self.unread_input().is_some() {
+            reporter.add_input(kind, detail);
+        }
+    }
+
+    fn asks(&mut self, command: Command, reporter: &mut Reporter) {
+        let status_before = self
+            .conversation
+            .session()
+            .map_or(0, |session| session.status.0);
+        let is_in_transaction = status_before & 1 != 0;
+        let kind = statement_kind(command.kind);
+        let may_write = match command.kind {
+            CommandKind::Query | CommandKind::Execute => {
+                !command.is_complete() || !is_plain_read(command.text(), is_in_transaction)
+            }
+            CommandKind::Other => true,
+            _ => false,
+        };
+        let place = reporter
+            .wanted_record()
+            .map(|record| (record, self.session_index(record, reporter)));
+        let mut write = 0;
+        if may_write {
+            write = reporter.announce(Write {
+                number: 0,
+                fetch: 0,
+                session: self.session(),
+                kind,
+                text: command.text(),
+                is_complete: command.is_complete(),
+                parameters: values(&command),
+                status_before,
+            });
+        }
+        self.asked = Some(PendingCommand {
+            command,
+            status_before,
+            write,
+            place,
+        });
+    }
+
+    fn is_answered(&mut self, answer: &CommandAnswer, reporter: &mut Reporter) {
+        let Some(asked) = self.asked.take() else {
+            return;
+        };
+        let outcomes: Vec<_> = answer.outcomes.iter().map(outcome).collect();
+        let error = match outcomes.last() {
+            Some(Outcome::Failed { code }) => Some(*code),
+            _ => None,
+        };
+        let reads = match asked.command.kind {
+            CommandKind::Query
+            | CommandKind::Execute
+            | CommandKind::FieldList
+            | CommandKind::Other => true,
+            CommandKind::Prepare => error.is_some(),
+            _ => false,
+        };
+        if let Some((record, session)) = asked.place
+            && reads
+            && reporter.wanted_record() == Some(record)
+        {
+            let mut entry = statement(&asked, session, outcomes, answer.status.0);
+            entry.is_complete &= answer.left_out == 0;
+            reporter.add_statement(&entry);
+        }
+        if asked.write != 0 {
+            reporter.written(WriteOutcome {
+                number: asked.write,
+                error,
+                status_after: answer.status.0,
+            });
+        }
+        if error.is_none() {
+            self.follow_session(&asked.command, answer.outcomes.len());
+        }
+    }
+
+    /// What the command has changed of the session.
+    fn follow_session(&mut self, command: &Command, outcomes: usize) {
+        match command.kind {
+            CommandKind::InitDatabase => self.database = Some(command.text().to_vec()),
+            CommandKind::ChangeUser | CommandKind::ResetConnection => {
+                self.settings = Some(Vec::new());
+                if command.kind == CommandKind::ChangeUser {
+                    let session = self.conversation.session().ok();
+                    self.database = session.and_then(|session| session.database.clone());
+                }
+            }
+            CommandKind::Query | CommandKind::Execute => {
+                let first = first_word(command.text()).to_ascii_uppercase();
+                let is_one = outcomes == 1 && command.is_complete();
+                match first.as_slice() {
+                    b"SELECT" | b"SHOW" | b"INSERT" | b"UPDATE" | b"DELETE" | b"REPLACE"
+                    | b"COMMIT" | b"ROLLBACK" | b"START" | b"DESCRIBE" | b"DESC"
+                        if is_one =>
+                    {
+                        return;
+                    }
+                    b"BEGIN" if is_one && command.text().len() < 12 => return,
+                    b"USE" if is_one => self.database = used_database(command.text()),
+                    _ => {}
+                }
+                self.add_setting(command.text(), is_one);
+            }
+            _ => return,
+        }
+        self.place = None;
+    }
+
+    fn add_setting(&mut self, text: &[u8], is_one: bool) {
+        let Some(settings) = &mut self.settings else {
+            return;
+        };
+        settings.retain(|setting| setting != text);
+        settings.push(text.to_vec());
+        let bytes: usize = settings.iter().map(Vec::len).sum();
+        if !is_one || settings.len() > MOST_SETTINGS || bytes > MOST_SETTINGS_BYTES {
+            self.settings = None;
+        }
+    }
+
+    /// Where this session stands in the record, which it enters if it has not.
+    fn session_index(&mut self, record: u64, reporter: &mut Reporter) -> u16 {
+        if let Some((in_record, index)) = self.place
+            && in_record == record
+        {
+            return index;
+        }
+        let index = reporter.add_session(&self.session());
+        self.place = Some((record, index));
+        index
+    }
+
+    fn session(&self) -> Session<'_> {
+        let session = self.conversation.session().ok();
+        Session {
+            connection: self.number,
+            server: &self.address,
+            server_version: session.map_or(&[][..], |it| it.server_version.as_slice()),
+            identifier: session.map_or(0, |it| it.connection_id),
+            account: session.map_or(&[][..], |it| it.account.as_slice()),
+            collation: session.map_or(0, |it| it.collation),
+            database: self.database.as_deref(),
+            settings: self
+                .settings
+                .as_ref()
+                .map(|all| all.iter().map(Vec::as_slice).collect()),
+        }
+    }
+}
+
+const fn statement_kind(kind: CommandKind) -> StatementKind {
+    match kind {
+        CommandKind::Query => StatementKind::Text,
+        CommandKind::Execute => StatementKind::Prepared,
+        CommandKind::Prepare => StatementKind::Unprepared,
+        _ => StatementKind::Command,
+    }
+}
+
+fn statement(
+    asked: &PendingCommand,
+    session: u16,
+    outcomes: Vec<Outcome>,
+    status_after: u16,
+) -> Statement<'_> {
+    Statement {
+        session,
+        kind: statement_kind(asked.command.kind),
+        text: asked.command.text(),
+        is_complete: asked.command.is_complete(),
+        parameters: values(&asked.command),
+        outcomes,
+        status_before: asked.status_before,
+        status_after,
+        write: asked.write,
+    }
+}
+
+fn values(command: &Command) -> Vec<Value<'_>> {
+    let value = |parameter| match parameter {
+        &Parameter::Integer(value) => Value::Integer(value),
+        &Parameter::Unsigned(value) => Value::Unsigned(value),
+        &Parameter::Double(value) => Value::Double(value),
+        Parameter::Bytes(value) => Value::Bytes(value),
+        Parameter::Null => Value::Null,
+        Parameter::Opaque => Value::Opaque,
+    };
+    command.parameters.iter().map(value).collect()
+}
+
+fn outcome(outcome: &mysql_wire::Outcome) -> Outcome {
+    match *outcome {
+        mysql_wire::Outcome::Rows { rows, bytes, hash } => Outcome::Rows { rows, bytes, hash },
+        mysql_wire::Outcome::Done { changed_rows } => Outcome::Done { changed_rows },
+        mysql_wire::Outcome::Failed { code } => Outcome::Failed { code },
+    }
+}
+
+/// The name in a statement `USE name`; `None` where it is not a plain one.
+fn used_database(text: &[u8]) -> Option<Vec<u8>> {
+    let rest = text.trim_ascii().get(3..)?.trim_ascii();
+    let rest = rest.strip_suffix(b";").unwrap_or(rest).trim_ascii();
+    let inner = rest.strip_prefix(b"`").and_then(|it| it.strip_suffix(b"`"));
+    let name = inner.unwrap_or(rest);
+    let is_plain = name
+        .iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-'));
+    (is_plain && !name.is_empty()).then(|| name.to_vec())
+}

@@ -1,0 +1,249 @@
+//! Files: what is looked at, opened, listed and changed.
+//!
+//! The paths that come in are the caller's promise to libc: texts that end with a zero.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+use learn_record::{FileState, FileUse, InputKind};
+use libc::{DIR, FILE, mode_t, size_t, ssize_t, stat as FileStatus};
+
+use super::text;
+use crate::entry::{enter, is_active};
+use crate::library::Library;
+use crate::{next, system};
+
+/// The devices with random bytes; they are no files that could change.
+const RANDOM_DEVICES: [&[u8]; 2] = [b"/dev/urandom", b"/dev/random"];
+
+/// Notes a use of the file at `path`, whose state is asked for where it is not given.
+///
+/// # Safety
+/// `path` is null or a text of C.
+unsafe fn note(path: *const c_char, by: FileUse, state: impl FnOnce(&CStr) -> Option<FileState>) {
+    if !is_active() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let path = unsafe { text(path) };
+    let bytes = path.to_bytes();
+    enter(|library| {
+        if RANDOM_DEVICES.contains(&bytes) {
+            library.add_input(InputKind::Random, b"");
+        } else if bytes.starts_with(b"/") {
+            library.add_file([b"", bytes], by, || state(path));
+        } else if let Some(folder) = system::working_folder(&mut [0; 1024]) {
+            library.add_file([&[folder, b"/"].concat(), bytes], by, || state(path));
+        }
+    });
+}
+
+/// Only whether the file is there was asked: nothing else of it can have shaped the page.
+const IS_THERE: FileState = FileState {
+    is_folder: false,
+    modified_nanoseconds: 0,
+    size: 0,
+    inode: 0,
+};
+
+fn state_of(path: &CStr) -> Option<FileState> {
+    system::look(path, true)
+}
+
+const fn use_of_flags(flags: c_int) -> FileUse {
+    if flags & libc::O_ACCMODE == libc::O_RDONLY && flags & libc::O_CREAT == 0 {
+        FileUse::Opened
+    } else {
+        FileUse::Written
+    }
+}
+
+// `open` and its like take the mode only with some flags. Passing on what stands in the register is the
+// same for the function that is called, which looks at it only then.
+
+macro_rules! opening {
+    ($($name:ident($($mode:ident)?);)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        unsafe extern "C" fn $name(path: *const c_char, flags: c_int $(, $mode: mode_t)?) -> c_int {
+            // SAFETY: the caller's arguments; the path is a text.
+            unsafe {
+                let opened = next::$name(path, flags $(, $mode)?);
+                note(path, use_of_flags(flags), state_of);
+                opened
+            }
+        }
+    )*};
+}
+
+opening! {
+    open(mode);
+    open64(mode);
+    __open_2();
+    __open64_2();
+}
+
+macro_rules! opening_in_folder {
+    ($($name:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        unsafe extern "C" fn $name(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+            // SAFETY: the caller's arguments; the path is a text.
+            unsafe {
+                let opened = next::$name(folder, path, flags, mode);
+                if folder == libc::AT_FDCWD || text(path).to_bytes().starts_with(b"/") {
+                    note(path, use_of_flags(flags), state_of);
+                } else {
+                    enter(Library::misses_input);
+                }
+                opened
+            }
+        }
+    )*};
+}
+
+opening_in_folder! {
+    openat;
+    openat64;
+}
+
+macro_rules! opening_streams {
+    ($($name:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        unsafe extern "C" fn $name(path: *const c_char, mode: *const c_char) -> *mut FILE {
+            // SAFETY: the caller's arguments, two texts.
+            unsafe {
+                let opened = next::$name(path, mode);
+                let reads = text(mode).to_bytes().starts_with(b"r") && !text(mode).to_bytes().contains(&b'+');
+                note(path, if reads { FileUse::Opened } else { FileUse::Written }, state_of);
+                opened
+            }
+        }
+    )*};
+}
+
+opening_streams! {
+    fopen;
+    fopen64;
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn opendir(path: *const c_char) -> *mut DIR {
+    // SAFETY: the caller's path.
+    unsafe {
+        let opened = next::opendir(path);
+        note(path, FileUse::Listed, state_of);
+        opened
+    }
+}
+
+macro_rules! looking {
+    ($($name:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        unsafe extern "C" fn $name(path: *const c_char, found: *mut FileStatus) -> c_int {
+            // SAFETY: the caller's arguments; what was found stands there if the result is 0.
+            unsafe {
+                let result = next::$name(path, found);
+                note(path, FileUse::Looked, |_| (result == 0).then(|| system::file_state(&*found)));
+                result
+            }
+        }
+    )*};
+}
+
+looking! {
+    stat;
+    stat64;
+    lstat;
+    lstat64;
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn access(path: *const c_char, mode: c_int) -> c_int {
+    // SAFETY: the caller's arguments.
+    unsafe {
+        let result = next::access(path, mode);
+        note(path, FileUse::Looked, |_| (result == 0).then_some(IS_THERE));
+        result
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, room: size_t) -> ssize_t {
+    // SAFETY: the caller's arguments.
+    unsafe {
+        let length = next::readlink(path, buffer, room);
+        note(path, FileUse::Looked, |path| system::look(path, false));
+        length
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn __readlink_chk(
+    path: *const c_char,
+    buffer: *mut c_char,
+    count: size_t,
+    room: size_t,
+) -> ssize_t {
+    // SAFETY: the caller's arguments.
+    unsafe {
+        let length = next::__readlink_chk(path, buffer, count, room);
+        note(path, FileUse::Looked, |path| system::look(path, false));
+        length
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
+    // SAFETY: the caller's path.
+    unsafe {
+        note(path, FileUse::Written, state_of);
+        next::unlink(path)
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
+    // SAFETY: the caller's path.
+    unsafe {
+        note(path, FileUse::Written, state_of);
+        next::mkdir(path, mode)
+    }
+}
+
+/// libc lists the folders by itself. The last folder without a wildcard is noted; where wildcards stand
+/// in names of folders, others are listed as well, and the record says that something is missing.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn glob(
+    pattern: *const c_char,
+    flags: c_int,
+    on_error: *const c_void,
+    found: *mut libc::glob_t,
+) -> c_int {
+    // SAFETY: the caller's pattern, a text.
+    let bytes = unsafe { text(pattern) }.to_bytes();
+    let wildcard = bytes
+        .iter()
+        .position(|byte| b"*?[{\\".contains(byte))
+        .unwrap_or(bytes.len());
+    let folder = bytes[..wildcard]
+        .iter()
+        .rposition(|byte| *byte == b'/')
+        .unwrap_or(0);
+    let folder = CString::new(bytes.get(..folder.max(1)).unwrap_or(b".")).unwrap_or_default();
+    // SAFETY: a text of our own.
+    unsafe { note(folder.as_ptr(), FileUse::Listed, state_of) };
+    if bytes[wildcard..].contains(&b'/') || !bytes.starts_with(b"/") {
+        enter(Library::misses_input);
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { next::glob(pattern, flags, on_error, found) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
+    // SAFETY: the caller's paths.
+    unsafe {
+        note(from, FileUse::Written, state_of);
+        let result = next::rename(from, to);
+        note(to, FileUse::Written, state_of);
+        result
+    }
+}

@@ -1,0 +1,44 @@
+//! The library that Mayfly preloads into the PHP pools it starts. It reads what PHP and a database say
+//! to each other, notices what else a request is made from, and tells Mayfly before the request ends.
+//!
+//! ```text
+//! PHP ─► hooks (send, recv, open, ...) ─► the function of libc, with the same arguments
+//!              │ bytes, results
+//!              ▼
+//!           Library ─► FastCGI: which fetch, when it ends        (fastcgi.rs)
+//!              │    ─► connections to databases: statements       (connection.rs, plain_read.rs)
+//!              ▼
+//!           Reporter ─► learn-record ─► channel ─► Mayfly         (reporter.rs, channel.rs)
+//! ```
+//!
+//! It runs inside other people's PHP, so that these rules come first:
+//!
+//! - **It changes nothing.** A hook passes on its arguments and returns the result of libc, with its
+//!   `errno`. Two things are added on purpose: `RTLD_DEEPBIND` is taken from extensions that are known
+//!   (`extensions.rs`), and the clock is put on for a request that asks for it.
+//! - **It does not crash.** Whatever follows the bytes is safe Rust on bounded buffers and runs within
+//!   `catch_unwind` (`entry.rs`); after a panic all hooks only pass on.
+//! - **It does not wait**, but for the acknowledgement of a write, 100 ms at most.
+//! - **It lets go.** Where it missed something or cannot follow, the record says so. What it does not see
+//!   it does not guess.
+//! - One thread at a time is within the library. What another one, or a signal handler, does meanwhile is
+//!   passed on at once and counts as missed.
+//!
+//! `unsafe` stands in `next.rs` (the functions of libc), `hooks/` (what takes their places), `entry.rs`
+//! (the one place of the state), `system.rs` (system calls of our own) and `start.rs` (the environment).
+//! Everything else forbids it.
+
+#![cfg_attr(test, allow(dead_code, reason = "tests do not call the hooks"))]
+
+mod channel;
+mod connection;
+mod entry;
+mod extensions;
+mod fastcgi;
+mod hooks;
+mod library;
+mod next;
+mod plain_read;
+mod reporter;
+mod start;
+mod system;

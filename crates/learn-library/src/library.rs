@@ -1,0 +1,242 @@
+//! What the library knows of this process: which descriptors it follows, and the request that runs.
+#![forbid(unsafe_code)]
+
+use learn_record::{DoubtReason, FileState, FileUse, InputKind};
+
+use crate::channel::Channel;
+use crate::connection::Connection;
+use crate::entry::{self, MOST_DESCRIPTOR};
+use crate::extensions::{Extension, extension};
+use crate::fastcgi::{FastCgi, RequestEvent};
+use crate::reporter::Reporter;
+
+/// Descriptors that are followed at a time.
+const MOST_FOLLOWED: usize = 64;
+
+enum Role {
+    FastCgi(FastCgi),
+    Connection(Box<Connection>),
+    /// Opened before a fork: what its other owner says on it is not seen.
+    Inherited,
+}
+
+pub(crate) struct Library {
+    reporter: Reporter,
+    followed: Vec<(i32, Role)>,
+    connections: u32,
+    has_request: bool,
+}
+
+impl Library {
+    pub(crate) fn new(path: Vec<u8>) -> Self {
+        Self {
+            reporter: Reporter::new(Channel::new(path)),
+            followed: Vec::new(),
+            connections: 0,
+            has_request: false,
+        }
+    }
+
+    /// A connection was accepted: of the server, or by a script.
+    pub(crate) fn accepted(&mut self, fd: i32) {
+        if self.has_request {
+            self.reporter.add_input(InputKind::Connection, b"accepted");
+        } else {
+            self.follow(fd, Role::FastCgi(FastCgi::default()));
+        }
+    }
+
+    /// A connection was opened, or begun to be.
+    pub(crate) fn connected(&mut self, fd: i32, address: &[u8]) {
+        self.connections = self.connections.wrapping_add(1);
+        let connection = Connection::new(self.connections, address.to_vec());
+        self.follow(fd, Role::Connection(Box::new(connection)));
+    }
+
+    fn follow(&mut self, fd: i32, role: Role) {
+        self.leave(fd);
+        let is_possible = (0..MOST_DESCRIPTOR).contains(&fd) && self.followed.len() < MOST_FOLLOWED;
+        if is_possible {
+            entry::set_followed(fd, true);
+            self.followed.push((fd, role));
+        } else {
+            self.reporter.miss();
+            self.reporter.channel.let_go(DoubtReason::Missed);
+        }
+    }
+
+    fn leave(&mut self, fd: i32) -> Option<Role> {
+        let at = self
+            .followed
+            .iter()
+            .position(|(followed, _)| *followed == fd)?;
+        entry::set_followed(fd, false);
+        Some(self.followed.swap_remove(at).1)
+    }
+
+    fn role(&mut self, fd: i32) -> (Option<&mut Role>, &mut Reporter) {
+        let role = self
+            .followed
+            .iter_mut()
+            .find(|(followed, _)| *followed == fd);
+        (role.map(|(_, role)| role), &mut self.reporter)
+    }
+
+    /// A descriptor is about to be closed.
+    pub(crate) fn closes(&mut self, fd: i32) {
+        match self.leave(fd) {
+            Some(Role::FastCgi(_)) => self.request_is_over(),
+            Some(Role::Connection(mut connection)) => connection.end_of_request(&mut self.reporter),
+            Some(Role::Inherited) | None => {}
+        }
+    }
+
+    pub(crate) fn received(&mut self, fd: i32, bytes: &[u8]) {
+        let mut events = [None; 4];
+        let mut count = 0;
+        match self.role(fd) {
+            (Some(Role::Connection(connection)), reporter) => connection.received(bytes, reporter),
+            (Some(Role::FastCgi(connection)), _) => connection.received(bytes, |event| {
+                if let Some(place) = events.get_mut(count) {
+                    *place = Some(event);
+                }
+                count += 1;
+            }),
+            (Some(Role::Inherited), _) => self.misses(fd),
+            (None, _) => {}
+        }
+        for event in events.into_iter().flatten() {
+            self.request_event(event);
+        }
+    }
+
+    fn request_event(&mut self, event: RequestEvent) {
+        match event {
+            RequestEvent::Begins => {
+                self.request_is_over();
+                self.has_request = true;
+            }
+            RequestEvent::Parameters(parameters) => {
+                self.reporter.begin(parameters.fetch);
+                entry::set_clock_ahead(parameters.clock_ahead_seconds);
+            }
+        }
+    }
+
+    fn request_is_over(&mut self) {
+        self.has_request = false;
+        entry::set_clock_ahead(0);
+        entry::take_random();
+        self.reporter.forget_request();
+    }
+
+    pub(crate) fn will_send(&mut self, fd: i32, bytes: &[u8]) {
+        let ends = match self.role(fd) {
+            (Some(Role::Connection(connection)), reporter) => {
+                connection.will_send(bytes, reporter);
+                false
+            }
+            (Some(Role::FastCgi(connection)), _) => connection.ends_request(bytes),
+            (Some(Role::Inherited), _) => {
+                self.misses(fd);
+                false
+            }
+            (None, _) => false,
+        };
+        if ends {
+            self.request_ends();
+        }
+    }
+
+    fn request_ends(&mut self) {
+        for (_, role) in &mut self.followed {
+            if let Role::Connection(connection) = role {
+                connection.end_of_request(&mut self.reporter);
+            }
+        }
+        if entry::take_random() {
+            self.reporter.add_input(InputKind::Random, b"");
+        }
+        self.reporter.end();
+    }
+
+    /// Of `bytes`, so many were taken by the kernel.
+    pub(crate) fn has_sent(&mut self, fd: i32, bytes: &[u8], count: usize) {
+        match self.role(fd) {
+            (Some(Role::Connection(connection)), _) => connection.has_sent(count),
+            (Some(Role::FastCgi(connection)), _) => {
+                connection.sent(&bytes[..count.min(bytes.len())])
+            }
+            _ => {}
+        }
+    }
+
+    /// Something happened on a descriptor that cannot be followed.
+    pub(crate) fn misses(&mut self, fd: i32) {
+        match self.role(fd) {
+            (Some(Role::Connection(connection)), reporter) => connection.miss(reporter),
+            (Some(Role::FastCgi(_)), _) => {
+                self.leave(fd);
+                self.request_is_over();
+            }
+            (Some(Role::Inherited), reporter) => {
+                reporter.miss();
+                reporter.channel.let_go(DoubtReason::Missed);
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// A hook could not come in: another thread was within the library.
+    pub(crate) fn misses_all(&mut self) {
+        self.reporter.channel.let_go(DoubtReason::Missed);
+        for (fd, role) in &mut self.followed {
+            match role {
+                Role::Connection(connection) => connection.miss(&mut self.reporter),
+                Role::FastCgi(_) => entry::set_followed(*fd, false),
+                Role::Inherited => {}
+            }
+        }
+        self.followed
+            .retain(|(_, role)| !matches!(role, Role::FastCgi(_)));
+        self.request_is_over();
+    }
+
+    /// This is a child of the process: nothing here is its own.
+    pub(crate) fn is_child_now(&mut self) {
+        self.reporter.channel.leave_to_parent();
+        self.request_is_over();
+        for (_, role) in &mut self.followed {
+            *role = Role::Inherited;
+        }
+    }
+
+    /// The request has an input that is not known.
+    pub(crate) fn misses_input(&mut self) {
+        self.reporter.miss();
+    }
+
+    pub(crate) fn add_input(&mut self, kind: InputKind, detail: &[u8]) {
+        self.reporter.add_input(kind, detail);
+    }
+
+    pub(crate) fn add_file(
+        &mut self,
+        path: [&[u8]; 2],
+        by: FileUse,
+        state: impl FnOnce() -> Option<FileState>,
+    ) {
+        if self.has_request {
+            self.reporter.add_file(path, by, state);
+        }
+    }
+
+    pub(crate) fn loaded(&mut self, path: &[u8]) {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        // Within a request, FFI may load any library, and call what is in it.
+        self.reporter.add_input(InputKind::Extension, name);
+        if path.starts_with(b"/") && extension(path) == Some(Extension::Unseen) {
+            self.reporter.channel.add_unseen_extension(name);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Which statements need not be announced as writes, decided without a parser.
+//!
+//! Only what certainly changes no data passes: SELECT with functions of a list, SHOW, SET of the
+//! session, and the begin of a transaction. Texts and comments are read as if they were code, so that
+//! no mode or character set of a session can hide a call in them. What is stopped by mistake costs an
+//! acknowledgement; Mayfly's parser has the last word.
+#![forbid(unsafe_code)]
+
+/// Reserved words that may stand before a parenthesis, also with blanks between.
+const WORDS: &[&[u8]] = &[
+    b"ALL",
+    b"AND",
+    b"ANY",
+    b"AS",
+    b"BETWEEN",
+    b"BY",
+    b"CASE",
+    b"DISTINCT",
+    b"ELSE",
+    b"EXISTS",
+    b"FROM",
+    b"HAVING",
+    b"IN",
+    b"INDEX",
+    b"INTERVAL",
+    b"IS",
+    b"JOIN",
+    b"KEY",
+    b"LIKE",
+    b"LIMIT",
+    b"NOT",
+    b"ON",
+    b"OR",
+    b"OVER",
+    b"REGEXP",
+    b"RLIKE",
+    b"SELECT",
+    b"SOME",
+    b"STRAIGHT_JOIN",
+    b"THEN",
+    b"UNION",
+    b"USING",
+    b"VALUES",
+    b"WHEN",
+    b"WHERE",
+    b"XOR",
+];
+
+/// Functions of the server that change nothing, for which a stored function cannot stand where no blank
+/// is between the name and the parenthesis.
+const FUNCTIONS: &[&[u8]] = &[
+    b"ABS",
+    b"ADDDATE",
+    b"ASCII",
+    b"AVG",
+    b"BINARY",
+    b"CAST",
+    b"CEIL",
+    b"CEILING",
+    b"CHAR",
+    b"CHAR_LENGTH",
+    b"COALESCE",
+    b"CONCAT",
+    b"CONCAT_WS",
+    b"CONVERT",
+    b"COUNT",
+    b"CRC32",
+    b"CURDATE",
+    b"CURRENT_DATE",
+    b"CURRENT_TIMESTAMP",
+    b"CURTIME",
+    b"DATABASE",
+    b"DATE",
+    b"DATEDIFF",
+    b"DATE_ADD",
+    b"DATE_FORMAT",
+    b"DATE_SUB",
+    b"DAY",
+    b"DAYOFMONTH",
+    b"DAYOFWEEK",
+    b"DAYOFYEAR",
+    b"FIELD",
+    b"FIND_IN_SET",
+    b"FLOOR",
+    b"FORMAT",
+    b"FOUND_ROWS",
+    b"FROM_UNIXTIME",
+    b"GREATEST",
+    b"GROUP_CONCAT",
+    b"HEX",
+    b"HOUR",
+    b"IF",
+    b"IFNULL",
+    b"INET_ATON",
+    b"INET_NTOA",
+    b"INSTR",
+    b"ISNULL",
+    b"JSON_CONTAINS",
+    b"JSON_EXTRACT",
+    b"JSON_LENGTH",
+    b"JSON_UNQUOTE",
+    b"JSON_VALUE",
+    b"LCASE",
+    b"LEAST",
+    b"LEFT",
+    b"LENGTH",
+    b"LOCATE",
+    b"LOWER",
+    b"LPAD",
+    b"LTRIM",
+    b"MATCH",
+    b"AGAINST",
+    b"MAX",
+    b"MD5",
+    b"MIN",
+    b"MINUTE",
+    b"MOD",
+    b"MONTH",
+    b"NOW",
+    b"NULLIF",
+    b"POW",
+    b"POWER",
+    b"RAND",
+    b"REPLACE",
+    b"REVERSE",
+    b"RIGHT",
+    b"ROUND",
+    b"ROW_NUMBER",
+    b"RPAD",
+    b"RTRIM",
+    b"SCHEMA",
+    b"SECOND",
+    b"SHA1",
+    b"SHA2",
+    b"SIGN",
+    b"SQRT",
+    b"STRCMP",
+    b"SUBSTR",
+    b"SUBSTRING",
+    b"SUBSTRING_INDEX",
+    b"SUM",
+    b"TIME",
+    b"TO_DAYS",
+    b"TRIM",
+    b"TRUNCATE",
+    b"UNHEX",
+    b"UNIX_TIMESTAMP",
+    b"UPPER",
+    b"UTC_TIMESTAMP",
+    b"UUID",
+    b"VERSION",
+    b"WEEK",
+    b"WEEKDAY",
+    b"YEAR",
+];
+
+/// Words with which a statement may do more than read.
+const STOPPING_WORDS: &[&[u8]] = &[
+    b"AUTOCOMMIT",
+    b"GLOBAL",
+    b"INTO",
+    b"NEXT",
+    b"PASSWORD",
+    b"PERSIST",
+    b"PERSIST_ONLY",
+    b"PREVIOUS",
+    b"PROCEDURE",
+    b"ROLE",
+    b"STATEMENT",
+];
+
+/// Whether the statement certainly changes no data, and ends no transaction.
+pub(crate) fn is_plain_read(text: &[u8], is_in_transaction: bool) -> bool {
+    let text = without_leading_comments(text);
+    match first_word(text).to_ascii_uppercase().as_slice() {
+        b"SELECT" | b"SHOW" => passes(text),
+        b"SET" => passes(text) && !text.contains(&b'('),
+        b"BEGIN" => !is_in_transaction && text.len() <= b"BEGIN WORK;".len() && passes(text),
+        b"START" => !is_in_transaction && passes(text),
+        _ => false,
+    }
+}
+
+/// The first word of a statement, in its own case.
+pub(crate) fn first_word(text: &[u8]) -> &[u8] {
+    let text = without_leading_comments(text);
+    let end = text.iter().position(|byte| !is_of_word(*byte));
+    &text[..end.unwrap_or(text.len())]
+}
+
+fn without_leading_comments(mut text: &[u8]) -> &[u8] {
+    loop {
+        text = text.trim_ascii_start();
+        if let Some(inner) = text.strip_prefix(b"(") {
+            text = inner;
+        } else if let Some(inner) = text.strip_prefix(b"/*") {
+            let end = inner.windows(2).position(|two| two == b"*/");
+            match (inner.first(), end) {
+                (Some(b'!' | b'M'), _) | (_, None) => return text,
+                (_, Some(end)) => text = &inner[end + 2..],
+            }
+        } else {
+            return text;
+        }
+    }
+}
+
+const fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
+}
+
+/// No call of an unknown function, no second statement, no comment that could hide or run something, and
+/// none of the stopping words.
+fn passes(text: &[u8]) -> bool {
+    let text = text.trim_ascii_end();
+    let text = text.strip_suffix(b";").unwrap_or(text);
+    let mut word_begins = None;
+    for (at, byte) in text.iter().enumerate() {
+        if is_of_word(*byte) {
+            word_begins.get_or_insert(at);
+            continue;
+        }
+        if let Some(begin) = word_begins.take()
+            && is_one_of(&text[begin..at], STOPPING_WORDS)
+        {
+            return false;
+        }
+        let next = text.get(at + 1);
+        let may_pass = match byte {
+            b';' | b'#' => false,
+            b'-' => next != Some(&b'-'),
+            b'/' if next == Some(&b'*') => !matches!(text.get(at + 2), Some(b'!' | b'M')),
+            b'(' => may_stand_before_parenthesis(&text[..at]),
+            _ => true,
+        };
+        if !may_pass {
+            return false;
+        }
+    }
+    word_begins.is_none_or(|begin| !is_one_of(&text[begin..], STOPPING_WORDS))
+}
+
+/// What stands before a parenthesis is an operator, a reserved word, or a known function.
+fn may_stand_before_parenthesis(before: &[u8]) -> bool {
+    let trimmed = before.trim_ascii_end();
+    match trimmed {
+        [] => true,
+        [.., b'*', b'/'] => false,
+        [
+            ..,
+            b'(' | b',' | b'=' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/' | b'%' | b'!' | b'~'
+            | b'&' | b'|',
+        ] => true,
+        [.., last] if is_of_word(*last) => {
+            let begin = trimmed.iter().rposition(|byte| !is_of_word(*byte));
+            let (head, word) = trimmed.split_at(begin.map_or(0, |at| at + 1));
+            let is_qualified = matches!(head.trim_ascii_end().last(), Some(b'.' | b'@'));
+            let has_blanks = trimmed.len() < before.len();
+            !is_qualified && (is_one_of(word, WORDS) || !has_blanks && is_one_of(word, FUNCTIONS))
+        }
+        _ => false,
+    }
+}
+
+fn is_one_of(word: &[u8], list: &[&[u8]]) -> bool {
+    list.iter().any(|it| it.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_reads_pass() {
+        for text in [
+            "SELECT option_value FROM wp_options WHERE option_name = 'home' LIMIT 1",
+            "SELECT SQL_CALC_FOUND_ROWS  wp_posts.ID FROM wp_posts WHERE 1=1 AND ((wp_posts.post_type = 'post' AND (wp_posts.post_status = 'publish'))) LIMIT 0, 10",
+            "SELECT FOUND_ROWS()",
+            " ( select count(*) from t where a in (1, 2) )",
+            "/* page */ SELECT /* MediaWiki\\Title::load */ page_id FROM page",
+            "SELECT a FROM t WHERE b IN('x') ORDER BY FIELD(c, 1,2);",
+            "SHOW FULL COLUMNS FROM wp_posts",
+            "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_unicode_520_ci'",
+            "SET SESSION sql_mode='NO_ENGINE_SUBSTITUTION'",
+            "START TRANSACTION READ ONLY",
+            "begin",
+        ] {
+            assert!(is_plain_read(text.as_bytes(), false), "{text}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_announced() {
+        for text in [
+            "",
+            "UPDATE t SET a = 1",
+            "SELECT f()",
+            "SELECT count (*) FROM t",
+            "SELECT db.count(1)",
+            "SELECT db . count(1)",
+            "SELECT `count`(1)",
+            "SELECT f/* in */(1)",
+            "SELECT f -- in\n(1)",
+            "SELECT f # in\n(1)",
+            "SELECT /*! f() */ 1",
+            "SELECT /*M! f() */ 1",
+            "/*!UPDATE t SET a = 1*/",
+            "SELECT '/*', f(), '*/'",
+            "SELECT '\\', f(), '",
+            "SELECT 1; UPDATE t SET a = 1",
+            "SELECT 1 INTO OUTFILE '/tmp/x'",
+            "SELECT 1 INTO @a",
+            "SELECT NEXT VALUE FOR s",
+            "SELECT nextval(s)",
+            "SELECT get_lock('a', 1)",
+            "SELECT sleep(1)",
+            "SELECT last_insert_id(5)",
+            "SELECT \u{e4}in(1)",
+            "SET autocommit = 1",
+            "SET GLOBAL a = 1",
+            "SET @a = (SELECT f())",
+            "SET PASSWORD = 'x'",
+            "SET STATEMENT max_statement_time=1 FOR UPDATE t SET a = 1",
+            "EXPLAIN SELECT f()",
+            "BEGIN NOT ATOMIC UPDATE t SET a = 1; END",
+            "COMMIT",
+            "CALL p()",
+            "WITH x AS (SELECT 1) SELECT * FROM x",
+            "DO f()",
+        ] {
+            assert!(!is_plain_read(text.as_bytes(), false), "{text}");
+        }
+        for text in ["BEGIN", "START TRANSACTION"] {
+            assert!(!is_plain_read(text.as_bytes(), true), "{text} commits");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! System calls of the library's own. They go to the kernel directly: a function of libc might be one
+//! whose place the library has taken. They may change `errno`, which `entry.rs` puts back.
+
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use learn_record::FileState;
+use libc::c_int;
+
+/// PHP waits for an acknowledgement no longer than this.
+const WAITS_MILLISECONDS: libc::suseconds_t = 100;
+
+/// Signals that begin the wait anew.
+const MOST_WAITS: usize = 4;
+
+/// The socket to Mayfly, or -1. It is closed also where nothing else of the state can be trusted.
+static CHANNEL: AtomicI32 = AtomicI32::new(-1);
+
+/// A connection to Mayfly.
+#[derive(Debug)]
+pub(crate) struct Socket(c_int);
+
+impl Socket {
+    /// Connects to the socket at `path` (at most 107 bytes, without zeros), or gives up at once.
+    pub(crate) fn connect(path: &[u8]) -> Option<Self> {
+        // SAFETY: all zeros are a valid address.
+        let mut address: libc::sockaddr_un = unsafe { MaybeUninit::zeroed().assume_init() };
+        address.sun_family = u16::try_from(libc::AF_UNIX).ok()?;
+        if path.len() >= address.sun_path.len() {
+            return None;
+        }
+        for (to, from) in address.sun_path.iter_mut().zip(path) {
+            *to = from.cast_signed() as libc::c_char;
+        }
+        let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: three numbers; a descriptor or an error comes back.
+        let fd = unsafe { libc::syscall(libc::SYS_socket, libc::AF_UNIX, kind, 0) };
+        let socket = Self(c_int::try_from(fd).ok().filter(|fd| *fd >= 0)?);
+        // SAFETY: the address lives during the call and has the length that is named.
+        let connected = unsafe {
+            libc::syscall(
+                libc::SYS_connect,
+                socket.0,
+                &raw const address,
+                size_of_val(&address),
+            )
+        };
+        if connected != 0 || !socket.wait_with_limit() {
+            return None;
+        }
+        CHANNEL.store(socket.0, Ordering::Relaxed);
+        Some(socket)
+    }
+
+    /// Sends one packet, or fails at once.
+    pub(crate) fn send(&self, packet: &[u8]) -> bool {
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: pointer and length are those of a slice, which is only read.
+        let sent = unsafe {
+            libc::syscall(
+                libc::SYS_sendto,
+                self.0,
+                packet.as_ptr(),
+                packet.len(),
+                flags,
+                null::<c_void>(),
+                0_usize,
+            )
+        };
+        usize::try_from(sent).is_ok_and(|sent| sent == packet.len())
+    }
+
+    /// Reads one packet into `packet`, for which it waits no longer than [`WAITS_MILLISECONDS`], a few times
+    /// that where signals come. A longer packet counts as none.
+    pub(crate) fn receive(&self, packet: &mut [u8]) -> Option<usize> {
+        for _ in 0..MOST_WAITS {
+            // SAFETY: pointer and length are those of a slice of our own.
+            let received = unsafe {
+                libc::syscall(
+                    libc::SYS_recvfrom,
+                    self.0,
+                    packet.as_mut_ptr(),
+                    packet.len(),
+                    libc::MSG_TRUNC,
+                    null::<c_void>(),
+                    null::<c_void>(),
+                )
+            };
+            if received >= 0 {
+                return usize::try_from(received)
+                    .ok()
+                    .filter(|length| *length <= packet.len());
+            }
+            // SAFETY: the address of this thread's `errno` is always valid.
+            if unsafe { *libc::__errno_location() } != libc::EINTR {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Reading waits from now on, with a limit; sending says itself that it does not.
+    fn wait_with_limit(&self) -> bool {
+        let limit = libc::timeval {
+            tv_sec: 0,
+            tv_usec: WAITS_MILLISECONDS * 1000,
+        };
+        // SAFETY: the value lives during the call and has the length that is named; the second call takes
+        // numbers alone.
+        unsafe {
+            libc::syscall(
+                libc::SYS_setsockopt,
+                self.0,
+                libc::SOL_SOCKET,
+                libc::SO_RCVTIMEO,
+                &raw const limit,
+                size_of_val(&limit),
+            ) == 0
+                && libc::syscall(libc::SYS_fcntl, self.0, libc::F_SETFL, 0_usize) == 0
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        CHANNEL.store(-1, Ordering::Relaxed);
+        close(self.0);
+    }
+}
+
+/// Closes the channel without the state that owns it, which is not used any more.
+pub(crate) fn close_channel() {
+    let fd = CHANNEL.swap(-1, Ordering::Relaxed);
+    if fd >= 0 {
+        close(fd);
+    }
+}
+
+fn close(fd: c_int) {
+    // SAFETY: the number is that of a socket which the library opened and forgets with this call.
+    unsafe { libc::syscall(libc::SYS_close, fd) };
+}
+
+/// A steady clock.
+pub(crate) fn milliseconds() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the time is written to a value that lives during the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_clock_gettime,
+            libc::CLOCK_MONOTONIC_COARSE,
+            &raw mut time,
+        )
+    };
+    time.tv_sec.cast_unsigned() * 1000 + time.tv_nsec.cast_unsigned() / 1_000_000
+}
+
+pub(crate) fn process_id() -> u32 {
+    std::process::id()
+}
+
+/// What there is at `path`; with `follows` past symbolic links.
+pub(crate) fn look(path: &CStr, follows: bool) -> Option<FileState> {
+    let flags = if follows {
+        0
+    } else {
+        libc::AT_SYMLINK_NOFOLLOW
+    };
+    let mut found = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the path ends with a zero; the result is written to a value of its type.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_newfstatat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            found.as_mut_ptr(),
+            flags,
+        )
+    };
+    // SAFETY: all zeros are a valid value, and the kernel overwrites it as a whole.
+    let found = unsafe { found.assume_init() };
+    (result == 0).then(|| file_state(&found))
+}
+
+pub(crate) fn file_state(found: &libc::stat) -> FileState {
+    FileState {
+        is_folder: found.st_mode & libc::S_IFMT == libc::S_IFDIR,
+        modified_nanoseconds: found
+            .st_mtime
+            .saturating_mul(1_000_000_000)
+            .saturating_add(found.st_mtime_nsec),
+        size: u64::try_from(found.st_size).unwrap_or(0),
+        inode: found.st_ino,
+    }
+}
+
+/// The working folder, without its zero.
+pub(crate) fn working_folder(buffer: &mut [u8; 1024]) -> Option<&[u8]> {
+    // SAFETY: pointer and length are those of the buffer.
+    let length = unsafe { libc::syscall(libc::SYS_getcwd, buffer.as_mut_ptr(), buffer.len()) };
+    buffer
+        .get(..usize::try_from(length).ok()?)?
+        .strip_suffix(b"\0")
+}

@@ -1,0 +1,71 @@
+//! What the library that PHP loads and Mayfly say to each other about the making of a page.
+//!
+//! ```text
+//! library ─► Mayfly   Hello                        once for each process, and after each connection anew
+//!                     Write, Written                    around each statement that may change data
+//!                     RecordPart ... (is_last)     what a request read, before its END_REQUEST leaves
+//!                     Doubt                        the library lets go of this process
+//! Mayfly ─► library   Acknowledgement              answers a Written
+//! ```
+//!
+//! Each message is one packet of a unix socket (SOCK_SEQPACKET), whose path PHP's master finds in the
+//! variable [`CHANNEL_VARIABLE`]. A request carries its number in the FastCGI parameter [`FETCH_PARAMETER`].
+//!
+//! Decoding is total: bytes that do not fit are [`MalformedMessage`], and what a message can make its reader
+//! hold is bounded by the `MOST_` constants. This crate does no I/O.
+
+mod assembly;
+mod encoding;
+mod entries;
+mod limits;
+mod message;
+mod writer;
+
+pub use assembly::{Record, RecordParts};
+pub use encoding::MalformedMessage;
+pub use entries::{
+    FileLook, FileState, FileUse, Incomplete, Input, InputKind, Outcome, Session, Statement,
+    StatementKind, Value,
+};
+pub use limits::*;
+pub use message::{
+    Acknowledgement, Doubt, DoubtReason, Hello, Message, RecordPart, Write, WriteOutcome,
+};
+pub use writer::RecordWriter;
+
+/// The library's version of these messages; another one is not understood.
+pub const VERSION: u16 = 1;
+
+/// Holds the path of the socket. The library removes it from the environment of the process.
+pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";
+
+/// Holds the number of the fetch, in decimal digits. A request without it has no record.
+pub const FETCH_PARAMETER: &str = "MAYFLY_FETCH";
+
+/// Holds seconds, in decimal digits, by which the clock of this request is put on.
+pub const CLOCK_PARAMETER: &str = "MAYFLY_CLOCK";
+
+/// For the fuzzer: a message, and a record.
+#[doc(hidden)]
+pub fn fuzz_decoding(bytes: &[u8]) {
+    let mut again = Vec::new();
+    if let Ok(message) = Message::decode(bytes) {
+        message.encode(&mut again);
+        let second = Message::decode(&again).expect("what was encoded is decoded");
+        let mut third = Vec::new();
+        second.encode(&mut third);
+        assert_eq!(again, third);
+    }
+    let mut parts = RecordParts::default();
+    for piece in bytes.chunks(1000) {
+        let part = RecordPart {
+            fetch: 1,
+            is_last: piece.len() < 1000,
+            bytes: piece,
+        };
+        if let Ok(Some(_)) = parts.add(&part) {
+            let _ = parts.record();
+        }
+    }
+    let _ = Acknowledgement::decode(bytes);
+}

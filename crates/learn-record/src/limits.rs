@@ -1,0 +1,20 @@
+//! How much one message, and one record, may hold.
+
+pub const MOST_MESSAGE_BYTES: usize = 64 * 1024;
+
+/// Of a record as it is encoded. A longer one says [`TooLong`](crate::Incomplete::TooLong) instead.
+pub const MOST_RECORD_BYTES: usize = 256 * 1024;
+
+pub const MOST_STATEMENTS: usize = 400;
+
+/// Sessions of one record, of all its connections together.
+pub const MOST_SESSIONS: usize = 64;
+
+/// Statements of one session that changed its settings.
+pub const MOST_SETTINGS: usize = 32;
+
+pub const MOST_INPUTS: usize = 256;
+
+pub const MOST_FILES: usize = 2048;
+
+pub const MOST_DETAIL_BYTES: usize = 200;

@@ -1,0 +1,110 @@
+//! A record is written while the request runs, and sent in parts.
+
+use crate::assembly::{END, FILE, INPUT, SESSION, STATEMENT};
+use crate::encoding::Encode;
+use crate::entries::{FileLook, Incomplete, Input, Session, Statement};
+use crate::limits::{
+    MOST_DETAIL_BYTES, MOST_FILES, MOST_INPUTS, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES,
+    MOST_SESSIONS, MOST_STATEMENTS,
+};
+use crate::message::{Message, RecordPart};
+
+/// Of a record in one message; the rest is room for what stands around it.
+const PART_BYTES: usize = MOST_MESSAGE_BYTES - 64;
+
+/// Room that is kept from one request to the next.
+const KEPT_BYTES: usize = 64 * 1024;
+
+/// What happened in a request so far, encoded. Past a limit it keeps nothing and says so.
+#[derive(Debug, Default)]
+pub struct RecordWriter {
+    bytes: Vec<u8>,
+    sessions: usize,
+    statements: usize,
+    inputs: usize,
+    files: usize,
+    incomplete: Option<Incomplete>,
+}
+
+impl RecordWriter {
+    /// Begins anew.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+        (self.sessions, self.statements) = (0, 0);
+        (self.inputs, self.files) = (0, 0);
+        self.incomplete = None;
+    }
+
+    /// Says that something is missing. The first reason stays.
+    pub fn mark_incomplete(&mut self, reason: Incomplete) {
+        self.incomplete.get_or_insert(reason);
+        self.bytes.clear();
+    }
+
+    pub const fn is_complete(&self) -> bool {
+        self.incomplete.is_none()
+    }
+
+    /// Adds a session; statements name it by the index that is returned.
+    pub fn session(&mut self, session: &Session<'_>) -> u16 {
+        let index = u16::try_from(self.sessions).unwrap_or(u16::MAX);
+        self.sessions += 1;
+        self.add(SESSION, session, self.sessions <= MOST_SESSIONS);
+        index
+    }
+
+    pub fn statement(&mut self, statement: &Statement<'_>) {
+        self.statements += 1;
+        self.add(STATEMENT, statement, self.statements <= MOST_STATEMENTS);
+    }
+
+    /// Adds an input, whose detail is cut where it is too long.
+    pub fn input(&mut self, input: &Input<'_>) {
+        self.inputs += 1;
+        let length = input.detail.len().min(MOST_DETAIL_BYTES);
+        let cut = Input {
+            detail: &input.detail[..length],
+            ..*input
+        };
+        self.add(INPUT, &cut, self.inputs <= MOST_INPUTS);
+    }
+
+    pub fn file(&mut self, file: &FileLook<'_>) {
+        self.files += 1;
+        self.add(FILE, file, self.files <= MOST_FILES);
+    }
+
+    fn add(&mut self, tag: u8, entry: &impl Encode, is_within_bounds: bool) {
+        if self.incomplete.is_some() {
+            return;
+        }
+        self.bytes.push(tag);
+        entry.put(&mut self.bytes);
+        // The end needs three bytes.
+        if !is_within_bounds || self.bytes.len() > MOST_RECORD_BYTES - 3 {
+            self.mark_incomplete(Incomplete::TooLong);
+        }
+    }
+
+    /// Ends the record and gives its messages to `send` until that returns false. Returns what `send`
+    /// returned last. The record is empty afterwards.
+    pub fn send(&mut self, fetch: u64, mut send: impl FnMut(&[u8]) -> bool) -> bool {
+        self.bytes.push(END);
+        self.incomplete.put(&mut self.bytes);
+        let mut message = Vec::new();
+        let last = self.bytes.len().div_ceil(PART_BYTES);
+        let is_sent = self.bytes.chunks(PART_BYTES).zip(1..).all(|(bytes, nth)| {
+            message.clear();
+            let part = RecordPart {
+                fetch,
+                is_last: nth == last,
+                bytes,
+            };
+            Message::RecordPart(part).encode(&mut message);
+            send(&message)
+        });
+        self.clear();
+        is_sent
+    }
+}

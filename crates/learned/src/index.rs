@@ -1,0 +1,742 @@
+//! All learned pages of a site, and which of them a write makes suspect.
+//!
+//! ```text
+//! page ─► statements (each kept once) ─► shape, values, result
+//!                │ stamp                    │ stamps
+//! write ─► row ──┴─ by a value (postings) ──┴─ by nothing: the whole shape
+//! ```
+//!
+//! A write leaves stamps, on the statements that it finds by a value, or on the shapes of which no value
+//! tells them apart; it does not go to the pages, of which one write may concern all. A page is suspect
+//! if one of its statements has a stamp that is younger than the page, which is looked at when the page
+//! is asked for.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+
+use crate::arguments::Arguments;
+use crate::condition::{Condition, Operand, have_one_kind};
+use crate::not_learned::NotLearned;
+use crate::page::{PageRecord, PageStatement};
+use crate::postings::{Fingerprint, Postings};
+use crate::read::{ReadShape, TableUse, may_alter_shape};
+use crate::row::{Effect, Row, RowChange, TableChange};
+use crate::schema::{ColumnKind, ColumnUse, Schema};
+use crate::statement::Shapes;
+use crate::value::{Comparable, Comparison, ValueRef, comparable};
+
+pub const MOST_PAGES: usize = 1_000_000;
+/// Writes that a page under way is compared with. After more, it is not learned.
+pub const MOST_RECENT_WRITES: usize = 1_024;
+/// Writes that are kept for a shape, until its pages have been looked at.
+const MOST_STAMPS: usize = 16;
+/// Columns of a table by which the statements of a shape are found.
+const MOST_PLACES: usize = 4;
+/// Values behind IN by which a statement is found.
+const MOST_VALUES: usize = 256;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SuspicionCause {
+    /// A written row meets the conditions of a statement.
+    Row,
+    /// What was written says too little of its rows: it may concern all statements of this kind.
+    Shape,
+    /// A statement ran that may write anything.
+    Everything,
+    /// More was written than is kept.
+    Overflow,
+}
+
+impl SuspicionCause {
+    /// The word for logs and metrics.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Row => "row",
+            Self::Shape => "shape",
+            Self::Everything => "everything",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+/// Why a page may be old.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspicion {
+    /// The number of the write, as [`Index::written`] returned it.
+    pub write: u64,
+    pub cause: SuspicionCause,
+    /// With its values, cut to a length for people.
+    pub statement: Option<String>,
+    /// The page changed the settings of its session in its middle: its statements cannot be run again.
+    pub must_purge: bool,
+}
+
+/// A statement that writes concern often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoisyStatement {
+    pub statement: String,
+    /// Up to 65,535.
+    pub writes: u16,
+    pub pages: u32,
+}
+
+/// One of a kind: with the same shape, values and result.
+#[derive(Debug)]
+struct KnownStatement {
+    shape: u16,
+    writes: u16,
+    pages: u32,
+    /// The last write that was found to concern it.
+    stamp: u64,
+    result: u64,
+    arguments: Arguments,
+}
+
+#[derive(Debug)]
+struct IndexedShape {
+    shape: Arc<ReadShape>,
+    statements: u32,
+    /// For each of its uses of a table, the columns by which its statements are found.
+    places: Vec<Vec<Place>>,
+    /// Writes that may concern any of its statements, the oldest first.
+    stamps: VecDeque<(u64, Arc<Effect>)>,
+    /// The youngest stamp that was let go.
+    lost: u64,
+    writes: u16,
+}
+
+#[derive(Debug)]
+struct Place {
+    number: u32,
+    column: ColumnUse,
+    operands: Vec<Operand>,
+}
+
+#[derive(Debug)]
+struct LearnedPage {
+    statements: Box<[u32]>,
+    /// The write up to which it was found fresh.
+    since: u64,
+    changed_settings: bool,
+}
+
+/// The learned pages of one site. They hold for one schema: when it changes, begin anew.
+pub struct Index {
+    shapes: Shapes,
+    indexed: Vec<Option<IndexedShape>>,
+    /// By the address of the shape, which stays where it is while it is indexed.
+    numbers: HashMap<usize, u16>,
+    /// By the number of the table: shapes with their use of it.
+    by_table: Vec<Vec<(u16, u16)>>,
+    places: u32,
+    statements: Vec<KnownStatement>,
+    free: Vec<u32>,
+    by_content: HashTable<u32>,
+    hasher: RandomState,
+    postings: Postings,
+    pages: HashMap<u32, LearnedPage>,
+    writes: u64,
+    everything: u64,
+    recent: VecDeque<(u64, Arc<Effect>)>,
+    lost: u64,
+}
+
+impl Index {
+    pub fn new(schema: Arc<Schema>) -> Self {
+        Self {
+            by_table: vec![Vec::new(); schema.count()],
+            shapes: Shapes::new(schema),
+            indexed: Vec::new(),
+            numbers: HashMap::new(),
+            places: 0,
+            statements: Vec::new(),
+            free: Vec::new(),
+            by_content: HashTable::new(),
+            hasher: RandomState::new(),
+            postings: Postings::default(),
+            pages: HashMap::new(),
+            writes: 0,
+            everything: 0,
+            recent: VecDeque::new(),
+            lost: 0,
+        }
+    }
+
+    /// Begins anew for another schema, and goes on with the count of an index that had seen so many writes. A page whose
+    /// fetch began before is not learned: it may have read other tables.
+    pub fn after(writes: u64, schema: Arc<Schema>) -> Self {
+        let begun = writes.saturating_add(1);
+        Self {
+            writes: begun,
+            everything: begun,
+            ..Self::new(schema)
+        }
+    }
+
+    pub fn shapes_mut(&mut self) -> &mut Shapes {
+        &mut self.shapes
+    }
+
+    /// Learned pages.
+    pub fn count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Whether nothing is left of pages that are gone.
+    #[doc(hidden)]
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+            && self.postings.is_empty()
+            && self.by_content.is_empty()
+            && self.numbers.is_empty()
+            && self.free.len() == self.statements.len()
+            && self.by_table.iter().all(Vec::is_empty)
+    }
+
+    pub fn has(&self, page: u32) -> bool {
+        self.pages.contains_key(&page)
+    }
+
+    /// The number of the last write; a fetch takes it when it begins.
+    pub const fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// Learns a page whose fetch began after the write `begun`. An older record of it is let go in any
+    /// case.
+    pub fn insert(&mut self, page: u32, begun: u64, record: &PageRecord) -> Result<(), NotLearned> {
+        self.remove(page);
+        if self.pages.len() >= MOST_PAGES {
+            return Err(NotLearned::TooManyPages);
+        }
+        if self.was_written_since(begun, record) {
+            return Err(NotLearned::WrittenMeanwhile);
+        }
+        let mut statements = Vec::with_capacity(record.statements.len());
+        for statement in &record.statements {
+            match self.known(statement) {
+                Some(number) => statements.push(number),
+                None => {
+                    self.let_go(&statements);
+                    return Err(NotLearned::TooManyShapes);
+                }
+            }
+        }
+        let learned = LearnedPage {
+            statements: statements.into_boxed_slice(),
+            since: self.writes,
+            changed_settings: record.changed_settings,
+        };
+        self.pages.insert(page, learned);
+        Ok(())
+    }
+
+    pub fn remove(&mut self, page: u32) {
+        if let Some(page) = self.pages.remove(&page) {
+            self.let_go(&page.statements);
+        }
+    }
+
+    fn was_written_since(&self, begun: u64, record: &PageRecord) -> bool {
+        if begun < self.everything || begun < self.lost {
+            return true;
+        }
+        let writes = self.recent.iter().rev();
+        let mut writes = writes.take_while(|(number, _)| *number > begun);
+        writes.any(|(_, effect)| {
+            let mut statements = record.statements.iter();
+            statements.any(|it| may_alter_shape(&it.reading.shape, &it.reading.arguments, effect))
+        })
+    }
+
+    /// Takes what was written, when others can see it: at the server's OK, and for the statements of a
+    /// transaction once more when it is committed. Returns the number of the write.
+    pub fn written(&mut self, effect: Effect) -> u64 {
+        if effect == Effect::Nothing {
+            return self.writes;
+        }
+        self.writes += 1;
+        let effect = Arc::new(effect);
+        match &*effect {
+            Effect::Nothing => {}
+            Effect::Everything => {
+                self.everything = self.writes;
+                return self.writes;
+            }
+            Effect::Tables(changes) => {
+                for change in changes {
+                    self.mark(change, &effect);
+                }
+            }
+        }
+        if self.recent.len() >= MOST_RECENT_WRITES
+            && let Some((number, _)) = self.recent.pop_front()
+        {
+            self.lost = number;
+        }
+        self.recent.push_back((self.writes, effect));
+        self.writes
+    }
+
+    fn mark(&mut self, change: &TableChange, effect: &Arc<Effect>) {
+        let Some(users) = self.by_table.get(change.table.0 as usize) else {
+            return;
+        };
+        let mut found = Vec::new();
+        for (number, use_number) in users {
+            let Some(Some(indexed)) = self.indexed.get_mut(usize::from(*number)) else {
+                continue;
+            };
+            let table_use = &indexed.shape.uses[usize::from(*use_number)];
+            let places = &indexed.places[usize::from(*use_number)];
+            found.clear();
+            let statements = &self.statements;
+            let mut see = |it: u32, row: &Row| {
+                let of_shape = statements
+                    .get(it as usize)
+                    .filter(|statement| statement.shape == *number);
+                if of_shape.is_some_and(|it| table_use.may_have(row, &it.arguments)) {
+                    found.push(it);
+                }
+            };
+            let is_by_value = match &change.rows {
+                None => false,
+                Some(rows) => rows
+                    .iter()
+                    .all(|change| find(&self.postings, table_use, places, change, &mut see)),
+            };
+            if !is_by_value {
+                indexed.stamp(self.writes, effect);
+                continue;
+            }
+            for statement in &found {
+                let statement = &mut self.statements[*statement as usize];
+                if statement.stamp != self.writes {
+                    statement.stamp = self.writes;
+                    statement.writes = statement.writes.saturating_add(1);
+                }
+            }
+        }
+    }
+
+    /// Why the page may be old. `None`: it is as it would be made now, or it is not learned.
+    pub fn suspicion(&mut self, page: u32) -> Option<Suspicion> {
+        let learned = self.pages.get(&page)?;
+        let suspicion = self.suspicion_of(learned);
+        if suspicion.is_none()
+            && let Some(learned) = self.pages.get_mut(&page)
+        {
+            learned.since = self.writes;
+        }
+        suspicion
+    }
+
+    /// All pages that may be old. It looks at every page.
+    pub fn suspects(&mut self) -> Vec<(u32, Suspicion)> {
+        let mut pages: Vec<_> = self.pages.keys().copied().collect();
+        pages.sort_unstable();
+        let pages = pages.into_iter();
+        pages
+            .filter_map(|page| Some((page, self.suspicion(page)?)))
+            .collect()
+    }
+
+    fn suspicion_of(&self, page: &LearnedPage) -> Option<Suspicion> {
+        let suspicion = |write, cause, statement: Option<&KnownStatement>| Suspicion {
+            write,
+            cause,
+            statement: statement.map(|it| self.describe(it)),
+            must_purge: page.changed_settings,
+        };
+        if self.everything > page.since {
+            return Some(suspicion(self.everything, SuspicionCause::Everything, None));
+        }
+        for number in &page.statements {
+            let statement = self.statements.get(*number as usize)?;
+            if statement.stamp > page.since {
+                let cause = SuspicionCause::Row;
+                return Some(suspicion(statement.stamp, cause, Some(statement)));
+            }
+            let indexed = self.indexed.get(usize::from(statement.shape))?.as_ref()?;
+            if indexed.lost > page.since {
+                let cause = SuspicionCause::Overflow;
+                return Some(suspicion(indexed.lost, cause, Some(statement)));
+            }
+            let stamps = indexed.stamps.iter().rev();
+            for (write, effect) in stamps.take_while(|(write, _)| *write > page.since) {
+                if may_alter_shape(&indexed.shape, &statement.arguments, effect) {
+                    let cause = SuspicionCause::Shape;
+                    return Some(suspicion(*write, cause, Some(statement)));
+                }
+            }
+        }
+        None
+    }
+
+    /// The statements that most writes concerned, for the most pages.
+    pub fn noisiest(&self, most: usize) -> Vec<NoisyStatement> {
+        let mut noisy: Vec<_> = self
+            .statements
+            .iter()
+            .filter(|statement| statement.pages > 0)
+            .filter_map(|statement| {
+                let indexed = self.indexed.get(usize::from(statement.shape))?.as_ref()?;
+                let writes = statement.writes.max(indexed.writes);
+                (writes > 0).then_some((
+                    u64::from(writes) * u64::from(statement.pages),
+                    writes,
+                    statement,
+                ))
+            })
+            .collect();
+        noisy.sort_by_key(|(noise, _, _)| std::cmp::Reverse(*noise));
+        noisy.truncate(most);
+        let noisy = noisy.into_iter();
+        noisy
+            .map(|(_, writes, statement)| NoisyStatement {
+                statement: self.describe(statement),
+                writes,
+                pages: statement.pages,
+            })
+            .collect()
+    }
+
+    fn describe(&self, statement: &KnownStatement) -> String {
+        match self.indexed.get(usize::from(statement.shape)) {
+            Some(Some(indexed)) => describe(&indexed.shape.text, &statement.arguments),
+            _ => String::new(),
+        }
+    }
+
+    /// The number of a statement, new or known; one page more has it. `None`: there are too many shapes.
+    fn known(&mut self, statement: &PageStatement) -> Option<u32> {
+        let shape = self.number_of(&statement.reading.shape)?;
+        let arguments = &statement.reading.arguments;
+        let content = |it: &KnownStatement| (it.shape, it.result, it.arguments.bytes().to_owned());
+        let hash = self
+            .hasher
+            .hash_one((shape, statement.result, arguments.bytes()));
+        let found = self.by_content.find(hash, |number| {
+            let known = &self.statements[*number as usize];
+            known.shape == shape
+                && known.result == statement.result
+                && known.arguments == *arguments
+        });
+        if let Some(number) = found.copied() {
+            self.statements[number as usize].pages += 1;
+            return Some(number);
+        }
+        let known = KnownStatement {
+            shape,
+            writes: 0,
+            pages: 1,
+            stamp: 0,
+            result: statement.result,
+            arguments: arguments.clone(),
+        };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.statements[number as usize] = known;
+                number
+            }
+            None => {
+                self.statements.push(known);
+                u32::try_from(self.statements.len() - 1).ok()?
+            }
+        };
+        let Self {
+            by_content,
+            statements,
+            hasher,
+            ..
+        } = self;
+        by_content.insert_unique(hash, number, |it| {
+            hasher.hash_one(content(&statements[*it as usize]))
+        });
+        for fingerprint in self.fingerprints(number) {
+            self.postings.insert(fingerprint, number);
+        }
+        let indexed = self.indexed[usize::from(shape)].as_mut()?;
+        indexed.statements += 1;
+        Some(number)
+    }
+
+    fn let_go(&mut self, numbers: &[u32]) {
+        for number in numbers {
+            let statement = &mut self.statements[*number as usize];
+            statement.pages -= 1;
+            if statement.pages > 0 {
+                continue;
+            }
+            for fingerprint in self.fingerprints(*number) {
+                self.postings.remove(fingerprint, *number);
+            }
+            let statement = &self.statements[*number as usize];
+            let shape = statement.shape;
+            let hash = self
+                .hasher
+                .hash_one((shape, statement.result, statement.arguments.bytes()));
+            if let Ok(entry) = self.by_content.find_entry(hash, |it| it == number) {
+                entry.remove();
+            }
+            self.statements[*number as usize].arguments = Arguments::default();
+            self.free.push(*number);
+            self.let_go_of_shape(shape);
+        }
+    }
+
+    fn let_go_of_shape(&mut self, number: u16) {
+        let Some(slot) = self.indexed.get_mut(usize::from(number)) else {
+            return;
+        };
+        let Some(indexed) = slot else {
+            return;
+        };
+        indexed.statements -= 1;
+        if indexed.statements > 0 {
+            return;
+        }
+        for table_use in &indexed.shape.uses {
+            self.by_table[table_use.table.0 as usize].retain(|(shape, _)| *shape != number);
+        }
+        self.numbers.remove(&(Arc::as_ptr(&indexed.shape) as usize));
+        *slot = None;
+    }
+
+    fn number_of(&mut self, shape: &Arc<ReadShape>) -> Option<u16> {
+        let address = Arc::as_ptr(shape) as usize;
+        if let Some(number) = self.numbers.get(&address) {
+            return Some(*number);
+        }
+        let free = self.indexed.iter().position(Option::is_none);
+        let place = free.unwrap_or(self.indexed.len());
+        let number = u16::try_from(place).ok()?;
+        let places = shape.uses.iter().map(|it| self.places_of(it)).collect();
+        for (use_number, table_use) in shape.uses.iter().enumerate() {
+            let entry = (number, u16::try_from(use_number).ok()?);
+            self.by_table[table_use.table.0 as usize].push(entry);
+        }
+        let indexed = Some(IndexedShape {
+            shape: Arc::clone(shape),
+            statements: 0,
+            places,
+            stamps: VecDeque::new(),
+            lost: 0,
+            writes: 0,
+        });
+        match free {
+            Some(place) => self.indexed[place] = indexed,
+            None => self.indexed.push(indexed),
+        }
+        self.numbers.insert(address, number);
+        Some(number)
+    }
+
+    /// The columns of a table that are compared with values of the statement.
+    fn places_of(&mut self, table_use: &TableUse) -> Vec<Place> {
+        let mut compared = Vec::new();
+        for condition in &table_use.conditions {
+            add_compared(condition, &mut compared);
+        }
+        compared.truncate(MOST_PLACES);
+        let places = compared.into_iter();
+        places
+            .map(|(column, operands)| {
+                self.places = self.places.wrapping_add(1);
+                Place {
+                    number: self.places,
+                    column,
+                    operands,
+                }
+            })
+            .collect()
+    }
+
+    /// By which a statement is found.
+    fn fingerprints(&self, number: u32) -> Vec<Fingerprint> {
+        let statement = &self.statements[number as usize];
+        let mut fingerprints = Vec::new();
+        let Some(Some(indexed)) = self.indexed.get(usize::from(statement.shape)) else {
+            return fingerprints;
+        };
+        for place in indexed.places.iter().flatten() {
+            match self.fingerprints_at(place, &statement.arguments) {
+                Some(own) => fingerprints.extend(own),
+                None => fingerprints.push(self.postings.fingerprint(place.number, None)),
+            }
+        }
+        fingerprints
+    }
+
+    /// Each once. `None`: a value is unclear, or they are too many.
+    fn fingerprints_at(&self, place: &Place, arguments: &Arguments) -> Option<Vec<Fingerprint>> {
+        let operands = place.operands.iter();
+        let values = operands.flat_map(|operand| operand.values(arguments));
+        if !have_one_kind(values.clone()) || values.clone().count() > MOST_VALUES {
+            return None;
+        }
+        let mut own = Vec::new();
+        for value in values {
+            let content = comparable(place.column.kind, value)?;
+            // Nothing equals NULL.
+            if content != Comparable::Null {
+                own.push(self.postings.fingerprint(place.number, Some(content)));
+            }
+        }
+        own.sort_unstable_by_key(|it| it.number());
+        own.dedup();
+        Some(own)
+    }
+}
+
+impl IndexedShape {
+    fn stamp(&mut self, write: u64, effect: &Arc<Effect>) {
+        if self.stamps.back().is_some_and(|(last, _)| *last == write) {
+            return;
+        }
+        if self.stamps.len() >= MOST_STAMPS
+            && let Some((lost, _)) = self.stamps.pop_front()
+        {
+            self.lost = lost;
+        }
+        self.stamps.push_back((write, Arc::clone(effect)));
+        self.writes = self.writes.saturating_add(1);
+    }
+}
+
+/// Collects the columns that must equal a value, or one of several, in every row that matters.
+fn add_compared(condition: &Condition, compared: &mut Vec<(ColumnUse, Vec<Operand>)>) {
+    let (column, operands) = match condition {
+        Condition::And(parts) => {
+            return parts.iter().for_each(|part| add_compared(part, compared));
+        }
+        Condition::Compare {
+            column,
+            comparison: Comparison::Equal,
+            operand,
+        } => (column, vec![operand.clone()]),
+        Condition::In { column, operands } => (column, operands.clone()),
+        _ => return,
+    };
+    if column.kind != ColumnKind::Other {
+        compared.push((*column, operands));
+    }
+}
+
+/// Finds the statements of a shape that a change may concern by the values of its rows. `false`: no
+/// value tells them apart.
+fn find(
+    postings: &Postings,
+    table_use: &TableUse,
+    places: &[Place],
+    change: &RowChange,
+    see: &mut impl FnMut(u32, &Row),
+) -> bool {
+    let rows = match change {
+        RowChange::Inserted(row) | RowChange::Deleted(row) => [Some(row), None],
+        RowChange::Updated { old, new, columns } if table_use.sees(columns) => {
+            [Some(old), Some(new).filter(|new| *new != old)]
+        }
+        RowChange::Updated { .. } => return true,
+    };
+    rows.into_iter().flatten().all(|row| {
+        // Whatever the values of a statement are: no row with NULL there.
+        if !table_use.may_have(row, &Arguments::default()) {
+            return true;
+        }
+        let fingerprints = places
+            .iter()
+            .filter_map(|place| fingerprints_of(postings, place, row));
+        let best = fingerprints.min_by_key(|(count, _)| *count);
+        let Some((_, fingerprints)) = best else {
+            return false;
+        };
+        for fingerprint in fingerprints {
+            for statement in postings.find(fingerprint).into_iter().flatten() {
+                see(statement, row);
+            }
+        }
+        true
+    })
+}
+
+/// Those of the statements that a row can concern, with how many there are. `None`: the row does not say,
+/// or they are too many.
+fn fingerprints_of(
+    postings: &Postings,
+    place: &Place,
+    row: &Row,
+) -> Option<(usize, Vec<Fingerprint>)> {
+    let contents = row.contents(place.column.position)?;
+    let contents = contents.iter().map(|known| Some(known.as_comparable()));
+    let mut count = 0;
+    let mut fingerprints = Vec::new();
+    // And those whose own value is unclear.
+    for content in contents.chain([None]) {
+        let fingerprint = postings.fingerprint(place.number, content);
+        count += postings.find(fingerprint)?.count();
+        fingerprints.push(fingerprint);
+    }
+    Some((count, fingerprints))
+}
+
+const MOST_DESCRIBED: usize = 300;
+const MOST_TEXT_DESCRIBED: usize = 60;
+
+/// The text of a shape with its values, cut.
+fn describe(text: &str, arguments: &Arguments) -> String {
+    let mut described = String::new();
+    let mut pieces = text.trim_start().split('?');
+    described.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        if described.len() > MOST_DESCRIBED {
+            break;
+        }
+        let digits = piece
+            .find(|it: char| !it.is_ascii_digit())
+            .unwrap_or(piece.len());
+        let argument = piece[..digits]
+            .parse()
+            .ok()
+            .and_then(|number| arguments.get(number));
+        let values: Vec<_> = argument
+            .into_iter()
+            .flat_map(|it| it.values.take(8))
+            .map(described_value)
+            .collect();
+        described.push_str(&values.join(", "));
+        described.push_str(&piece[digits..]);
+    }
+    shortened(&described, MOST_DESCRIBED)
+}
+
+fn described_value(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => "NULL".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Text(text) => {
+            let start = &text[..text.len().min(4 * MOST_TEXT_DESCRIBED)];
+            format!(
+                "'{}'",
+                shortened(&String::from_utf8_lossy(start), MOST_TEXT_DESCRIBED)
+            )
+        }
+        ValueRef::Other => "?".to_owned(),
+    }
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    let is_longer = text.chars().nth(most).is_some();
+    let mut shortened: String = text
+        .chars()
+        .take(most)
+        .map(|it| if it.is_control() { ' ' } else { it })
+        .collect();
+    if is_longer {
+        shortened.push_str("...");
+    }
+    shortened
+}

@@ -1,0 +1,416 @@
+//! Pages and writes: which pages are suspect, and that an index finds what a look at all statements finds.
+
+use std::sync::Arc;
+
+use learned::{
+    Effect, Index, MOST_RECORD_BYTES, MOST_STATEMENTS, NotLearned, PageRecord, QueryReading,
+    Reading, Schema, SchemaBuilder, SchemaQuery, SeenStatement, Session, SuspicionCause, Value,
+    may_alter,
+};
+use proptest::prelude::*;
+
+const NOW: i64 = 1_795_602_030;
+
+fn schema() -> Arc<Schema> {
+    let mut builder = SchemaBuilder::default();
+    for (table, column, data_type, collation, extra) in [
+        ("posts", "id", "int", "", "auto_increment"),
+        ("posts", "title", "varchar", "utf8mb4_unicode_ci", ""),
+        ("posts", "status", "varchar", "utf8mb4_unicode_ci", ""),
+        ("posts", "author", "int", "", ""),
+        ("posts", "views", "int", "", ""),
+        ("meta", "post", "int", "", ""),
+        ("meta", "name", "varchar", "utf8mb4_unicode_ci", ""),
+        ("meta", "value", "varchar", "utf8mb4_unicode_ci", ""),
+    ] {
+        builder.row(
+            SchemaQuery::Tables,
+            &["blog", table, "BASE TABLE", "InnoDB"],
+        );
+        let fields = [
+            "blog", table, column, data_type, data_type, "100", collation, "YES", extra,
+        ];
+        assert!(builder.row(SchemaQuery::Columns, &fields));
+    }
+    builder.row(
+        SchemaQuery::Keys,
+        &["blog", "posts", "PRIMARY", "id", "0", "0"],
+    );
+    builder.row(SchemaQuery::Rights, &["%", "%"]);
+    Arc::new(builder.finish().unwrap())
+}
+
+fn session() -> Session {
+    Session::new(Some("blog".to_owned()), 45)
+}
+
+fn seen<'a>(text: &'a str, session: &'a Session) -> SeenStatement<'a> {
+    SeenStatement {
+        connection: 1,
+        text: text.as_bytes(),
+        parameters: &[],
+        session,
+        result: 7,
+    }
+}
+
+fn record(index: &mut Index, statements: &[&str]) -> Result<PageRecord, NotLearned> {
+    let session = session();
+    let mut record = PageRecord::new(NOW);
+    for text in statements {
+        record.add(index.shapes_mut(), &seen(text, &session))?;
+    }
+    Ok(record)
+}
+
+fn learn(index: &mut Index, page: u32, statements: &[&str]) {
+    let record = record(index, statements).unwrap();
+    index.insert(page, index.writes(), &record).unwrap();
+}
+
+fn write(index: &mut Index, text: &str) -> u64 {
+    let effect = index
+        .shapes_mut()
+        .understand(text.as_bytes(), &[], &session())
+        .effect;
+    index.written(effect)
+}
+
+fn cause(index: &mut Index, page: u32) -> Option<SuspicionCause> {
+    Some(index.suspicion(page)?.cause)
+}
+
+#[test]
+fn writes_make_pages_suspect_by_value_by_shape_and_altogether() {
+    use SuspicionCause::{Everything, Row, Shape};
+    let mut index = Index::new(schema());
+    learn(
+        &mut index,
+        1,
+        &[
+            "SELECT title FROM posts WHERE id = 5",
+            "SELECT value FROM meta WHERE post = 5",
+        ],
+    );
+    learn(&mut index, 2, &["SELECT title FROM posts WHERE id = 6"]);
+    learn(
+        &mut index,
+        3,
+        &["SELECT title FROM posts WHERE status = 'publish'"],
+    );
+    learn(&mut index, 4, &["SELECT 1"]);
+    let causes = |index: &mut Index| [1, 2, 3, 4].map(|page| cause(index, page));
+    assert_eq!(causes(&mut index), [None; 4]);
+    write(
+        &mut index,
+        "INSERT INTO posts (id, status) VALUES (7, 'draft')",
+    );
+    assert_eq!(causes(&mut index), [None; 4]);
+    let number = write(&mut index, "UPDATE posts SET title = 'x' WHERE id = 5");
+    assert_eq!(causes(&mut index), [Some(Row), None, Some(Shape), None]);
+    let suspicion = index.suspicion(1).unwrap();
+    assert_eq!(suspicion.write, number);
+    assert_eq!(
+        suspicion.statement.unwrap(),
+        "SELECT title FROM posts WHERE id = 5"
+    );
+    assert!(!suspicion.must_purge);
+    learn(&mut index, 1, &["SELECT title FROM posts WHERE id = 5"]);
+    assert_eq!(causes(&mut index), [None, None, Some(Shape), None]);
+    write(&mut index, "CALL anything()");
+    assert_eq!(causes(&mut index), [Some(Everything); 4]);
+    let suspects: Vec<_> = index.suspects().into_iter().map(|(page, _)| page).collect();
+    assert_eq!(suspects, [1, 2, 3, 4]);
+    let noisy = index.noisiest(1);
+    assert_eq!((noisy[0].writes, noisy[0].pages), (1, 1), "{noisy:?}");
+}
+
+#[test]
+fn pages_are_compared_with_what_was_written_while_they_were_made() {
+    let mut index = Index::new(schema());
+    let begun = index.writes();
+    write(&mut index, "UPDATE posts SET title = 'x' WHERE id = 5");
+    for (statement, expected) in [
+        (
+            "SELECT title FROM posts WHERE id = 5",
+            Err(NotLearned::WrittenMeanwhile),
+        ),
+        ("SELECT title FROM posts WHERE id = 6", Ok(())),
+    ] {
+        let record = record(&mut index, &[statement]).unwrap();
+        assert_eq!(index.insert(1, begun, &record), expected, "{statement}");
+    }
+    write(&mut index, "CALL anything()");
+    let record = record(&mut index, &["SELECT title FROM posts WHERE id = 6"]).unwrap();
+    assert_eq!(
+        index.insert(1, begun, &record),
+        Err(NotLearned::WrittenMeanwhile)
+    );
+    assert!(!index.has(1), "its older record is gone");
+    assert_eq!(index.insert(1, index.writes(), &record), Ok(()));
+    // After more writes than are kept, nothing is known.
+    let begun = index.writes();
+    for _ in 0..=learned::MOST_RECENT_WRITES {
+        write(&mut index, "INSERT INTO meta (post) VALUES (1)");
+    }
+    assert_eq!(
+        index.insert(2, begun, &record),
+        Err(NotLearned::WrittenMeanwhile)
+    );
+}
+
+#[test]
+fn pages_say_why_they_are_not_learned() {
+    let mut index = Index::new(schema());
+    let many = vec!["SELECT 1"; MOST_STATEMENTS + 1];
+    let long = format!(
+        "SELECT title FROM posts WHERE title = '{}'",
+        "a".repeat(MOST_RECORD_BYTES)
+    );
+    for (statements, expected) in [
+        (
+            &["SELECT title FROM posts WHERE id = 1795602000"][..],
+            Some(NotLearned::Clock),
+        ),
+        (
+            &["SELECT title FROM posts WHERE title < '2026-11-25 10:20:00'"],
+            Some(NotLearned::Clock),
+        ),
+        (
+            &["SELECT title FROM posts WHERE title < '2025-11-25 10:20:00'"],
+            None,
+        ),
+        (&["SELECT FOUND_ROWS()"], Some(NotLearned::Connection)),
+        (
+            &[
+                "SELECT SQL_CALC_FOUND_ROWS id FROM posts LIMIT 1",
+                "SELECT FOUND_ROWS()",
+            ],
+            None,
+        ),
+        (
+            &[
+                "SELECT id FROM posts",
+                "SET @a = 1",
+                "SELECT FOUND_ROWS() AS n",
+            ],
+            Some(NotLearned::Connection),
+        ),
+        (
+            &["UPDATE posts SET views = 1 WHERE id = 1"],
+            Some(NotLearned::OwnWrite),
+        ),
+        (&["SELECT id FROM posts FOR UPDATE"], Some(NotLearned::Lock)),
+        (&many, Some(NotLearned::TooManyStatements)),
+        (&[&long], Some(NotLearned::RecordTooLong)),
+    ] {
+        let found = record(&mut index, statements).err();
+        assert_eq!(
+            found,
+            expected,
+            "{:?}",
+            statements.first().map(|it| &it[..it.len().min(80)])
+        );
+    }
+    let words: std::collections::HashSet<_> = NotLearned::ALL.map(NotLearned::word).into();
+    assert_eq!(words.len(), NotLearned::ALL.len());
+}
+
+#[test]
+fn pages_name_the_tables_that_they_read() {
+    let mut index = Index::new(schema());
+    let join = "SELECT p.id FROM posts p JOIN meta m ON m.post = p.id";
+    let record = record(&mut index, &["SELECT 1", join, "SELECT id FROM posts"]).unwrap();
+    assert_eq!(record.tables(&schema()), ["blog.meta", "blog.posts"]);
+}
+
+#[test]
+fn found_rows_are_part_of_the_result_before() {
+    let mut index = Index::new(schema());
+    let session = session();
+    let with = |rows: u64, index: &mut Index| {
+        let mut record = PageRecord::new(NOW);
+        let statement = seen(
+            "SELECT SQL_CALC_FOUND_ROWS id FROM posts WHERE author = 1",
+            &session,
+        );
+        record.add(index.shapes_mut(), &statement).unwrap();
+        let result = SeenStatement {
+            result: rows,
+            ..seen("SELECT FOUND_ROWS()", &session)
+        };
+        record.add(index.shapes_mut(), &result).unwrap();
+        assert_eq!(record.count(), 1);
+        record
+    };
+    let (one, other) = (with(1, &mut index), with(2, &mut index));
+    index.insert(1, 0, &one).unwrap();
+    index.insert(2, 0, &other).unwrap();
+    write(&mut index, "DELETE FROM posts WHERE author = 2");
+    assert_eq!(cause(&mut index, 1), None);
+    write(&mut index, "DELETE FROM posts WHERE author = 1");
+    assert_eq!(cause(&mut index, 1), Some(SuspicionCause::Row));
+}
+
+#[test]
+fn changed_settings_and_databases_are_purged_by_a_match() {
+    let mut index = Index::new(schema());
+    let mut session = session();
+    let mut record = PageRecord::new(NOW);
+    let mut page = 0;
+    for (set, must_purge) in [
+        ("SET NAMES utf8mb4", false),
+        ("SET @a = 1", false),
+        ("SET time_zone = '+01:00'", true),
+    ] {
+        session.follow(set.as_bytes());
+        record
+            .add(index.shapes_mut(), &seen(set, &session))
+            .unwrap();
+        let statement = seen("SELECT title FROM posts WHERE id = 5", &session);
+        record.add(index.shapes_mut(), &statement).unwrap();
+        page += 1;
+        index.insert(page, index.writes(), &record).unwrap();
+        write(&mut index, "DELETE FROM posts WHERE id = 5");
+        assert_eq!(
+            index.suspicion(page).unwrap().must_purge,
+            must_purge,
+            "{set}"
+        );
+    }
+}
+
+#[test]
+fn transactions_and_prepared_values_are_matched() {
+    let mut index = Index::new(schema());
+    let session = session();
+    let mut record = PageRecord::new(NOW);
+    let statement = SeenStatement {
+        parameters: &[Value::Integer(5)],
+        ..seen("SELECT title FROM posts WHERE id = ?", &session)
+    };
+    record.add(index.shapes_mut(), &statement).unwrap();
+    let mut transaction = learned::Transaction::default();
+    let text = b"UPDATE posts SET title = 'x' WHERE id = ?";
+    for value in [6, 5] {
+        let shapes = index.shapes_mut();
+        let effect = shapes
+            .understand(text, &[Value::Integer(value)], &session)
+            .effect;
+        transaction.add(&effect);
+    }
+    index.insert(1, 0, &record).unwrap();
+    let effect = transaction.end();
+    index.written(effect);
+    assert_eq!(cause(&mut index, 1), Some(SuspicionCause::Row));
+}
+
+const READS: &[&str] = &[
+    "SELECT title FROM posts WHERE id = {}",
+    "SELECT title FROM posts WHERE id IN ({}, {})",
+    "SELECT title FROM posts WHERE title = '{}'",
+    "SELECT title FROM posts WHERE title = '{}' AND author = {} AND status = 'publish'",
+    "SELECT title FROM posts WHERE author > {}",
+    "SELECT title FROM posts WHERE title = {}",
+    "SELECT title FROM posts WHERE title IN ('{}', {})",
+    "SELECT p.title FROM posts p JOIN meta m ON m.post = p.id WHERE m.name = '{}'",
+    "SELECT p.title FROM posts p LEFT JOIN meta m ON m.post = p.id AND m.name = '{}' WHERE p.id = {}",
+    "SELECT COUNT(*) FROM posts WHERE status = 'publish'",
+    "SELECT a.id FROM posts a, posts b WHERE a.id = {} AND b.author = {}",
+    "SELECT id FROM posts WHERE author = NULL",
+];
+const WRITES: &[&str] = &[
+    "UPDATE posts SET title = '{}' WHERE id = {}",
+    "UPDATE posts SET views = {} WHERE id = {}",
+    "UPDATE posts SET author = {} WHERE author = {}",
+    "UPDATE posts SET title = '{}' WHERE title IN ('{}', '{}')",
+    "DELETE FROM posts WHERE title = '{}'",
+    "INSERT INTO posts (title, author, status) VALUES ('{}', {}, 'draft'), ('{}', {}, 'publish')",
+    "INSERT INTO meta (post, name) VALUES ({}, '{}')",
+    "DELETE FROM meta",
+    "REPLACE INTO posts (id, title) VALUES ({}, '{}')",
+];
+
+fn filled(template: &str, values: &[u8]) -> String {
+    let mut text = String::new();
+    let mut pieces = template.split("{}");
+    text.push_str(pieces.next().unwrap());
+    for (piece, value) in pieces.zip(values.iter().cycle()) {
+        text.push_str(&value.to_string());
+        text.push_str(piece);
+    }
+    text
+}
+
+fn statement(templates: &'static [&'static str]) -> impl Strategy<Value = String> {
+    (0..templates.len(), prop::collection::vec(0_u8..12, 4))
+        .prop_map(move |(template, values)| filled(templates[template], &values))
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Learn(u32, Vec<String>),
+    Remove(u32),
+    Write(String),
+    Look,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0_u32..12, prop::collection::vec(statement(READS), 0..4)).prop_map(|(page, it)| Step::Learn(page, it)),
+        1 => (0_u32..12).prop_map(Step::Remove),
+        6 => statement(WRITES).prop_map(Step::Write),
+        2 => Just(Step::Look),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn index_finds_what_a_look_at_all_statements_finds(steps in prop::collection::vec(step(), 1..120)) {
+        let mut index = Index::new(schema());
+        // Of each page its statements, and whether one was altered since.
+        let mut pages: std::collections::HashMap<u32, (Vec<QueryReading>, bool)> = Default::default();
+        let mut writes = 0;
+        for step in &steps {
+            match step {
+                Step::Learn(page, statements) => {
+                    let texts: Vec<_> = statements.iter().map(|it| &it[..]).collect();
+                    learn(&mut index, *page, &texts);
+                    let readings = statements.iter().filter_map(|text| {
+                        match index.shapes_mut().understand(text.as_bytes(), &[], &session()).reading {
+                            Reading::Tables(reading) => Some(reading),
+                            _ => None,
+                        }
+                    });
+                    pages.insert(*page, (readings.collect(), false));
+                }
+                Step::Remove(page) => {
+                    index.remove(*page);
+                    pages.remove(page);
+                }
+                Step::Write(text) => {
+                    let effect = index.shapes_mut().understand(text.as_bytes(), &[], &session()).effect;
+                    prop_assert_ne!(&effect, &Effect::Everything);
+                    for (readings, is_altered) in pages.values_mut() {
+                        *is_altered |= readings.iter().any(|it| may_alter(it, &effect));
+                    }
+                    index.written(effect);
+                    writes += 1;
+                }
+                Step::Look => {}
+            }
+            // Before stamps are let go.
+            if writes % 16 == 0 || matches!(step, Step::Look) {
+                for (page, (_, is_altered)) in &pages {
+                    prop_assert_eq!(index.suspicion(*page).is_some(), *is_altered, "page {}", page);
+                }
+            }
+        }
+        for page in pages.keys() {
+            index.remove(*page);
+        }
+        prop_assert_eq!(index.count(), 0);
+        prop_assert!(index.is_empty(), "something is left");
+    }
+}

@@ -1,0 +1,676 @@
+//! What is known of the pages of one pool: what each was made of, and which of it has changed since.
+//!
+//! Pure: the time is passed in, and nothing here asks a database or a file. The indexes of `learned`
+//! hold what statements read, one for each server; a page of files alone is in none.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use learned::{Effect, Index, NoisyStatement, PageRecord, SeenStatement, Suspicion};
+
+use crate::StoredPage;
+use crate::counts::{Comparison, Counts};
+use crate::doubts::{AskedServer, Doubts};
+use crate::files::{ChangedFile, FileToCheck, Files};
+use crate::pages::{Cause, LearnedPage, Notes, PageReport, Pages};
+use crate::record::{Reason, RunRecord, SeenFile, SentStatement, SentWrite, ServerName, WhyNot};
+use crate::schema_reader::ReadSchema;
+use crate::told;
+
+/// Database servers of one pool. Further ones are not learned.
+pub const MOST_SERVERS: usize = 4;
+
+/// A script that changed may still run as it was for so long: `realpath_cache_ttl` is 120 seconds, and
+/// `opcache.revalidate_freq` 2.
+const OLD_CODE_RUNS: Duration = Duration::from_secs(122);
+
+/// The time of a file tells a change only where it lay so far back when PHP looked: two changes within
+/// one tick of the file system have one time.
+const RACY_NANOSECONDS: i64 = 1_000_000_000;
+
+/// Texts of writes that are kept for each server.
+const MOST_TEXTS: usize = 256;
+
+/// Processes that are alive and not heard.
+const MOST_UNHEARD: usize = 64;
+
+/// Files of a page that are shown.
+const MOST_SHOWN_FILES: usize = 20;
+
+/// A page that was stored, and what held when its fetch began.
+pub struct PageEnd {
+    pub page: StoredPage,
+    /// How many writes each server had seen.
+    pub writes: Arc<[u64]>,
+    /// Unix nanoseconds.
+    pub began_at: i64,
+}
+
+struct Database {
+    server: ServerName,
+    index: Option<Index>,
+    /// Its tables may not be what they were: they are asked for again.
+    is_in_doubt: bool,
+    /// Why they are not known, for people.
+    why_unknown: String,
+    /// Statements that may have changed them.
+    definitions: u64,
+    modes: String,
+    digest: u64,
+    /// The last writes by their numbers, for people.
+    texts: VecDeque<(u64, String)>,
+}
+
+#[derive(Default)]
+pub struct Book {
+    databases: Vec<Database>,
+    pages: Pages,
+    notes: Notes,
+    files: Files,
+    tables: HashMap<String, Arc<str>>,
+    counts: Counts,
+    code_changed_at: Option<Instant>,
+    unheard: Vec<u32>,
+    doubts: Doubts,
+    audited: u32,
+}
+
+/// What a page was made of, before it is kept.
+#[derive(Default)]
+struct MadeOf {
+    database: Option<(usize, PageRecord)>,
+    tables: Vec<String>,
+    statements: u32,
+    files: Vec<u32>,
+}
+
+impl Book {
+    /// How many writes each server has seen.
+    pub fn writes(&self) -> Arc<[u64]> {
+        let databases = self.databases.iter();
+        databases
+            .map(|database| database.index.as_ref().map_or(0, Index::writes))
+            .collect()
+    }
+
+    pub fn counts(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+
+    /// The counts, with the numbers of the moment.
+    pub fn snapshot(&self) -> Counts {
+        let suspect = self.pages.iter().filter(|(_, page)| page.suspect.is_some());
+        Counts {
+            pages: self.pages.len() as u64,
+            suspect: suspect.count() as u64,
+            ..self.counts
+        }
+    }
+
+    /// The statements of pages that writes concern most often.
+    pub fn noisiest(&self, most: usize) -> Vec<NoisyStatement> {
+        let indexes = self.databases.iter().filter_map(|it| it.index.as_ref());
+        let mut all: Vec<NoisyStatement> = indexes.flat_map(|index| index.noisiest(most)).collect();
+        all.sort_by_key(|it| std::cmp::Reverse(u64::from(it.writes) * u64::from(it.pages)));
+        all.truncate(most);
+        all
+    }
+
+    /// The servers that pages were made from, whether their tables have to be read, and how many
+    /// definitions each has seen.
+    pub fn servers(&self) -> Vec<(ServerName, bool, u64)> {
+        let databases = self.databases.iter();
+        let servers = databases.map(|it| (it.server.clone(), it.is_in_doubt, it.definitions));
+        servers.collect()
+    }
+
+    /// What a server gives to each session.
+    pub fn modes(&self, server: &str) -> String {
+        let database = self.databases.iter().find(|it| *it.server == *server);
+        database.map_or_else(String::new, |database| database.modes.clone())
+    }
+
+    /// What tables a server has, as they were once it had seen so many definitions. Pages that were made
+    /// under another schema are suspect.
+    pub fn set_schema(
+        &mut self,
+        server: &ServerName,
+        read: Result<ReadSchema, String>,
+        definitions: u64,
+        now: Instant,
+    ) {
+        let database = self.databases.iter_mut().find(|it| it.server == *server);
+        let Some(database) = database else {
+            return;
+        };
+        let read = match read {
+            Ok(read) => read,
+            Err(why) => {
+                database.is_in_doubt = true;
+                database.why_unknown = why;
+                return;
+            }
+        };
+        database.is_in_doubt = database.definitions != definitions;
+        if database.index.is_some() && database.digest == read.digest {
+            return;
+        }
+        database.digest = read.digest;
+        database.modes = read.modes;
+        // The count goes on: fetches under way compare with it.
+        let writes = database.index.as_ref().map_or(0, Index::writes);
+        let index = Index::after(writes, read.schema);
+        if database.index.replace(index).is_some() {
+            let is_of_it = |page: &LearnedPage| page.server.as_ref() == Some(server);
+            self.suspect_all("the tables have changed", now, is_of_it);
+        }
+    }
+
+    /// The number of a server; `None`: there are too many.
+    fn database(&mut self, server: &ServerName) -> Option<usize> {
+        let known = self.databases.iter().position(|it| it.server == *server);
+        if known.is_none() && self.databases.len() < MOST_SERVERS {
+            self.databases.push(Database {
+                server: server.clone(),
+                index: None,
+                is_in_doubt: true,
+                why_unknown: String::new(),
+                definitions: 0,
+                modes: String::new(),
+                digest: 0,
+                texts: VecDeque::new(),
+            });
+            return Some(self.databases.len() - 1);
+        }
+        known
+    }
+
+    fn index(&mut self, server: &ServerName) -> Option<&mut Index> {
+        let at = self.database(server)?;
+        self.databases.get_mut(at)?.index.as_mut()
+    }
+
+    /// The server has answered: what the statement may alter is suspect from now on.
+    pub fn written(&mut self, write: &SentWrite) {
+        self.counts.writes += 1;
+        self.count(write);
+    }
+
+    /// A process ended before it said what became of these writes. The server may still do them, so they
+    /// count until it has let go of their connections.
+    pub fn left_in_doubt(&mut self, writes: Vec<SentWrite>) {
+        writes.iter().for_each(|write| self.written(write));
+        self.doubts.add(writes);
+    }
+
+    /// The servers that have to be asked which connections they have.
+    pub fn servers_in_doubt(&self) -> Vec<ServerName> {
+        self.doubts.servers()
+    }
+
+    /// What a server said of its connections, when it was asked after `asked`.
+    pub fn connections_listed(&mut self, asked: u64, listed: &AskedServer<'_>) {
+        let over = self.doubts.end(asked, listed);
+        over.iter().for_each(|write| self.count(write));
+    }
+
+    /// The number of the last doubt.
+    pub fn last_doubt(&self) -> u64 {
+        self.doubts.last()
+    }
+
+    fn count_doubts(&mut self) {
+        let doubts = std::mem::take(&mut self.doubts);
+        doubts.writes().for_each(|write| self.count(write));
+        self.doubts = doubts;
+    }
+
+    fn count(&mut self, write: &SentWrite) {
+        let Some(at) = self.database(&write.server) else {
+            return;
+        };
+        let Some(database) = self.databases.get_mut(at) else {
+            return;
+        };
+        let effect = match &mut database.index {
+            Some(index) if write.is_complete => {
+                let shapes = index.shapes_mut();
+                let meaning = shapes.understand(&write.text, &write.parameters, &write.session);
+                meaning.effect
+            }
+            _ => Effect::Everything,
+        };
+        if effect == Effect::Everything && told::is_definition(&write.text) {
+            database.is_in_doubt = true;
+            database.definitions += 1;
+        }
+        if let Some(index) = &mut database.index
+            && effect != Effect::Nothing
+        {
+            let number = index.written(effect);
+            if database.texts.len() >= MOST_TEXTS {
+                database.texts.pop_front();
+            }
+            database.texts.push_back((number, told::shown(&write.text)));
+        }
+    }
+
+    /// Marks the pages that are suspect by now.
+    pub fn note_suspects(&mut self, now: Instant) {
+        let fresh = self.pages.iter().filter(|(_, page)| page.suspect.is_none());
+        let fresh: Vec<u32> = fresh.map(|(number, _)| number).collect();
+        fresh
+            .into_iter()
+            .for_each(|number| self.ask_index(number, now));
+    }
+
+    fn suspect(&mut self, number: u32, cause: &Arc<Cause>) {
+        if let Some(page) = self.pages.get_mut(number)
+            && page.suspect.is_none()
+        {
+            page.suspect = Some(cause.clone());
+            self.counts.matched += 1;
+        }
+    }
+
+    /// Marks pages that something has altered that no index knows.
+    pub fn suspect_all(
+        &mut self,
+        why: &str,
+        now: Instant,
+        is_meant: impl Fn(&LearnedPage) -> bool,
+    ) {
+        let cause = Arc::new(Cause {
+            text: why.to_owned(),
+            at: now,
+        });
+        let meant = self.pages.iter().filter(|(_, page)| is_meant(page));
+        let meant: Vec<u32> = meant.map(|(number, _)| number).collect();
+        meant
+            .into_iter()
+            .for_each(|number| self.suspect(number, &cause));
+    }
+
+    /// A process that runs PHP for the pool is not heard any more.
+    pub fn note_unheard(&mut self, pid: u32) {
+        if self.unheard.len() < MOST_UNHEARD {
+            self.unheard.push(pid);
+        }
+    }
+
+    /// Forgets those that have ended.
+    pub fn forget_unheard(&mut self, is_alive: impl Fn(u32) -> bool) {
+        self.unheard.retain(|pid| is_alive(*pid));
+    }
+
+    /// The scripts among the files of a run: PHP keeps them compiled, and looks at each once.
+    pub fn see_code(&mut self, files: &[SeenFile], now: Instant) {
+        let scripts = files.iter().filter(|file| Files::is_script(&file.path));
+        let changed = scripts.filter_map(|file| self.files.see(file));
+        let changed: Vec<u32> = changed
+            .filter_map(|(number, has_changed)| has_changed.then_some(number))
+            .collect();
+        changed
+            .into_iter()
+            .for_each(|number| self.file_changed(number, now));
+    }
+
+    pub fn files_to_check(&self) -> Vec<FileToCheck> {
+        self.files.to_check()
+    }
+
+    pub fn files_changed(&mut self, changed: &[ChangedFile], now: Instant) {
+        for file in changed {
+            if self.files.change(file) {
+                self.file_changed(file.number, now);
+            }
+        }
+    }
+
+    fn file_changed(&mut self, number: u32, now: Instant) {
+        let path = self.files.path(number).unwrap_or(Path::new(""));
+        let shown = told::shown(path.as_os_str().as_encoded_bytes());
+        let why = format!("{shown} has changed");
+        if Files::is_script(path) {
+            self.code_changed_at = Some(now);
+            self.suspect_all(&why, now, |_| true);
+        } else {
+            self.suspect_all(&why, now, |page| page.files.contains(&number));
+        }
+    }
+
+    /// Lets pages go that count as unknown by now.
+    pub fn forget_ended(&mut self, now: Instant) {
+        for number in self.pages.ended(now) {
+            self.remove(number);
+        }
+    }
+
+    fn remove(&mut self, number: u32) -> Option<LearnedPage> {
+        let page = self.pages.remove(number)?;
+        if let Some(server) = &page.server
+            && let Some(index) = self.index(server)
+        {
+            index.remove(number);
+        }
+        Some(page)
+    }
+
+    /// A page was made: compares it with what was known of it, and keeps what it was made of.
+    pub fn learn(&mut self, end: PageEnd, record: Option<RunRecord>, now: Instant) {
+        let before = self.compare(&end.page, now);
+        self.count_doubts();
+        let made_of = self.understand(&end, record, now);
+        let known = self.pages.named(&end.page.name).map(|(number, _)| number);
+        if let Some(number) = known {
+            self.remove(number);
+        }
+        let kept = made_of.and_then(|made_of| self.keep(&end, made_of, before, now));
+        let name = end.page.name;
+        match kept {
+            Ok(()) => {
+                self.counts.learned += 1;
+                self.notes.remove(&name);
+            }
+            Err(why) => {
+                self.counts.note_not_learned(why.reason);
+                self.notes.put(name, why, now);
+            }
+        }
+    }
+
+    /// What was known of a page that was made again: how often it was the same and another before, and
+    /// its digest.
+    fn compare(&mut self, page: &StoredPage, now: Instant) -> (u32, u32, Option<u64>) {
+        let Some((number, _)) = self.pages.named(&page.name) else {
+            return (0, 0, None);
+        };
+        self.ask_index(number, now);
+        let Some(known) = self.pages.get_mut(number) else {
+            return (0, 0, None);
+        };
+        let (digest, is_over) = (known.digest, now >= known.ends_at);
+        let is_same = page.digest.is_none_or(|new| new == digest);
+        let comparison = match (&known.suspect, is_same) {
+            (None, true) => Comparison::FreshSame,
+            (None, false) => Comparison::FreshChanged,
+            (Some(_), true) => Comparison::SuspectSame,
+            (Some(_), false) => Comparison::SuspectChanged,
+        };
+        if !is_over {
+            match comparison {
+                Comparison::FreshSame => known.same += 1,
+                Comparison::FreshChanged => known.changed += 1,
+                Comparison::SuspectSame | Comparison::SuspectChanged => {}
+            }
+            self.counts.note_comparison(comparison);
+        }
+        (known.same, known.changed, Some(digest))
+    }
+
+    /// Asks the index whether a page is suspect, without waiting for the next look at all of them.
+    fn ask_index(&mut self, number: u32, now: Instant) {
+        let Some(page) = self.pages.get(number) else {
+            return;
+        };
+        let Some(server) = page.server.clone().filter(|_| page.suspect.is_none()) else {
+            return;
+        };
+        let database = self.databases.iter_mut().find(|it| it.server == server);
+        let suspicion = database.and_then(|database| {
+            let suspicion = database.index.as_mut()?.suspicion(number)?;
+            Some(described(&suspicion, &database.texts))
+        });
+        if let Some(text) = suspicion {
+            self.suspect(number, &Arc::new(Cause { text, at: now }));
+        }
+    }
+
+    /// What the page was made of, or why that is not known.
+    fn understand(
+        &mut self,
+        end: &PageEnd,
+        record: Option<RunRecord>,
+        now: Instant,
+    ) -> Result<MadeOf, WhyNot> {
+        let record = record.ok_or_else(|| WhyNot::new(Reason::NoRecord, ""))?;
+        if let Some(obstacle) = record.obstacle {
+            return Err(obstacle);
+        }
+        if let Some(pid) = self.unheard.first() {
+            let detail = format!("process {pid} is not heard");
+            return Err(WhyNot::new(Reason::Incomplete, detail));
+        }
+        let is_code_old = self
+            .code_changed_at
+            .is_some_and(|at| now.saturating_duration_since(at) < OLD_CODE_RUNS);
+        if is_code_old {
+            return Err(WhyNot::new(Reason::CodeChanged, ""));
+        }
+        let files = self.see_files(&record.files, end.began_at, now)?;
+        let statements = u32::try_from(record.statements.len()).unwrap_or(u32::MAX);
+        let mut made_of = MadeOf {
+            statements,
+            files,
+            ..MadeOf::default()
+        };
+        self.read_statements(&record.statements, end.began_at, &mut made_of)?;
+        Ok(made_of)
+    }
+
+    fn see_files(
+        &mut self,
+        seen: &[SeenFile],
+        began_at: i64,
+        now: Instant,
+    ) -> Result<Vec<u32>, WhyNot> {
+        let mut numbers = Vec::with_capacity(seen.len());
+        for file in seen {
+            let shown = || told::shown(file.path.as_os_str().as_encoded_bytes());
+            let is_racy = file
+                .state
+                .is_some_and(|state| state.modified > began_at.saturating_sub(RACY_NANOSECONDS));
+            let Some((number, has_changed)) = self.files.see(file) else {
+                return Err(WhyNot::new(Reason::TooLong, shown()));
+            };
+            if has_changed {
+                self.file_changed(number, now);
+            }
+            if is_racy {
+                return Err(WhyNot::new(Reason::FileChanged, shown()));
+            }
+            numbers.push(number);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+
+    fn read_statements(
+        &mut self,
+        statements: &[SentStatement],
+        began_at: i64,
+        made_of: &mut MadeOf,
+    ) -> Result<(), WhyNot> {
+        let Some(first) = statements.first() else {
+            return Ok(());
+        };
+        if let Some(other) = statements.iter().find(|it| it.server != first.server) {
+            let detail = format!("{} and {}", first.server, other.server);
+            return Err(WhyNot::new(Reason::SeveralServers, detail));
+        }
+        let no_schema = || WhyNot::new(Reason::NoSchema, &*first.server);
+        let at = self.database(&first.server).ok_or_else(no_schema)?;
+        let database = self.databases.get_mut(at).ok_or_else(no_schema)?;
+        let (is_in_doubt, index) = (database.is_in_doubt, &mut database.index);
+        let Some(index) = index.as_mut().filter(|_| !is_in_doubt) else {
+            let detail = format!("{}: {}", first.server, database.why_unknown);
+            return Err(WhyNot::new(Reason::NoSchema, detail));
+        };
+        let mut record = PageRecord::new(began_at / 1_000_000_000);
+        for statement in statements {
+            let seen = SeenStatement {
+                connection: statement.connection,
+                text: &statement.text,
+                parameters: &statement.parameters,
+                session: &statement.session,
+                result: statement.result,
+            };
+            let shapes = index.shapes_mut();
+            record
+                .add(shapes, &seen)
+                .map_err(|why| not_learned(why, &statement.text))?;
+        }
+        made_of.tables = record.tables(index.shapes_mut().schema());
+        made_of.database = Some((at, record));
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        end: &PageEnd,
+        made_of: MadeOf,
+        (same, changed, digest): (u32, u32, Option<u64>),
+        now: Instant,
+    ) -> Result<(), WhyNot> {
+        if let Some(oldest) = self.pages.oldest_if_full() {
+            self.remove(oldest);
+        }
+        // A 304 stands by what is not known any more.
+        let digest = end.page.digest.or(digest);
+        let digest = digest.ok_or_else(|| WhyNot::new(Reason::NoRecord, "304"))?;
+        let tables = self.interned(made_of.tables.into_iter());
+        let database = made_of.database;
+        let server = database
+            .as_ref()
+            .and_then(|(at, _)| Some(self.databases.get(*at)?.server.clone()));
+        let number = self.pages.insert(LearnedPage {
+            name: end.page.name.clone(),
+            address: end.page.address.as_str().into(),
+            server,
+            made_at: now,
+            ends_at: now + end.page.most,
+            digest,
+            statements: made_of.statements,
+            tables,
+            files: made_of.files.into(),
+            suspect: None,
+            same,
+            changed,
+        });
+        let Some((at, record)) = database else {
+            return Ok(());
+        };
+        let begun = end.writes.get(at).copied().unwrap_or(0);
+        let index = self.databases.get_mut(at).and_then(|it| it.index.as_mut());
+        let inserted = match index {
+            Some(index) => index.insert(number, begun, &record),
+            None => return Ok(()),
+        };
+        inserted.map_err(|why| {
+            self.pages.remove(number);
+            not_learned(why, b"")
+        })
+    }
+
+    /// Names of tables, each once in memory.
+    fn interned(&mut self, names: impl Iterator<Item = String>) -> Box<[Arc<str>]> {
+        let tables = &mut self.tables;
+        let interned = names.map(|name| match tables.get(&name) {
+            Some(known) => known.clone(),
+            None => {
+                let new: Arc<str> = name.as_str().into();
+                tables.insert(name, new.clone());
+                new
+            }
+        });
+        interned.collect()
+    }
+
+    /// What is known of a page.
+    pub fn report(&mut self, name: &[u8], now: Instant) -> Option<PageReport> {
+        let number = self.pages.named(name).map(|(number, _)| number);
+        if let Some(number) = number {
+            self.ask_index(number, now);
+        }
+        let ago = |at: Instant| now.saturating_duration_since(at);
+        match self.pages.named(name).map(|(_, page)| page) {
+            Some(page) if now < page.ends_at => Some(PageReport::Learned {
+                made_ago: ago(page.made_at),
+                suspect: page
+                    .suspect
+                    .as_ref()
+                    .map(|cause| (cause.text.clone(), ago(cause.at))),
+                left: page.ends_at.saturating_duration_since(now),
+                statements: page.statements,
+                tables: page.tables.iter().map(ToString::to_string).collect(),
+                files: self.shown_files(page),
+                same: page.same,
+                changed: page.changed,
+            }),
+            _ => {
+                let (why, at) = self.notes.of(name)?;
+                Some(PageReport::NotLearned {
+                    why: why.clone(),
+                    ago: ago(*at),
+                })
+            }
+        }
+    }
+
+    /// Files but for scripts, which are those of all pages.
+    fn shown_files(&self, page: &LearnedPage) -> Vec<String> {
+        let paths = page.files.iter().filter_map(|file| self.files.path(*file));
+        let paths = paths.filter(|path| !Files::is_script(path));
+        let shown = paths.take(MOST_SHOWN_FILES);
+        shown.map(|path| path.display().to_string()).collect()
+    }
+
+    /// The address of a page that counts as fresh, each in its turn.
+    pub fn page_to_audit(&mut self, now: Instant) -> Option<String> {
+        let numbers = self.audited..self.audited.saturating_add(1000);
+        let found = numbers.into_iter().find(|number| {
+            let page = self.pages.get(*number);
+            page.is_some_and(|page| page.is_fresh(now))
+        });
+        self.audited = match found {
+            Some(number) => number + 1,
+            None => 0,
+        };
+        let page = self.pages.get(found?)?;
+        self.counts.audits += 1;
+        Some(page.address.to_string())
+    }
+}
+
+/// What was written, and which statement of the page it concerns.
+fn described(suspicion: &Suspicion, texts: &VecDeque<(u64, String)>) -> String {
+    let written = texts.iter().find(|(number, _)| *number == suspicion.write);
+    let written = written.map_or(suspicion.cause.word(), |(_, text)| text);
+    match &suspicion.statement {
+        Some(statement) => format!("{written} (which concerns {statement})"),
+        None => written.to_owned(),
+    }
+}
+
+fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
+    use learned::NotLearned;
+    let reason = match why {
+        NotLearned::WrittenMeanwhile => Reason::WrittenMeanwhile,
+        NotLearned::TooManyStatements | NotLearned::RecordTooLong => Reason::TooLong,
+        NotLearned::TooManyPages => Reason::TooManyPages,
+        _ => Reason::Statement,
+    };
+    let statement = told::shown(statement);
+    let detail = match statement.is_empty() {
+        true => why.word().to_owned(),
+        false => format!("{}: {statement}", why.word()),
+    };
+    WhyNot::new(reason, detail)
+}
+
+#[cfg(test)]
+#[path = "book_tests.rs"]
+mod tests;

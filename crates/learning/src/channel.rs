@@ -1,0 +1,282 @@
+//! What one worker of PHP says, packet by packet.
+//!
+//! Nothing here trusts it: packets, records, announced writes and open transactions are bounded, and a
+//! packet that cannot be understood ends the connection. What was announced and not answered counts
+//! as written then: the process may have been killed between the database's answer and its word.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use learn_record::{Acknowledgement, Message, RecordParts, StatementKind, Write, WriteOutcome};
+use parking_lot::Mutex;
+use rustix::net::{RecvFlags, SendFlags};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+
+use crate::LearnedPool;
+use crate::join::Join;
+use crate::record::{Reason, RunRecord, SentWrite, WhyNot};
+use crate::{process, told};
+
+/// Writes that a process has announced and not ended: it waits for each.
+const MOST_WRITES: usize = 64;
+
+/// Writes of one transaction that are kept until its end.
+const MOST_IN_TRANSACTION: usize = 256;
+
+/// Connections of one process with an open transaction.
+const MOST_TRANSACTIONS: usize = 64;
+
+/// How long a process may take to end once it has closed its end.
+const LOOKS_FOR_ITS_END: u32 = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+
+/// Why a connection ends.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ConnectionEnd {
+    /// The process is gone, or has closed its end.
+    Closed,
+    /// It sent what cannot be understood, or too much.
+    Refused,
+    /// It says that it does not see everything any more.
+    Doubt,
+}
+
+/// A process of PHP, and what it has announced.
+pub struct Worker {
+    pool: Arc<LearnedPool>,
+    join: Arc<Mutex<Join>>,
+    socket: UnixStream,
+    pid: u32,
+    has_greeted: bool,
+    /// Extensions whose reads the library cannot see.
+    unseen: Option<String>,
+    parts: RecordParts,
+    writes: HashMap<u64, SentWrite>,
+    transactions: HashMap<u32, Transaction>,
+}
+
+/// What an open transaction of a connection has written. With more, it may have written anything.
+struct Transaction {
+    writes: Vec<SentWrite>,
+}
+
+impl Worker {
+    pub fn new(
+        pool: Arc<LearnedPool>,
+        join: Arc<Mutex<Join>>,
+        socket: UnixStream,
+        pid: u32,
+    ) -> Worker {
+        Worker {
+            pool,
+            join,
+            socket,
+            pid,
+            has_greeted: false,
+            unseen: None,
+            parts: RecordParts::default(),
+            writes: HashMap::new(),
+            transactions: HashMap::new(),
+        }
+    }
+
+    /// Hears it until it ends.
+    pub async fn run(mut self) -> ConnectionEnd {
+        // One byte more than a packet may have, so that a longer one is seen.
+        let mut packet = vec![0; learn_record::MOST_MESSAGE_BYTES + 1];
+        let ended = loop {
+            if let Err(ended) = self.hear_next(&mut packet).await {
+                break ended;
+            }
+            // Others of the pool have their turn.
+            tokio::task::yield_now().await;
+        };
+        self.leave_writes_in_doubt();
+        let ended = match ended {
+            ConnectionEnd::Closed if goes_on(self.pid).await => ConnectionEnd::Doubt,
+            ended => ended,
+        };
+        self.end(&ended);
+        ended
+    }
+
+    /// Hears one packet: PHP waits for the answer to some before it sends the next.
+    async fn hear_next(&mut self, packet: &mut [u8]) -> Result<(), ConnectionEnd> {
+        let received = self.socket.async_io(Interest::READABLE, || {
+            let received = rustix::net::recv(&self.socket, &mut *packet, RecvFlags::TRUNC);
+            received.map(|(_, bytes)| bytes).map_err(io::Error::from)
+        });
+        match received.await {
+            Err(_) | Ok(0) => Err(ConnectionEnd::Closed),
+            Ok(bytes) => self.hear(packet.get(..bytes).ok_or(ConnectionEnd::Refused)?),
+        }
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> Result<(), ConnectionEnd> {
+        let message = Message::decode(bytes).map_err(|_| ConnectionEnd::Refused)?;
+        match message {
+            Message::Hello(hello) => {
+                if self.has_greeted || hello.version != learn_record::VERSION {
+                    return Err(ConnectionEnd::Refused);
+                }
+                self.has_greeted = true;
+                let unseen = hello.unseen_extensions.iter();
+                let unseen: Vec<_> = unseen.map(|name| told::shown(name)).collect();
+                self.unseen = (!unseen.is_empty()).then(|| unseen.join(" "));
+                if hello.is_again {
+                    self.suspect_all("a worker was not heard for a while");
+                }
+            }
+            _ if !self.has_greeted => return Err(ConnectionEnd::Refused),
+            Message::RecordPart(part) => match self.parts.add(&part) {
+                Ok(None) => {}
+                Ok(Some(fetch)) => self.record(fetch)?,
+                Err(_) => return Err(ConnectionEnd::Refused),
+            },
+            Message::Write(write) => self.announced(&write)?,
+            Message::Written(written) => self.written(written)?,
+            Message::Doubt(_) => return Err(ConnectionEnd::Doubt),
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, fetch: u64) -> Result<(), ConnectionEnd> {
+        let record = self.parts.record().map_err(|_| ConnectionEnd::Refused)?;
+        let mut run: RunRecord = told::run(&record, &|server| self.pool.modes(server));
+        if let (Some(unseen), None) = (&self.unseen, &run.obstacle) {
+            run.obstacle = Some(WhyNot::new(Reason::Extension, unseen.clone()));
+        }
+        let bytes = run.size_bytes();
+        self.parts.clear();
+        let now = Instant::now();
+        self.pool.change(|book| book.see_code(&run.files, now));
+        if fetch == 0 {
+            // No page: scripts alone are told.
+            return Ok(());
+        }
+        let joined = self.join.lock().record(fetch, (run, bytes), now);
+        if let Some((end, record)) = joined {
+            self.pool.change(|book| book.learn(end, record, now));
+        }
+        Ok(())
+    }
+
+    fn announced(&mut self, write: &Write<'_>) -> Result<(), ConnectionEnd> {
+        if self.writes.len() >= MOST_WRITES {
+            return Err(ConnectionEnd::Refused);
+        }
+        let server = told::server_of(&write.session);
+        let modes = self.pool.modes(&server);
+        let is_command = write.kind == StatementKind::Command;
+        let sent = SentWrite {
+            connection: write.session.connection,
+            identifier: write.session.identifier,
+            account: write.session.account.to_vec(),
+            server,
+            session: told::session_of(&write.session, &modes),
+            text: write.text.to_vec(),
+            parameters: write.parameters.iter().map(told::value_of).collect(),
+            is_complete: write.is_complete && !is_command,
+        };
+        self.writes.insert(write.number, sent);
+        Ok(())
+    }
+
+    fn written(&mut self, written: WriteOutcome) -> Result<(), ConnectionEnd> {
+        let sent = self
+            .writes
+            .remove(&written.number)
+            .ok_or(ConnectionEnd::Refused)?;
+        // One that failed may have been done in part.
+        self.count(&sent);
+        let is_open = written.status_after & told::WITHIN_TRANSACTION != 0;
+        self.follow_transaction(sent, is_open);
+        let acknowledgement = Acknowledgement {
+            number: written.number,
+        };
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        // A process that does not read its answers does not get them.
+        let sent = rustix::net::send(&self.socket, &acknowledgement.encode(), flags);
+        sent.map(drop).map_err(|_| ConnectionEnd::Refused)
+    }
+
+    fn count(&self, sent: &SentWrite) {
+        for pool in self.pool.with_neighbours() {
+            pool.change(|book| book.written(sent));
+        }
+    }
+
+    /// What a transaction writes is seen by others at its end: all of it counts once more then.
+    fn follow_transaction(&mut self, mut sent: SentWrite, is_open: bool) {
+        let connection = sent.connection;
+        if is_open {
+            let is_new = !self.transactions.contains_key(&connection);
+            if is_new && self.transactions.len() >= MOST_TRANSACTIONS {
+                // Connections that ended within one roll back, and nothing tells of it.
+                let open = std::mem::take(&mut self.transactions).into_values();
+                let writes = open.flat_map(|transaction| transaction.writes);
+                writes.for_each(|sent| self.count(&sent));
+            }
+            let transaction = self.transactions.entry(connection);
+            let transaction = transaction.or_insert_with(|| Transaction { writes: Vec::new() });
+            if transaction.writes.len() >= MOST_IN_TRANSACTION {
+                transaction.writes.clear();
+                sent.is_complete = false;
+            }
+            transaction.writes.push(sent);
+        } else if let Some(transaction) = self.transactions.remove(&connection) {
+            transaction.writes.iter().for_each(|sent| self.count(sent));
+        }
+    }
+
+    fn suspect_all(&self, why: &str) {
+        let now = Instant::now();
+        for pool in self.pool.with_neighbours() {
+            pool.change(|book| book.suspect_all(why, now, |_| true));
+        }
+    }
+
+    fn leave_writes_in_doubt(&mut self) {
+        let mut in_doubt: Vec<_> = std::mem::take(&mut self.writes).into_values().collect();
+        for (connection, transaction) in std::mem::take(&mut self.transactions) {
+            // Without an answer that is outstanding, the server takes it back.
+            match in_doubt.iter().any(|it| it.connection == connection) {
+                true => in_doubt.extend(transaction.writes),
+                false => transaction.writes.iter().for_each(|it| self.count(it)),
+            }
+        }
+        if !in_doubt.is_empty() {
+            for pool in self.pool.with_neighbours() {
+                pool.change(|book| book.left_in_doubt(in_doubt.clone()));
+            }
+        }
+    }
+
+    fn end(&self, ended: &ConnectionEnd) {
+        if *ended != ConnectionEnd::Closed {
+            self.suspect_all("a worker is not heard any more");
+            let pid = self.pid;
+            for pool in self.pool.with_neighbours() {
+                pool.change(|book| {
+                    book.counts().refused += 1;
+                    book.note_unheard(pid);
+                });
+            }
+        }
+    }
+}
+
+/// Whether a process is alive that has closed its end: what it does is not heard, and the message that says
+/// so may have been lost. One that ends closes it a moment earlier.
+async fn goes_on(pid: u32) -> bool {
+    for _ in 0..LOOKS_FOR_ITS_END {
+        if !process::is_alive(pid) {
+            return false;
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+    true
+}

@@ -1,0 +1,333 @@
+//! A client of MySQL's protocol, for the few questions about tables: logs in, asks, reads rows of text.
+//! The server that answers is the one of the configuration; what it sends is bounded all the same.
+
+use std::io;
+use std::time::Duration;
+
+use aws_lc_rs::digest;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+/// Of one packet of the server.
+const MOST_PACKET_BYTES: usize = 1 << 20;
+/// Of one answer.
+const MOST_ROWS: usize = 500_000;
+const MOST_BYTES: usize = 64 << 20;
+/// All of a conversation.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// Protocol 4.1 with 20 bytes of challenge, named methods of authentication, transactions.
+const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
+/// utf8mb4_general_ci
+const COLLATION: u8 = 45;
+
+const NATIVE: &[u8] = b"mysql_native_password";
+const CACHING: &[u8] = b"caching_sha2_password";
+
+/// Whom to ask about tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseAccount {
+    /// As PHP reaches it: `unix:PATH` or `IP:PORT`.
+    pub server: String,
+    pub user: String,
+    pub password: String,
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// A row of texts; `None`: NULL.
+pub type TextRow = Vec<Option<Vec<u8>>>;
+
+struct Client {
+    stream: Box<dyn Stream>,
+    /// No other machine hears what is said.
+    is_local: bool,
+    sequence: u8,
+}
+
+/// The answers to these questions, in their order.
+///
+/// # Errors
+/// What the system or the server says.
+pub async fn ask(account: &DatabaseAccount, questions: &[&str]) -> io::Result<Vec<Vec<TextRow>>> {
+    let conversation = async {
+        let mut client = Client::connect(account).await?;
+        client.log_in(account).await?;
+        let mut answers = Vec::with_capacity(questions.len());
+        for question in questions {
+            answers.push(client.query(question).await?);
+        }
+        client.sequence = 0;
+        // COM_QUIT: the server closes, whatever comes of it.
+        let _ = client.send(&[1]).await;
+        Ok(answers)
+    };
+    match timeout(WITHIN, conversation).await {
+        Ok(answers) => answers,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+impl Client {
+    async fn connect(account: &DatabaseAccount) -> io::Result<Client> {
+        let (stream, is_local): (Box<dyn Stream>, bool) = match account.server.strip_prefix("unix:")
+        {
+            Some(path) => (Box::new(UnixStream::connect(path).await?), true),
+            None => (Box::new(TcpStream::connect(&account.server).await?), false),
+        };
+        Ok(Client {
+            stream,
+            is_local,
+            sequence: 0,
+        })
+    }
+
+    async fn receive(&mut self) -> io::Result<Vec<u8>> {
+        let mut head = [0; 4];
+        self.stream.read_exact(&mut head).await?;
+        let [low, middle, high, sequence] = head;
+        let length = u32::from_le_bytes([low, middle, high, 0]) as usize;
+        if length > MOST_PACKET_BYTES {
+            return Err(nonsense());
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).await?;
+        self.sequence = sequence.wrapping_add(1);
+        Ok(body)
+    }
+
+    async fn send(&mut self, body: &[u8]) -> io::Result<()> {
+        let length = u32::try_from(body.len()).map_err(|_| nonsense())?;
+        let [low, middle, high, _] = length.to_le_bytes();
+        let mut packet = vec![low, middle, high, self.sequence];
+        packet.extend_from_slice(body);
+        self.stream.write_all(&packet).await
+    }
+
+    async fn log_in(&mut self, account: &DatabaseAccount) -> io::Result<()> {
+        let greeting = self.receive().await?;
+        let (challenge, method) = greeted(&greeting)?;
+        let answer = proof(&method, &account.password, &challenge).unwrap_or_default();
+        let mut response = CAPABILITIES.to_le_bytes().to_vec();
+        response.extend_from_slice(&0x0100_0000_u32.to_le_bytes());
+        response.push(COLLATION);
+        response.extend_from_slice(&[0; 23]);
+        response.extend_from_slice(account.user.as_bytes());
+        response.push(0);
+        response.push(u8::try_from(answer.len()).map_err(|_| nonsense())?);
+        response.extend_from_slice(&answer);
+        response.extend_from_slice(&method);
+        response.push(0);
+        self.send(&response).await?;
+        loop {
+            let packet = self.receive().await?;
+            match packet.split_first() {
+                Some((0x00, _)) => return Ok(()),
+                Some((0xff, rest)) => return Err(said(rest)),
+                // Another method is asked for.
+                Some((0xfe, rest)) => {
+                    let (method, challenge) = split_at_zero(rest).ok_or_else(nonsense)?;
+                    let challenge = challenge.strip_suffix(&[0]).unwrap_or(challenge);
+                    let answer = proof(method, &account.password, challenge);
+                    let answer = answer.ok_or_else(|| {
+                        let method = String::from_utf8_lossy(method).into_owned();
+                        io::Error::other(format!(
+                            "the server asks for {method}, which is not supported"
+                        ))
+                    })?;
+                    self.send(&answer).await?;
+                }
+                // caching_sha2_password: it is known (3), or the password itself is asked for (4).
+                Some((0x01, [3])) => {}
+                Some((0x01, [4])) if self.is_local => {
+                    let mut password = account.password.clone().into_bytes();
+                    password.push(0);
+                    self.send(&password).await?;
+                }
+                Some((0x01, [4])) => {
+                    let message = "the server asks for the password itself: log in once by another client, or use its socket";
+                    return Err(io::Error::other(message));
+                }
+                _ => return Err(nonsense()),
+            }
+        }
+    }
+
+    async fn query(&mut self, text: &str) -> io::Result<Vec<TextRow>> {
+        self.sequence = 0;
+        let mut command = vec![3];
+        command.extend_from_slice(text.as_bytes());
+        self.send(&command).await?;
+        let head = self.receive().await?;
+        let columns = match head.split_first() {
+            Some((0xff, rest)) => return Err(said(rest)),
+            Some((0x00 | 0xfb, _)) | None => return Err(nonsense()),
+            Some((count, _)) => usize::from(*count),
+        };
+        // Their definitions, and the end of them.
+        for _ in 0..=columns {
+            self.receive().await?;
+        }
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        loop {
+            let packet = self.receive().await?;
+            match packet.first() {
+                Some(0xfe) if packet.len() < 9 => return Ok(rows),
+                Some(0xff) => return Err(said(packet.get(1..).unwrap_or_default())),
+                _ => {}
+            }
+            bytes += packet.len();
+            if rows.len() >= MOST_ROWS || bytes > MOST_BYTES {
+                return Err(io::Error::other("there are too many tables"));
+            }
+            rows.push(row(&packet, columns).ok_or_else(nonsense)?);
+        }
+    }
+}
+
+/// The challenge of a greeting, and the method that the server prefers.
+fn greeted(greeting: &[u8]) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    match greeting.split_first() {
+        Some((10, rest)) => {
+            let read = || {
+                let (_version, rest) = split_at_zero(rest)?;
+                // The number of the connection, then the first part of the challenge.
+                let mut challenge = rest.get(4..12)?.to_vec();
+                // A zero, capabilities, collation, status, capabilities, length, and ten bytes.
+                let rest = rest.get(12 + 1 + 2 + 1 + 2 + 2 + 1 + 10..)?;
+                challenge.extend_from_slice(rest.get(..12)?);
+                let method = rest.get(13..).and_then(split_at_zero);
+                let method = method.map_or(NATIVE, |(method, _)| method);
+                Some((challenge, method.to_vec()))
+            };
+            read().ok_or_else(nonsense)
+        }
+        Some((0xff, rest)) => Err(said(rest)),
+        _ => Err(nonsense()),
+    }
+}
+
+/// Proves by a method that the password is known; `None`: not by this one.
+fn proof(method: &[u8], password: &str, challenge: &[u8]) -> Option<Vec<u8>> {
+    let hash = |algorithm: &'static digest::Algorithm, parts: &[&[u8]]| {
+        let mut context = digest::Context::new(algorithm);
+        parts.iter().for_each(|part| context.update(part));
+        context.finish().as_ref().to_vec()
+    };
+    let algorithm = match method {
+        NATIVE => &digest::SHA1_FOR_LEGACY_USE_ONLY,
+        CACHING => &digest::SHA256,
+        _ => return None,
+    };
+    if password.is_empty() {
+        return Some(Vec::new());
+    }
+    let once = hash(algorithm, &[password.as_bytes()]);
+    let twice = hash(algorithm, &[&once]);
+    let mask = match method {
+        NATIVE => hash(algorithm, &[challenge, &twice]),
+        _ => hash(algorithm, &[&twice, challenge]),
+    };
+    Some(
+        once.iter()
+            .zip(mask)
+            .map(|(one, other)| one ^ other)
+            .collect(),
+    )
+}
+
+fn split_at_zero(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    Some((bytes.get(..end)?, bytes.get(end + 1..)?))
+}
+
+fn row(packet: &[u8], columns: usize) -> Option<TextRow> {
+    let mut rest = packet;
+    let mut row = Vec::with_capacity(columns);
+    for _ in 0..columns {
+        let (first, behind) = rest.split_first()?;
+        let width = match first {
+            0xfb => {
+                row.push(None);
+                rest = behind;
+                continue;
+            }
+            0xfc => 2,
+            0xfd => 3,
+            0xfe | 0xff => return None,
+            _ => 0,
+        };
+        let length = match width {
+            0 => usize::from(*first),
+            width => {
+                let number = behind.get(..width)?.iter().rev();
+                number.fold(0, |all, byte| all << 8 | usize::from(*byte))
+            }
+        };
+        let text = behind.get(width..)?.get(..length)?;
+        row.push(Some(text.to_vec()));
+        rest = behind.get(width + length..)?;
+    }
+    rest.is_empty().then_some(row)
+}
+
+/// What an error packet says, behind its first byte: a number, a state of six bytes, a text.
+fn said(rest: &[u8]) -> io::Error {
+    let text = rest.get(2..).unwrap_or_default();
+    let text = match text.first() {
+        Some(b'#') => text.get(6..).unwrap_or_default(),
+        _ => text,
+    };
+    io::Error::other(crate::told::shown(text))
+}
+
+fn nonsense() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the database server's answer makes no sense",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_texts_and_nulls_of_every_length() {
+        let mut packet = vec![1, b'a', 0xfb, 0, 0xfc, 0x2c, 0x01];
+        packet.extend_from_slice(&[b'x'; 300]);
+        let row_read = row(&packet, 4).unwrap();
+        assert_eq!(row_read[..3], [Some(b"a".to_vec()), None, Some(Vec::new())]);
+        assert_eq!(row_read[3].as_ref().map(Vec::len), Some(300));
+        assert!(row(&packet, 3).is_none(), "something is left");
+        for cut in 0..packet.len() {
+            assert!(row(&packet[..cut], 4).is_none(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn the_proof_is_the_one_of_the_protocol() {
+        // As MariaDB 10.11 computes it: SHA1(password) XOR SHA1(challenge, SHA1(SHA1(password))).
+        let proof = proof(NATIVE, "secret", b"01234567890123456789").unwrap();
+        let hex: String = proof.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "7abe1a8776b59e931059451f81e596a60dbbf7a8");
+        assert_eq!(super::proof(NATIVE, "", b"x"), Some(Vec::new()));
+        assert_eq!(super::proof(b"dialog", "secret", b"x"), None);
+    }
+
+    #[test]
+    fn greetings_that_make_no_sense_are_errors() {
+        let mut greeting = b"\x0a10.11\0\x01\0\0\0ABCDEFGH\0".to_vec();
+        greeting.extend_from_slice(&[0; 18]);
+        greeting.extend_from_slice(b"IJKLMNOPQRST\0mysql_native_password\0");
+        let (challenge, method) = greeted(&greeting).unwrap();
+        assert_eq!(challenge, b"ABCDEFGHIJKLMNOPQRST");
+        assert_eq!(method, NATIVE);
+        for cut in 0..greeting.len() - 23 {
+            assert!(greeted(&greeting[..cut]).is_err(), "{cut}");
+        }
+        assert!(greeted(b"\xff\x15\x04Too many connections").is_err());
+    }
+}

@@ -1,0 +1,60 @@
+//! What is counted of a pool, since the server began.
+
+use crate::record::Reason;
+
+/// What became of a page that was known when it was made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// It would have been kept, and is the same.
+    FreshSame,
+    /// It would have been kept, and is another: nothing that Mayfly saw explains it.
+    FreshChanged,
+    /// It was suspect, and is the same.
+    SuspectSame,
+    SuspectChanged,
+}
+
+impl Comparison {
+    /// The words for metrics, in the order of the variants.
+    pub const WORDS: [&'static str; 4] = [
+        "fresh_same",
+        "fresh_changed",
+        "suspect_same",
+        "suspect_changed",
+    ];
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pages that were learned, and made again.
+    pub learned: u64,
+    /// By [`Reason`].
+    pub not_learned: [u64; Reason::ALL.len()],
+    /// Statements that may have written.
+    pub writes: u64,
+    /// Pages that became suspect.
+    pub matched: u64,
+    /// By [`Comparison`].
+    pub compared: [u64; 4],
+    /// Pages that were made again for the comparison alone.
+    pub audits: u64,
+    /// Known now, and those of them that are suspect.
+    pub pages: u64,
+    pub suspect: u64,
+    /// Connections of libraries that were refused or ended for what they sent.
+    pub refused: u64,
+}
+
+impl Counts {
+    pub fn note_not_learned(&mut self, reason: Reason) {
+        if let Some(count) = self.not_learned.get_mut(reason as usize) {
+            *count += 1;
+        }
+    }
+
+    pub fn note_comparison(&mut self, comparison: Comparison) {
+        if let Some(count) = self.compared.get_mut(comparison as usize) {
+            *count += 1;
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Files that pages were made of, as PHP saw them, and what has become of them since.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::record::{FileState, SeenFile};
+
+/// Of one pool. A site of WordPress has some 2,000.
+pub const MOST_FILES: usize = 20_000;
+
+struct KnownFile {
+    path: Arc<Path>,
+    state: Option<FileState>,
+}
+
+/// Files by number.
+#[derive(Default)]
+pub struct Files {
+    by_path: HashMap<Arc<Path>, u32>,
+    files: Vec<KnownFile>,
+}
+
+/// A file that is to be looked at.
+pub struct FileToCheck {
+    pub number: u32,
+    pub path: Arc<Path>,
+    pub state: Option<FileState>,
+}
+
+/// What was found of it.
+pub struct ChangedFile {
+    pub number: u32,
+    pub state: Option<FileState>,
+}
+
+impl Files {
+    pub fn path(&self, number: u32) -> Option<&Path> {
+        self.files.get(number as usize).map(|file| &*file.path)
+    }
+
+    /// Scripts stay in PHP's memory for a while after they changed.
+    pub fn is_script(path: &Path) -> bool {
+        let extension = path.extension();
+        extension.is_some_and(|it| it == "php" || it == "inc")
+    }
+
+    /// The number of a file, and whether it was known in another state. `None`: there is no room.
+    pub fn see(&mut self, seen: &SeenFile) -> Option<(u32, bool)> {
+        if let Some(number) = self.by_path.get(&*seen.path) {
+            let known = self.files.get_mut(*number as usize)?;
+            let has_changed = !FileState::is_same(known.state, seen.state);
+            // What is known of it in more detail stays.
+            if has_changed || seen.state.is_some_and(|state| state.inode != 0) {
+                known.state = seen.state;
+            }
+            return Some((*number, has_changed));
+        }
+        if self.files.len() >= MOST_FILES {
+            return None;
+        }
+        let number = u32::try_from(self.files.len()).ok()?;
+        let path: Arc<Path> = seen.path.clone().into();
+        self.by_path.insert(path.clone(), number);
+        self.files.push(KnownFile {
+            path,
+            state: seen.state,
+        });
+        Some((number, false))
+    }
+
+    pub fn to_check(&self) -> Vec<FileToCheck> {
+        let files = self.files.iter().zip(0..);
+        let files = files.map(|(file, number)| FileToCheck {
+            number,
+            path: file.path.clone(),
+            state: file.state,
+        });
+        files.collect()
+    }
+
+    /// Whether it had not been noticed yet.
+    pub fn change(&mut self, changed: &ChangedFile) -> bool {
+        let file = self.files.get_mut(changed.number as usize);
+        file.is_some_and(|file| std::mem::replace(&mut file.state, changed.state) != changed.state)
+    }
+}
+
+/// Looks at files. Blocks.
+pub fn check(files: Vec<FileToCheck>) -> Vec<ChangedFile> {
+    let files = files.into_iter().filter_map(|file| {
+        let state = state_of(&file.path);
+        (!FileState::is_same(file.state, state)).then_some(ChangedFile {
+            number: file.number,
+            state,
+        })
+    });
+    files.collect()
+}
+
+/// `None`: there is none, or it cannot be looked at.
+pub fn state_of(path: &Path) -> Option<FileState> {
+    let facts = fs::metadata(path).ok()?;
+    let seconds = facts.mtime().saturating_mul(1_000_000_000);
+    Some(FileState {
+        modified: seconds.saturating_add(facts.mtime_nsec()),
+        bytes: if facts.is_dir() { 0 } else { facts.len() },
+        inode: facts.ino(),
+    })
+}
+
+/// The system takes no longer ones.
+const MOST_PATH_BYTES: usize = 4096;
+
+/// Where times and sizes of files do not tell a change, or files come and go with each request.
+const UNTOLD: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
+
+/// Random bytes, and nothing.
+const DEVICES: [&str; 3] = ["/dev/urandom", "/dev/random", "/dev/null"];
+
+/// What a path of a record is to a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SeenPath {
+    /// A change can be told by its time and size.
+    File(PathBuf),
+    /// It says nothing of the page.
+    Nothing,
+    /// A change cannot be told.
+    Untold,
+}
+
+impl SeenPath {
+    pub fn of(bytes: &[u8]) -> SeenPath {
+        let path = Path::new(OsStr::from_bytes(bytes));
+        if DEVICES.iter().any(|device| path == Path::new(device)) {
+            return SeenPath::Nothing;
+        }
+        let is_odd = !path.is_absolute()
+            || bytes.len() > MOST_PATH_BYTES
+            || bytes.contains(&0)
+            || path.components().any(|it| it == Component::ParentDir);
+        match is_odd || UNTOLD.iter().any(|folder| path.starts_with(folder)) {
+            true => SeenPath::Untold,
+            false => SeenPath::File(path.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changes_or_goes_is_found_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part.html");
+        fs::write(&path, "one").unwrap();
+        let mut files = Files::default();
+        let seen = SeenFile {
+            path: path.clone(),
+            state: state_of(&path),
+        };
+        assert_eq!(files.see(&seen), Some((0, false)));
+        assert_eq!(files.see(&seen), Some((0, false)));
+        assert!(check(files.to_check()).is_empty());
+        fs::write(&path, "other").unwrap();
+        let changed = check(files.to_check());
+        assert_eq!(changed.len(), 1);
+        assert!(files.change(&changed[0]));
+        assert!(!files.change(&changed[0]));
+        assert!(check(files.to_check()).is_empty());
+        fs::remove_file(&path).unwrap();
+        assert_eq!(check(files.to_check())[0].state, None);
+        assert_eq!(files.see(&seen), Some((0, true)), "PHP saw another");
+        // Whether it is there is all that another page has asked.
+        fs::write(&path, "one more").unwrap();
+        let mut files = Files::default();
+        let mut seen = SeenFile {
+            path: path.clone(),
+            state: state_of(&path),
+        };
+        seen.state.as_mut().unwrap().inode = 0;
+        files.see(&seen);
+        fs::write(&path, "and another").unwrap();
+        assert!(check(files.to_check()).is_empty());
+        fs::remove_file(&path).unwrap();
+        assert_eq!(check(files.to_check()).len(), 1);
+    }
+
+    #[test]
+    fn paths_are_told_apart_by_what_their_time_says() {
+        let file = |path: &str| SeenPath::File(PathBuf::from(path));
+        for (bytes, expected) in [
+            (&b"/srv/site/index.php"[..], file("/srv/site/index.php")),
+            (b"/devices", file("/devices")),
+            (b"/dev/urandom", SeenPath::Nothing),
+            (b"/proc/loadavg", SeenPath::Untold),
+            (b"/tmp/sess_1", SeenPath::Untold),
+            (b"/srv/../tmp/a", SeenPath::Untold),
+            (b"index.php", SeenPath::Untold),
+            (b"/srv/\0", SeenPath::Untold),
+            (b"", SeenPath::Untold),
+        ] {
+            assert_eq!(SeenPath::of(bytes), expected, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What pages of own PHP pools were made of, and which of them may have changed (`cache_learn`).
+//!
+//! ```text
+//! library in PHP ─► channel ─► told ──┐
+//!                                     ├─► join ─► book: pages, indexes of `learned`, files
+//! server: begin, stored, dropped ─────┘             │
+//! explain, metrics ◄────────────────────────────────┘
+//! ```
+//!
+//! Each pool has a thread of its own, which hears its workers and keeps its book: a worker that sends
+//! nonsense, or too much, can spoil what is known of its own pool's pages and nothing else. The server
+//! waits for none of this. It learns the numbers of fetches here, says what became of them, and asks
+//! what is known of a page.
+
+mod book;
+mod channel;
+mod client;
+mod counts;
+mod doubts;
+mod files;
+mod join;
+mod pages;
+mod pool_thread;
+mod process;
+mod record;
+mod schema_reader;
+mod told;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use learned::NoisyStatement;
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use book::{Book, PageEnd};
+pub use client::DatabaseAccount;
+pub use counts::{Comparison, Counts};
+use join::End;
+pub use pages::PageReport;
+pub use record::{Reason, WhyNot};
+
+/// The FastCGI parameter with the number of a fetch.
+pub const FETCH_PARAMETER: &[u8] = learn_record::FETCH_PARAMETER.as_bytes();
+
+/// Ends of fetches that wait for the thread of their pool. Beyond it they are not learned.
+const MOST_ENDS: usize = 4096;
+
+/// The pools whose pages are learned.
+pub struct Learning {
+    pools: BTreeMap<String, Arc<LearnedPool>>,
+}
+
+/// A pool whose pages are learned.
+pub struct LearnedPool {
+    name: String,
+    /// Tells its socket from that of another pool of the same name.
+    socket: (u64, u64),
+    /// Who runs PHP.
+    account: u32,
+    book: Mutex<Book>,
+    /// How many writes each database server has seen, as of now.
+    writes: Mutex<Arc<[u64]>>,
+    last_fetch: AtomicU64,
+    ends: mpsc::Sender<End>,
+    /// Whom to ask about tables.
+    accounts: Mutex<Vec<DatabaseAccount>>,
+    /// Pools of the same account. What a worker of one writes can alter the pages of the others.
+    neighbours: Mutex<Vec<Weak<LearnedPool>>>,
+}
+
+impl Learning {
+    /// Hears the workers that connect to `sockets`, which are those of pools by name. A pool that has
+    /// the same socket as in `previous` goes on with what was learned. `accounts` are those by which the
+    /// tables of a pool's database servers are read.
+    ///
+    /// # Errors
+    /// The system has no room for a thread.
+    pub fn renew(
+        previous: Option<&Learning>,
+        sockets: HashMap<String, OwnedFd>,
+        accounts: impl Fn(&str) -> Vec<DatabaseAccount>,
+    ) -> io::Result<Learning> {
+        let mut pools = BTreeMap::new();
+        for (name, socket) in sockets {
+            let identity = identity(&socket)?;
+            let known = previous.and_then(|previous| previous.pools.get(&name));
+            let pool = match known.filter(|known| known.socket == identity) {
+                Some(known) => known.clone(),
+                None => begin_pool(&name, socket, identity)?,
+            };
+            pools.insert(name, pool);
+        }
+        for pool in pools.values() {
+            *pool.accounts.lock() = accounts(pool.name());
+            let others = pools.values();
+            let others = others.filter(|it| it.account == pool.account && !Arc::ptr_eq(it, pool));
+            *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
+        }
+        Ok(Learning { pools })
+    }
+
+    pub fn pool(&self, name: &str) -> Option<&Arc<LearnedPool>> {
+        self.pools.get(name)
+    }
+
+    pub fn pools(&self) -> impl Iterator<Item = &Arc<LearnedPool>> {
+        self.pools.values()
+    }
+}
+
+fn identity(socket: &OwnedFd) -> io::Result<(u64, u64)> {
+    let facts = rustix::fs::fstat(socket)?;
+    Ok((facts.st_dev, facts.st_ino))
+}
+
+fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<Arc<LearnedPool>> {
+    let (ends, received) = mpsc::channel(MOST_ENDS);
+    let pool = Arc::new(LearnedPool {
+        name: name.to_owned(),
+        socket: identity,
+        account: fs::metadata(path_of(&socket)?)?.uid(),
+        book: Mutex::default(),
+        writes: Mutex::new(Arc::default()),
+        last_fetch: AtomicU64::new(0),
+        ends,
+        accounts: Mutex::default(),
+        neighbours: Mutex::default(),
+    });
+    pool_thread::begin(&pool, socket, received)?;
+    Ok(pool)
+}
+
+/// Where a socket is: its owner is the account of PHP, and no other may connect.
+fn path_of(socket: &OwnedFd) -> io::Result<PathBuf> {
+    let address = rustix::net::getsockname(socket)?;
+    let address = rustix::net::SocketAddrUnix::try_from(address)?;
+    let path = address.path_bytes().unwrap_or_default();
+    let end = path.iter().position(|byte| *byte == 0);
+    let path = path.get(..end.unwrap_or(path.len())).unwrap_or_default();
+    let path: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(path);
+    Ok(path.into())
+}
+
+impl LearnedPool {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A fetch begins.
+    pub fn begin(self: &Arc<Self>) -> Fetch {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default();
+        Fetch {
+            pool: self.clone(),
+            number: self.last_fetch.fetch_add(1, Ordering::Relaxed) + 1,
+            writes: self.writes.lock().clone(),
+            began_at: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            is_over: false,
+        }
+    }
+
+    /// What is known of a page.
+    pub fn page(&self, name: &[u8]) -> Option<PageReport> {
+        self.book.lock().report(name, Instant::now())
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.book.lock().snapshot()
+    }
+
+    /// The statements of pages that writes concern most often.
+    pub fn noisiest(&self, most: usize) -> Vec<NoisyStatement> {
+        self.book.lock().noisiest(most)
+    }
+
+    /// A page that counts as fresh, for an audit: the one that was made longest ago of a few.
+    pub fn page_to_audit(&self) -> Option<String> {
+        self.book.lock().page_to_audit(Instant::now())
+    }
+
+    /// What a database server gives to each session.
+    fn modes(&self, server: &str) -> String {
+        self.book.lock().modes(server)
+    }
+
+    /// Changes what is known, and tells from what number on writes count.
+    fn change<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
+        let mut book = self.book.lock();
+        let changed = change(&mut book);
+        *self.writes.lock() = book.writes();
+        changed
+    }
+
+    /// This pool, and those whose pages its workers can alter.
+    fn with_neighbours(self: &Arc<Self>) -> Vec<Arc<LearnedPool>> {
+        let neighbours = self.neighbours.lock();
+        let neighbours = neighbours.iter().filter_map(Weak::upgrade);
+        std::iter::once(self.clone()).chain(neighbours).collect()
+    }
+}
+
+/// A fetch of a page.
+pub struct Fetch {
+    pool: Arc<LearnedPool>,
+    number: u64,
+    writes: Arc<[u64]>,
+    began_at: i64,
+    is_over: bool,
+}
+
+/// A page that was stored.
+pub struct StoredPage {
+    pub name: Arc<[u8]>,
+    /// For people, and for an audit: the URL.
+    pub address: String,
+    /// `None`: it is the same as before.
+    pub digest: Option<u64>,
+    /// How long it may count as known.
+    pub most: Duration,
+}
+
+impl Fetch {
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The page is stored.
+    pub fn stored(mut self, page: StoredPage) {
+        self.is_over = true;
+        let end = PageEnd {
+            page,
+            writes: self.writes.clone(),
+            began_at: self.began_at,
+        };
+        // A thread that does not keep up learns less.
+        let _ = self.pool.ends.try_send(End::Stored(self.number, end));
+    }
+}
+
+impl Drop for Fetch {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _ = self.pool.ends.try_send(End::Dropped(self.number));
+        }
+    }
+}
+
+/// Of all that makes one answer another.
+#[derive(Default)]
+pub struct Digest(DefaultHasher);
+
+impl Digest {
+    pub fn read(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    pub fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+}

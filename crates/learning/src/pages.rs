@@ -1,0 +1,238 @@
+//! The pages that are known, and those of which it is known why not. Bounded: the oldest go first.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::record::{ServerName, WhyNot};
+
+/// Of one pool. At 2 KB each, which is about what a learned page takes.
+pub const MOST_PAGES: usize = 100_000;
+
+/// Pages of which it is kept why they are not learned.
+pub const MOST_NOTES: usize = 10_000;
+
+/// What a page is found by: its zone, its key, and its variant.
+pub type PageName = Arc<[u8]>;
+
+/// What may have altered a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// The statement or the file.
+    pub text: String,
+    pub at: Instant,
+}
+
+/// A page, and what it was made of.
+#[derive(Debug, Clone)]
+pub struct LearnedPage {
+    pub name: PageName,
+    /// Its URL.
+    pub address: Box<str>,
+    pub server: Option<ServerName>,
+    pub made_at: Instant,
+    /// When it counts as unknown, whatever happens.
+    pub ends_at: Instant,
+    pub digest: u64,
+    pub statements: u32,
+    pub tables: Box<[Arc<str>]>,
+    /// Numbers of the table of files.
+    pub files: Box<[u32]>,
+    pub suspect: Option<Arc<Cause>>,
+    /// How often it was the same, and another, when it was made again while it counted as fresh.
+    pub same: u32,
+    pub changed: u32,
+}
+
+impl LearnedPage {
+    pub fn is_fresh(&self, now: Instant) -> bool {
+        self.suspect.is_none() && now < self.ends_at
+    }
+}
+
+/// Pages by name and by number. A number is used again once its page has gone.
+#[derive(Default)]
+pub struct Pages {
+    by_name: HashMap<PageName, u32, foldhash::fast::RandomState>,
+    pages: Vec<Option<LearnedPage>>,
+    free: Vec<u32>,
+    /// In the order in which they came.
+    order: VecDeque<(u32, PageName)>,
+}
+
+impl Pages {
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    pub fn named(&self, name: &[u8]) -> Option<(u32, &LearnedPage)> {
+        let number = *self.by_name.get(name)?;
+        Some((number, self.get(number)?))
+    }
+
+    pub fn get(&self, number: u32) -> Option<&LearnedPage> {
+        self.pages.get(number as usize)?.as_ref()
+    }
+
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut LearnedPage> {
+        self.pages.get_mut(number as usize)?.as_mut()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &LearnedPage)> {
+        let pages = self.pages.iter().zip(0..);
+        pages.filter_map(|(page, number)| Some((number, page.as_ref()?)))
+    }
+
+    /// The one that was made longest ago, if there is no room for another.
+    pub fn oldest_if_full(&mut self) -> Option<u32> {
+        if self.len() < MOST_PAGES {
+            return None;
+        }
+        while let Some((number, name)) = self.order.pop_front() {
+            if self.by_name.get(&name) == Some(&number) {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Its number. There is none of this name.
+    pub fn insert(&mut self, page: LearnedPage) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.pages.push(None);
+            u32::try_from(self.pages.len() - 1).unwrap_or(u32::MAX)
+        });
+        self.by_name.insert(page.name.clone(), number);
+        self.order.push_back((number, page.name.clone()));
+        if self.order.len() > 2 * MOST_PAGES {
+            let by_name = &self.by_name;
+            self.order
+                .retain(|(number, name)| by_name.get(name) == Some(number));
+        }
+        if let Some(place) = self.pages.get_mut(number as usize) {
+            *place = Some(page);
+        }
+        number
+    }
+
+    pub fn remove(&mut self, number: u32) -> Option<LearnedPage> {
+        let page = self.pages.get_mut(number as usize)?.take()?;
+        self.by_name.remove(&page.name);
+        self.free.push(number);
+        Some(page)
+    }
+
+    /// Numbers of those that count as unknown by now.
+    pub fn ended(&self, now: Instant) -> Vec<u32> {
+        let ended = self.iter().filter(|(_, page)| page.ends_at <= now);
+        ended.map(|(number, _)| number).collect()
+    }
+}
+
+/// Why pages are not learned.
+#[derive(Default)]
+pub struct Notes {
+    by_name: HashMap<PageName, (WhyNot, Instant), foldhash::fast::RandomState>,
+    order: VecDeque<PageName>,
+}
+
+impl Notes {
+    pub fn put(&mut self, name: PageName, why: WhyNot, now: Instant) {
+        if self.by_name.insert(name.clone(), (why, now)).is_some() {
+            return;
+        }
+        self.order.push_back(name);
+        while self.order.len() > MOST_NOTES {
+            if let Some(oldest) = self.order.pop_front() {
+                self.by_name.remove(&oldest);
+            }
+        }
+    }
+
+    pub fn of(&self, name: &[u8]) -> Option<&(WhyNot, Instant)> {
+        self.by_name.get(name)
+    }
+
+    pub fn remove(&mut self, name: &[u8]) {
+        if self.by_name.remove(name).is_some() {
+            self.order.retain(|known| **known != *name);
+        }
+    }
+}
+
+/// What is told of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PageReport {
+    NotLearned {
+        why: WhyNot,
+        ago: Duration,
+    },
+    Learned {
+        made_ago: Duration,
+        /// `None`: nothing that it was made of has changed.
+        suspect: Option<(String, Duration)>,
+        /// Until it counts as unknown.
+        left: Duration,
+        statements: u32,
+        tables: Vec<String>,
+        files: Vec<String>,
+        same: u32,
+        changed: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Reason;
+
+    fn page(name: &str, now: Instant) -> LearnedPage {
+        LearnedPage {
+            name: name.as_bytes().into(),
+            address: "/".into(),
+            server: None,
+            made_at: now,
+            ends_at: now + Duration::from_secs(60),
+            digest: 0,
+            statements: 0,
+            tables: Box::default(),
+            files: Box::default(),
+            suspect: None,
+            same: 0,
+            changed: 0,
+        }
+    }
+
+    #[test]
+    fn a_number_is_used_again_and_the_page_before_is_not_found_by_it() {
+        let now = Instant::now();
+        let mut pages = Pages::default();
+        let first = pages.insert(page("one", now));
+        assert_eq!(pages.remove(first).unwrap().name[..], *b"one");
+        let second = pages.insert(page("two", now));
+        assert_eq!(first, second);
+        assert!(pages.named(b"one").is_none());
+        assert_eq!(pages.named(b"two").unwrap().0, second);
+        assert!(pages.ended(now).is_empty());
+        assert_eq!(pages.ended(now + Duration::from_secs(60)), [second]);
+    }
+
+    #[test]
+    fn notes_are_bounded_and_the_oldest_goes() {
+        let now = Instant::now();
+        let mut notes = Notes::default();
+        for number in 0..=MOST_NOTES {
+            let name = number.to_string();
+            let why = WhyNot::new(Reason::Elsewhere, "");
+            notes.put(name.as_bytes().into(), why, now);
+        }
+        assert!(notes.of(b"0").is_none());
+        assert!(notes.of(b"1").is_some());
+        assert_eq!(
+            (notes.by_name.len(), notes.order.len()),
+            (MOST_NOTES, MOST_NOTES)
+        );
+        notes.remove(b"1");
+        assert!(notes.of(b"1").is_none());
+    }
+}

@@ -1,0 +1,217 @@
+//! The thread of a pool: accepts its workers, takes what the server says of fetches, and looks about once
+//! a second at what nobody tells: files, pages that have been known for long enough, workers that are gone.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::LearnedPool;
+use crate::channel::Worker;
+use crate::client::{self, DatabaseAccount};
+use crate::doubts::{AskedServer, QUESTIONS};
+use crate::files;
+use crate::join::{End, Join};
+use crate::process;
+use crate::record::ServerName;
+use crate::schema_reader;
+
+/// Processes of one pool that are heard.
+const MOST_WORKERS: usize = 512;
+
+/// How often files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a server is asked for its tables: while they are in doubt, and otherwise, for programs that
+/// are not heard may change them.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+const ASK_EVERY: Duration = Duration::from_secs(60);
+
+/// After an error of `accept`, such as a lack of descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Begins to hear the workers of a pool. The thread ends with the pool.
+pub fn begin(
+    pool: &Arc<LearnedPool>,
+    socket: OwnedFd,
+    ends: mpsc::Receiver<End>,
+) -> io::Result<()> {
+    let weak = Arc::downgrade(pool);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(1)
+        .build()?;
+    // Names of threads are cut.
+    let name = format!("learn-{}", pool.name());
+    let run = move || runtime.block_on(run(weak, socket, ends));
+    std::thread::Builder::new().name(name).spawn(run)?;
+    Ok(())
+}
+
+async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<End>) {
+    // It keeps the bounds of packets, which makes no difference to who accepts.
+    let Ok(socket) = UnixListener::from_std(socket.into()) else {
+        return;
+    };
+    let join: Arc<Mutex<Join>> = Arc::default();
+    let mut workers = JoinSet::new();
+    // When each server was asked for its tables. A pool has few.
+    let mut readings = HashMap::new();
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    loop {
+        tokio::select! {
+            accepted = socket.accept() => {
+                let Some(pool) = pool.upgrade() else {
+                    return;
+                };
+                match accepted {
+                    Ok((worker, _)) => {
+                        if let Some(worker) = admit(&pool, &join, worker, workers.len()) {
+                            workers.spawn(worker.run());
+                        }
+                    }
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
+            }
+            end = ends.recv() => {
+                // Without its sender the pool has ended.
+                let (Some(end), Some(pool)) = (end, pool.upgrade()) else {
+                    return;
+                };
+                let now = Instant::now();
+                let joined = join.lock().end(end, now);
+                if let Some((end, record)) = joined {
+                    pool.change(|book| book.learn(end, record, now));
+                }
+            }
+            Some(_) = workers.join_next() => {}
+            _ = looks.tick() => {
+                let Some(pool) = pool.upgrade() else {
+                    return;
+                };
+                read_schemas(&pool, &mut readings);
+                ask_for_connections(&pool);
+                look(&pool, &join).await;
+            }
+        }
+    }
+}
+
+/// Hears a process of the account that runs PHP, or of root, and no other.
+fn admit(
+    pool: &Arc<LearnedPool>,
+    join: &Arc<Mutex<Join>>,
+    worker: UnixStream,
+    count: usize,
+) -> Option<Worker> {
+    let peer = worker.peer_cred().ok()?;
+    // Root may do anything, and runs cron jobs.
+    let is_of_account = [pool.account, 0].contains(&peer.uid());
+    if !is_of_account || count >= MOST_WORKERS {
+        pool.change(|book| book.counts().refused += 1);
+        return None;
+    }
+    let pid = u32::try_from(peer.pid()?).ok()?;
+    Some(Worker::new(pool.clone(), join.clone(), worker, pid))
+}
+
+/// Asks for the tables of the servers where that is due.
+fn read_schemas(pool: &Arc<LearnedPool>, readings: &mut HashMap<ServerName, Instant>) {
+    let servers = pool.change(|book| book.servers());
+    for (server, is_in_doubt, definitions) in servers {
+        let account = account_of(pool, &server);
+        let pause = if is_in_doubt { ASK_AGAIN } else { ASK_EVERY };
+        let is_due = readings
+            .get(&server)
+            .is_none_or(|asked| asked.elapsed() >= pause);
+        let Some(account) = account.filter(|_| is_due) else {
+            continue;
+        };
+        readings.insert(server.clone(), Instant::now());
+        let pool = Arc::downgrade(pool);
+        tokio::spawn(async move {
+            let read = schema_reader::read(&account).await;
+            let read = read.map_err(|error| error.to_string());
+            if let Some(pool) = pool.upgrade() {
+                pool.change(|book| book.set_schema(&server, read, definitions, Instant::now()));
+            }
+        });
+    }
+}
+
+fn account_of(pool: &LearnedPool, server: &str) -> Option<DatabaseAccount> {
+    let accounts = pool.accounts.lock();
+    accounts.iter().find(|it| it.server == server).cloned()
+}
+
+/// Asks the servers whose connections decide whether a write is still to come.
+fn ask_for_connections(pool: &Arc<LearnedPool>) {
+    let (servers, asked) = pool.change(|book| (book.servers_in_doubt(), book.last_doubt()));
+    for server in servers {
+        let Some(account) = account_of(pool, &server) else {
+            continue;
+        };
+        let pool = Arc::downgrade(pool);
+        tokio::spawn(async move {
+            // Without an answer, the doubt stays.
+            let Some((listed, pool)) = connections(&account).await.zip(pool.upgrade()) else {
+                return;
+            };
+            let listed = AskedServer {
+                server: &server,
+                identifiers: &listed.identifiers,
+                account: &listed.account,
+                shows_all: listed.shows_all,
+            };
+            pool.change(|book| book.connections_listed(asked, &listed));
+        });
+    }
+}
+
+struct Connections {
+    identifiers: Vec<u32>,
+    account: Vec<u8>,
+    shows_all: bool,
+}
+
+async fn connections(account: &DatabaseAccount) -> Option<Connections> {
+    let answers = client::ask(account, &QUESTIONS).await.ok()?;
+    let [identifiers, own, process] = answers.try_into().ok()?;
+    let identifiers = identifiers.into_iter().flatten();
+    let identifiers = identifiers.map(|it| str::from_utf8(&it?).ok()?.parse().ok());
+    Some(Connections {
+        // One that is not understood may be any.
+        identifiers: identifiers.collect::<Option<_>>()?,
+        account: own.into_iter().flatten().next()??,
+        shows_all: !process.is_empty(),
+    })
+}
+
+/// What no message tells.
+async fn look(pool: &Arc<LearnedPool>, join: &Mutex<Join>) {
+    let now = Instant::now();
+    let late = join.lock().sweep(now);
+    let to_check = pool.change(|book| {
+        for (end, record) in late {
+            book.learn(end, record, now);
+        }
+        book.forget_unheard(process::is_alive);
+        book.note_suspects(now);
+        book.forget_ended(now);
+        book.files_to_check()
+    });
+    // A disk may take its time.
+    let checked = tokio::task::spawn_blocking(move || files::check(to_check));
+    if let Ok(changed) = checked.await
+        && !changed.is_empty()
+    {
+        pool.change(|book| book.files_changed(&changed, Instant::now()));
+    }
+}

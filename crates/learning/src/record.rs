@@ -1,0 +1,203 @@
+//! What is told of one run of PHP, in the terms of `learned`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use learned::{Session, Value};
+
+/// A database server, as PHP reached it. Each pool has few.
+pub type ServerName = Arc<str>;
+
+/// A statement with all that decides how it is read.
+#[derive(Debug, Clone)]
+pub struct SentStatement {
+    pub server: ServerName,
+    /// Tells the connections of one record apart.
+    pub connection: u32,
+    pub session: Session,
+    pub text: Vec<u8>,
+    pub parameters: Vec<Value>,
+    /// Stands for what it returned.
+    pub result: u64,
+}
+
+/// A write that was announced.
+#[derive(Clone)]
+pub struct SentWrite {
+    pub connection: u32,
+    /// The server's number of the connection.
+    pub identifier: u32,
+    pub account: Vec<u8>,
+    pub server: ServerName,
+    pub session: Session,
+    pub text: Vec<u8>,
+    pub parameters: Vec<Value>,
+    /// Text and parameters are all of it.
+    pub is_complete: bool,
+}
+
+/// A file, as it was when PHP looked at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenFile {
+    pub path: PathBuf,
+    /// `None`: there was none.
+    pub state: Option<FileState>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileState {
+    /// Unix nanoseconds.
+    pub modified: i64,
+    /// 0 for a folder.
+    pub bytes: u64,
+    /// 0: PHP asked for nothing but whether it is there.
+    pub inode: u64,
+}
+
+impl FileState {
+    /// Whether what PHP saw is still so.
+    pub fn is_same(seen: Option<FileState>, now: Option<FileState>) -> bool {
+        let is_mere_presence = |state: Option<FileState>| state.is_some_and(|it| it.inode == 0);
+        match is_mere_presence(seen) || is_mere_presence(now) {
+            true => seen.is_some() == now.is_some(),
+            false => seen == now,
+        }
+    }
+}
+
+/// Why nothing is learned of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhyNot {
+    pub reason: Reason,
+    /// For people: the statement, the address, the file.
+    pub detail: String,
+}
+
+impl WhyNot {
+    pub fn new(reason: Reason, detail: impl Into<String>) -> WhyNot {
+        WhyNot {
+            reason,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// One run of PHP.
+#[derive(Debug, Clone, Default)]
+pub struct RunRecord {
+    pub statements: Vec<SentStatement>,
+    pub files: Vec<SeenFile>,
+    /// What was seen that cannot be learned.
+    pub obstacle: Option<WhyNot>,
+}
+
+impl RunRecord {
+    /// About what it takes in memory.
+    pub fn size_bytes(&self) -> usize {
+        let statements = self.statements.iter();
+        let statements = statements.map(|it| 256 + it.text.len() + 64 * it.parameters.len());
+        let files = self.files.iter().map(|it| 64 + it.path.as_os_str().len());
+        statements.chain(files).sum()
+    }
+}
+
+/// The reasons, each with its word for metrics and a sentence for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The library in PHP said nothing of the run.
+    NoRecord,
+    /// Of what was told, some did not arrive.
+    Incomplete,
+    TooLong,
+    Unreadable,
+    Elsewhere,
+    Program,
+    Extension,
+    SharedMemory,
+    FileOutside,
+    FileChanged,
+    CodeChanged,
+    NoSchema,
+    SeveralServers,
+    Statement,
+    Transaction,
+    WrittenMeanwhile,
+    TooManyPages,
+}
+
+impl Reason {
+    /// In the order of the variants.
+    pub const ALL: [Reason; 17] = [
+        Reason::NoRecord,
+        Reason::Incomplete,
+        Reason::TooLong,
+        Reason::Unreadable,
+        Reason::Elsewhere,
+        Reason::Program,
+        Reason::Extension,
+        Reason::SharedMemory,
+        Reason::FileOutside,
+        Reason::FileChanged,
+        Reason::CodeChanged,
+        Reason::NoSchema,
+        Reason::SeveralServers,
+        Reason::Statement,
+        Reason::Transaction,
+        Reason::WrittenMeanwhile,
+        Reason::TooManyPages,
+    ];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Reason::NoRecord => "no-record",
+            Reason::Incomplete => "incomplete",
+            Reason::TooLong => "too-long",
+            Reason::Unreadable => "unreadable",
+            Reason::Elsewhere => "elsewhere",
+            Reason::Program => "program",
+            Reason::Extension => "extension",
+            Reason::SharedMemory => "shared-memory",
+            Reason::FileOutside => "file-outside",
+            Reason::FileChanged => "file-changed",
+            Reason::CodeChanged => "code-changed",
+            Reason::NoSchema => "no-schema",
+            Reason::SeveralServers => "several-servers",
+            Reason::Statement => "statement",
+            Reason::Transaction => "transaction",
+            Reason::WrittenMeanwhile => "written-meanwhile",
+            Reason::TooManyPages => "too-many-pages",
+        }
+    }
+
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Reason::NoRecord => {
+                "The library in PHP told nothing of this page: PHP did not load it."
+            }
+            Reason::Incomplete => "Some of what the library told did not arrive.",
+            Reason::TooLong => "The page has more statements than are kept.",
+            Reason::Unreadable => {
+                "PHP speaks with the database in a way that cannot be read, such as TLS or compression."
+            }
+            Reason::Elsewhere => {
+                "PHP connected to something that is no database: another server, Redis, memcached."
+            }
+            Reason::Program => "PHP started a program.",
+            Reason::Extension => "PHP has an extension loaded whose reads cannot be seen.",
+            Reason::SharedMemory => "PHP read memory that its processes share, such as APCu.",
+            Reason::FileOutside => {
+                "PHP read a file outside the site, or one that it had written itself."
+            }
+            Reason::FileChanged => "A file changed while the page was made.",
+            Reason::CodeChanged => {
+                "A script changed a short time ago, and PHP may still run the one from before."
+            }
+            Reason::NoSchema => "The tables of the database are not known yet.",
+            Reason::SeveralServers => "PHP asked several database servers.",
+            Reason::Statement => "A statement is not understood, or depends on more than tables.",
+            Reason::Transaction => "A transaction was open when PHP began the page.",
+            Reason::WrittenMeanwhile => "The database was written while the page was made.",
+            Reason::TooManyPages => "More pages are learned than are kept.",
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The tables of a database server, asked for with an account of the configuration.
+
+use std::io;
+use std::sync::Arc;
+
+use learned::{Schema, SchemaBuilder, SchemaQuery};
+
+use crate::Digest;
+use crate::client::{self, DatabaseAccount, TextRow};
+
+/// The settings that each new session has.
+const MODES: &str = "SELECT @@global.sql_mode";
+
+/// What a server says of its tables.
+pub struct ReadSchema {
+    pub schema: Arc<Schema>,
+    /// `@@global.sql_mode`
+    pub modes: String,
+    /// Of all that it said.
+    pub digest: u64,
+}
+
+/// Asks a server.
+///
+/// # Errors
+/// What the system or the server says.
+pub async fn read(account: &DatabaseAccount) -> io::Result<ReadSchema> {
+    let mut questions = vec![MODES];
+    questions.extend(SchemaQuery::ALL.iter().map(|query| query.sql()));
+    let mut answers = client::ask(account, &questions).await?.into_iter();
+    let modes = answers.next().unwrap_or_default();
+    let modes = modes.into_iter().flatten().flatten().next();
+    let modes = String::from_utf8_lossy(&modes.unwrap_or_default()).into_owned();
+    let mut digest = Digest::default();
+    digest.read(modes.as_bytes());
+    let mut builder = SchemaBuilder::default();
+    for (query, rows) in SchemaQuery::ALL.into_iter().zip(answers) {
+        for row in &rows {
+            add(&mut builder, query, row, &mut digest)?;
+        }
+    }
+    let schema = builder.finish();
+    let schema = schema.ok_or_else(|| io::Error::other("there are too many tables"))?;
+    Ok(ReadSchema {
+        schema: Arc::new(schema),
+        modes,
+        digest: digest.finish(),
+    })
+}
+
+fn add(
+    builder: &mut SchemaBuilder,
+    query: SchemaQuery,
+    row: &TextRow,
+    digest: &mut Digest,
+) -> io::Result<()> {
+    let fields = row
+        .iter()
+        .map(|field| str::from_utf8(field.as_deref().unwrap_or_default()));
+    let fields: Vec<&str> = fields
+        .collect::<Result<_, _>>()
+        .map_err(|_| io::Error::other("a name of a table is no UTF-8"))?;
+    for field in &fields {
+        digest.read(field.as_bytes());
+        digest.read(&[0]);
+    }
+    match builder.row(query, &fields) {
+        true => Ok(()),
+        false => Err(io::Error::other(
+            "the answer has other columns than were asked for",
+        )),
+    }
+}

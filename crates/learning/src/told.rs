@@ -1,0 +1,279 @@
+//! What a library told, in the terms of `learned`: its sessions and values, and what cannot be learned.
+
+use std::sync::Arc;
+
+use learn_record::{
+    FileUse, Incomplete, InputKind, Record, Session as ToldSession, Statement, StatementKind,
+    Value as ToldValue,
+};
+use learned::{Session, Value};
+
+use crate::files::SeenPath;
+use crate::record::{FileState, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
+
+/// The server's flag "within a transaction" (`SERVER_STATUS_IN_TRANS`).
+pub const WITHIN_TRANSACTION: u16 = 1;
+
+/// A session of which this is said is not read.
+const UNKNOWN_COLLATION: u8 = 0;
+
+/// Of a text for people.
+const MOST_SHOWN_BYTES: usize = 200;
+
+/// One run of PHP, as its record has it. `modes` knows what servers give to each session.
+pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
+    let mut obstacle = match record.incomplete {
+        None => None,
+        Some(Incomplete::TooLong) => Some(WhyNot::new(Reason::TooLong, "")),
+        Some(Incomplete::Missed) => Some(WhyNot::new(Reason::Incomplete, "")),
+    };
+    let mut note = |reason: Option<Reason>, detail: &[u8]| {
+        if let (Some(reason), None) = (reason, &obstacle) {
+            obstacle = Some(WhyNot::new(reason, shown(detail)));
+        }
+    };
+    for input in &record.inputs {
+        note(reason_of(input.kind), input.detail);
+    }
+    let mut files = Vec::new();
+    for look in &record.files {
+        if look.by == FileUse::Written {
+            note(Some(Reason::FileOutside), look.path);
+            continue;
+        }
+        match SeenPath::of(look.path) {
+            SeenPath::Nothing => {}
+            SeenPath::Untold => note(Some(Reason::FileOutside), look.path),
+            SeenPath::File(path) => files.push(SeenFile {
+                path,
+                state: look.state.map(|state| FileState {
+                    modified: state.modified_nanoseconds,
+                    bytes: if state.is_folder { 0 } else { state.size },
+                    inode: state.inode,
+                }),
+            }),
+        }
+    }
+    let statements = record.statements.iter().filter_map(|statement| {
+        let told = record.sessions.get(usize::from(statement.session))?;
+        let is_first = is_first_of_its_connection(record, statement, told);
+        if is_first && statement.status_before & WITHIN_TRANSACTION != 0 {
+            note(Some(Reason::Transaction), statement.text);
+        }
+        if !statement.is_complete || statement.kind == StatementKind::Command {
+            note(Some(Reason::Statement), statement.text);
+        }
+        Some(SentStatement {
+            server: server_of(told),
+            connection: told.connection,
+            session: session_of(told, &modes(&server_of(told))),
+            text: statement.text.to_vec(),
+            parameters: statement.parameters.iter().map(value_of).collect(),
+            result: result_of(statement),
+        })
+    });
+    let statements = statements.collect();
+    RunRecord {
+        statements,
+        files,
+        obstacle,
+    }
+}
+
+fn is_first_of_its_connection(
+    record: &Record<'_>,
+    statement: &Statement<'_>,
+    told: &ToldSession<'_>,
+) -> bool {
+    let is_of_it = |other: &&Statement<'_>| {
+        let session = record.sessions.get(usize::from(other.session));
+        session.is_some_and(|session| session.connection == told.connection)
+    };
+    let first = record.statements.iter().find(is_of_it);
+    first.is_some_and(|first| std::ptr::eq(first, statement))
+}
+
+/// `None`: the input does not keep a page from being learned.
+fn reason_of(kind: InputKind) -> Option<Reason> {
+    match kind {
+        InputKind::Connection | InputKind::NameLookup => Some(Reason::Elsewhere),
+        InputKind::UnreadDatabase => Some(Reason::Unreadable),
+        InputKind::Program => Some(Reason::Program),
+        InputKind::SharedCache | InputKind::SharedMemory => Some(Reason::SharedMemory),
+        InputKind::Extension => Some(Reason::Extension),
+        // Random bytes never make a page old.
+        InputKind::Random => None,
+    }
+}
+
+pub fn server_of(told: &ToldSession<'_>) -> ServerName {
+    // A name that is cut is no server's that is asked for its tables.
+    Arc::from(shown(told.server))
+}
+
+/// The session as its statements have left it. `modes` are those that the server gives to each.
+pub fn session_of(told: &ToldSession<'_>, modes: &str) -> Session {
+    let database = told
+        .database
+        .map(|name| str::from_utf8(name).map(str::to_owned));
+    let (Some(settings), Ok(database)) = (&told.settings, database.transpose()) else {
+        return Session::new(None, UNKNOWN_COLLATION);
+    };
+    let mut session = Session::new(None, told.collation);
+    session.set_modes(modes);
+    settings.iter().for_each(|it| session.follow(it));
+    session.database = database;
+    session
+}
+
+pub fn value_of(value: &ToldValue<'_>) -> Value {
+    match value {
+        ToldValue::Null => Value::Null,
+        ToldValue::Integer(number) => Value::Integer(*number),
+        ToldValue::Unsigned(number) => i64::try_from(*number).map_or(Value::Other, Value::Integer),
+        ToldValue::Bytes(bytes) => Value::Text(bytes.to_vec()),
+        ToldValue::Double(_) | ToldValue::Opaque => Value::Other,
+    }
+}
+
+/// Stands for all that the statement returned.
+fn result_of(statement: &Statement<'_>) -> u64 {
+    use learn_record::Outcome;
+    let outcomes = statement.outcomes.iter().map(|outcome| match *outcome {
+        Outcome::Rows { rows, bytes, hash } => hash ^ rows.rotate_left(32) ^ bytes,
+        Outcome::Done { changed_rows } => changed_rows,
+        Outcome::Failed { code } => u64::from(code) << 48,
+    });
+    outcomes.fold(0, |all, one| all.rotate_left(7) ^ one)
+}
+
+/// Bytes of a statement or a path for people: in one line, and cut.
+pub fn shown(bytes: &[u8]) -> String {
+    let cut = bytes.get(..MOST_SHOWN_BYTES);
+    let text = String::from_utf8_lossy(cut.unwrap_or(bytes));
+    let mut short = String::with_capacity(text.len() + 4);
+    for letter in text.trim().chars() {
+        match letter.is_whitespace() || letter.is_control() {
+            true if short.ends_with(' ') => {}
+            true => short.push(' '),
+            false => short.push(letter),
+        }
+    }
+    if cut.is_some_and(|cut| cut.len() < bytes.len()) {
+        short.push_str(" ...");
+    }
+    short
+}
+
+/// Whether a statement changes what tables there are, or what they are like.
+pub fn is_definition(text: &[u8]) -> bool {
+    let start = text.trim_ascii_start();
+    let word = start.split(|byte| !byte.is_ascii_alphabetic()).next();
+    let word = word.unwrap_or_default().to_ascii_lowercase();
+    !matches!(
+        &word[..],
+        b"select"
+            | b"insert"
+            | b"update"
+            | b"delete"
+            | b"replace"
+            | b"commit"
+            | b"rollback"
+            | b"begin"
+            | b"start"
+            | b"savepoint"
+            | b"release"
+            | b"set"
+            | b"truncate"
+            | b"show"
+            | b"use"
+            | b"lock"
+            | b"unlock"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use learn_record::{FileLook, Input};
+
+    fn with(kind: InputKind, detail: &[u8]) -> Record<'_> {
+        Record {
+            inputs: vec![Input { kind, detail }],
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn each_input_that_cannot_be_known_is_named_with_its_detail() {
+        for (kind, reason) in [
+            (InputKind::Connection, Some(Reason::Elsewhere)),
+            (InputKind::NameLookup, Some(Reason::Elsewhere)),
+            (InputKind::UnreadDatabase, Some(Reason::Unreadable)),
+            (InputKind::Program, Some(Reason::Program)),
+            (InputKind::SharedCache, Some(Reason::SharedMemory)),
+            (InputKind::SharedMemory, Some(Reason::SharedMemory)),
+            (InputKind::Extension, Some(Reason::Extension)),
+            (InputKind::Random, None),
+        ] {
+            let expected = reason.map(|reason| WhyNot::new(reason, "what it is"));
+            assert_eq!(
+                run(&with(kind, b"what it is"), &|_| String::new()).obstacle,
+                expected,
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_that_the_page_writes_or_whose_change_cannot_be_told_are_obstacles() {
+        let look = |path: &'static [u8], by| Record {
+            files: vec![FileLook {
+                path,
+                by,
+                state: None,
+            }],
+            ..Record::default()
+        };
+        for (path, by, is_obstacle) in [
+            (&b"/srv/site/part.html"[..], FileUse::Opened, false),
+            (b"/srv/site/part.html", FileUse::Written, true),
+            (b"/proc/loadavg", FileUse::Opened, true),
+            (b"/dev/urandom", FileUse::Opened, false),
+        ] {
+            let run = run(&look(path, by), &|_| String::new());
+            assert_eq!(run.obstacle.is_some(), is_obstacle, "{path:?} {by:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_whose_settings_are_not_known_is_not_read() {
+        let mut told = ToldSession {
+            connection: 1,
+            server: b"unix:/run/mysqld/mysqld.sock",
+            server_version: b"",
+            identifier: 7,
+            account: b"blog",
+            collation: 45,
+            database: Some(b"blog"),
+            settings: Some(vec![b"SET NAMES utf8mb4"]),
+        };
+        let session = session_of(&told, "");
+        assert_eq!(session.database.as_deref(), Some("blog"));
+        let unknown = Session::new(None, UNKNOWN_COLLATION);
+        assert_ne!(session, unknown);
+        told.settings = None;
+        assert_eq!(session_of(&told, ""), unknown);
+        told.settings = Some(Vec::new());
+        assert_ne!(session_of(&told, ""), unknown);
+        told.database = Some(b"\xff");
+        assert_eq!(session_of(&told, ""), unknown);
+    }
+
+    #[test]
+    fn statements_are_shown_in_one_line_and_cut() {
+        assert_eq!(shown(b" SELECT 1\n\t FROM t "), "SELECT 1 FROM t");
+        let long = shown(&[b'x'; 1000]);
+        assert_eq!((long.len(), &long[198..]), (204, "xx ..."));
+    }
+}

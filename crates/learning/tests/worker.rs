@@ -1,0 +1,291 @@
+//! A pool and a process that speaks as the library in PHP does.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use learn_record::{
+    Acknowledgement, FileLook, FileState, FileUse, Hello, Input, InputKind, Message, RecordPart,
+    RecordWriter, Session, StatementKind, Write, WriteOutcome,
+};
+use learning::{LearnedPool, Learning, PageReport, Reason, StoredPage};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+struct Pool {
+    folder: tempfile::TempDir,
+    _learning: Learning,
+    pool: Arc<LearnedPool>,
+}
+
+struct Worker(Socket);
+
+impl Pool {
+    fn begin() -> Pool {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+        let address = SockAddr::unix(folder.path().join("learn.sock")).unwrap();
+        socket.bind(&address).unwrap();
+        socket.listen(16).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let sockets = HashMap::from([("site".to_owned(), OwnedFd::from(socket))]);
+        let learning = Learning::renew(None, sockets, |_| Vec::new()).unwrap();
+        let pool = learning.pool("site").unwrap().clone();
+        Pool {
+            folder,
+            _learning: learning,
+            pool,
+        }
+    }
+
+    fn connect(&self) -> Worker {
+        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+        let address = SockAddr::unix(self.folder.path().join("learn.sock")).unwrap();
+        socket.connect(&address).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        Worker(socket)
+    }
+
+    fn worker(&self) -> Worker {
+        let worker = self.connect();
+        worker.say(&Message::Hello(Hello {
+            version: learn_record::VERSION,
+            pid: std::process::id(),
+            is_again: false,
+            unseen_extensions: Vec::new(),
+        }));
+        worker
+    }
+
+    /// A page is made with this record, and stored.
+    fn make(&self, worker: &Worker, record: impl FnOnce(&mut RecordWriter)) -> PageReport {
+        let fetch = self.pool.begin();
+        let number = fetch.number();
+        let name = format!("page {number}");
+        let mut writer = RecordWriter::default();
+        record(&mut writer);
+        assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
+        fetch.stored(StoredPage {
+            name: name.as_bytes().into(),
+            address: "http://a/".to_owned(),
+            digest: Some(1),
+            most: Duration::from_secs(3600),
+        });
+        wait(|| self.pool.page(name.as_bytes()))
+    }
+}
+
+impl Worker {
+    fn say(&self, message: &Message<'_>) {
+        let mut packet = Vec::new();
+        message.encode(&mut packet);
+        self.0.send(&packet).unwrap();
+    }
+
+    /// The acknowledgement that comes; `None` at the end of the connection.
+    fn answer(&self) -> Option<u64> {
+        let mut packet = [0; 64];
+        let read = (&self.0).read(&mut packet).unwrap_or(0);
+        let packet = packet.get(..read)?;
+        Acknowledgement::decode(packet).ok().map(|it| it.number)
+    }
+}
+
+fn wait<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < until, "it does not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn why(report: PageReport) -> Reason {
+    match report {
+        PageReport::NotLearned { why, .. } => why.reason,
+        PageReport::Learned { .. } => panic!("it is learned"),
+    }
+}
+
+#[test]
+fn a_page_without_statements_is_learned_from_its_files_and_suspect_when_one_changes() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    let part = pool.folder.path().join("part.html");
+    // The folder of this test may be one whose times say nothing.
+    let report = pool.make(&worker, |_| {});
+    assert!(matches!(report, PageReport::Learned { statements: 0, .. }));
+    let report = pool.make(&worker, |record| {
+        record.file(&FileLook {
+            path: part.as_os_str().as_encoded_bytes(),
+            by: FileUse::Written,
+            state: None,
+        });
+    });
+    assert_eq!(why(report), Reason::FileOutside);
+    let report = pool.make(&worker, |record| {
+        record.file(&FileLook {
+            path: b"/etc/passwd",
+            by: FileUse::Opened,
+            state: Some(FileState {
+                is_folder: false,
+                modified_nanoseconds: 1,
+                size: 1,
+                inode: 1,
+            }),
+        });
+    });
+    assert!(matches!(report, PageReport::Learned { .. }));
+    // It is another one than the worker has seen, which the next look finds.
+    wait(|| {
+        let counts = pool.pool.counts();
+        (counts.suspect > 0).then_some(())
+    });
+}
+
+#[test]
+fn inputs_that_cannot_be_known_are_the_reason() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    let report = pool.make(&worker, |record| {
+        record.input(&Input {
+            kind: InputKind::Connection,
+            detail: b"127.0.0.1:6379",
+        });
+    });
+    let PageReport::NotLearned { why, .. } = report else {
+        panic!("it is learned");
+    };
+    assert_eq!(
+        (why.reason, &why.detail[..]),
+        (Reason::Elsewhere, "127.0.0.1:6379")
+    );
+    assert_eq!(
+        pool.pool.counts().not_learned[Reason::Elsewhere as usize],
+        1
+    );
+}
+
+#[test]
+fn a_page_of_which_nothing_is_told_says_so() {
+    let pool = Pool::begin();
+    let fetch = pool.pool.begin();
+    fetch.stored(StoredPage {
+        name: b"page".as_slice().into(),
+        address: "http://a/".to_owned(),
+        digest: Some(1),
+        most: Duration::from_secs(3600),
+    });
+    let report = wait(|| pool.pool.page(b"page"));
+    assert_eq!(why(report), Reason::NoRecord);
+}
+
+fn write(number: u64) -> Message<'static> {
+    Message::Write(Write {
+        number,
+        fetch: 0,
+        session: Session {
+            connection: 1,
+            server: b"unix:/run/mysqld/mysqld.sock",
+            server_version: b"10.11",
+            identifier: 1,
+            account: b"blog",
+            collation: 45,
+            database: Some(b"blog"),
+            settings: Some(Vec::new()),
+        },
+        kind: StatementKind::Text,
+        text: b"DELETE FROM post",
+        is_complete: true,
+        parameters: Vec::new(),
+        status_before: 2,
+    })
+}
+
+#[test]
+fn a_write_is_acknowledged_once_it_counts() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    worker.say(&write(1));
+    worker.say(&Message::Written(WriteOutcome {
+        number: 1,
+        error: None,
+        status_after: 2,
+    }));
+    assert_eq!(worker.answer(), Some(1));
+    assert_eq!(pool.pool.counts().writes, 1);
+    // A process that is killed between the two may have written.
+    worker.say(&write(2));
+    drop(worker);
+    wait(|| (pool.pool.counts().writes == 2).then_some(()));
+}
+
+#[test]
+fn hostile_workers_are_refused_and_others_are_heard() {
+    let pool = Pool::begin();
+    let mut refused = 0;
+    let unasked = Message::Written(WriteOutcome {
+        number: 9,
+        error: None,
+        status_after: 2,
+    });
+    let mut unasked_bytes = Vec::new();
+    unasked.encode(&mut unasked_bytes);
+    for packet in [
+        &b"nonsense"[..],
+        &vec![0; 70_000],
+        &[1, 255, 255],
+        &unasked_bytes,
+    ] {
+        let worker = pool.connect();
+        // A packet may be longer than the system takes.
+        if worker.0.send(packet).is_err() {
+            continue;
+        }
+        assert_eq!(worker.answer(), None);
+        refused += 1;
+        wait(|| (pool.pool.counts().refused == refused).then_some(()));
+    }
+    // Parts of a record that never ends, and writes that are never ended.
+    let worker = pool.worker();
+    let bytes = vec![1; 60_000];
+    for _ in 0..5 {
+        let part = RecordPart {
+            fetch: 3,
+            is_last: false,
+            bytes: &bytes,
+        };
+        let mut packet = Vec::new();
+        Message::RecordPart(part).encode(&mut packet);
+        let _ = worker.0.send(&packet);
+    }
+    wait(|| (pool.pool.counts().refused == refused + 1).then_some(()));
+    let worker = pool.worker();
+    for number in 0..1000 {
+        let mut packet = Vec::new();
+        write(number).encode(&mut packet);
+        let _ = worker.0.send(&packet);
+    }
+    wait(|| (pool.pool.counts().refused == refused + 2).then_some(()));
+    // This process is alive and was refused: what it may write is not heard.
+    let report = pool.make(&pool.worker(), |_| {});
+    assert_eq!(why(report), Reason::Incomplete);
+}
+
+#[test]
+fn a_process_that_goes_on_without_a_word_makes_all_suspect() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    let report = pool.make(&worker, |_| {});
+    assert!(matches!(report, PageReport::Learned { suspect: None, .. }));
+    // This process is alive: what it writes from now on is not told.
+    drop(worker);
+    wait(|| (pool.pool.counts().suspect == 1).then_some(()));
+    let report = pool.make(&pool.worker(), |_| {});
+    assert_eq!(why(report), Reason::Incomplete);
+}

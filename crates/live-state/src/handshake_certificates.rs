@@ -1,0 +1,136 @@
+//! Certificates whose names have variables that are known in a handshake: `ssl_certificate $one.crt`,
+//! `ssl_certificate data:$text`. Each combination of values has a TLS of its own, so that a session of
+//! one certificate is worth nothing to another.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use site::{CertificateCache, ServerTls};
+use tls_server::{Identity, PemFile, Resumption, Settings, TlsServer};
+
+use crate::named_files;
+
+/// The values of a certificate's name and of its key's.
+pub type Values = (String, String);
+
+/// The TLS of a server whose certificates depend on the handshake.
+pub struct OfHandshake {
+    /// Without certificates.
+    settings: Settings,
+    resumption: Resumption,
+    folder: PathBuf,
+    rules: Option<CertificateCache>,
+    kept: Mutex<HashMap<Vec<Values>, KeptServer>>,
+}
+
+struct KeptServer {
+    server: Arc<TlsServer>,
+    read_at: Instant,
+    used_at: Instant,
+}
+
+impl OfHandshake {
+    pub fn new(tls: &ServerTls, settings: Settings, resumption: Resumption) -> OfHandshake {
+        OfHandshake {
+            settings,
+            resumption,
+            folder: tls.certificate_folder.clone(),
+            rules: tls.certificate_cache,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// The TLS with the certificates of these values; `None` where there is none.
+    ///
+    /// # Errors
+    /// Why they cannot be used, for the log.
+    pub fn server(&self, values: Vec<Values>) -> Result<Option<Arc<TlsServer>>, String> {
+        let values: Vec<Values> = values
+            .into_iter()
+            .filter(|(chain, key)| !chain.is_empty() && !key.is_empty())
+            .collect();
+        if values.is_empty() {
+            return Ok(None);
+        }
+        let now = Instant::now();
+        if let Some(rules) = &self.rules
+            && let Some(kept) = self.kept.lock().get_mut(&values)
+            && !kept.is_over(rules, now)
+        {
+            kept.used_at = now;
+            return Ok(Some(kept.server.clone()));
+        }
+        let mut identities = Vec::with_capacity(values.len());
+        for (chain, key) in &values {
+            identities.push(Identity {
+                chain: self.read(chain, "cannot load certificate")?,
+                key: self.read(key, "cannot load certificate key")?,
+            });
+        }
+        let settings = Settings {
+            identities,
+            ..self.settings.clone()
+        };
+        let server = TlsServer::new(&settings, self.resumption.clone());
+        let server = Arc::new(server.map_err(|error| error.to_string())?);
+        if let Some(rules) = &self.rules {
+            self.keep(values, &server, rules, now);
+        }
+        Ok(Some(server))
+    }
+
+    /// A file, or what `data:` gives. `failure` begins the message if there is none.
+    fn read(&self, value: &str, failure: &str) -> Result<PemFile, String> {
+        if let Some(pem) = value.strip_prefix("data:") {
+            return Ok(PemFile {
+                name: "data:".to_owned(),
+                pem: pem.as_bytes().to_vec(),
+            });
+        }
+        let path = self.folder.join(value);
+        let file = named_files::read_pem(&path, failure)?;
+        file.ok_or_else(|| format!("{failure} \"{}\": there is no such file", path.display()))
+    }
+
+    /// The one that was used longest ago makes room.
+    fn keep(
+        &self,
+        values: Vec<Values>,
+        server: &Arc<TlsServer>,
+        rules: &CertificateCache,
+        now: Instant,
+    ) {
+        let mut kept = self.kept.lock();
+        kept.retain(|_, kept| !kept.is_over(rules, now));
+        if kept.len() >= rules.pairs() && !kept.contains_key(&values) {
+            let oldest = kept.iter().min_by_key(|(_, kept)| kept.used_at);
+            if let Some(oldest) = oldest.map(|(values, _)| values.clone()) {
+                kept.remove(&oldest);
+            }
+        }
+        let server = server.clone();
+        kept.insert(
+            values,
+            KeptServer {
+                server,
+                read_at: now,
+                used_at: now,
+            },
+        );
+    }
+}
+
+impl KeptServer {
+    fn is_over(&self, rules: &CertificateCache, now: Instant) -> bool {
+        now.saturating_duration_since(self.read_at) >= rules.valid
+            || now.saturating_duration_since(self.used_at) >= rules.inactive
+    }
+}
+
+/// May a client's name be a part of a file's name?
+pub fn is_file_name(name: &str) -> bool {
+    named_files::is_file_name(name)
+}

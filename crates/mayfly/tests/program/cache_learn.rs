@@ -1,0 +1,164 @@
+//! `cache_learn watch`: what a page was made of is told by the pool, and said by `mayfly explain`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use control::explain::{LearnedPart, LearnedState};
+use control::{ExplainRequest, Explanation};
+use learn_record::{Hello, Message, Session, StatementKind, Write, WriteOutcome};
+use socket2::{Domain, SockAddr, Socket, Type};
+use testkit::process::{Signal, is_root};
+use testkit::running::RunningServer;
+use testkit::wait::until;
+
+use crate::{has_php_fpm, program};
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A site whose pages say the number of their fetch and what PHP was started with.
+async fn start(folder: &Path, learn: &str) -> Option<RunningServer> {
+    if !has_php_fpm() {
+        return None;
+    }
+    let script = folder.join("page.php");
+    std::fs::write(
+        &script,
+        "<?php header('X-Fetch: ' . ($_SERVER['MAYFLY_FETCH'] ?? 'none')); echo 'page';",
+    )
+    .unwrap();
+    let user = if is_root() { "user www-data;" } else { "" };
+    let main = format!("php_pool learned {{ workers 1; {user} }}");
+    let http = format!(
+        "fastcgi_cache_path %%/cache keys_zone=pages:1m;\n\
+         server {{ listen unix:%%/http; server_name site.test; location / {{ fastcgi_pass php:learned;\n\
+         fastcgi_cache pages; fastcgi_cache_key $request_uri; fastcgi_cache_valid 1ms; {learn}\n\
+         fastcgi_param SCRIPT_FILENAME {}; fastcgi_param REQUEST_METHOD $request_method; }} }}",
+        script.display()
+    );
+    Some(RunningServer::start(program(), &main, &http).await)
+}
+
+/// The number of the fetch by which the page was made.
+async fn make(server: &RunningServer, path: &str) -> String {
+    let reply = server.target().get(path).await;
+    assert_eq!(reply.status, 200, "{}", server.error_log());
+    reply.field("x-fetch").to_owned()
+}
+
+/// The socket of the pool.
+fn socket(server: &RunningServer) -> PathBuf {
+    let parents = [PathBuf::from("/run"), std::env::temp_dir()];
+    let entries = parents.iter().flat_map(std::fs::read_dir).flatten();
+    let number = format!("-{}-", server.pid());
+    let mut paths = entries.flatten().map(|entry| entry.path()).filter(|path| {
+        let name = path.to_string_lossy();
+        name.contains("mayfly-php-learned-") && name.contains(&number)
+    });
+    paths.next().expect("the pool's folder").join("learn.sock")
+}
+
+/// Speaks as the library in PHP does.
+struct Library(Socket);
+
+impl Library {
+    fn connect(server: &RunningServer) -> Library {
+        let connection = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+        let address = SockAddr::unix(socket(server)).unwrap();
+        connection.connect(&address).unwrap();
+        let library = Library(connection);
+        library.say(&Message::Hello(Hello {
+            version: learn_record::VERSION,
+            pid: std::process::id(),
+            is_again: false,
+            unseen_extensions: Vec::new(),
+        }));
+        library
+    }
+
+    fn say(&self, message: &Message<'_>) {
+        let mut packet = Vec::new();
+        message.encode(&mut packet);
+        self.0.send(&packet).unwrap();
+    }
+}
+
+async fn explained(server: &RunningServer, path: &str) -> Explanation {
+    let request = ExplainRequest {
+        url: format!("http://site.test{path}"),
+        ..ExplainRequest::default()
+    };
+    let told = control::client::explain(&server.path("pid.control"), &request).await;
+    told.unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn learned(server: &RunningServer, path: &str, state: LearnedState) -> LearnedPart {
+    for _ in 0..2000 {
+        let part = explained(server, path).await.learned.expect("a part");
+        if part.state == state {
+            return part;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    panic!("{:?}", explained(server, path).await.learned);
+}
+
+#[tokio::test]
+async fn explain_names_why_a_page_is_not_learned_and_writes_are_acknowledged() {
+    let folder = testkit::serving::FolderServer::folder();
+    let Some(server) = start(folder.path(), "cache_learn watch;").await else {
+        return;
+    };
+    assert_ne!(make(&server, "/plain").await, "none");
+    let part = learned(&server, "/plain", LearnedState::NotLearned).await;
+    // The script lies among temporary files, whose times say nothing; a PHP without the library tells nothing.
+    let is_named = part.reason == "file-outside" && part.detail.ends_with("/page.php");
+    assert!(is_named || part.reason == "no-record", "{part:?}");
+    // A reload that changes nothing of the pool forgets nothing.
+    server.signal(Signal::HUP);
+    until("a reload", || server.error_log().contains(" reloaded")).await;
+    learned(&server, "/plain", LearnedState::NotLearned).await;
+    write_is_acknowledged(&Library::connect(&server));
+}
+
+fn write_is_acknowledged(library: &Library) {
+    library.say(&Message::Write(Write {
+        number: 7,
+        fetch: 0,
+        session: Session {
+            connection: 1,
+            server: b"unix:/run/mysqld/mysqld.sock",
+            server_version: b"10.11",
+            identifier: 1,
+            account: b"blog",
+            collation: 45,
+            database: Some(b"blog"),
+            settings: Some(Vec::new()),
+        },
+        kind: StatementKind::Text,
+        text: b"DELETE FROM post",
+        is_complete: true,
+        parameters: Vec::new(),
+        status_before: 2,
+    }));
+    library.say(&Message::Written(WriteOutcome {
+        number: 7,
+        error: None,
+        status_after: 2,
+    }));
+    let mut answer = [0; 16];
+    let read = std::io::Read::read(&mut &library.0, &mut answer).unwrap();
+    let answer = learn_record::Acknowledgement::decode(&answer[..read]).unwrap();
+    assert_eq!(answer.number, 7);
+}
+
+#[tokio::test]
+async fn without_the_directive_php_is_told_nothing_and_explain_has_no_word_of_it() {
+    let folder = testkit::serving::FolderServer::folder();
+    let Some(server) = start(folder.path(), "").await else {
+        return;
+    };
+    assert_eq!(make(&server, "/plain").await, "none");
+    assert_eq!(explained(&server, "/plain").await.learned, None);
+    assert!(!socket(&server).exists());
+}

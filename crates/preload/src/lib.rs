@@ -1,0 +1,179 @@
+//! The library that PHP loads (`crates/learn-library`), carried by the program as bytes: for which PHP it
+//! is, and how it comes to a place from which PHP can load it.
+//!
+//! A PHP that is linked statically, one for another C library, and one for another kind of processor load
+//! nothing. Each has a [`NotPreloaded`], and its pages are not learned.
+
+mod changers;
+mod interpreter;
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{StatVfsMountFlags, statvfs};
+
+pub use changers::Changer;
+
+use changers::changers;
+use interpreter::{Interpreter, interpreter};
+
+/// Empty where the program was built without Rust's library for glibc.
+static LIBRARY: &[u8] = include_bytes!(env!("PRELOADED_LIBRARY"));
+
+/// The library's name in its folder.
+const FILE_NAME: &str = "mayfly-learn.so";
+
+/// Readable and executable by all, writable by nobody.
+const MODE: u32 = 0o555;
+
+/// Why a program cannot load the library.
+#[derive(Debug)]
+pub enum NotPreloaded {
+    /// This program carries no library.
+    NotCarried,
+    /// It is linked statically.
+    Static,
+    /// Its C library is not glibc.
+    OtherLibrary(String),
+    /// It is for another kind of processor, or no program of Linux.
+    OtherMachine,
+    Unreadable(io::Error),
+}
+
+impl fmt::Display for NotPreloaded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotCarried => formatter.write_str("this Mayfly was built without the library"),
+            Self::Static => formatter.write_str("it is linked statically and loads no library"),
+            Self::OtherLibrary(name) => write!(formatter, "it runs by {name}, not by glibc"),
+            Self::OtherMachine => formatter.write_str("it is no program for this machine"),
+            Self::Unreadable(error) => write!(formatter, "it cannot be read: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for NotPreloaded {}
+
+/// The bytes of a library that the program at `path` can load.
+///
+/// # Errors
+/// Why there is none.
+pub fn library_for(path: &Path) -> Result<&'static [u8], NotPreloaded> {
+    if LIBRARY.is_empty() {
+        return Err(NotPreloaded::NotCarried);
+    }
+    match interpreter(path).map_err(NotPreloaded::Unreadable)? {
+        Interpreter::Named(name) if name.contains("ld-linux") => Ok(LIBRARY),
+        Interpreter::Named(name) => Err(NotPreloaded::OtherLibrary(name)),
+        Interpreter::Static => Err(NotPreloaded::Static),
+        Interpreter::OtherMachine => Err(NotPreloaded::OtherMachine),
+    }
+}
+
+/// A library in its place.
+#[derive(Debug)]
+pub struct InstalledLibrary {
+    /// For `LD_PRELOAD`.
+    pub path: PathBuf,
+    /// Who could put another library there, apart from root; for the log.
+    pub changers: Vec<Changer>,
+}
+
+/// Writes the library into `folder`, which is there already, with mode 0555. A library of another version
+/// is replaced by a rename: a PHP that has loaded it keeps the old one.
+///
+/// # Errors
+/// The folder cannot be written, or programs cannot be started from its file system (`noexec`).
+pub fn install(library: &[u8], folder: &Path) -> io::Result<InstalledLibrary> {
+    if statvfs(folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+        let text = format!("the file system of {} is mounted noexec", folder.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    let path = folder.canonicalize()?.join(FILE_NAME);
+    if !is_there(library, &path) {
+        let new = path.with_extension(format!("{}.new", std::process::id()));
+        let _ = fs::remove_file(&new);
+        let written = write_new(library, &new).and_then(|()| fs::rename(&new, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        written?;
+    }
+    let changers = changers(&path)?;
+    Ok(InstalledLibrary { path, changers })
+}
+
+fn write_new(library: &[u8], path: &Path) -> io::Result<()> {
+    // `create_new` follows no link that somebody has put there.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(library)?;
+    file.set_permissions(fs::Permissions::from_mode(MODE))
+}
+
+/// Whether the same bytes are there, as a file with the right mode of this account or root.
+fn is_there(library: &[u8], path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let own = rustix::process::geteuid().as_raw();
+    let is_right = fs::symlink_metadata(path).is_ok_and(|found| {
+        found.is_file() && found.mode() & 0o7777 == MODE && [0, own].contains(&found.uid())
+    });
+    is_right && fs::read(path).is_ok_and(|bytes| bytes == library)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn library_is_carried_and_is_an_elf_file_for_this_machine() {
+        let library = library_for(&std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(library[..4], *b"\x7fELF");
+        assert!(library.len() < 1 << 20, "{} bytes", library.len());
+    }
+
+    #[test]
+    fn what_is_no_program_loads_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("script");
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        assert!(matches!(
+            library_for(&path),
+            Err(NotPreloaded::OtherMachine)
+        ));
+        let missing = library_for(&folder.path().join("missing"));
+        assert!(matches!(missing, Err(NotPreloaded::Unreadable(_))));
+    }
+
+    #[test]
+    fn library_is_written_once_and_replaced_where_it_differs() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let installed = install(b"one", folder.path()).unwrap();
+        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+        let first = inode(&installed.path);
+        assert_eq!(
+            fs::metadata(&installed.path).unwrap().mode() & 0o7777,
+            0o555
+        );
+        install(b"one", folder.path()).unwrap();
+        assert_eq!(inode(&installed.path), first);
+        let open = File::open(&installed.path).unwrap();
+        install(b"two", folder.path()).unwrap();
+        assert_eq!(fs::read(&installed.path).unwrap(), b"two");
+        assert_eq!(
+            io::read_to_string(open).unwrap(),
+            "one",
+            "who has it open keeps it"
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

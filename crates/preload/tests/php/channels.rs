@@ -1,0 +1,97 @@
+//! Whatever becomes of the channel, PHP answers as without the library.
+
+use std::time::{Duration, Instant};
+
+use crate::peers::{Manner, Mayfly, Php, ToldMessage, pdo};
+
+fn page() -> String {
+    pdo("") + "for ($i = 0; $i < 20; $i++) { $db->exec('UPDATE t SET n = n WHERE id = 97'); }
+               print_r($db->query('SELECT 5')->fetchAll()); echo str_repeat('x', 30000); error_log('said');"
+}
+
+#[test]
+fn page_is_the_same_whatever_the_channel_does() {
+    let plain = Php::without_library();
+    let expected = plain.run(7, &page());
+    assert!(expected.contains("xxx"));
+    for manner in [
+        Manner::Acknowledges,
+        Manner::Silent,
+        Manner::Garbage,
+        Manner::Flood,
+        Manner::Closes,
+        Manner::Deaf,
+    ] {
+        let mayfly = Mayfly::listen(manner);
+        let php = Php::with_library(&mayfly);
+        for _ in 0..3 {
+            let begun = Instant::now();
+            assert_eq!(php.run(7, &page()), expected, "{manner:?}");
+            // One acknowledgement is waited for in vain, then the channel is closed for a second.
+            assert!(begun.elapsed() < Duration::from_secs(3), "{manner:?}");
+        }
+        assert!(
+            !php.log().contains("exited on signal"),
+            "{manner:?}: {}",
+            php.log()
+        );
+    }
+}
+
+#[test]
+fn page_is_the_same_without_anybody_at_the_channel() {
+    let expected = Php::without_library().run(7, &page());
+    let missing = std::path::Path::new("/nonexistent/learn");
+    let long = std::path::PathBuf::from(format!("/{}", "x".repeat(200)));
+    for path in [missing, &long] {
+        let php = Php::start(Some(path), &[]);
+        assert_eq!(php.run(7, &page()), expected, "{}", path.display());
+    }
+}
+
+#[test]
+fn silence_ends_the_channel_and_a_later_request_says_hello_again() {
+    let mayfly = Mayfly::listen(Manner::Silent);
+    let php = Php::with_library(&mayfly);
+    php.run(1, &page());
+    let mut told = Vec::new();
+    while told.last() != Some(&ToldMessage::End) {
+        told.push(mayfly.next());
+    }
+    let pid = php.worker();
+    assert_eq!(
+        told[0],
+        ToldMessage::Hello {
+            pid,
+            is_again: false,
+            unseen_extensions: vec![]
+        }
+    );
+    assert!(
+        told.contains(&ToldMessage::Doubt("acknowledgement")),
+        "{told:?}"
+    );
+    let begun = Instant::now();
+    while mayfly.has_nothing_to_tell() {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        php.run(2, "echo 1;");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    php.run(3, "echo 1;");
+    // The first thing on the new connection has been taken by the look above: a record follows.
+    assert!(mayfly.record().is_complete);
+}
+
+#[test]
+fn library_leaves_no_trace_in_the_environment() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::start(Some(&mayfly.path()), &["variables_order=EGPCS"]);
+    let output = php.run(7, "echo shell_exec('env'), file_get_contents('/proc/self/environ') === false, json_encode(getenv());");
+    assert!(
+        output.contains("PATH=") || output.contains("PWD="),
+        "{output}"
+    );
+    for name in ["LD_PRELOAD", "MAYFLY_LEARN"] {
+        assert!(!output.contains(name), "{output}");
+    }
+}

@@ -1,0 +1,178 @@
+//! What else a page is made from is named.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use crate::peers::{Manner, Mayfly, Php};
+
+/// Code, and how the input that it has begins.
+const INPUTS: &[(&str, &str)] = &[
+    ("shell_exec('true');", "program true"),
+    ("exec('true');", "program true"),
+    ("pclose(popen('true', 'r'));", "program true"),
+    ("proc_close(proc_open(['true'], [], $pipes));", "program "),
+    ("gethostbyname('name.invalid');", "name-lookup name.invalid"),
+    (
+        "file_get_contents('/dev/urandom', false, null, 0, 5);",
+        "random",
+    ),
+    (
+        "@stream_socket_client('unix:///nonexistent');",
+        "connection unix:/nonexistent",
+    ),
+    (
+        "stream_socket_client('udp://127.0.0.1:9');",
+        "connection 127.0.0.1:9",
+    ),
+];
+
+#[test]
+fn each_input_is_named() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::with_library(&mayfly);
+    php.run(1, "echo 1;");
+    let plain = mayfly.record();
+    assert_eq!(
+        plain.inputs,
+        [] as [&str; 0],
+        "nothing is named without a reason"
+    );
+    for (code, expected) in INPUTS {
+        let output = php.run(7, code);
+        let record = mayfly.record();
+        assert!(
+            record.has_input(expected),
+            "{code}: {:?} {output}",
+            record.inputs
+        );
+    }
+}
+
+#[test]
+fn other_servers_are_named_by_their_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let _ = stream.read(&mut [0; 1000]);
+            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nhello");
+        }
+    });
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::with_library(&mayfly);
+    let codes = [
+        format!("echo file_get_contents('http://{address}/');"),
+        format!("$c = curl_init('http://{address}/'); echo curl_exec($c);"),
+        format!(
+            "$s = pfsockopen('{}', {}); fwrite($s, 'x'); echo fread($s, 100);",
+            address.ip(),
+            address.port()
+        ),
+        // The same connection, which was opened by the request before.
+        format!(
+            "$s = pfsockopen('{}', {}); fwrite($s, 'x'); echo fread($s, 100);",
+            address.ip(),
+            address.port()
+        ),
+    ];
+    for code in codes {
+        let output = php.run(7, &code);
+        assert!(!output.contains("Fatal"), "{output}");
+        let record = mayfly.record();
+        assert!(
+            record.has_input(&format!("connection {address}")),
+            "{code}: {record:?}"
+        );
+    }
+}
+
+#[test]
+fn shared_memory_is_named_where_its_extension_is_there() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::start(Some(&mayfly.path()), &["apc.enabled=1"]);
+    for (extension, code, expected) in [
+        ("apcu", "apcu_fetch('a');", "shared-cache"),
+        ("apcu", "apcu_exists('a');", "shared-cache"),
+        ("shmop", "shmop_open(5, 'c', 0600, 100);", "shared-memory"),
+        ("sysvshm", "shm_attach(6);", "shared-memory"),
+    ] {
+        let output = php.run(
+            7,
+            &format!("if (!extension_loaded('{extension}')) {{ echo 'missing'; exit; }} {code}"),
+        );
+        let record = mayfly.record();
+        if output.contains("missing") {
+            println!("left out, PHP has no {extension}");
+            continue;
+        }
+        assert!(record.has_input(expected), "{code}: {record:?} {output}");
+    }
+    php.run(8, "echo 1;");
+    assert!(
+        !mayfly.record().has_input("shared-cache"),
+        "a request that does not read it"
+    );
+}
+
+#[test]
+fn files_are_named_with_what_was_done_and_whether_they_are_there() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::with_library(&mayfly);
+    let site = php
+        .path("site")
+        .canonicalize()
+        .unwrap()
+        .display()
+        .to_string();
+    std::fs::write(php.path("site").join("theme.json"), "{}").unwrap();
+    std::fs::create_dir(php.path("site").join("folder")).unwrap();
+    let code = "file_get_contents('theme.json'); file_exists(__DIR__ . '/missing'); scandir(__DIR__ . '/folder');
+                filemtime(__DIR__ . '/folder'); file_put_contents(__DIR__ . '/made', 'x'); @unlink(__DIR__ . '/made');";
+    php.run(7, code);
+    let record = mayfly.record();
+    for expected in [
+        format!("Opened {site}/theme.json"),
+        format!("-Looked {site}/missing"),
+        format!("Listed {site}/folder"),
+        format!("Looked {site}/folder"),
+        format!("Written {site}/made"),
+    ] {
+        assert!(
+            record.files.contains(&expected),
+            "{expected}: {:#?}",
+            record.files
+        );
+    }
+}
+
+#[test]
+fn clock_is_put_on_for_the_request_that_asks_for_it() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::with_library(&mayfly);
+    php.write(
+        "clock.php",
+        "echo '<', time(), ' ', floor(microtime(true)), ' ', date('U'), ' ', (new DateTime)->format('U'), '>';",
+    );
+    let seconds = |parameters: &[(&str, &str)]| {
+        let output = php.get("clock.php", parameters);
+        let inner = output.split(['<', '>']).nth(1).unwrap().to_owned();
+        inner
+            .split(' ')
+            .map(|it| it.parse::<u64>().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let now = seconds(&[("MAYFLY_FETCH", "1")]);
+    let later = seconds(&[("MAYFLY_FETCH", "2"), ("MAYFLY_CLOCK", "86400")]);
+    let again = seconds(&[("MAYFLY_FETCH", "3")]);
+    for (nth, now) in now.iter().enumerate() {
+        assert!(
+            (now + 86400..now + 86400 + 60).contains(&later[nth]),
+            "{nth}: {now} {later:?}"
+        );
+        assert!(
+            (*now..now + 60).contains(&again[nth]),
+            "{nth}: {now} {again:?}"
+        );
+    }
+}

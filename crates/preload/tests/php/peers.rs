@@ -1,0 +1,641 @@
+//! A MariaDB, a PHP-FPM that has loaded the library, and a Mayfly that writes down what it is told.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use learn_record::{Acknowledgement, Message, RecordParts, StatementKind, Value};
+use rustix::process::{Pid, Signal, kill_process};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// Something that is waited for is late, and the test fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub const PASSWORD: &str = "secret";
+
+/// One server for all tests of this program.
+pub fn database() -> &'static Database {
+    static DATABASE: OnceLock<Database> = OnceLock::new();
+    DATABASE.get_or_init(Database::start)
+}
+
+pub struct Database {
+    folder: PathBuf,
+    #[expect(dead_code, reason = "ends with this process")]
+    process: Mutex<Process>,
+}
+
+/// Ends with its owner. A static owner is never dropped: then it ends with this process, which gives it
+/// its standard input.
+struct Process(Child);
+
+impl Drop for Process {
+    /// A master that is asked to end takes its workers along, one that is killed does not.
+    fn drop(&mut self) {
+        if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+impl Database {
+    fn start() -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("preload-db-")
+            .tempdir()
+            .unwrap()
+            .keep();
+        let at = |name: &str| folder.join(name).display().to_string();
+        let common = [
+            "--no-defaults".into(),
+            format!("--datadir={}", at("data")),
+            "--user=root".into(),
+            "--innodb-log-file-size=8M".into(),
+        ];
+        let installed = Command::new("mariadb-install-db")
+            .args(&common)
+            .args(["--skip-test-db", "--auth-root-authentication-method=normal"])
+            .output()
+            .expect("this test needs mariadb-server");
+        assert!(
+            installed.status.success(),
+            "{}",
+            String::from_utf8_lossy(&installed.stdout)
+        );
+        certificate(&folder);
+        let log = std::fs::File::create(at("log")).unwrap();
+        // The shell ends the server and removes its folder when this process has ended, however it did.
+        let process = Command::new("sh")
+            .args([
+                "-c",
+                "mariadbd \"$@\" </dev/null & read -r _; kill -9 $!; wait; rm -rf \"$0\"",
+            ])
+            .arg(&folder)
+            .args(&common)
+            .args(["--skip-networking", "--general-log=1", "--log-output=TABLE"])
+            .args([
+                "--innodb-flush-log-at-trx-commit=0",
+                "--innodb-buffer-pool-size=16M",
+            ])
+            .args([
+                format!("--ssl-cert={}", at("cert")),
+                format!("--ssl-key={}", at("key")),
+            ])
+            .arg(format!("--socket={}", at("sock")))
+            .arg(format!("--pid-file={}", at("pid")))
+            .stdin(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("this test needs mariadb-server");
+        let database = Self {
+            folder,
+            process: Mutex::new(Process(process)),
+        };
+        wait_for("mariadbd", || database.try_run("SELECT 1").is_some());
+        database.run(&format!(
+            "CREATE DATABASE site CHARACTER SET utf8mb4; USE site;
+             CREATE USER site@localhost IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON *.* TO site@localhost;
+             CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(100), n INT);
+             INSERT INTO t (name, n) VALUES ('one', 1), ('two', 2), ('three', 3);"
+        ));
+        database
+    }
+
+    pub fn socket(&self) -> String {
+        self.folder.join("sock").display().to_string()
+    }
+
+    pub fn run(&self, script: &str) -> String {
+        self.try_run(script).expect("the script runs")
+    }
+
+    fn try_run(&self, script: &str) -> Option<String> {
+        let output = Command::new("mariadb")
+            .args([
+                "--no-defaults",
+                "--batch",
+                "--skip-column-names",
+                "--raw",
+                "--user=root",
+            ])
+            .arg(format!("--socket={}", self.socket()))
+            .args(["--execute", script])
+            .stdin(Stdio::null())
+            .output()
+            .expect("this test needs mariadb-client");
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// What the server wrote down of these connections, statement by statement.
+    pub fn log_of(&self, connections: &[u32]) -> Vec<String> {
+        let numbers: Vec<_> = connections.iter().map(u32::to_string).collect();
+        let rows = self.run(&format!(
+            "SELECT HEX(argument) FROM mysql.general_log WHERE thread_id IN ({}) AND command_type IN ('Query', 'Execute')",
+            numbers.join(",")
+        ));
+        rows.lines().map(unhex).collect()
+    }
+}
+
+fn unhex(line: &str) -> String {
+    let digits: Vec<_> = line
+        .bytes()
+        .map(|it| char::from(it).to_digit(16).unwrap())
+        .collect();
+    let bytes = digits
+        .chunks(2)
+        .map(|two| u8::try_from(two[0] * 16 + two[1]).unwrap());
+    String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
+}
+
+fn certificate(folder: &Path) {
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=localhost",
+            "-days",
+            "2",
+        ])
+        .arg("-keyout")
+        .arg(folder.join("key"))
+        .arg("-out")
+        .arg(folder.join("cert"))
+        .output()
+        .expect("this test needs openssl");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+}
+
+pub fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_there() {
+        assert!(begun.elapsed() < PATIENCE, "{what} is not there");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What the library said, in own values.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToldMessage {
+    Hello {
+        pid: u32,
+        is_again: bool,
+        unseen_extensions: Vec<String>,
+    },
+    Write {
+        number: u64,
+        fetch: u64,
+        text: String,
+    },
+    Written {
+        number: u64,
+        error: Option<u16>,
+    },
+    Record(ToldRecord),
+    Doubt(&'static str),
+    /// The connection has ended.
+    End,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToldRecord {
+    pub fetch: u64,
+    pub is_complete: bool,
+    /// Numbers by which the server knows the connections.
+    pub connections: Vec<u32>,
+    /// With the parameters in their places.
+    pub statements: Vec<String>,
+    pub rows: Vec<u64>,
+    pub databases: Vec<Option<String>>,
+    pub settings: Vec<Vec<String>>,
+    /// `kind detail`.
+    pub inputs: Vec<String>,
+    /// `use path`, with `-` before what is not there.
+    pub files: Vec<String>,
+}
+
+impl ToldRecord {
+    pub fn has_input(&self, begin: &str) -> bool {
+        self.inputs.iter().any(|it| it.starts_with(begin))
+    }
+}
+
+/// How the scripted Mayfly behaves to a written statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    Acknowledges,
+    Silent,
+    Garbage,
+    Flood,
+    Closes,
+    /// Accepts and never reads.
+    Deaf,
+}
+
+pub struct Mayfly {
+    folder: tempfile::TempDir,
+    told: Receiver<ToldMessage>,
+}
+
+impl Mayfly {
+    pub fn listen(manner: Manner) -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("preload-")
+            .tempdir()
+            .unwrap();
+        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+        socket
+            .bind(&SockAddr::unix(folder.path().join("learn")).unwrap())
+            .unwrap();
+        socket.listen(16).unwrap();
+        open_to_all(folder.path());
+        open_to_all(&folder.path().join("learn"));
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut deaf = Vec::new();
+            while let Ok((connection, _)) = socket.accept() {
+                let tell = tell.clone();
+                if manner == Manner::Deaf {
+                    deaf.push(connection);
+                } else {
+                    std::thread::spawn(move || listen_to(&connection, manner, &tell));
+                }
+            }
+        });
+        Self { folder, told }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("learn")
+    }
+
+    /// The next thing that is told.
+    pub fn next(&self) -> ToldMessage {
+        self.told.recv_timeout(PATIENCE).expect("something is told")
+    }
+
+    /// What is told up to the next record, and that record.
+    pub fn until_record(&self) -> (Vec<ToldMessage>, ToldRecord) {
+        let mut before = Vec::new();
+        loop {
+            match self.next() {
+                ToldMessage::Record(record) => return (before, record),
+                other => before.push(other),
+            }
+        }
+    }
+
+    pub fn record(&self) -> ToldRecord {
+        self.until_record().1
+    }
+
+    pub fn has_nothing_to_tell(&self) -> bool {
+        self.told.try_recv().is_err()
+    }
+}
+
+fn open_to_all(path: &Path) {
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+}
+
+fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
+    let mut parts = RecordParts::default();
+    let mut packet = vec![0; 65536];
+    loop {
+        let length = (&*connection).read(&mut packet).unwrap_or(0);
+        if length == 0 {
+            let _ = tell.send(ToldMessage::End);
+            return;
+        }
+        let told = match Message::decode(&packet[..length])
+            .expect("the library's messages are understood")
+        {
+            Message::Hello(hello) => ToldMessage::Hello {
+                pid: hello.pid,
+                is_again: hello.is_again,
+                unseen_extensions: hello
+                    .unseen_extensions
+                    .iter()
+                    .map(|it| string(it))
+                    .collect(),
+            },
+            Message::Write(write) => ToldMessage::Write {
+                number: write.number,
+                fetch: write.fetch,
+                text: string(write.text),
+            },
+            Message::Written(written) => {
+                match manner {
+                    Manner::Acknowledges => {
+                        let answer = Acknowledgement {
+                            number: written.number,
+                        }
+                        .encode();
+                        let _ = (&*connection).write(&answer);
+                    }
+                    Manner::Silent | Manner::Deaf => {}
+                    Manner::Garbage => drop((&*connection).write(b"12345678")),
+                    Manner::Flood => drop((&*connection).write(&[7; 60_000])),
+                    Manner::Closes => {
+                        let _ = tell.send(ToldMessage::End);
+                        return;
+                    }
+                }
+                ToldMessage::Written {
+                    number: written.number,
+                    error: written.error,
+                }
+            }
+            Message::Doubt(doubt) => ToldMessage::Doubt(doubt.reason.word()),
+            Message::RecordPart(part) => match parts.add(&part).expect("parts fit together") {
+                Some(fetch) => ToldMessage::Record(told_record(fetch, &parts)),
+                None => continue,
+            },
+        };
+        let _ = tell.send(told);
+    }
+}
+
+fn string(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn told_record(fetch: u64, parts: &RecordParts) -> ToldRecord {
+    let record = parts.record().expect("the record is understood");
+    let mut told = ToldRecord {
+        fetch,
+        is_complete: record.incomplete.is_none(),
+        ..ToldRecord::default()
+    };
+    for session in &record.sessions {
+        told.connections.push(session.identifier);
+    }
+    for statement in &record.statements {
+        let session = &record.sessions[usize::from(statement.session)];
+        told.statements
+            .push(if statement.kind == StatementKind::Prepared {
+                with_parameters(&string(statement.text), &statement.parameters)
+            } else {
+                string(statement.text)
+            });
+        told.rows
+            .extend(statement.outcomes.iter().map(|outcome| match outcome {
+                learn_record::Outcome::Rows { rows, .. } => *rows,
+                learn_record::Outcome::Done { changed_rows } => 1000 + changed_rows,
+                learn_record::Outcome::Failed { code } => 100_000 + u64::from(*code),
+            }));
+        told.databases.push(session.database.map(string));
+        let settings = session.settings.iter().flatten().map(|it| string(it));
+        told.settings.push(settings.collect());
+    }
+    let input = |it: &learn_record::Input<'_>| format!("{} {}", it.kind.word(), string(it.detail));
+    told.inputs = record.inputs.iter().map(input).collect();
+    let file = |it: &learn_record::FileLook<'_>| {
+        let missing = if it.state.is_none() { "-" } else { "" };
+        format!("{missing}{:?} {}", it.by, string(it.path))
+    };
+    told.files = record.files.iter().map(file).collect();
+    told
+}
+
+/// As the server's log writes an execution.
+fn with_parameters(text: &str, parameters: &[Value<'_>]) -> String {
+    let mut parameters = parameters.iter();
+    let mut whole = String::new();
+    for character in text.chars() {
+        if character != '?' {
+            whole.push(character);
+            continue;
+        }
+        whole += &match parameters.next() {
+            Some(Value::Null) => "NULL".into(),
+            Some(Value::Integer(it)) => it.to_string(),
+            Some(Value::Unsigned(it)) => it.to_string(),
+            Some(Value::Double(it)) => it.to_string(),
+            Some(Value::Bytes(it)) => format!("'{}'", string(it)),
+            other => format!("{other:?}"),
+        };
+    }
+    whole
+}
+
+/// The first php-fpm there is: Debian's has its version in its name.
+fn php_fpm() -> PathBuf {
+    let mut found: Vec<_> = ["/usr/sbin", "/usr/local/sbin"]
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|it| it.to_string_lossy().starts_with("php-fpm"))
+        })
+        .collect();
+    found.sort();
+    found.into_iter().next().expect("this test needs php-fpm")
+}
+
+/// One worker, with the library or without.
+pub struct Php {
+    pub folder: tempfile::TempDir,
+    process: Process,
+}
+
+impl Php {
+    pub fn with_library(mayfly: &Mayfly) -> Self {
+        Self::start(Some(&mayfly.path()), &[])
+    }
+
+    pub fn without_library() -> Self {
+        Self::start(None, &[])
+    }
+
+    pub fn start(channel: Option<&Path>, settings: &[&str]) -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("preload-php-")
+            .tempdir()
+            .unwrap();
+        let program = php_fpm();
+        let at = |name: &str| folder.path().join(name);
+        let conf = format!(
+            "[global]\nerror_log = {}\ndaemonize = no\n[www]\nlisten = {}\npm = static\npm.max_children = 1\n\
+             catch_workers_output = yes\n",
+            at("log").display(),
+            at("sock").display(),
+        );
+        std::fs::write(at("conf"), conf).unwrap();
+        std::fs::create_dir(at("site")).unwrap();
+        let log = std::fs::File::create(at("stderr")).unwrap();
+        let mut command = Command::new(&program);
+        if let Some(channel) = channel {
+            let library = preload::library_for(&program).unwrap();
+            let installed = preload::install(library, folder.path()).unwrap();
+            command
+                .env("LD_PRELOAD", installed.path)
+                .env("MAYFLY_LEARN", channel);
+        }
+        // Scripts are written anew within a second.
+        for setting in ["opcache.enable=0"].iter().chain(settings) {
+            command.args(["-d", setting]);
+        }
+        let process = command
+            .args(["--allow-to-run-as-root", "--nodaemonize", "--fpm-config"])
+            .arg(at("conf"))
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("this test needs php-fpm");
+        let php = Self {
+            folder,
+            process: Process(process),
+        };
+        wait_for("php-fpm", || UnixStream::connect(php.path("sock")).is_ok());
+        php
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a script, which begins with `<?php`.
+    pub fn write(&self, name: &str, code: &str) {
+        std::fs::write(self.path("site").join(name), format!("<?php\n{code}")).unwrap();
+    }
+
+    pub fn log(&self) -> String {
+        let read = |name| std::fs::read_to_string(self.path(name)).unwrap_or_default();
+        read("log") + &read("stderr")
+    }
+
+    /// The output of a script, with its head.
+    pub fn get(&self, name: &str, parameters: &[(&str, &str)]) -> String {
+        self.try_get(name, parameters)
+            .unwrap_or_else(|| panic!("no whole answer: {}", self.log()))
+    }
+
+    /// `None` where the connection ends before the request does.
+    pub fn try_get(&self, name: &str, parameters: &[(&str, &str)]) -> Option<String> {
+        let mut connection = Connection::open(self);
+        connection.get(self, name, parameters)
+    }
+
+    /// Runs code as a script of its own, with a number of the fetch.
+    pub fn run(&self, fetch: u64, code: &str) -> String {
+        let name = format!("{fetch}.php");
+        self.write(&name, code);
+        self.get(&name, &[("MAYFLY_FETCH", &fetch.to_string())])
+    }
+
+    /// The first that PHP-FPM has, once it has one.
+    pub fn worker(&self) -> u32 {
+        let master = self.process.0.id();
+        let path = format!("/proc/{master}/task/{master}/children");
+        loop {
+            let children = std::fs::read_to_string(&path).unwrap();
+            if let Some(first) = children.split_whitespace().next() {
+                return first.parse().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+pub struct Connection(UnixStream);
+
+impl Connection {
+    pub fn open(php: &Php) -> Self {
+        let stream = UnixStream::connect(php.path("sock")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(stream)
+    }
+
+    /// Asks and reads the answer; the connection stays open.
+    pub fn get(&mut self, php: &Php, name: &str, parameters: &[(&str, &str)]) -> Option<String> {
+        let script = php.path("site").join(name).display().to_string();
+        let mut encoded = Vec::new();
+        let usual = [
+            ("SCRIPT_FILENAME", &*script),
+            ("REQUEST_METHOD", "GET"),
+            ("REQUEST_URI", "/"),
+        ];
+        for (name, value) in usual.iter().chain(parameters) {
+            encoded.extend([u8::try_from(name.len()).unwrap()]);
+            encoded.extend((u32::try_from(value.len()).unwrap() | 0x8000_0000).to_be_bytes());
+            encoded.extend_from_slice(name.as_bytes());
+            encoded.extend_from_slice(value.as_bytes());
+        }
+        // Responder, and the connection is kept.
+        let mut request = record(1, &[0, 1, 1, 0, 0, 0, 0, 0]);
+        for (kind, content) in [(4, &encoded[..]), (4, b""), (5, b"")] {
+            request.extend(record(kind, content));
+        }
+        self.0.write_all(&request).ok()?;
+        let mut output = Vec::new();
+        loop {
+            let mut head = [0; 8];
+            self.0.read_exact(&mut head).ok()?;
+            let mut content = vec![0; usize::from(u16::from_be_bytes([head[4], head[5]]))];
+            self.0.read_exact(&mut content).ok()?;
+            self.0.read_exact(&mut vec![0; usize::from(head[6])]).ok()?;
+            match head[1] {
+                3 => return Some(String::from_utf8_lossy(&output).into_owned()),
+                _ => output.extend(content),
+            }
+        }
+    }
+}
+
+fn record(kind: u8, content: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+    let head = [1, kind, 0, 1, length[0], length[1], 0, 0];
+    [&head[..], content].concat()
+}
+
+/// PHP code that connects by PDO with these options.
+pub fn pdo(options: &str) -> String {
+    format!(
+        "$db = new PDO('mysql:unix_socket={};dbname=site;charset=utf8mb4', 'site', '{PASSWORD}', [{options}]);\n",
+        database().socket()
+    )
+}
+
+pub fn mysqli() -> String {
+    format!(
+        "$db = mysqli_connect('localhost', 'site', '{PASSWORD}', 'site', 0, '{}');\n",
+        database().socket()
+    )
+}
+
+/// Bytes that a process holds.
+pub fn resident_bytes(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|it| it.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        * 1024
+}
+
+/// Time that a process has had a processor.
+pub fn processor_nanoseconds(pid: u32) -> u64 {
+    let numbers = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
+    numbers.split_whitespace().next().unwrap().parse().unwrap()
+}

@@ -1,0 +1,105 @@
+//! What a page was made of, and why that is not known (`cache_learn`).
+
+use std::time::Duration;
+
+use cache_decision::fields::Fields;
+use control::explain::{LearnedPart, LearnedState};
+use learning::PageReport;
+use site::{Content, PassTarget};
+
+use crate::content::through_cache::learned::page_name;
+use crate::content::through_cache::outlook::Lookup;
+use crate::exchange::request::Request;
+
+/// `None`: nothing is learned there.
+pub fn part(request: &Request, lookup: &Lookup) -> Option<LearnedPart> {
+    lookup.rules.learn.as_ref()?;
+    let pools = request.configuration.live.groups.learned()?;
+    let Content::Pass(pass) = &request.settings().content else {
+        return None;
+    };
+    let pool = match pass.target {
+        PassTarget::Group(id) => pools.of_group(id)?,
+        PassTarget::Variable(_) => return None,
+    };
+    let stored = lookup.stored.as_ref().map(|stored| stored.vary.as_ref());
+    let mut values = Vec::new();
+    let vary = match (stored, &lookup.varies_on) {
+        (Some(vary), _) => vary.map(|vary| (&**vary.spec(), vary.values())),
+        (None, Some(spec)) => {
+            spec.values(&Fields::Received(request.received.head()), &mut values);
+            Some((&**spec, &values[..]))
+        }
+        (None, None) => None,
+    };
+    let name = page_name(&lookup.zone, &lookup.key, vary);
+    Some(told(pool.page(&name)))
+}
+
+fn told(report: Option<PageReport>) -> LearnedPart {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let empty = LearnedPart {
+        state: LearnedState::Unknown,
+        reason: String::new(),
+        sentence: "Nothing is known of it: it was not made yet, or too long ago.".to_owned(),
+        detail: String::new(),
+        milliseconds_ago: None,
+        statements: None,
+        tables: Vec::new(),
+        files: Vec::new(),
+        same: 0,
+        changed: 0,
+    };
+    match report {
+        None => empty,
+        Some(PageReport::NotLearned { why, ago }) => LearnedPart {
+            state: LearnedState::NotLearned,
+            reason: why.reason.word().to_owned(),
+            sentence: why.reason.sentence().to_owned(),
+            detail: why.detail,
+            milliseconds_ago: Some(milliseconds(ago)),
+            ..empty
+        },
+        Some(PageReport::Learned {
+            made_ago,
+            suspect,
+            left,
+            statements,
+            tables,
+            files,
+            same,
+            changed,
+        }) => {
+            let (state, sentence, detail) = match suspect {
+                None => (
+                    LearnedState::Fresh,
+                    format!(
+                        "Nothing that it was made of has changed; it would be kept for {} more seconds.",
+                        left.as_secs()
+                    ),
+                    String::new(),
+                ),
+                Some((cause, ago)) => (
+                    LearnedState::Suspect,
+                    format!(
+                        "Something that it was made of may have changed {} seconds ago.",
+                        ago.as_secs()
+                    ),
+                    cause,
+                ),
+            };
+            LearnedPart {
+                state,
+                sentence,
+                detail,
+                milliseconds_ago: Some(milliseconds(made_ago)),
+                statements: Some(statements),
+                tables,
+                files,
+                same,
+                changed,
+                ..empty
+            }
+        }
+    }
+}
