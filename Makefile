@@ -10,7 +10,7 @@ ifeq ($(wildcard $(TARGET)/debug/incremental),)
 export CARGO_INCREMENTAL ?= 0
 endif
 
-.PHONY: help build run test bench instructions lint fuzz doc package clean
+.PHONY: help build run test bench instructions lint fuzz doc package image clean
 
 help:
 	@echo "make build   target/release/mayfly, guided by a profile (PLAIN=1 takes half the time)"
@@ -22,6 +22,7 @@ help:
 	@echo "make fuzz    each fuzz target for FUZZ_SECONDS=20"
 	@echo "make doc     the documentation of all crates"
 	@echo "make package a Debian package and a static program, in target/package/out"
+	@echo "make image   an image for containers from the Debian package, without a daemon"
 
 build:
 	@scripts/setup.sh build $(if $(PLAIN),,train)
@@ -34,7 +35,7 @@ run:
 
 test:
 	@scripts/setup.sh build run test instructions
-	@CARGO="$(CARGO)" scripts/test.sh
+	@CARGO="$(CARGO)" LINTS="$(LINTS)" scripts/test.sh
 
 bench:
 	@scripts/setup.sh build train run bench
@@ -49,7 +50,7 @@ instructions:
 
 lint:
 	@scripts/setup.sh build lint
-	@CARGO="$(CARGO)" scripts/lint.sh
+	@CARGO="$(CARGO)" scripts/lint.sh $(LINT)
 
 fuzz:
 	@scripts/setup.sh build fuzz
@@ -62,6 +63,10 @@ doc:
 package:
 	@scripts/setup.sh build package
 	@CARGO="$(CARGO)" scripts/package/build.sh
+
+image:
+	@scripts/setup.sh image
+	@scripts/package/image.sh
 
 clean:
 	$(CARGO) clean

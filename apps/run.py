@@ -59,6 +59,7 @@ SCENARIOS = (
     "set_up_wordpress",
     "mediawiki_cdn",
     "wordpress_visitors",
+    "wordpress_nodes",
     "wordpress_behind_tls",
     "browser_protocols",
     "set_up_microcache",
@@ -67,6 +68,8 @@ SCENARIOS = (
     "set_up_php_elsewhere",
     "wordpress_litespeed",
 )
+# Run when they are named.
+BY_NAME = ("learned_wordpress",)
 NEED_BROWSER = ("stranger", *(name for name in SCENARIOS if name.startswith("browser_")))
 
 
@@ -78,7 +81,8 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=30, help="length of wordpress_isolation")
     parser.add_argument("--ttl", type=float, default=1.0, help="lifetime of a page, in seconds")
     parser.add_argument("--workers", type=int, default=4, help="PHP workers")
-    parser.add_argument("--all-changes", action="store_true", help="wordpress_plugin: every kind of change, and what tags cost")
+    parser.add_argument("--all-changes", action="store_true", help="wordpress_plugin, learned_wordpress: every kind of change; what tags cost")
+    parser.add_argument("--learn", choices=("watch", "on"), default="watch", help="learned_wordpress: what the server does with what it learns")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
     parser.add_argument("--no-setup", action="store_true", help="do not look for missing packages")
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="so many scenarios side by side")
@@ -97,8 +101,8 @@ def become_root():
 def main():
     options = arguments()
     for name in options.scenario:
-        if name not in SCENARIOS:
-            sys.exit(f"apps: no scenario {name}; there are {', '.join(SCENARIOS)}")
+        if name not in SCENARIOS + BY_NAME:
+            sys.exit(f"apps: no scenario {name}; there are {', '.join(SCENARIOS + BY_NAME)}")
     needs_binary = options.subject.startswith("mayfly") and options.scenario != [CHECKER]
     if needs_binary and not os.access(options.binary, os.X_OK):
         sys.exit(f"apps: no program {options.binary}; build it first (make build)")
@@ -169,7 +173,7 @@ def run_at_once(names, options, report):
 
 def command_of(name, options):
     command = [sys.executable, os.path.abspath(__file__), name, "--no-setup"]
-    for option in ("binary", "subject", "seconds", "ttl", "workers"):
+    for option in ("binary", "subject", "seconds", "ttl", "workers", "learn"):
         command += [f"--{option}", str(getattr(options, option))]
     return command + [f"--{flag.replace('_', '-')}" for flag in ("all_changes", "keep") if getattr(options, flag)]
 

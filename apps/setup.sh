@@ -19,14 +19,14 @@ need_installed() { # need_installed PACKAGE
 
 need nginx nginx-light
 need openssl openssl
-need mariadbd mariadb-server
 need memcached memcached
+need redis-server redis-server
 need curl curl
 need npm npm
 need chromium chromium
 need chromedriver chromium-driver
 need /usr/share/fonts/truetype/dejavu fonts-dejavu-core
-for package in php-fpm php-cli php-mysql php-xml php-gd php-curl php-mbstring wordpress dokuwiki \
+for package in mariadb-server php-fpm php-cli php-mysql php-xml php-gd php-curl php-mbstring wordpress dokuwiki \
     apache2 libapache2-mod-php mediawiki php-intl php-apcu php-sqlite3; do
     need_installed "$package"
 done

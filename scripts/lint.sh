@@ -2,10 +2,18 @@
 # What can be said without running anything: licences, documents, imports, words, structs, manifests,
 # formatting, clippy, the documentation. Warnings are errors. A part that fails does not keep the
 # next from running. What reads files alone runs beside the compiler.
+#
+# `scripts/lint.sh --but-tests` leaves clippy's view of the tests to `LINTS=1 scripts/test.sh`, which compiles
+# them anyway: continuous integration compiles nothing twice.
+#
+# The compiler of all of it is clippy's driver, as `cargo clippy` has it, so that the documentation finds the crates checked.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 cargo=${CARGO:-cargo}
+export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
+targets=(--all-targets)
+[ "${1:-}" != --but-tests ] || targets=(--lib --bins --bench '*')
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 failed_parts=()
@@ -29,7 +37,7 @@ read_files() {
 }
 
 timed files read_files >"$said" 2>&1 &
-part clippy "$cargo" clippy --workspace --all-targets --features fuzz/targets --locked -- -D warnings
+part clippy "$cargo" check --workspace "${targets[@]}" --features fuzz/targets --locked
 RUSTDOCFLAGS="-D warnings" part documentation "$cargo" doc --workspace --no-deps --document-private-items --locked
 wait $! || failed_parts+=(files)
 cat "$said"

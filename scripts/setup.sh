@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a target of the Makefile needs.
 #
-#   scripts/setup.sh GROUP...      groups: build lint train run test bench instructions fuzz package
+#   scripts/setup.sh GROUP...      groups: build lint train run test bench instructions fuzz package image
 #
 # Silent when everything is there. Uses sudo when not root. Services of newly
 # installed packages are not started: the scripts here start their own.
@@ -13,12 +13,13 @@ packages_of() {
         lint)  echo python3 python3-pip ;;
         train) echo php-fpm python3 nghttp2-client openssl ;;
         run)   echo php-fpm php-sqlite3 curl ;;
-        test)  echo mariadb-server-core mariadb-client-core memcached redis-server php-fpm php-sqlite3 php-cli php-curl curl python3 python3-httpx python3-h2 golang-go openssl sslscan prometheus tmux phpunit php-codesniffer php-nyholm-psr7 ;;
+        test)  echo mariadb-server-core mariadb-client-core memcached redis-server php-fpm php-sqlite3 php-cli php-curl php-mysql php-apcu curl python3 python3-httpx python3-h2 golang-go openssl sslscan prometheus tmux phpunit php-codesniffer php-nyholm-psr7 ;;
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin golang-go nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
         package) echo debhelper dpkg-dev fakeroot lintian binutils musl-tools python3 xz-utils ;;
-        *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package)" >&2; return 1 ;;
+        image) echo buildah mmdebstrap python3 ;;
+        *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package, image)" >&2; return 1 ;;
     esac
 }
 
@@ -148,6 +149,8 @@ is_installed() {
         php-curl)    php -m 2>/dev/null | grep -x curl >/dev/null ;;
         python3-httpx|python3-h2) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
+        php-mysql)   local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_mysql >/dev/null ;;
+        php-apcu)    local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x apcu >/dev/null ;;
         xz-utils)    command -v xz >/dev/null ;;
         util-linux)  command -v taskset >/dev/null ;;
         mariadb-server-core) [ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null ;;
@@ -157,7 +160,7 @@ is_installed() {
 }
 
 if [ $# -eq 0 ]; then
-    echo "usage: scripts/setup.sh GROUP...   (build, lint, train, run, test, bench, instructions, fuzz, package)" >&2
+    echo "usage: scripts/setup.sh GROUP...   (build, lint, train, run, test, bench, instructions, fuzz, package, image)" >&2
     exit 2
 fi
 

@@ -10,6 +10,8 @@
 #
 #     debug-build --> crates, checks, applications ----+
 #     optimised build ----------> instructions --------+--> N passed, N failed
+#
+# LINTS=1 has the debug build done by clippy's driver, which compiles as rustc does and refuses what clippy warns of.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -61,6 +63,9 @@ count_instructions() {
 # Many tests wait for a clock or for another process, so more of them run than there are cores.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 begin instructions count_instructions
+if [ -n "${LINTS:-}" ]; then
+    export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
+fi
 part debug-build "$cargo" test --workspace --locked --no-run
 begin checks scripts/checks/run.py --binary "$target/debug/mayfly"
 if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then

@@ -84,13 +84,13 @@ def _start_mayfly(workdir, options, root, port, more, params):
     printed = subprocess.run(
         serve + ["--print-config"], check=True, capture_output=True, text=True, timeout=30
     )
-    text = _with_params(printed.stdout, params or {})
+    text = with_params(printed.stdout, params or {})
     config = workdir.write("mayfly.conf", text)
     stay = [] if "daemon " in text else ["-g", "daemon off;"]
     return workdir.spawn(options.subject, [serve[0], "-c", config, *stay])
 
 
-def _with_params(text, params):
+def with_params(text, params):
     """Adds to the params that are written already."""
     first = "        fastcgi_param SCRIPT_FILENAME "
     lines = "".join(f"        fastcgi_param {name} {value};\n" for name, value in params.items())

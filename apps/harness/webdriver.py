@@ -114,7 +114,7 @@ class Browser:
     # Pages.
 
     def open(self, target):
-        url = target if target.startswith("http") else self.origin + target
+        url = target if target.startswith(("http", "data:")) else self.origin + target
         self._do("POST", "/url", {"url": url})
 
     def reload(self):

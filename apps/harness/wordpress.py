@@ -52,6 +52,8 @@ class Site:
         workdir.link_for_the_run(config, f"/etc/wordpress/config-{workdir.address}.php")
         self.users = {}
         self.posts = {}
+        # By which an editor's code runs within the pool, where there is one.
+        self.door = None
 
     def _config(self, plugins):
         database = self.database

@@ -21,8 +21,8 @@ WEB_USER = "www-data"
 
 
 class Workdir:
-    def __init__(self, name, keep=False):
-        self.path = tempfile.mkdtemp(prefix=f"mayfly-{name}-")
+    def __init__(self, name, keep=False, parent=None):
+        self.path = tempfile.mkdtemp(prefix=f"mayfly-{name}-", dir=parent)
         os.chmod(self.path, 0o755)
         self.keep = keep
         # An address of its own: Debian's packages choose their configuration

@@ -53,6 +53,8 @@ class Stage:
         self.ledger = ledger
         self.users = users
         self.deadline = time.monotonic() + options.seconds
+        # A scenario that looks for something ends when it has found it.
+        self.is_enough = lambda: False
         self.errors = []
         self.counts = {"comments": 0, "posts": 0, "own writes shown at once": 0, "own writes late": 0, "bursts": 0}
         self.new_posts = []
@@ -63,7 +65,7 @@ class Stage:
 
     @property
     def is_over(self):
-        return time.monotonic() >= self.deadline
+        return time.monotonic() >= self.deadline or self.is_enough()
 
     def post_targets(self):
         with self.lock:

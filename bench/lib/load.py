@@ -16,14 +16,15 @@ import time
 
 from . import process
 
-REPORT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "report.lua")
+SCRIPTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # A server that has not answered by then never will, as far as we are concerned.
 ANSWER_TIMEOUT_SECONDS = 60
 
 
-def wrk(url, connections, seconds, core=None):
-    """Runs wrk with one thread; latencies in milliseconds."""
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s", REPORT, url]
+def wrk(url, connections, seconds, core=None, script="report.lua", arguments=()):
+    """Runs wrk with one thread and a script of bench/; latencies in milliseconds."""
+    script = os.path.join(SCRIPTS, script)
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s", script, url, *arguments]
     if core is not None:
         command = ["taskset", "--cpu-list", str(core), *command]
     limit = seconds + ANSWER_TIMEOUT_SECONDS

@@ -4,6 +4,8 @@
 """
 
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +35,8 @@ def checks(binary):
         ("fragments_live_for_their_own_times", lambda: fragments(binary)),
         ("a_search_that_cannot_know_what_it_shows_ends_with_its_lifetime", lambda: search(binary)),
         ("memcached_serves_and_php_answers_for_all_else", lambda: memcached(binary)),
+        ("two_nodes_serve_from_one_memcached", lambda: memcached_at_two_nodes(binary)),
+        ("a_notice_changed_at_one_machine_is_seen_at_once_on_the_others", lambda: several_machines(binary)),
     ]
 
 
@@ -127,3 +131,70 @@ def memcached(binary):
             assert page.status == 200 and page.fields["X-Page"] == "PHP", "nobody answers without memcached"
         assert visitor.post("/editor/", do="text", id=5, body="Without memcached").status == 303
         assert "Without memcached" in visitor.get("/news/5").text
+
+
+def memcached_at_two_nodes(binary):
+    """The application deletes from memcached what has changed, and its tags purge what the nodes keep themselves."""
+    with tempfile.TemporaryDirectory(prefix="mayfly-example-") as folder, site(binary, "memcached.conf") as news:
+        engine, ports = subject.free_port(), [news.port, subject.free_port()]
+        redis = process.start(["redis-server", "--bind", "127.0.0.1", "--port", str(engine), "--save", "", "--dir", folder])
+        try:
+            news.become_node(engine)
+            with news.another_node(ports[1]):
+                one, two = (Visitor(port) for port in ports)
+                discussed = lambda visitor: visitor.get("/section/town").fragment("discussed")
+                article = re.search(r"/news/(\d+)", discussed(one))[1]
+                for target in ("/news/5", "/section/town"):
+                    one.get(target)
+                    assert two.get(target).fields["X-Page"] == "memcached", target
+                for turn, (writer, reader) in enumerate([(one, two), (two, one)] * 3):
+                    # Both keep the fragment.
+                    assert discussed(one) and discussed(two)
+                    title = f"Title number {turn}"
+                    assert writer.post("/editor/", do="headline", id=article, title=title, lead="New.").status == 303
+                    assert title in reader.get(f"/news/{article}").text
+                    assert title in discussed(reader), discussed(reader)
+        finally:
+            process.stop(redis)
+
+
+def several_machines(binary):
+    """examples/several-machines, started by its one command."""
+    source = os.path.join(ROOT, "examples/several-machines")
+    with tempfile.TemporaryDirectory(prefix="mayfly-example-") as folder:
+        os.chmod(folder, 0o755)
+        ports = {str(port): str(subject.free_port()) for port in (6390, 8081, 8082, 8083)}
+        for root, _, names in os.walk(source):
+            for name in names:
+                copy = os.path.join(folder, os.path.relpath(os.path.join(root, name), source))
+                os.makedirs(os.path.dirname(copy), exist_ok=True)
+                with open(os.path.join(root, name)) as file:
+                    text = file.read()
+                for port, other in ports.items():
+                    text = text.replace(port, other)
+                with open(copy, "w") as file:
+                    file.write(text)
+        started = process.start(["sh", os.path.join(folder, "start"), binary], stdout=subprocess.DEVNULL)
+        try:
+            visitors = [Visitor(int(ports[port])) for port in ("8081", "8082", "8083")]
+            for visitor in visitors:
+                process.wait_until(lambda: is_from_memory(visitor), "a page from memory", 30)
+            assert visitors[0].post("/", notice="A page for all").status == 303
+            # Node 2 asks for it a second time. So what it has made goes to the others.
+            _, second, third = (visitor.get("/").made for visitor in visitors)
+            assert second == third, "each node has made the page"
+            for turn in range(6):
+                text = f"Notice number {turn}"
+                assert visitors[turn % 3].post("/", notice=text).status == 303
+                for visitor in visitors:
+                    assert f"<p>{text}</p>" in visitor.get("/").text
+        finally:
+            process.stop(started)
+
+
+def is_from_memory(visitor):
+    try:
+        return visitor.get("/").fields["X-Cache"] == "HIT"
+    except OSError:
+        time.sleep(0.05)
+        return False

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: documents, imports, words, structs, scripts, measurements, TLS, metrics, top, clients of others, several nodes, the PHP library, the demo site, the example.
+"""Checks of what surrounds the crates: documents, imports, words, structs, scripts, measurements, TLS, metrics, top, clients of others, several nodes, a year in a minute, the PHP library, the demo site, the example.
 
     scripts/checks/run.py [--binary FILE] [PART...]
 
@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 
+import churn
 import clients
 import demo
 import documents
@@ -34,7 +35,7 @@ import structs
 import top
 import words
 
-PARTS = {part.__name__: part for part in (documents, imports, words, structs, manifests, scripts, measurements, encryption, metrics, top, clients, nodes, php_library, demo, example)}
+PARTS = {part.__name__: part for part in (documents, imports, words, structs, manifests, scripts, measurements, encryption, metrics, top, clients, nodes, churn, php_library, demo, example)}
 
 
 def main():

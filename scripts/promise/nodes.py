@@ -55,6 +55,7 @@ events {{ worker_connections 1024; }}
 http {{
     access_log off;
     cache_nodes {engine};
+    {http}
     fastcgi_cache_path {folder}/cache keys_zone=pages:10m;
     server {{
         listen 127.0.0.1:{port};
@@ -71,6 +72,8 @@ http {{
             fastcgi_cache_purge PURGE from 127.0.0.1;
             add_header X-Cache $upstream_cache_status;
         }}
+        # Past what is stored.
+        location /php/ {{ fastcgi_pass unix:{php}/fpm; }}
         # A change that says nothing to the server.
         location /change/ {{ fastcgi_pass unix:{php}/fpm; }}
         location = /purge {{ cache_purge_api; }}
@@ -120,7 +123,7 @@ class Php:
 
 
 class Node:
-    def __init__(self, chosen, folder, name, engine, php, clock=None):
+    def __init__(self, chosen, folder, name, engine, php, clock=None, http=""):
         self.name, self.port, self.folder = name, free_port(), os.path.join(folder, name)
         os.makedirs(self.folder)
         self.is_up = threading.Event()
@@ -128,7 +131,7 @@ class Node:
         self._config = os.path.join(self.folder, "conf")
         with open(self._config, "w") as file:
             file.write(CONFIGURATION.format(
-                folder=self.folder, port=self.port, engine=engine, php=php.folder,
+                folder=self.folder, port=self.port, engine=engine, php=php.folder, http=http,
                 user="user root;" if os.getuid() == 0 else ""))  # fmt: skip
         self._environment = {**os.environ, **(clock or {})}
         if chosen.unchecked:
@@ -137,14 +140,14 @@ class Node:
 
     def start(self):
         with open(f"{self.folder}/output", "a") as output:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [self._program, "-p", self.folder, "-c", self._config], stdout=output, stderr=output,
                 start_new_session=True, env=self._environment)  # fmt: skip
         wait_until(self._listens, f"{self.name} listening")
         self.is_up.set()
 
     def _listens(self):
-        if self._process.poll() is not None:
+        if self.process.poll() is not None:
             raise RuntimeError(f"{self.name} ended: {self.log()[-1000:]}")
         try:
             Client(self).ask("GET", "/none")
@@ -162,7 +165,7 @@ class Node:
 
     def signal(self, how):
         """To all its processes."""
-        os.killpg(self._process.pid, how)
+        os.killpg(self.process.pid, how)
 
     def pause(self, seconds):
         self.is_up.clear()
@@ -174,10 +177,10 @@ class Node:
     def kill(self):
         self.is_up.clear()
         self.signal(signal.SIGKILL)
-        self._process.wait()
+        self.process.wait()
 
     def stop(self):
-        if self._process.poll() is None:
+        if self.process.poll() is None:
             self.signal(signal.SIGCONT)
             self.kill()
 

@@ -10,7 +10,11 @@ if ($_SERVER['REQUEST_METHOD'] === 'POST') {
     rename("$file.new", $file);
     header("X-Cache-Purge-Tags: page-$page");
     header("Cache-Control: no-store");
+} elseif (is_file(__DIR__ . "/broken")) {
+    http_response_code(503);
+    header("Cache-Control: no-store");
 } else {
+    file_put_contents(__DIR__ . "/made", ".", FILE_APPEND);
     header("X-Cache-Tags: page-$page");
     usleep(1000 * (int) (@file_get_contents(__DIR__ . "/slow-$page") ?: 2));
 }

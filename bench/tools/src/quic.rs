@@ -75,24 +75,64 @@ pub fn request(name: &str, path: &str) -> Vec<u8> {
     [&[HEADERS_FRAME, block.len() as u8], block.as_slice()].concat()
 }
 
+/// An answer with status 200.
+pub struct PageAnswer {
+    /// Of body and framing.
+    pub bytes: usize,
+    /// The piece that it begins with: the fields, as a rule.
+    pub beginning: bytes::Bytes,
+}
+
+impl PageAnswer {
+    /// Is this field among those that it begins with? As Mayfly encodes it, without a table of its own.
+    #[must_use]
+    pub fn has_field(&self, name: &str, value: &str) -> bool {
+        let mut field = http3::FieldBlock::default();
+        let frame = match field.put(name, value) {
+            Ok(()) => field.to_frame(),
+            Err(_) => return false,
+        };
+        // Behind the head of the frame, and two bytes that say that no table is needed.
+        let encoded = frame.get(4..).unwrap_or_default();
+        !encoded.is_empty()
+            && self
+                .beginning
+                .windows(encoded.len())
+                .any(|it| it == encoded)
+    }
+}
+
 /// Asks, and reads the answer to its end: how many bytes of body and framing it had.
 ///
 /// # Errors
 /// The answer is cut off, or its status is not 200.
 pub async fn get(connection: &Connection, request: &[u8]) -> Result<usize, Failure> {
+    Ok(answer(connection, request).await?.bytes)
+}
+
+/// Asks, and reads the answer to its end.
+///
+/// # Errors
+/// The answer is cut off, or its status is not 200.
+pub async fn answer(connection: &Connection, request: &[u8]) -> Result<PageAnswer, Failure> {
     let (mut send, mut receive) = connection.open_bi().await?;
     send.write_all(request).await?;
     send.finish()?;
     let mut pieces: [bytes::Bytes; PIECES] = std::array::from_fn(|_| bytes::Bytes::new());
     let (mut received, mut is_ok) = (0, false);
+    let mut beginning = bytes::Bytes::new();
     while let Some(count) = receive.read_chunks(&mut pieces).await? {
         if received == 0 {
             is_ok = begins_with_200(&pieces[0]);
+            beginning = pieces[0].clone();
         }
         received += pieces[..count].iter().map(bytes::Bytes::len).sum::<usize>();
     }
     if is_ok {
-        Ok(received)
+        Ok(PageAnswer {
+            bytes: received,
+            beginning,
+        })
     } else {
         Err("the answer is no 200".into())
     }
@@ -119,6 +159,19 @@ mod tests {
         assert_eq!(request[0], HEADERS_FRAME);
         assert_eq!(usize::from(request[1]), request.len() - 2);
         assert!(request.ends_with(b"\x51\x05/page"));
+    }
+
+    #[test]
+    fn a_field_is_found_as_it_is_encoded() {
+        let mut block = http3::FieldBlock::default();
+        block.put_status(200);
+        block.put("x-cache", "UPDATING").unwrap();
+        let answer = PageAnswer {
+            bytes: 0,
+            beginning: block.to_frame().into(),
+        };
+        assert!(answer.has_field("X-Cache", "UPDATING"));
+        assert!(!answer.has_field("X-Cache", "HIT"));
     }
 
     #[test]

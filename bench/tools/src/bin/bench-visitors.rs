@@ -1,9 +1,10 @@
 //! `bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls] [--keepers N]`: visitors of a
 //! page, who ask at a steady rate whatever becomes of the server, half over connections that they
 //! keep, half over new ones; or N who keep theirs, alone. How long an answer took is measured from
-//! the moment when it was due to be asked for. A request that the server has not begun, since it
+//! the moment when it was due to be asked for. What the answers say of the cache (`X-Cache`) is counted. A request that the server has not begun, since it
 //! ends the connection and says so (GOAWAY), is sent once more over a new one, as browsers do.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -70,11 +71,22 @@ enum Visit {
     Http3(quinn::Connection),
 }
 
+/// Words of `X-Cache`.
+const WORDS: [&str; 7] = [
+    "HIT",
+    "MISS",
+    "EXPIRED",
+    "UPDATING",
+    "STALE",
+    "REVALIDATED",
+    "BYPASS",
+];
+const FIELD: &str = "x-cache";
+
 /// What an answer says beside the page.
 #[derive(Clone, Copy)]
 struct AnswerFacts {
-    /// `X-Cache: HIT`; HTTP/3 is not looked at.
-    is_hit: bool,
+    cache: Option<&'static str>,
     may_keep: bool,
 }
 
@@ -85,7 +97,8 @@ struct AnswerCounts {
     failed: u64,
     /// Answers only to the second try, over a new connection.
     again: u64,
-    hits: u64,
+    /// By the word of `X-Cache`.
+    cache: BTreeMap<&'static str, u64>,
     reason: Option<String>,
 }
 
@@ -172,7 +185,9 @@ async fn together(
         all.took.extend(told.took);
         all.failed += told.failed;
         all.again += told.again;
-        all.hits += told.hits;
+        for (word, count) in told.cache {
+            *all.cache.entry(word).or_default() += count;
+        }
         all.reason = all.reason.or(told.reason);
     }
     Ok(all)
@@ -189,7 +204,9 @@ async fn visitor(site: Arc<Site>, first: Instant, pause: Duration, keeps: bool) 
         let asking = ask(&site, kept.take(), &mut told.again);
         match tokio::time::timeout(ANSWER_DEADLINE, asking).await {
             Ok(Ok((visit, answer))) => {
-                told.hits += u64::from(answer.is_hit);
+                if let Some(word) = answer.cache {
+                    *told.cache.entry(word).or_default() += 1;
+                }
                 kept = (keeps && answer.may_keep).then_some(visit);
             }
             Ok(Err(error)) => told.fail(error.to_string()),
@@ -225,9 +242,11 @@ impl Visit {
             Visit::Http1(stream) => ask_http1(stream, &site.path).await,
             Visit::Http2(sender) => ask_http2(sender, site).await,
             Visit::Http3(connection) => {
-                quic::get(connection, &quic::request(NAME, &site.path)).await?;
+                let request = quic::request(NAME, &site.path);
+                let answer = quic::answer(connection, &request).await?;
+                let says = |word: &&&str| answer.has_field(FIELD, word);
                 Ok(AnswerFacts {
-                    is_hit: false,
+                    cache: WORDS.iter().find(says).copied(),
                     may_keep: true,
                 })
             }
@@ -289,6 +308,13 @@ impl Site {
     }
 }
 
+/// The word that a field's value begins with, in any case.
+fn word_of(value: Option<&str>) -> Option<&'static str> {
+    let value = value?.split_ascii_whitespace().next()?;
+    let same = |word: &&&str| word.eq_ignore_ascii_case(value);
+    WORDS.iter().find(same).copied()
+}
+
 async fn ask_http1(stream: &mut Box<dyn Transport>, path: &str) -> Result<AnswerFacts, Failure> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {NAME}\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
@@ -319,7 +345,7 @@ async fn ask_http1(stream: &mut Box<dyn Transport>, path: &str) -> Result<Answer
         }
     }
     Ok(AnswerFacts {
-        is_hit: head.contains("\r\nx-cache: hit\r\n"),
+        cache: word_of(head.split("\r\nx-cache: ").nth(1)),
         may_keep: !head.contains("\r\nconnection: close\r\n"),
     })
 }
@@ -333,17 +359,15 @@ async fn ask_http2(sender: &mut SendRequest<Bytes>, site: &Site) -> Result<Answe
     if response.status() != 200 {
         return Err("the answer is no 200".into());
     }
-    let is_hit = response
-        .headers()
-        .get("x-cache")
-        .is_some_and(|it| it == "HIT");
+    let field = response.headers().get(FIELD);
+    let cache = word_of(field.and_then(|value| value.to_str().ok()));
     let mut body = response.into_body();
     while let Some(piece) = body.data().await {
         let count = piece?.len();
         body.flow_control().release_capacity(count)?;
     }
     Ok(AnswerFacts {
-        is_hit,
+        cache,
         may_keep: true,
     })
 }
@@ -359,14 +383,19 @@ impl AnswerCounts {
         for took in &self.took {
             histogram.add(*took);
         }
+        let cache: Vec<String> = self
+            .cache
+            .iter()
+            .map(|(word, count)| format!("\"{word}\": {count}"))
+            .collect();
         let milliseconds = |took: Duration| took.as_secs_f64() * 1000.0;
         format!(
-            "{{\"asked\": {}, \"failed\": {}, \"reason\": {:?}, \"again\": {}, \"hits\": {}, \"p50_ms\": {:.3}, \"p99_ms\": {:.3}, \"longest_ms\": {:.3}}}",
+            "{{\"asked\": {}, \"failed\": {}, \"reason\": {:?}, \"again\": {}, \"cache\": {{{}}}, \"p50_ms\": {:.3}, \"p99_ms\": {:.3}, \"longest_ms\": {:.3}}}",
             histogram.total(),
             self.failed,
             self.reason.as_deref().unwrap_or_default(),
             self.again,
-            self.hits,
+            cache.join(", "),
             milliseconds(histogram.percentile(0.5)),
             milliseconds(histogram.percentile(0.99)),
             milliseconds(histogram.longest()),
