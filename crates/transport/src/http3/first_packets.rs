@@ -95,7 +95,7 @@ impl AsyncUdpSocket for FirstPackets {
         let count = ready!(self.inner.poll_recv(cx, bufs, meta))?;
         for (buf, meta) in bufs.iter().zip(meta.iter_mut()).take(count) {
             let contents = buf.get(..meta.len).unwrap_or_default();
-            let (kind, now) = (kind(contents), Instant::now());
+            let (kind, now) = (kind(contents), tokio::time::Instant::now().into_std());
             // Datagrams that the kernel has joined come from one client.
             let datagrams = contents.chunks(meta.stride.max(1));
             if let Some(kind) = kind {
@@ -181,9 +181,19 @@ impl Allowance {
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
     use std::time::Duration;
 
     use super::*;
+
+    /// A client's socket, and the server's that it is connected to.
+    fn pair(unproven: Arc<UnprovenAddresses>) -> (UdpSocket, FirstPackets) {
+        let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (client, socket) = (bind(), bind());
+        client.connect(socket.local_addr().unwrap()).unwrap();
+        let inner = quinn::default_runtime().unwrap().wrap_udp_socket(socket);
+        (client, FirstPackets::new(inner.unwrap(), unproven))
+    }
 
     /// A datagram with a long header of this first byte and a token of this length.
     fn datagram(first: u8, token_bytes: u8) -> Vec<u8> {
@@ -207,36 +217,57 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_knows_an_id_of_ours_begins_nothing() {
-        use std::net::UdpSocket;
-
         use quinn::ConnectionIdGenerator as _;
 
         let initial = |id: &[u8]| [&[0xc3, 0, 0, 0, 1, id.len() as u8][..], id, &[0; 20]].concat();
         let answered = OwnIds::of_this_process().generate_cid();
         for (id, begins) in [(&answered[..], false), (b"invented", true)] {
-            let (socket, client) = (
-                UdpSocket::bind("127.0.0.1:0").unwrap(),
-                UdpSocket::bind("127.0.0.1:0").unwrap(),
-            );
-            let (at, from) = (socket.local_addr().unwrap(), client.local_addr().unwrap());
-            let inner = quinn::default_runtime()
-                .unwrap()
-                .wrap_udp_socket(socket)
-                .unwrap();
             let unproven = Arc::new(UnprovenAddresses::default());
-            let first_packets = FirstPackets::new(inner, unproven.clone());
-            client.send_to(&initial(id), at).unwrap();
-            let mut buf = [0; 2000];
-            let received = std::future::poll_fn(|cx| {
-                first_packets.poll_recv(
-                    cx,
-                    &mut [IoSliceMut::new(&mut buf)],
-                    &mut [RecvMeta::default()],
-                )
-            });
-            assert_eq!(received.await.unwrap(), 1);
+            let (client, first_packets) = pair(unproven.clone());
+            let from = client.local_addr().unwrap();
+            client.send(&initial(id)).unwrap();
+            first_bytes(&first_packets).await;
             assert_eq!(unproven.knows(from), begins);
         }
+    }
+
+    /// The first bytes of the datagrams that come next and are not dropped.
+    async fn first_bytes(first_packets: &FirstPackets) -> Vec<u8> {
+        let (mut buf, mut meta) = ([0; 2000], [RecvMeta::default()]);
+        let mut bufs = [IoSliceMut::new(&mut buf)];
+        let received = std::future::poll_fn(|cx| first_packets.poll_recv(cx, &mut bufs, &mut meta));
+        assert_eq!(received.await.unwrap(), 1);
+        let datagrams = buf[..meta[0].len].chunks(meta[0].stride.max(1));
+        datagrams.map(|it| it[0]).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn first_packets_beyond_a_rate_are_dropped_and_no_others_are() {
+        // As many as the buffer of the socket holds.
+        const BATCH: usize = 40;
+        let (client, first_packets) = pair(Arc::default());
+        let (first, other) = (datagram(0xc3, 0), datagram(0xe0, 0));
+        // How many of a batch pass, up to the other packet behind them, which always passes.
+        let pass = async || {
+            for _ in 0..BATCH {
+                client.send(&first).unwrap();
+            }
+            client.send(&other).unwrap();
+            let mut passed = Vec::new();
+            while passed.last() != Some(&0xe0) {
+                passed.extend(first_bytes(&first_packets).await);
+            }
+            passed.len() - 1
+        };
+        let mut passed = 0;
+        for _ in 0..2 * BURST as usize / BATCH {
+            passed += pass().await;
+        }
+        // The kernel may join datagrams, which pass together or not at all.
+        let burst = BURST as usize;
+        assert!((burst - BATCH..=burst).contains(&passed), "{passed}");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(pass().await, BATCH);
     }
 
     #[test]

@@ -23,62 +23,6 @@ async fn socket_to(address: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// A packet with a long header of this first byte (RFC 9000 §17.2), of a version that is kept for
-/// this purpose (§15): the server answers with the versions that it knows, to `from`.
-fn of_unknown_version(first: u8, from: [u8; 8]) -> Vec<u8> {
-    let head = [
-        &[first, 0x0a, 0x0a, 0x0a, 0x0a, 8][..],
-        b"anything",
-        &[8],
-        &from,
-    ]
-    .concat();
-    [head, vec![0; 1200]].concat()[..1200].to_vec()
-}
-
-#[tokio::test]
-async fn first_packets_beyond_a_rate_are_dropped_and_no_others_are() {
-    // What the server takes at once, and each second.
-    const AT_ONCE: f64 = 1024.0;
-    const EACH_SECOND: f64 = 8000.0;
-    // As many as the socket of the server keeps.
-    const BATCH: usize = 48;
-    const FIRST: [u8; 8] = *b"first...";
-    const OTHER: [u8; 8] = *b"other...";
-    let site = site("return 200 page;").await;
-    let socket = socket_to(site.address).await;
-    // The type of a first packet, and the one of a packet behind it.
-    let first = of_unknown_version(0xc0, FIRST);
-    let other = of_unknown_version(0xe0, OTHER);
-    let (start, mut buffer) = (Instant::now(), [0; 2048]);
-    let (mut sent, mut answered) = (0.0, 0.0);
-    loop {
-        for _ in 0..BATCH {
-            socket.send(&first).await.expect("sent");
-            sent += 1.0;
-        }
-        // Once this one is answered, all that came before it were looked at.
-        socket.send(&other).await.expect("sent");
-        loop {
-            let received = tokio::time::timeout(TIMEOUT, socket.recv(&mut buffer)).await;
-            let length = received.expect("an answer in time").expect("a packet");
-            match destination(&buffer[..length]) {
-                id if id == FIRST => answered += 1.0,
-                id if id == OTHER => break,
-                id => panic!("{id:?}"),
-            }
-        }
-        let most = AT_ONCE + EACH_SECOND * start.elapsed().as_secs_f64();
-        assert!(answered <= most, "{answered} of {sent}, at most {most}");
-        if sent > 1.25 * most {
-            break;
-        }
-        assert!(start.elapsed() < TIMEOUT, "they come too slowly: {sent}");
-    }
-    assert!(answered >= AT_ONCE, "{answered} of {sent}");
-    assert_eq!(site.client().await.get("/").await.text(), "page");
-}
-
 /// Begins this number of connections, goes on with none, and waits until the server has answered
 /// each.
 async fn begin_and_leave(site: &Site, count: usize) {
