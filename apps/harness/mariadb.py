@@ -3,6 +3,7 @@
 import atexit
 import functools
 import os
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -12,8 +13,18 @@ from .workdir import wait_for
 START_SECONDS = 30
 # In the environment: where the data directory is that was made first.
 MADE = "MAYFLY_APPS_MARIADB"
+
+
+def account():
+    """Whom the server runs as. The program alone, without Debian's service, comes with no account of its own."""
+    try:
+        return pwd.getpwnam("mysql").pw_name
+    except KeyError:
+        return "daemon"
+
+
 # A small log: what is written is little, and copied for each scenario.
-OPTIONS = ("--no-defaults", "--user=mysql", "--innodb-log-file-size=8M")
+OPTIONS = ("--no-defaults", f"--user={account()}", "--innodb-log-file-size=8M")
 
 
 class Database:
@@ -33,7 +44,7 @@ def first_data():
     folder = tempfile.mkdtemp(prefix="mayfly-mariadb-")
     os.chmod(folder, 0o755)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    shutil.chown(folder, "mysql", "mysql")
+    shutil.chown(folder, account())
     done = subprocess.run(
         ["mariadb-install-db", *OPTIONS, f"--datadir={folder}", "--skip-test-db",
          "--auth-root-authentication-method=socket"],
@@ -47,7 +58,7 @@ def first_data():
 
 def start(workdir):
     """Starts the server with one empty database and one user for it."""
-    data = workdir.mkdir("mariadb", owner="mysql", mode=0o755)
+    data = workdir.mkdir("mariadb", owner=account(), mode=0o755)
     socket = os.path.join(data, "sql.sock")
     database = Database(socket, "site", "site", os.urandom(9).hex())
     subprocess.run(["cp", "-a", f"{first_data()}/.", data], check=True, timeout=120)
