@@ -24,6 +24,7 @@
 
 pub mod client;
 pub mod command;
+pub mod dashboard_request;
 pub mod entries;
 pub mod explain;
 pub mod purge;

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod field_list;
+pub mod forwarded_for;
 pub mod lru;
 pub mod masked_path;
 pub mod memory_limit;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use live_state::cache_zones::ExcessiveMemory;
 use live_state::server_tls;
 use live_state::tls_files::TlsFiles;
-use server::content::purging::token;
+use purge_order::token;
 
 use crate::cli::{CheckArgs, Flags};
 use crate::config::{self, AcceptedConfiguration, Invocation};

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use control::{PurgeReport, PurgeRequest};
-use server::content::purging::token;
-use server::content::purging::while_stopped::{self, KeptFolders};
+use purge_order::token;
+use purge_order::while_stopped::{self, KeptFolders};
 
 use crate::cli::PurgeArgs;
 use crate::commands::running_server::{

@@ -8,9 +8,9 @@ use std::io::{self, IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 
+use purge_order::token;
 use rustix::fs::FileType;
 use serve_folder::Dashboard;
-use server::content::purging::token;
 use site::ListenAddress;
 
 use crate::commands::run_file::RunFile;

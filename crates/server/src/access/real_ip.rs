@@ -4,8 +4,8 @@
 
 use site::RealIpHeader;
 
-use crate::exchange::forwarded_for::{is_trusted, walk};
 use crate::exchange::request::Request;
+use server_base::forwarded_for::{is_trusted, walk};
 
 /// Takes the client's address from what a trusted proxy says. Does nothing
 /// once that has happened, so it may be called again in the final location.

@@ -33,7 +33,6 @@ use crate::content::own_visit;
 use crate::content::proxy;
 use crate::content::purging::api::refused;
 use crate::content::purging::by_request::{self, LocationPurge};
-use crate::content::purging::order::Target;
 use crate::content::through_cache;
 use crate::content::through_cache::CacheMiss;
 use crate::content::through_cache::policy;
@@ -45,6 +44,7 @@ use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::{Method, Request};
 use crate::log::error_log;
 use crate::route::pattern;
+use purge_order::Target;
 
 use response::of_cache;
 

@@ -11,7 +11,6 @@ pub mod configuration_handle;
 pub mod delivery;
 pub mod error_page;
 pub mod extras;
-pub mod forwarded_for;
 pub mod functions;
 pub mod handled;
 pub mod host_name;

@@ -44,8 +44,8 @@ pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
 /// parts.
 pub fn form_name(form: Encoding) -> &'static str {
     match form {
-        parts::KEPT_SSI => "ssi",
-        parts::KEPT_ESI => "esi",
+        page_commands::KEPT_SSI => "ssi",
+        page_commands::KEPT_ESI => "esi",
         coding => recoding::coding_name(coding),
     }
 }

@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use site::{Geo, Map, Network, SplitClients, Template};
 
-use crate::exchange::forwarded_for;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use crate::exchange::variable::{append_sent, write_sent};
 use crate::exchange::variable_table::Tables;
 use crate::route::pattern;
+use server_base::forwarded_for;
 
 /// What nginx takes for the address of a client that has none.
 const NO_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::BROADCAST);

@@ -17,7 +17,6 @@
 //! who has one. To purge takes a token, always: no page of another site, no form and no cookie can send its
 //! field.
 
-mod asked;
 mod page;
 
 use std::path::Path;
@@ -32,7 +31,6 @@ use site::Dashboard;
 
 use crate::content::metrics::FIELDS;
 use crate::content::own_machine::{self, Purpose};
-use crate::content::purging::order::{self, Order, Target};
 use crate::content::purging::{self, Scope, bearer, doors};
 use crate::exchange::functions;
 use crate::exchange::handled::StageEnd;
@@ -40,8 +38,9 @@ use crate::exchange::numbers as current;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{Method, Request};
 use crate::log::purge_log::{PurgeInterface, Source};
+use purge_order::{Order, Target, order};
 
-use asked::DashboardRequest;
+use control::dashboard_request::{self, DashboardRequest};
 
 /// The page, or what it asks for.
 pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> StageEnd {
@@ -132,7 +131,7 @@ async fn look(request: &Request, asked: DashboardRequest) -> Result<Vec<u8>, Ref
         DashboardRequest::Entry(id) => json(&(looking.entry)(&configuration, &id)?),
         // They have been answered.
         DashboardRequest::Page | DashboardRequest::About | DashboardRequest::Purge(_) => {
-            Err(Refusal::new(404, asked::UNKNOWN))
+            Err(Refusal::new(404, dashboard_request::UNKNOWN))
         }
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use control::Refusal;
 use site::LogLevel;
 
-use super::token;
 use crate::exchange::request::Request;
 use crate::log::error_log;
+use purge_order::token;
 
 /// What a token stands behind, in any case of letters.
 const BEARER: &[u8] = b"bearer ";

@@ -10,7 +10,6 @@ use site::Pass;
 use super::address_rules;
 use super::api::refused;
 use super::durable;
-use super::order::{Order, Target};
 use super::{PurgeCall, Scope, doors, purge as purge_asked, purge_now};
 use crate::content::own_machine::Stranger;
 use crate::exchange::handled::StageEnd;
@@ -18,6 +17,7 @@ use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::log::purge_log::{PurgeInterface, Source};
+use purge_order::{Order, Target};
 
 /// A purge in the zone of a location.
 pub struct LocationPurge {

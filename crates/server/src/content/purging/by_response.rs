@@ -26,7 +26,6 @@ use site::{Exchange, Pass, RepeatedRequest, ServerId};
 use transport::facts::LocalAddress;
 
 use super::address_rules;
-use super::order::{self, Order, Target};
 use super::{PurgeCall, Scope, on_nodes, purge};
 use crate::content::through_cache::tags;
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -35,6 +34,7 @@ use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::log::purge_log::{PurgeInterface, Source};
 use live_state::repeats::RepeatSite;
+use purge_order::{Order, Target, order};
 
 /// When a purge that had to stand back is tried again.
 const RETRY: Duration = Duration::from_millis(10);

@@ -9,9 +9,9 @@ use control::{Refusal, TargetKind};
 use http_cache::{OwnedPurgeTarget, Pattern};
 
 use super::address_rules;
-use super::order::{self, Order, Target};
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::{Method, Request};
+use purge_order::{Order, Target, order};
 
 /// One kind of request.
 struct PurgeDialect {

@@ -21,8 +21,9 @@ use http_cache::Millis;
 use rustix::fs::OFlags;
 use site::LogLevel;
 
-use super::order::{Order, Target};
-use super::{PurgeCall, Scope, address_rules, carry_out};
+use purge_order::{Order, Target, carry_out};
+
+use super::{PurgeCall, Scope, address_rules};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::log::purge_log::{PurgeInterface, Source};
 

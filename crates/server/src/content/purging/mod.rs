@@ -17,16 +17,12 @@ pub mod api;
 pub mod bearer;
 pub mod by_request;
 pub mod by_response;
-pub mod carry_out;
 pub mod doors;
 pub mod durable;
 pub mod edits;
 pub mod left_behind;
 pub mod on_nodes;
-pub mod order;
-pub mod token;
 mod unconfirmed;
-pub mod while_stopped;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,18 +31,15 @@ use std::time::Instant;
 use control::{PurgeReport, PurgeRequest, Refusal};
 use http_cache::{Millis, Zone};
 use parking_lot::Mutex;
+use purge_order::carry_out::{self, Refill};
+use purge_order::{MAX_SHORT_TARGETS, Order};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions;
 use crate::log::purge_log::{self, PurgeInterface, Source};
 
-use carry_out::Refill;
-use order::{Order, Target};
-
 /// Long purges that run or wait at the same time.
 const MAX_PENDING: usize = 16;
-/// One with more targets is long.
-const MAX_SHORT_TARGETS: usize = 256;
 /// After this time a refused client may come back, in seconds.
 const RETRY_AFTER: u32 = 1;
 
@@ -162,13 +155,6 @@ fn zones(configuration: &ActiveConfiguration, scope: &Scope) -> Vec<Arc<Zone>> {
         zones.retain(|zone| zone.config().name == *name);
     }
     zones
-}
-
-impl Order {
-    /// Does it take longer than an event loop may stand still?
-    fn is_long(&self) -> bool {
-        self.targets.iter().any(Target::is_walk) || self.targets.len() > MAX_SHORT_TARGETS
-    }
 }
 
 impl PurgeCall {

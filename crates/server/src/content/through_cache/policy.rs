@@ -17,13 +17,13 @@ use super::shared;
 use super::with_cookies;
 use crate::content::own_machine;
 use crate::content::proxy;
-use crate::content::purging::order::Target;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::own_visit::Purpose;
 use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::RequestRoute;
 use crate::exchange::variable;
 use crate::exchange::view::View;
+use purge_order::Target;
 
 /// How a request and the cache deal with each other.
 pub enum CachePlan<'a> {

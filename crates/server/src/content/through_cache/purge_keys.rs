@@ -8,10 +8,10 @@ use cache_decision::address;
 use http_cache::Zone;
 use site::CacheRules;
 
-use crate::content::purging::order::Target;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
+use purge_order::Target;
 
 /// What a request to purge is about, as the rules have it.
 pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {

@@ -16,34 +16,12 @@ mod values;
 
 pub use run::Page;
 
-use http_cache::Encoding;
 use http_semantics::same_name;
 use site::EsiMode;
 
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::log::error_log;
-use crate::respond::parts::{CommandSearch, KEPT_ESI, Language};
-
-/// Edge Side Includes.
-pub struct Esi;
-
-impl Language for Esi {
-    type Command = ::esi::Tag;
-    type CommandContext = ::esi::MarkupState;
-    const KEPT_AS: Encoding = KEPT_ESI;
-
-    fn find(bytes: &[u8], inside: &mut ::esi::MarkupState) -> CommandSearch {
-        match ::esi::find_tag(bytes, inside) {
-            ::esi::TagSearch::Tag(range) => CommandSearch::Command(range),
-            ::esi::TagSearch::None(kept) => CommandSearch::None(kept),
-        }
-    }
-
-    fn parse(command: &[u8]) -> ::esi::Tag {
-        ::esi::Tag::parse(command)
-    }
-}
 
 /// Decides whether the body is run, and changes the fields accordingly.
 ///

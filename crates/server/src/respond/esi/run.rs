@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esi::{Element, Escape, Include, Tag};
+use page_commands::Esi;
 use site::LogLevel;
 use transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
 
+use super::fragment;
 use super::values::Visitor;
-use super::{Esi, fragment};
 use crate::exchange::page_budget::PageBudget;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
@@ -36,7 +37,7 @@ const MAX_TRIES: usize = 8;
 const MAX_HELD_TOKENS: usize = 4096;
 const MAX_HELD_BYTES: usize = 1024 * 1024;
 
-type Token = parts::Token<Tag>;
+type Token = page_commands::Token<Tag>;
 
 /// A page whose tags are run as it is pulled.
 pub struct Page {

@@ -5,11 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use http_cache::StoredResponse;
+use page_commands::{Language, Scanner, Token, places};
 use transport::outbound::{ArrivingBody, SendError};
 
-use super::Language;
-use super::kept;
-use super::scanner::{Scanner, Token};
 use crate::exchange::reply::Body;
 use crate::exchange::request::Request;
 
@@ -40,7 +38,7 @@ impl<L: Language> Source<L> {
             end,
         } = &body
             && *end == response.body.len()
-            && let Some(places) = kept::places::<L>(response)
+            && let Some(places) = places::of_stored::<L>(response)
         {
             return Source::Stored {
                 response: response.clone(),

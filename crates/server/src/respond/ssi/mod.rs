@@ -8,11 +8,8 @@
 //! Includes of one stretch are asked for at the same time and sent in order. Conditions may
 //! nest, which nginx's may not.
 
-mod command;
 mod run;
 
-#[cfg(test)]
-pub use command::Ssi;
 pub use run::Page;
 
 use crate::exchange::reply::Reply;

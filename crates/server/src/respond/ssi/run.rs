@@ -3,7 +3,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::command::{Command, Ssi};
 use crate::exchange::extras::SharedSsiValues;
 use crate::exchange::page_budget::PageBudget;
 use crate::exchange::reply::{Body, Reply};
@@ -15,6 +14,8 @@ use crate::respond::composition;
 use crate::respond::parts::{self, MAX_DEPTH, RequestedPart, Source};
 use bytes::Bytes;
 use http_semantics::escape::{self, Escape};
+use page_commands::Ssi;
+use page_commands::ssi::Command;
 use pcre2::bytes::Regex;
 use site::LogLevel;
 use transport::outbound::{ArrivingBody, MaybeApart, NextBytes, SendError};
@@ -33,7 +34,7 @@ const MAX_EXPANDED_BYTES: usize = 64 * 1024;
 
 const ERROR_TEXT: &[u8] = b"[an error occurred while processing the directive]";
 /// A piece of a page with SSI.
-type Token = parts::Token<Option<Command>>;
+type Token = page_commands::Token<Option<Command>>;
 
 const TIME_FORMAT: &str = "%A, %d-%b-%Y %H:%M:%S %Z";
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use control::{PurgeReport, TargetReport, ZoneReport};
 use http_cache::{Millis, MostWanted, PurgeMode, PurgeTarget, Zone};
 
-use super::order::Order;
+use crate::order::Order;
 
 /// Pages that are fetched again after a purge. Their keys and addresses are kept for as long: some
 /// 200 bytes each.

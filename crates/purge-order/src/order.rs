@@ -9,6 +9,9 @@ use http_cache::{CacheKey, OwnedPurgeTarget, Pattern};
 /// Prefixes, patterns and hosts that one request may name: each is a walk through all addresses.
 pub const MAX_WALKS: usize = 256;
 
+/// A purge with more targets is long.
+pub const MAX_SHORT_TARGETS: usize = 256;
+
 /// A purge that is ready to be carried out.
 #[derive(Clone)]
 pub struct Order {
@@ -90,6 +93,11 @@ impl Target {
 }
 
 impl Order {
+    /// Does it take longer than an event loop may stand still?
+    pub fn is_long(&self) -> bool {
+        self.targets.iter().any(Target::is_walk) || self.targets.len() > MAX_SHORT_TARGETS
+    }
+
     /// Reads what a program asks for.
     ///
     /// # Errors

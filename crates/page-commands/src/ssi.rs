@@ -2,7 +2,7 @@
 
 use http_cache::Encoding;
 
-use crate::respond::parts::{CommandSearch, KEPT_SSI, Language, MAX_COMMAND_BYTES};
+use crate::language::{CommandSearch, KEPT_SSI, Language, MAX_COMMAND_BYTES};
 
 const START: &[u8] = b"<!--#";
 const END: &[u8] = b"-->";
@@ -130,7 +130,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::respond::parts::{Scanner, Token};
+    use crate::{Scanner, Token};
 
     fn shown(body: &str, cut: usize) -> Vec<String> {
         let mut scanner = Scanner::<Ssi>::default();

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{CommandSearch, Language};
+use crate::language::{CommandSearch, Language};
 
 /// A piece of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use http_cache::{Body, EncodedLookup, StoredResponse};
 
-use super::{CommandSearch, Language};
+use crate::language::{CommandSearch, Language};
 
 /// Bodies up to this are searched whole, in one piece of memory. Larger ones are read as bodies
 /// that arrive.
@@ -21,7 +21,7 @@ const MAX_BODY_BYTES: u64 = 16 * 1024 * 1024;
 const RECORD_BYTES: usize = 8;
 
 /// The places of the commands of a stored body; `None` where it is too large.
-pub fn places<L: Language>(response: &StoredResponse) -> Option<Vec<Range<u64>>> {
+pub fn of_stored<L: Language>(response: &StoredResponse) -> Option<Vec<Range<u64>>> {
     if response.body.len() > MAX_BODY_BYTES {
         return None;
     }
@@ -88,8 +88,7 @@ fn read(kept: &Body) -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::respond::esi::Esi;
-    use crate::respond::ssi::Ssi;
+    use crate::{Esi, Ssi};
 
     #[test]
     fn places_are_read_as_they_were_written() {

@@ -1,7 +1,8 @@
 //! What a request to the dashboard asks for, by its arguments.
 
-use control::{EntryRequest, Refusal, SearchRequest};
 use http_semantics::escape::unescape;
+
+use crate::{EntryRequest, Refusal, SearchRequest};
 
 /// Why there is nothing of that name.
 pub const UNKNOWN: &str = "the dashboard has nothing of this name";

@@ -10,7 +10,7 @@ use disk_tier::{StoppedPurge, Storage, SystemStorage, TierError};
 use shared_request::NameSet;
 use site::Site;
 
-use super::order::Order;
+use crate::order::Order;
 
 /// Servers of `mayfly serve` whose pages are looked for.
 const MAX_SERVED: usize = 1024;
