@@ -143,8 +143,7 @@ fn without_effect(directive: &Written, spec: &Directive) -> Option<Diagnostic> {
     let Effect::Missing(why) = spec.effect else {
         return None;
     };
-    if matches!(directive.args.as_slice(), [value] if ["off", "auto"].contains(&value.text.as_str()))
-    {
+    if asks_for_nothing(directive) {
         return None;
     }
     let message = format!("\"{}\" has no effect", directive.name);
@@ -153,6 +152,11 @@ fn without_effect(directive: &Written, spec: &Directive) -> Option<Diagnostic> {
             .label(why)
             .cause(why),
     )
+}
+
+/// Does its value ask for no effect?
+pub(crate) fn asks_for_nothing(directive: &Written) -> bool {
+    matches!(directive.args.as_slice(), [value] if ["off", "auto"].contains(&value.text.as_str()))
 }
 
 fn unknown(name: &Word, context: Context) -> Diagnostic {

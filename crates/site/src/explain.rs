@@ -3,16 +3,19 @@
 //! One line for each directive, in the order of the files, indented like the blocks. It says
 //! works, ignored, unsupported, misplaced, unknown or refused, and why.
 
+use std::path::PathBuf;
+
 use nginx_conf::{Ast, Diagnostic, Directive as Written, Sources, Span};
 
-use crate::check::inside;
+use crate::check::{asks_for_nothing, inside};
 use crate::directives::{self, Context, DirectiveEnding, DirectiveLookup, Effect};
 
 /// What becomes of one directive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedDirective {
-    /// `FILE:LINE`
-    pub position: String,
+    /// Where it is written.
+    pub file: PathBuf,
+    pub line: usize,
     /// How many blocks it is in.
     pub depth: usize,
     /// Name and arguments after quotes and escapes are resolved.
@@ -20,14 +23,18 @@ pub struct ExplainedDirective {
     pub verdict: Verdict,
     /// What the same reading warns of here.
     pub warning: Option<String>,
+    /// What to write instead, where the same reading complains.
+    pub hint: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// What it is for.
     Works(&'static str),
-    /// Accepted without effect, and why.
+    /// Accepted without effect, and why nothing is lost by it.
     Ignored(&'static str),
+    /// Accepted without the effect that the operator may rely on, and why.
+    Missing(&'static str),
     /// What nginx has and Mayfly does not, and what to do instead.
     Unsupported(&'static str),
     /// It exists, but not here.
@@ -40,10 +47,11 @@ pub enum Verdict {
 impl std::fmt::Display for ExplainedDirective {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let indent = "  ".repeat(self.depth);
-        write!(out, "{}: {indent}{}  -- ", self.position, self.text)?;
+        let file = self.file.display();
+        write!(out, "{file}:{}: {indent}{}  -- ", self.line, self.text)?;
         match &self.verdict {
             Verdict::Works(what) => write!(out, "works: {what}"),
-            Verdict::Ignored(why) => write!(out, "ignored: {why}"),
+            Verdict::Ignored(why) | Verdict::Missing(why) => write!(out, "ignored: {why}"),
             Verdict::Unsupported(advice) => write!(out, "unsupported: {advice}"),
             Verdict::Misplaced => out.write_str("not allowed here"),
             Verdict::Unknown => out.write_str("unknown"),
@@ -88,9 +96,10 @@ impl Explainer<'_> {
                 }
                 _ => (None, directive.span),
             };
-            let mut verdict = verdict(&directive.name, found);
-            if let (Verdict::Works(_) | Verdict::Ignored(_), Some(error)) =
-                (&verdict, self.complaint(about, true))
+            let mut verdict = verdict(directive, found);
+            let error = self.complaint(about, true);
+            if let (Verdict::Works(_) | Verdict::Ignored(_) | Verdict::Missing(_), Some(error)) =
+                (&verdict, error)
             {
                 verdict = Verdict::Refused(error.message.clone());
             }
@@ -98,12 +107,17 @@ impl Explainer<'_> {
                 Verdict::Works(_) => self.complaint(about, false),
                 _ => None,
             };
+            let position = self.sources.position(directive.span);
             lines.push(ExplainedDirective {
-                position: position(directive, self.sources),
+                file: position.map_or_else(PathBuf::new, |at| at.path.to_owned()),
+                line: position.map_or(0, |at| at.line),
                 depth,
                 text: text(directive),
                 verdict,
                 warning: warning.map(|warning| warning.message.clone()),
+                hint: error
+                    .or(warning)
+                    .and_then(|complaint| complaint.hint.clone()),
             });
             if let Some((block, context)) = inner {
                 self.level(block, context, depth + 1, lines);
@@ -123,24 +137,18 @@ fn is_within(inner: Span, outer: Span) -> bool {
     inner.source == outer.source && inner.start >= outer.start && inner.end <= outer.end
 }
 
-fn verdict(name: &str, found: DirectiveLookup) -> Verdict {
+fn verdict(directive: &Written, found: DirectiveLookup) -> Verdict {
     match found {
         DirectiveLookup::Directive(spec) => match spec.effect {
             Effect::Works => Verdict::Works(spec.short),
+            Effect::Missing(why) if !asks_for_nothing(directive) => Verdict::Missing(why),
             Effect::Ignored(why) | Effect::Missing(why) => Verdict::Ignored(why),
         },
         DirectiveLookup::Elsewhere(_) => Verdict::Misplaced,
-        DirectiveLookup::Unknown => match directives::unsupported(name) {
+        DirectiveLookup::Unknown => match directives::unsupported(&directive.name) {
             Some(unsupported) => Verdict::Unsupported(unsupported.advice),
             None => Verdict::Unknown,
         },
-    }
-}
-
-fn position(directive: &Written, sources: &Sources) -> String {
-    match sources.position(directive.span) {
-        Some(at) => format!("{}:{}", at.path.display(), at.line),
-        None => String::new(),
     }
 }
 

@@ -12,6 +12,7 @@
 mod check;
 pub mod directives;
 mod explain;
+mod hazards;
 mod lower;
 pub mod model;
 mod own_files;
@@ -20,6 +21,9 @@ mod reference;
 mod unkeyed_inputs;
 
 pub use explain::{ExplainedDirective, Verdict, explain};
+pub use hazards::{
+    Hazard, HazardEdit, HazardRule, HazardSeverity, RULES as HAZARD_RULES, edited, hazards,
+};
 pub use lower::{LowerOptions, lower};
 pub use model::*;
 pub use own_files::OwnFiles;

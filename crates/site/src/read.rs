@@ -104,4 +104,8 @@ pub fn fuzz_read(bytes: &[u8]) {
         nginx_conf::render(diagnostic, &reading.sources, nginx_conf::Style::Plain);
     }
     crate::explain(&reading.ast, &reading.sources, &reading.complaints);
+    let found = crate::hazards(&reading.ast);
+    for source in reading.sources.iter() {
+        crate::edited(source.text(), found.iter().flat_map(|it| &it.edits));
+    }
 }

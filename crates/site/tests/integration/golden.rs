@@ -140,10 +140,13 @@ fn explain_says_works_of_nothing_that_is_refused() {
         for position in errors.filter_map(|it| position_of(it.span?)) {
             let here: Vec<_> = lines
                 .iter()
-                .filter(|line| line.position == position)
+                .filter(|line| format!("{}:{}", line.file.display(), line.line) == position)
                 .collect();
             let is_told = |line: &&site::ExplainedDirective| {
-                !matches!(line.verdict, Verdict::Works(_) | Verdict::Ignored(_))
+                !matches!(
+                    line.verdict,
+                    Verdict::Works(_) | Verdict::Ignored(_) | Verdict::Missing(_)
+                )
             };
             // The line of an entry of a `map` belongs to the block.
             assert!(

@@ -1,0 +1,44 @@
+//! Hazards of a configuration: lines that are accepted and let strangers do or see what the operator did not
+//! mean, for `mayfly check`.
+//!
+//! ```text
+//! Ast ──tree──► Blocks ──rules::RULES──► Hazards, in the order of the text
+//! ```
+//!
+//! A rule is one entry of a table with one function; it sees one block and what encloses it. What it finds has
+//! the place, what happens and what to write, and where only one mending is right, the edits that make it.
+
+mod edit;
+mod hazard;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod values;
+
+use std::collections::HashSet;
+
+use nginx_conf::Ast;
+
+pub use edit::{HazardEdit, edited};
+pub use hazard::{Hazard, HazardRule, HazardSeverity};
+pub use rules::RULES;
+
+/// All hazards, in the order of the text. A line that is included twice is told of once.
+pub fn hazards(ast: &Ast) -> Vec<Hazard> {
+    let blocks = tree::Blocks::of(ast);
+    let mut found = Vec::new();
+    for block in blocks.all() {
+        for rule in RULES {
+            let mut sink = hazard::HazardSink {
+                rule,
+                found: &mut found,
+            };
+            (rule.find)(block, &mut sink);
+        }
+    }
+    let mut told = HashSet::new();
+    found.retain(|hazard| told.insert((hazard.rule.name, hazard.span)));
+    found.sort_by_key(|hazard| (hazard.span.source, hazard.span.start, hazard.rule.name));
+    found
+}
