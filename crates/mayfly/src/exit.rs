@@ -5,8 +5,8 @@
 //! | 0 | done, or stopped as asked |
 //! | 1 | refused: a bad configuration, a flag nginx would refuse too, a start, a reload or a signal that failed |
 //! | 2 | a word (`serve`, `check`, ...) was used wrongly, or `purge` or `warm` found no server |
-//! | 3 | `doctor` has warnings |
-//! | 4 | `doctor` has errors |
+//! | 3 | `doctor` or `check` has warnings |
+//! | 4 | `doctor` or `check` has errors |
 
 use std::process::ExitCode;
 
@@ -18,9 +18,9 @@ pub enum Exit {
     Usage,
     /// A command found no server to speak with.
     NoServer,
-    /// `doctor` found what will hurt.
+    /// `doctor` or `check` found what will hurt.
     Warnings,
-    /// `doctor` found what hurts.
+    /// `doctor` or `check` found what hurts.
     Errors,
 }
 

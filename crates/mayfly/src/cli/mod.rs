@@ -19,8 +19,8 @@ pub use manual::write as write_manual;
 pub use serve_args::{ServeArgs, Workers};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
-    AdviseArgs, BenchArgs, CacheWord, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServerArgs,
-    TopArgs, WarmArgs,
+    AdviseArgs, BenchArgs, CacheWord, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ReportFormat,
+    ServerArgs, TopArgs, WarmArgs,
 };
 use words::{Word, WordResult};
 

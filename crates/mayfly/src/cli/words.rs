@@ -33,7 +33,10 @@ struct Line {
 pub enum Word {
     /// Serve the site in a folder or behind an HTTP server, without a configuration
     Serve(Box<ServeArgs>),
-    /// Check a configuration; --explain says what becomes of each directive
+    /// Check a configuration: what runs as it is, what has no meaning, what is missing, and what is unsafe
+    ///
+    /// Exit codes: 0 the configuration is accepted and has no hazards; 1 it is refused; 3 it has hazards that
+    /// are warnings; 4 it has hazards that are errors.
     Check(CheckArgs),
     /// Say what a running server would do with a request and why, or show what it has stored
     Explain(Box<ExplainArgs>),
@@ -71,11 +74,29 @@ pub enum WordResult {
     Text(String),
 }
 
+/// How the report of `check` is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReportFormat {
+    #[default]
+    Text,
+    Json,
+    Sarif,
+}
+
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct CheckArgs {
     /// Say what becomes of each directive
     #[arg(long)]
     pub explain: bool,
+    /// Write changed copies, FILE.fixed, in which the hazards are mended that have one right answer
+    #[arg(long)]
+    pub fix: bool,
+    /// With --fix: change the files themselves
+    #[arg(long, requires = "fix")]
+    pub in_place: bool,
+    /// What to print: a report for people, JSON, or SARIF for what shows findings beside code
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
+    pub format: ReportFormat,
     /// The configuration file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -553,6 +574,11 @@ mod tests {
             ("serve a --workers 0", "expected a number from 1"),
             ("serve a --bogus", "--bogus"),
             ("check", "<FILE>"),
+            ("check --in-place a", "--fix"),
+            (
+                "check --format yaml a",
+                "[possible values: text, json, sarif]",
+            ),
             ("explain", "URL|--search"),
             ("explain --ask --tag a", "cannot be used with"),
             ("explain --from ::1 --tag a", "cannot be used with"),

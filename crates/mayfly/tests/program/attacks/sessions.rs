@@ -131,7 +131,9 @@ fn such_a_configuration_is_accepted_with_a_warning() {
             .expect("the program");
         let said = String::from_utf8_lossy(&checked.stderr).into_owned()
             + &String::from_utf8_lossy(&checked.stdout);
-        assert!(checked.status.success(), "{way}: {said}");
+        // 3: the report has warnings.
+        let is_accepted = matches!(checked.status.code(), Some(0 | 3));
+        assert!(is_accepted, "{way}: {said}");
         assert!(
             said.contains("responses that set a cookie are not stored"),
             "{way}: {said}"

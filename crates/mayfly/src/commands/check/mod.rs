@@ -1,5 +1,10 @@
 //! `-t`, `-T`, `check`: reads a configuration as a start would, says everything
-//! that is wrong with it, and starts nothing.
+//! that is wrong with it, and starts nothing. `check` also reports what is unsafe.
+
+mod json;
+mod mend;
+mod report;
+mod sarif;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -10,7 +15,8 @@ use live_state::server_tls;
 use live_state::tls_files::TlsFiles;
 use purge_order::token;
 
-use crate::cli::{CheckArgs, Flags};
+use self::report::CheckReport;
+use crate::cli::{CheckArgs, Flags, ReportFormat};
 use crate::config::{self, AcceptedConfiguration, Invocation};
 use crate::exit::Exit;
 use crate::paths;
@@ -117,45 +123,58 @@ pub fn check(args: &CheckArgs) -> Exit {
         conf: Some(paths::from_here(args.file.clone())),
         ..Flags::default()
     };
-    let invocation = Invocation::from_flags(&flags);
-    let reading = invocation.read();
-    if args.explain {
+    let reading = Invocation::from_flags(&flags).read();
+    let is_text = args.format == ReportFormat::Text;
+    if args.explain && is_text {
         explain(&reading);
     }
+    let mut report = CheckReport::of(&args.file, &reading);
+    let mended = args.fix.then(|| mend::write(&report, args.in_place));
     match config::judge(reading) {
         Ok(accepted) => {
-            config::show(&accepted.warnings, &accepted.sources);
-            say_warnings(&accepted);
-            let mut problems = tls_problems(&accepted.site);
-            problems.extend(token_problems(&accepted.site));
-            if !problems.is_empty() {
-                for problem in &problems {
-                    let _ = writeln!(io::stderr(), "error: {problem}");
-                }
-                return count_mistakes(args, problems.len());
+            if is_text {
+                say_warnings(&accepted);
             }
-            for gap in site::unkeyed_inputs(&accepted.site) {
-                let _ = writeln!(io::stderr(), "note: {gap}");
+            report.problems = tls_problems(&accepted.site);
+            report.problems.extend(token_problems(&accepted.site));
+            report.notes = site::unkeyed_inputs(&accepted.site);
+        }
+        Err(_) => report.is_refused = true,
+    }
+    let exit = report.exit();
+    let document = match args.format {
+        ReportFormat::Text => {
+            report.show_complaints();
+            report.text(args.explain)
+        }
+        ReportFormat::Json => document(&json::report(&report)),
+        ReportFormat::Sarif => document(&sarif::report(&report)),
+    };
+    // A pipe that was closed wants no more.
+    let _ = io::stdout().write_all(document.as_bytes());
+    match mended {
+        Some(Err(error)) => {
+            let _ = writeln!(io::stderr(), "error: {error}");
+            Exit::Refused
+        }
+        Some(Ok(files)) => {
+            for file in &files {
+                let _ = writeln!(io::stderr(), "written: {}", file.display());
             }
-            let _ = writeln!(io::stderr(), "{}: no mistakes found", args.file.display());
-            Exit::Done
+            if files.is_empty() {
+                let _ = writeln!(
+                    io::stderr(),
+                    "nothing has one right answer: no file was written"
+                );
+            }
+            exit
         }
-        Err(rejected) => {
-            config::show(&rejected.diagnostics, &rejected.sources);
-            let count = rejected
-                .diagnostics
-                .iter()
-                .filter(|it| it.is_error())
-                .count();
-            count_mistakes(args, count)
-        }
+        None => exit,
     }
 }
 
-fn count_mistakes(args: &CheckArgs, count: usize) -> Exit {
-    let mistakes = if count == 1 { "mistake" } else { "mistakes" };
-    let _ = writeln!(io::stderr(), "{}: {count} {mistakes}", args.file.display());
-    Exit::Refused
+fn document(json: &serde_json::Value) -> String {
+    format!("{json:#}\n")
 }
 
 /// What becomes of each directive, one line each.
