@@ -36,6 +36,43 @@ async fn added_fields_and_added_trailers_are_inherited_each_for_themselves() {
 }
 
 #[tokio::test]
+async fn add_header_inherit_merges_or_cuts_off_what_the_outer_levels_add() {
+    let server = site(
+        "add_header X-A server; add_header X-B server; add_trailer T server;\n\
+         location /on { add_header X-A own; return 200; }\n\
+         location /merge { add_header_inherit merge; add_header X-A own; return 200;\n\
+             location /merge/in { add_header X-A inner; return 200; }\n\
+             location /merge/cut { add_header_inherit on; add_header X-A inner; return 200; } }\n\
+         location /off { add_header_inherit off; return 200; }\n\
+         location /trailers { add_trailer_inherit merge; add_trailer U own; return 200 text; }",
+    )
+    .await;
+    for (path, a, b) in [
+        ("/on", &["own"][..], &[][..]),
+        ("/merge", &["own", "server"], &["server"]),
+        ("/merge/in", &["inner", "own", "server"], &["server"]),
+        ("/merge/cut", &["inner"], &[]),
+        ("/off", &[], &[]),
+        ("/trailers", &["server"], &["server"]),
+    ] {
+        let reply = server.target().get(path).await;
+        let values = |name: &str| -> Vec<&str> {
+            let lines = reply.fields.iter().filter(|(field, _)| field == name);
+            lines.map(|(_, value)| &**value).collect()
+        };
+        assert_eq!(values("x-a"), a, "{path}");
+        assert_eq!(values("x-b"), b, "{path}");
+    }
+    let mut client = server.connect().await;
+    client
+        .send("GET /trailers HTTP/1.1\r\nHost: site.test\r\n\r\n")
+        .await;
+    client.receive_until("text\r\n0\r\n").await;
+    let got = client.receive_until("\r\n\r\n").await;
+    assert_eq!(String::from_utf8_lossy(&got), "U: own\r\nT: server\r\n\r\n");
+}
+
+#[tokio::test]
 async fn trailers_can_be_read_when_the_body_is_out() {
     use testkit::fake_http;
     let upstream = fake_http::FakeHttp::start(|_| {

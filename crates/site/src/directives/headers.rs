@@ -24,8 +24,17 @@ pub(super) const TABLE: &[Directive] = &[
             The field is added if the status is 200, 201, 204, 206, 301, 302, 303, 304, 307 or 308. With \
             `always`, it is added to all responses. The value may contain variables. A field with an \
             empty value is not added. If a level has one line or more, nothing is inherited from the \
-            outer levels.")
+            outer levels, unless `add_header_inherit` says otherwise.")
         .example("add_header X-Cache $upstream_cache_status always;"),
+    Directive::new("add_header_inherit", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
+        .takes(1, 1, "on | off | merge").inherited()
+        .default("on")
+        .short("sets how add_header is inherited")
+        .long("\
+            With `on`, a level that has no line of its own has those of the level around it. With `merge`, \
+            they are added to its own lines, behind them. With `off`, they do not hold here. The value is \
+            itself inherited: `merge` in `http` holds everywhere.")
+        .example("add_header_inherit merge;"),
     Directive::new("add_trailer", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(2, 3, "NAME VALUE [always]").inherited_as_a_whole().repeats()
         .short("adds a field after the body of responses")
@@ -33,6 +42,13 @@ pub(super) const TABLE: &[Directive] = &[
             It works like `add_header`, for values that are known only when the body has been sent. It \
             has an effect on chunked responses only.")
         .example("add_trailer X-Time $request_time;"),
+    Directive::new("add_trailer_inherit", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
+        .takes(1, 1, "on | off | merge").inherited()
+        .default("on")
+        .short("sets how add_trailer is inherited")
+        .long("\
+            It works like `add_header_inherit`, for `add_trailer`.")
+        .example("add_trailer_inherit merge;"),
     Directive::new("addition_types", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "TYPE ...").inherited_as_a_whole().repeats()
         .default("text/html")

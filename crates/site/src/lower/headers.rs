@@ -24,8 +24,8 @@ const CHARSET_TYPES: [&str; 6] = [
 impl Lowering<'_> {
     pub fn header_settings(&mut self, level: &Level<'_>) -> HeaderSettings {
         HeaderSettings {
-            add: self.added(level, "add_header"),
-            trailers: self.added(level, "add_trailer"),
+            add: self.added(level, "add_header", "add_header_inherit"),
+            trailers: self.added(level, "add_trailer", "add_trailer_inherit"),
             expires: self.expires(level),
             server_tokens: self.server_tokens(level),
             cache_status: self.flag(level, "cache_status_header", true),
@@ -76,8 +76,13 @@ impl Lowering<'_> {
         }
     }
 
-    fn added(&mut self, level: &Level<'_>, name: &str) -> Vec<AddHeader> {
-        let nodes = level.all(name).to_vec();
+    fn added(&mut self, level: &Level<'_>, name: &str, rule: &str) -> Vec<AddHeader> {
+        if let Some(node) = level.find(rule)
+            && !["on", "off", "merge"].contains(&&*node.arg(0).text)
+        {
+            self.invalid(node.arg(0), "value", "expected on, off or merge");
+        }
+        let nodes = level.inherited(name, rule);
         let mut added = Vec::with_capacity(nodes.len());
         for node in nodes {
             let always = match node.args().get(2) {

@@ -65,6 +65,26 @@ impl<'t> Level<'t> {
         }
     }
 
+    /// The lines of `name` that hold here; `rule` is the directive that says how they are inherited:
+    /// `merge` adds those further out, `off` takes none of them.
+    pub fn inherited(&self, name: &str, rule: &str) -> Vec<&'t Node<'t>> {
+        let mut lines = Vec::new();
+        let mut level = self;
+        loop {
+            let own = level.own(name);
+            lines.extend_from_slice(own);
+            let takes_outer = match level.find(rule).map(|node| node.arg(0).text.as_str()) {
+                Some("merge") => true,
+                Some("off") => false,
+                _ => own.is_empty(),
+            };
+            match level.parent {
+                Some(parent) if takes_outer => level = parent,
+                _ => return lines,
+            }
+        }
+    }
+
     /// The lines of all `names` together, in order, at the nearest level that
     /// has any of them: `allow` and `deny` are one list.
     pub fn list(&self, names: &[&str]) -> Vec<&'t Node<'t>> {
