@@ -32,3 +32,41 @@ async fn texts_are_converted_and_their_ranges_too() {
         ("5 €", "5")
     );
 }
+
+#[tokio::test]
+async fn x_accel_charset_holds_for_stored_pages_and_against_the_type_itself() {
+    use testkit::fake_http;
+    let upstream = fake_http::FakeHttp::start(|request| {
+        let own = match request.head.contains(" /named ") {
+            true => "; charset=one",
+            false => "",
+        };
+        fake_http::Script::new().raw(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html{own}\r\nX-Accel-Charset: two\r\n\
+             Cache-Control: max-age=60\r\nContent-Length: 3\r\n\r\naXb"
+        ))
+    })
+    .await;
+    let address = upstream.address();
+    let server = site_with(
+        "proxy_cache_path %%/cache keys_zone=z:1m; charset_map one two { 58 59; }",
+        &format!(
+            "location /stored {{ proxy_pass http://{address}; proxy_cache z; }}\n\
+             location /named {{ proxy_pass http://{address}; }}\n\
+             location /ignored {{ proxy_pass http://{address}; proxy_cache z; proxy_ignore_headers X-Accel-Charset; }}"
+        ),
+    )
+    .await;
+    for (path, body, media_type) in [
+        ("/stored", "aXb", "text/html; charset=two"),
+        ("/stored", "aXb", "text/html; charset=two"),
+        ("/named", "aYb", "text/html; charset=two"),
+        ("/ignored", "aXb", "text/html"),
+    ] {
+        let reply = server.target().get(path).await;
+        assert_eq!(reply.field("content-type"), media_type, "{path}");
+        assert_eq!(reply.text(), body, "{path}");
+        assert!(!reply.has("x-accel-charset"), "{path}");
+    }
+    assert_eq!(upstream.requests(), 3);
+}

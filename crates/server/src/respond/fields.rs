@@ -256,7 +256,10 @@ fn charset(
     settings: &site::CharsetSettings,
 ) -> Option<Transcoder> {
     let of_upstream = request.extras.given();
-    let wanted = match of_upstream.and_then(|extra| extra.carried.accel_charset.take()) {
+    let accel = of_upstream.and_then(|extra| extra.carried.accel_charset.take());
+    // The upstream itself overrides what it says of its charset.
+    let overrides = settings.overrides || accel.is_some();
+    let wanted = match accel {
         Some(charset) => charset,
         None if settings.charset.is_empty() || reply.head.keeps_charset => return None,
         None => variable::evaluate(request, &settings.charset),
@@ -267,7 +270,7 @@ fn charset(
     let content_type = reply.head.field("content-type")?;
     let named = charset::of_content_type(content_type);
     let is_upstream = reply.head.source != ReplySource::Server;
-    if named.is_some() && !(settings.overrides && is_upstream) {
+    if named.is_some() && !(overrides && is_upstream) {
         return None;
     }
     if !settings.types.contains(content_type) && !content_type.starts_with(b"text/html") {

@@ -248,6 +248,7 @@ fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Mill
 /// response without `Date` gets the time at which it came (RFC 9110 §6.6.1).
 fn kept_fields(fields: Vec<(Bytes, Bytes)>, store: &StorePlan, now: Millis) -> Vec<(Bytes, Bytes)> {
     let is_called = |name: &Bytes, field: &str| same_name(name, field.as_bytes());
+    let charset = accel_charset(&fields, store);
     let mut kept: Vec<(Bytes, Bytes)> = fields
         .into_iter()
         .filter(|(name, _)| is_kept(name, store) || is_called(name, "connection"))
@@ -259,7 +260,27 @@ fn kept_fields(fields: Vec<(Bytes, Bytes)>, store: &StorePlan, now: Millis) -> V
         let date = http_semantics::date::format(seconds);
         kept.push((Bytes::from_static(b"Date"), Bytes::copy_from_slice(&date)));
     }
+    let content_type = kept
+        .iter_mut()
+        .find(|(name, _)| is_called(name, "content-type"));
+    if let (Some((_, value)), Some(charset)) = (content_type, charset)
+        && !value.contains(&b';')
+    {
+        *value = [&value[..], b"; charset=", &charset].concat().into();
+    }
     kept
+}
+
+/// The charset that the upstream names by `X-Accel-Charset`. A stored response has it in its media type.
+fn accel_charset(fields: &[(Bytes, Bytes)], store: &StorePlan) -> Option<Bytes> {
+    let is_ignored = store.pass.exchange.ignored_fields.x_accel_charset;
+    let mut named = fields
+        .iter()
+        .filter(|(name, _)| same_name(name, b"x-accel-charset"));
+    let (_, charset) = named.next().filter(|_| !is_ignored)?;
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(byte);
+    let is_name = !charset.is_empty() && charset.iter().all(is_token);
+    (is_name && !charset.eq_ignore_ascii_case(b"off")).then(|| charset.clone())
 }
 
 fn is_kept(name: &[u8], store: &StorePlan) -> bool {
