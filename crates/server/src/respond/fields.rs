@@ -200,11 +200,12 @@ fn parse(value: &[u8], modified: bool) -> Option<Expires> {
     let text = std::str::from_utf8(value).ok()?.trim();
     match text {
         "" | "off" => return Some(Expires::Off),
-        "epoch" => return Some(Expires::Epoch),
-        "max" => return Some(Expires::Max),
+        // Only a time can be counted from the last change.
+        "epoch" if !modified => return Some(Expires::Epoch),
+        "max" if !modified => return Some(Expires::Max),
         _ => {}
     }
-    if let Some(at) = text.strip_prefix('@') {
+    if let Some(at) = text.strip_prefix('@').filter(|_| !modified) {
         return Some(Expires::Daily(seconds(at)?.unsigned_abs()));
     }
     let (sign, rest) = match text.strip_prefix('-') {
@@ -332,6 +333,15 @@ mod tests {
             ("soon", None),
         ] {
             assert_eq!(parse(text.as_bytes(), false), wanted, "{text}");
+        }
+        for (text, wanted) in [
+            ("2048", Some(Expires::Modified(2048))),
+            ("off", Some(Expires::Off)),
+            ("epoch", None),
+            ("max", None),
+            ("@15h30m", None),
+        ] {
+            assert_eq!(parse(text.as_bytes(), true), wanted, "modified {text}");
         }
     }
 }
