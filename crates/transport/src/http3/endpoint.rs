@@ -12,6 +12,7 @@ use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TransportConfig, V
 use tokio::sync::watch;
 use transport_settings::ListenAddress;
 
+use super::closed_peers::ClosedPeers;
 use super::closing;
 use super::connection::{self, ListenerLink, QuicPhase};
 use super::first_packets::FirstPackets;
@@ -74,6 +75,7 @@ struct Beginning<S: Service, A> {
     key: HostKey,
     initial: InitialCrypto,
     unproven: Arc<UnprovenAddresses>,
+    peers: Arc<ClosedPeers>,
     handshakes: Arc<AtomicUsize>,
     end: watch::Receiver<()>,
     admit: A,
@@ -106,7 +108,8 @@ pub async fn listen<S: Service, G: Send + 'static>(
     let tokio = quinn::default_runtime().ok_or_else(|| io::Error::other("not in a task"))?;
     let unproven = Arc::new(UnprovenAddresses::default());
     let socket = Arc::new(RoutedSocket::new(tokio.wrap_udp_socket(socket)?, local));
-    let socket = FirstPackets::new(socket, unproven.clone());
+    let peers = Arc::new(ClosedPeers::default());
+    let socket = FirstPackets::new(socket, unproven.clone(), peers.clone());
     let mut endpoint = EndpointConfig::new(Arc::new(key.reset_key()));
     endpoint.cid_generator(|| Box::new(OwnIds::of_this_process()));
     let endpoint =
@@ -121,6 +124,7 @@ pub async fn listen<S: Service, G: Send + 'static>(
             key,
             initial,
             unproven,
+            peers,
             handshakes: Arc::new(AtomicUsize::new(0)),
             end,
             admit,
@@ -152,11 +156,11 @@ impl<S: Service, G: Send + 'static, A: Fn(&Arc<dyn TrackedConnection>) -> G> Beg
         let tracked: Arc<dyn TrackedConnection> = phase.clone();
         let guard = (self.admit)(&tracked);
         let config = opening.config(&self.initial, &self.key);
-        let end = self.end.clone();
+        let (end, live) = (self.end.clone(), self.peers.enter(peer));
         let mut serving = Box::pin(async move {
             let listener = ListenerLink { phase: &phase, end };
             opening.serve(config, listener).await;
-            drop(guard);
+            drop((guard, live));
         });
         // Here, so that it is one at a time; what waits is polled anew by its own task.
         let mut cx = Context::from_waker(Waker::noop());

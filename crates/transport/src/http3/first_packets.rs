@@ -1,4 +1,4 @@
-//! How many first packets of connections are looked at.
+//! How many first packets of connections are looked at, and how many after their ends (`closed_peers`).
 //!
 //! The first packet of a connection is dear, whatever is made of it: its keys are derived from what
 //! it says itself (RFC 9001 §5.2), and a Retry packet has a tag of its own. One core that makes such
@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
+use super::closed_peers::ClosedPeers;
 use super::routing::{OwnIds, destination};
 use super::unproven::UnprovenAddresses;
 
@@ -33,12 +34,17 @@ pub struct FirstPackets {
     inner: Arc<dyn AsyncUdpSocket>,
     allowances: Mutex<[Allowance; 2]>,
     unproven: Arc<UnprovenAddresses>,
+    peers: Arc<ClosedPeers>,
     own_ids: OwnIds,
 }
 
 impl FirstPackets {
-    /// `unproven` bounds what is sent.
-    pub fn new(inner: Arc<dyn AsyncUdpSocket>, unproven: Arc<UnprovenAddresses>) -> FirstPackets {
+    /// `unproven` bounds what is sent, and `peers` which last packets are answered.
+    pub fn new(
+        inner: Arc<dyn AsyncUdpSocket>,
+        unproven: Arc<UnprovenAddresses>,
+        peers: Arc<ClosedPeers>,
+    ) -> FirstPackets {
         let full = Allowance {
             left: BURST,
             refilled_at: Instant::now(),
@@ -47,6 +53,7 @@ impl FirstPackets {
             inner,
             allowances: Mutex::new([full; 2]),
             unproven,
+            peers,
             own_ids: OwnIds::of_this_process(),
         }
     }
@@ -96,12 +103,16 @@ impl AsyncUdpSocket for FirstPackets {
         for (buf, meta) in bufs.iter().zip(meta.iter_mut()).take(count) {
             let contents = buf.get(..meta.len).unwrap_or_default();
             let (kind, now) = (kind(contents), tokio::time::Instant::now().into_std());
+            if !self.peers.lets_through(meta.addr, contents) {
+                // quinn passes over what is empty.
+                meta.len = 0;
+                continue;
+            }
             // Datagrams that the kernel has joined come from one client.
             let datagrams = contents.chunks(meta.stride.max(1));
             if let Some(kind) = kind {
                 let mut allowances = self.allowances.lock();
                 if !allowances[kind as usize].take(datagrams.len() as f64, now) {
-                    // quinn passes over what is empty.
                     meta.len = 0;
                     continue;
                 }
@@ -192,7 +203,10 @@ mod tests {
         let (client, socket) = (bind(), bind());
         client.connect(socket.local_addr().unwrap()).unwrap();
         let inner = quinn::default_runtime().unwrap().wrap_udp_socket(socket);
-        (client, FirstPackets::new(inner.unwrap(), unproven))
+        (
+            client,
+            FirstPackets::new(inner.unwrap(), unproven, Arc::default()),
+        )
     }
 
     /// A datagram with a long header of this first byte and a token of this length.

@@ -19,6 +19,7 @@
 //! what it sent, RFC 9000 §8.1) is kept in `unproven.rs`.
 
 mod body;
+mod closed_peers;
 mod closing;
 mod connection;
 mod endpoint;
