@@ -146,11 +146,14 @@ def wait_until_asleep(pid, seconds=10):
 
 
 def _wake_ups(pid):
-    """How often each thread has gone to sleep, None if one of them is awake."""
+    """How often each thread has gone to sleep, None if one of them is awake or has just ended."""
     counts = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/status") as file:
-            facts = dict(line.split(":", 1) for line in file)
+        try:
+            with open(f"/proc/{pid}/task/{thread}/status") as file:
+                facts = dict(line.split(":", 1) for line in file)
+        except (FileNotFoundError, ProcessLookupError):
+            return None
         if facts["State"].split()[0] != "S":
             return None
         counts[thread] = int(facts["voluntary_ctxt_switches"])
