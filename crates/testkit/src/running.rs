@@ -5,7 +5,6 @@
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use crate::process::{has_pid_file, is_root};
 use crate::started::StartedProcess;
@@ -64,12 +63,6 @@ impl Deref for RunningServer {
 impl DerefMut for RunningServer {
     fn deref_mut(&mut self) -> &mut StartedProcess {
         &mut self.0
-    }
-}
-
-impl Drop for RunningServer {
-    fn drop(&mut self) {
-        self.0.stop(Duration::ZERO);
     }
 }
 

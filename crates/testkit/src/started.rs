@@ -128,6 +128,12 @@ impl StartedProcess {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Drop for StartedProcess {
+    fn drop(&mut self) {
+        self.stop(Duration::ZERO);
         if std::thread::panicking() {
             eprintln!("--- what the server said\n{}", self.error_log());
         }
