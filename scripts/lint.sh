@@ -3,8 +3,8 @@
 # formatting, clippy, the documentation. Warnings are errors. A part that fails does not keep the
 # next from running. What reads files alone runs beside the compiler.
 #
-# `scripts/lint.sh --but-tests` leaves clippy's view of the tests to `LINTS=1 scripts/test.sh`, which compiles
-# them anyway: continuous integration compiles nothing twice.
+# `scripts/lint.sh --files` leaves out what needs the compiler. Continuous integration has clippy's view from
+# `LINTS=1 scripts/test.sh`, which compiles all programs and tests anyway, and so compiles nothing twice.
 #
 # The compiler of all of it is clippy's driver, as `cargo clippy` has it, so that the documentation finds the crates checked.
 set -uo pipefail
@@ -12,8 +12,6 @@ cd "$(dirname "$0")/.."
 
 cargo=${CARGO:-cargo}
 export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
-targets=(--all-targets)
-[ "${1:-}" != --but-tests ] || targets=(--lib --bins --bench '*')
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 failed_parts=()
@@ -37,8 +35,10 @@ read_files() {
 }
 
 timed files read_files >"$said" 2>&1 &
-part clippy "$cargo" check --workspace "${targets[@]}" --features fuzz/targets --locked
-RUSTDOCFLAGS="-D warnings" part documentation "$cargo" doc --workspace --no-deps --document-private-items --locked
+if [ "${1:-}" != --files ]; then
+    part clippy "$cargo" check --workspace --all-targets --features fuzz/targets --locked
+    RUSTDOCFLAGS="-D warnings" part documentation "$cargo" doc --workspace --no-deps --document-private-items --locked
+fi
 wait $! || failed_parts+=(files)
 cat "$said"
 [ ${#failed_parts[@]} -eq 0 ] || { echo "failed: ${failed_parts[*]}"; exit 1; }

@@ -3,15 +3,9 @@
 # instructions. A part that fails does not keep the next from running; the last line adds
 # all of them up as "N passed, N failed".
 #
-# All but the count of instructions run what `cargo test` builds, whose assertions are on. The
-# optimised build, which only the count needs, takes as much of the processors as half of the
-# rest, and its link keeps one of them busy for minutes, whatever the others do. So it begins
-# first, and what mostly waits runs beside the link:
+# All of them run what `cargo test` builds, whose assertions are on, side by side: most of them mostly wait.
 #
-#     debug-build --> crates, checks, applications ----+
-#     optimised build ----------> instructions --------+--> N passed, N failed
-#
-# LINTS=1 has the debug build done by clippy's driver, which compiles as rustc does and refuses what clippy warns of.
+# LINTS=1 has that build done by clippy's driver, which compiles as rustc does and refuses what clippy warns of.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,14 +49,8 @@ end() { # end NAME
     tee -a "$log" <"$beside/$1"
 }
 
-count_instructions() {
-    timed optimised-build "$cargo" build --profile counted --locked --package mayfly &&
-        bench/instructions.py --binary "$target/counted/mayfly"
-}
-
 # Many tests wait for a clock or for another process, so more of them run than there are cores.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
-begin instructions count_instructions
 if [ -n "${LINTS:-}" ]; then
     export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 fi
@@ -73,6 +61,8 @@ if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
 else
     echo "left out: real applications (apps/run.py needs root, or sudo without a password)"
 fi
+# It takes what the others leave.
+begin instructions nice bench/instructions.py --binary "$target/debug/mayfly" --build dev
 part crates "$cargo" test --workspace --locked --no-fail-fast
 end checks
 [ -z "${started[applications]:-}" ] || end applications

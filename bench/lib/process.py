@@ -128,7 +128,7 @@ class PeakMemory:
         self._thread.join()
 
 
-def wait_until_asleep(pid, seconds=10):
+def wait_until_asleep(pid, seconds=60):
     """Returns when all threads of a process wait for something: what it had to do is done.
 
     A thread was asleep all the while between two looks if both found it asleep and it
