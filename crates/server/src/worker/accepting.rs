@@ -84,9 +84,15 @@ pub async fn accept_all(context: &WorkerContext) {
             _ = stop.wait_for(|stop| *stop) => break,
         }
     }
-    for (_, (_, task)) in accepting.drain() {
+    let of_quic = accepting.extract_if(|(address, _), _| is_quic(address));
+    let of_quic: Vec<_> = of_quic.map(|(_, (_, task))| task).collect();
+    for (_, task) in accepting.into_values() {
         task.abort();
     }
+    if !of_quic.is_empty() {
+        http3::until_other_reads().await;
+    }
+    of_quic.iter().for_each(JoinHandle::abort);
 }
 
 /// Does this one of `workers` that accept take connections from this one of the `count` sockets of

@@ -38,5 +38,5 @@ mod unproven;
 pub use closing::last_words;
 pub use endpoint::listen;
 pub use host_key::HostKey;
-pub use routing::{QuicEstate, end_of_other, hand_over, inherit};
+pub use routing::{QuicEstate, end_of_other, hand_over, inherit, until_other_reads};
 pub use settings::Settings;

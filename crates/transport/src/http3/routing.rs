@@ -31,6 +31,7 @@ use quinn::{AsyncUdpSocket, ConnectionId, ConnectionIdGenerator, UdpPoller};
 use quinn_proto::InvalidCid;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::UnixStream;
+use tokio::sync::watch;
 
 use super::host_key;
 
@@ -47,6 +48,9 @@ const HANDED_ON_BYTES: usize = 66_000;
 const LENGTH_BYTES: usize = 4;
 /// Packets that may wait for the other process. (The kernel takes what it allows.)
 const PAIR_BUFFER_BYTES: usize = 4 << 20;
+
+/// A new process reads soon after it has said that it serves.
+const READS_WITHIN: Duration = Duration::from_secs(5);
 
 const LONG_HEADER: u8 = 0x80;
 const TYPE: u8 = 0x30;
@@ -125,13 +129,38 @@ pub fn end_of_other() {
     }
 }
 
+/// Waits until another process that is about to read the sockets of QUIC does so: until then, connections that begin are
+/// taken here, since no other process hears of them. Returns as well when that one has ended, or within [`READS_WITHIN`].
+pub async fn until_other_reads() {
+    let routes: Vec<Arc<Route>> = ROUTES.lock().values().cloned().collect();
+    let reads = async {
+        for route in routes {
+            route.until_other_reads().await;
+        }
+    };
+    // One that does not read after that is not there to take connections either.
+    let _ = tokio::time::timeout(READS_WITHIN, reads).await;
+}
+
 /// Who reads the packets of an address.
-#[derive(Default)]
 struct Route {
     reading: Mutex<Reading>,
     /// Counts changes.
     version: AtomicU64,
     waker: Mutex<Option<Waker>>,
+    /// Another process is about to read, and has not said yet that it does.
+    awaited: watch::Sender<bool>,
+}
+
+impl Default for Route {
+    fn default() -> Route {
+        Route {
+            reading: Mutex::default(),
+            version: AtomicU64::new(0),
+            waker: Mutex::default(),
+            awaited: watch::Sender::new(false),
+        }
+    }
 }
 
 #[derive(Clone, Default)]
@@ -205,11 +234,20 @@ fn message(read: &[u8]) -> Option<&[u8]> {
 
 impl Route {
     fn change(&self, reading: Reading) {
+        // Before the socket's task sees the change.
+        let is_awaited = matches!(reading, Reading::FromPair(_));
+        self.awaited.send_replace(is_awaited);
         *self.reading.lock() = reading;
         self.version.fetch_add(1, Ordering::Release);
         if let Some(waker) = self.waker.lock().take() {
             waker.wake();
         }
+    }
+
+    async fn until_other_reads(&self) {
+        let mut awaited = self.awaited.subscribe();
+        // The sender is there for as long as the route.
+        let _ = awaited.wait_for(|is_awaited| !is_awaited).await;
     }
 }
 
@@ -344,6 +382,7 @@ impl Current {
     /// The next packet that another process has read for this one; pending, where that process does not read yet.
     fn receive(
         &mut self,
+        route: &Route,
         cx: &mut Context<'_>,
         buf: &mut [u8],
         meta: &mut RecvMeta,
@@ -356,6 +395,7 @@ impl Current {
                 if says_that_it_reads && !self.other_reads {
                     self.other_reads = true;
                     self.tell_what_began();
+                    route.awaited.send_replace(false);
                 }
                 if let Some(unpacked) = unpacked {
                     *meta = unpacked;
@@ -466,7 +506,7 @@ impl AsyncUdpSocket for RoutedSocket {
         if let (Some(_), Some(buf), Some(meta)) =
             (&current.pair, bufs.first_mut(), meta.first_mut())
         {
-            let received = current.receive(cx, buf, meta);
+            let received = current.receive(&self.route, cx, buf, meta);
             if received.is_ready() || current.other_reads {
                 return received;
             }
@@ -552,6 +592,7 @@ fn unpack(packed: &[u8], buf: &mut [u8]) -> Option<RecvMeta> {
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;
+    use std::pin::pin;
 
     use super::*;
 
@@ -701,5 +742,30 @@ mod tests {
             received(&processes.before, SOON).await.as_ref(),
             Some(&first)
         );
+    }
+    /// A process that took no more connections before another read the socket still had packets of new ones: it dropped
+    /// them, and told the other one that these connections were its own, so that their clients were never answered.
+    #[tokio::test]
+    async fn the_process_before_takes_connections_until_the_new_one_reads() {
+        let processes = TwoProcesses::new();
+        let route = processes.before.route.clone();
+        route.until_other_reads().await;
+        processes.hand_over();
+        let mut reads = pin!(route.until_other_reads());
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut is_over = || reads.as_mut().poll(&mut cx).is_ready();
+        assert!(!is_over(), "the new one has not come to it");
+        let first = initial(b"the first");
+        processes.send(&first);
+        assert!(received(&processes.before, SOON).await.is_some());
+        assert!(!is_over());
+        // The new one looks at its socket, and the one before hears of it.
+        assert_eq!(received(&processes.after, NOW).await, None);
+        assert_eq!(received(&processes.before, NOW).await, None);
+        assert!(is_over());
+        // There is no other process any more: nothing is waited for.
+        processes.hand_over();
+        processes.before.route.change(Reading::Alone);
+        processes.before.route.until_other_reads().await;
     }
 }
