@@ -24,6 +24,14 @@ pub enum KeptVerdict {
     Purged,
 }
 
+/// Of the responses that come back to a zone that is full, one in so many is stored. To store each, and to let another go
+/// for it, costs more than to send it, and most would leave before they are asked for again; what is asked for often
+/// has its turn soon.
+const ONE_IN: u64 = 8;
+
+/// A zone counts as full when so small a part of its memory is free: eviction makes no more room than is needed.
+const FULL_BUT_FOR: u64 = 16;
+
 /// What became of a response that came back.
 #[derive(Debug)]
 pub enum Promotion {
@@ -101,6 +109,18 @@ impl Zone {
             Some(PurgeMode::Soft) => KeptVerdict::Stale,
             Some(PurgeMode::Hard) => KeptVerdict::Purged,
         }
+    }
+
+    /// Is a response with a body of this length to be stored in memory that has come back? Each is while there is room.
+    #[must_use]
+    pub fn has_place_for(&self, body_bytes: usize) -> bool {
+        let used = self.used_bytes().saturating_add(body_bytes as u64);
+        used < self.config.memory_budget_bytes - self.config.memory_budget_bytes / FULL_BUT_FOR
+            || self
+                .counters
+                .came_back
+                .fetch_add(1, Relaxed)
+                .is_multiple_of(ONE_IN)
     }
 
     /// Stores a response again that was kept elsewhere, if no purge has hit it since its fetch began and

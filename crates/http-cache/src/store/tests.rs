@@ -230,6 +230,21 @@ fn a_variant_that_is_used_outlives_any_number_that_are_not() {
 }
 
 #[test]
+fn what_comes_back_to_a_full_zone_is_stored_one_time_in_eight() {
+    let zone = zone(64 << 10);
+    let places = || (0..80).filter(|_| zone.has_place_for(4000)).count();
+    assert_eq!(places(), 80);
+    for i in 0..100 {
+        put(&zone, &format!("page{i}"), 60, 4000).expect("stored");
+    }
+    assert!(zone.stats().evicted > 0);
+    assert_eq!(places(), 10);
+    zone.purge(PurgeTarget::Everything, PurgeMode::Hard, T0);
+    zone.sweep(T0, usize::MAX);
+    assert_eq!(places(), 80);
+}
+
+#[test]
 fn sweep_removes_what_nobody_asks_for_and_what_is_too_stale() {
     let config = ZoneConfig {
         inactive: Duration::from_secs(10),

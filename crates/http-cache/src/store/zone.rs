@@ -175,6 +175,8 @@ pub(crate) struct Counters {
     pub(crate) collapsed: AtomicU64,
     pub(super) tier_hits: AtomicU64,
     pub(super) promoted: AtomicU64,
+    /// Responses that came back when there was no room for them.
+    pub(super) came_back: AtomicU64,
 }
 
 impl Zone {

@@ -1,5 +1,6 @@
 //! Replies made of what a zone keeps on disk, where memory has nothing for a request. A long body that is sent as it
-//! lies there goes from its file to the client; every other response is stored in memory again on its way.
+//! lies there goes from its file to the client. Other responses are stored in memory again on their way; of those that
+//! something else would have to leave for, one in a few.
 //!
 //! No purge that has returned is overlooked: a page from the disk is a fetch that began at its stamp.
 
@@ -8,8 +9,8 @@ use std::sync::Arc;
 
 use cache_decision::Plan;
 use http_cache::{
-    FilePart, FoundResponse, KeptVerdict, Millis, NotFresh, NotFreshKind, Promotion, ServedFrom,
-    StoredHead, StoredResponse, TierBody, TierFuture, TierLook, TierPage,
+    FoundResponse, KeptVerdict, Millis, NotFresh, NotFreshKind, Promotion, ServedFrom, StoredHead,
+    StoredResponse, TierBody, TierFuture, TierLook, TierPage,
 };
 use http_semantics::Version;
 use transport::open_file::OpenFile;
@@ -124,7 +125,7 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
         TierLook::Coming(coming) => return TakenPage::Coming(coming),
         TierLook::Here(page) => page,
     };
-    if let Some(reply) = from_file(request, plan, &page) {
+    if let Some(reply) = without_storing(request, plan, &page) {
         return TakenPage::Reply(reply);
     }
     let body = match &page.body {
@@ -149,13 +150,24 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
     }
 }
 
-/// A reply whose body goes from its file to the client; `None` where something needs its bytes, or it is not fresh.
+/// A reply for which nothing is stored in memory; `None` where something needs the bytes of the body more than once, or
+/// it is not fresh.
 ///
-/// It is not stored in memory: the page cache has these bytes, and to send them from there costs no more than to send
-/// them from memory.
-fn from_file(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> Option<Box<Reply>> {
-    let part = match &page.body {
-        TierBody::File(part) if leaves_as_it_is(request) => part,
+/// A body that goes from its file is in the page cache already, and to send it from there costs no more than to send it from
+/// memory. A short one is sent as it was read where memory is full of others.
+fn without_storing(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> Option<Box<Reply>> {
+    if !leaves_as_it_is(request) {
+        return None;
+    }
+    let body = match &page.body {
+        TierBody::File(part) if sends_files(request) => Segment::File {
+            file: Arc::new(OpenFile::of_zone(Arc::clone(&part.file))),
+            offset: part.offset,
+            length: part.len,
+        },
+        TierBody::Bytes(bytes) if !plan.zone.has_place_for(bytes.len()) => {
+            Segment::Memory(bytes.clone())
+        }
         TierBody::File(_) | TierBody::Bytes(_) => return None,
     };
     let stored = &page.record.head;
@@ -167,7 +179,7 @@ fn from_file(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> Option<
     if verdict != KeptVerdict::Good || !stored.is_fresh(Millis(request.now)) {
         return None;
     }
-    let mut reply = reply_of_part(Arc::new(stored.clone()), part);
+    let mut reply = reply_of(Arc::new(stored.clone()), body);
     if recode::is_wanted(request, &mut reply.head) {
         return None;
     }
@@ -176,31 +188,30 @@ fn from_file(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> Option<
     Some(Box::new(reply))
 }
 
-fn reply_of_part(stored: Arc<StoredHead>, part: &FilePart) -> Reply {
+fn reply_of(stored: Arc<StoredHead>, body: Segment) -> Reply {
     Reply {
         head: ReplyHead {
-            content_length: Some(part.len),
+            content_length: Some(body.length()),
             ..ReplyHead::of_stored(StoredFrom::Arriving(stored))
         },
-        body: Body::Segments(VecDeque::from([Segment::File {
-            file: Arc::new(OpenFile::of_zone(Arc::clone(&part.file))),
-            offset: part.offset,
-            length: part.len,
-        }])),
+        body: Body::Segments(VecDeque::from([body])),
     }
 }
 
-/// Does nothing but a content coding need the bytes of the body? Only HTTP/1 without TLS sends files.
-fn leaves_as_it_is(request: &Request) -> bool {
-    let settings = request.settings();
-    let is_sent_as_file = settings.files.sendfile
+/// Only HTTP/1 without TLS sends files.
+fn sends_files(request: &Request) -> bool {
+    request.settings().files.sendfile
         && matches!(
             request.received.head().version(),
             Version::Http10 | Version::Http11
         )
-        && request.received.connection().tls.is_none();
-    is_sent_as_file
-        && !request.route.is_subrequest()
+        && request.received.connection().tls.is_none()
+}
+
+/// Does nothing but a content coding need the bytes of the body?
+fn leaves_as_it_is(request: &Request) -> bool {
+    let settings = request.settings();
+    !request.route.is_subrequest()
         && !settings.ssi.enabled
         && !settings.esi.is_on()
         && settings.sub_filter.is_none()
