@@ -642,6 +642,13 @@ impl Flights {
         }
     }
 
+    /// Gives back what the tables have grown to beyond the flights that there are.
+    pub(crate) fn shrink(&self) {
+        for shard in &self.shards {
+            shard.lock().shrink_to_fit(|flight| flight.key.hash());
+        }
+    }
+
     /// Takes a flight out, if it is still there.
     pub(crate) fn remove(&self, flight: &Arc<Flight>) {
         self.shard(&flight.key.as_ref()).remove(flight);

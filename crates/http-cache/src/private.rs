@@ -83,4 +83,9 @@ impl Groups {
             table.remove(&group);
         }
     }
+
+    /// Gives back what the table has grown to beyond the groups that there are.
+    pub(crate) fn shrink(&self) {
+        self.table.lock().shrink_to_fit();
+    }
 }

@@ -223,18 +223,32 @@ impl LiveState {
         disk_pages::is_any_waiting(&self.zones)
     }
 
-    /// Housekeeping, about once a second: removes what was not used for a while. Answers whether
-    /// something is left that a later call will remove.
-    pub fn sweep(&self, now: u64) -> bool {
-        let mut is_left = false;
+    /// Housekeeping, about once a second: removes what was not used for a while.
+    pub fn sweep(&self, now: u64) -> LiveSweep {
+        let mut swept = LiveSweep::default();
         for zone in self.zones.iter() {
-            zone.sweep(http_cache::Millis(now), cache_zones::SWEEP_WORK);
+            let of_zone = zone.sweep(http_cache::Millis(now), cache_zones::SWEEP_WORK);
+            swept.has_removed |= of_zone.removed > 0;
             zone.tell_wanted(http_cache::Millis(now));
-            is_left |= zone.stats().responses > 0;
+            swept.is_left |= zone.stats().responses > 0;
         }
         for handle in self.groups.iter() {
-            is_left |= handle.group.sweep(now);
+            swept.is_left |= handle.group.sweep(now);
         }
-        is_left
+        swept
     }
+
+    /// Gives back what tables have grown to beyond what they hold.
+    pub fn shrink(&self) {
+        self.zones.iter().for_each(|zone| zone.shrink());
+    }
+}
+
+/// What a round of housekeeping came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LiveSweep {
+    /// Something is left that a later round will remove.
+    pub is_left: bool,
+    /// Stored responses were removed.
+    pub has_removed: bool,
 }

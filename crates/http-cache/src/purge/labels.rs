@@ -166,6 +166,10 @@ pub(crate) fn label_hash(kind: Kind, text: &[u8]) -> u64 {
     hash_of(&[kind, text])
 }
 
+fn rehash(label: &Arc<Label>) -> u64 {
+    label_hash(label.kind, &label.text)
+}
+
 impl Labels {
     fn each(&self) -> impl Iterator<Item = &Arc<Label>> {
         let tags = self.tags.iter().flat_map(|tags| tags.iter());
@@ -296,7 +300,6 @@ impl LabelTable {
             return Ok(label);
         }
         let label = Arc::new(Label::new(kind, text));
-        let rehash = |label: &Arc<Label>| label_hash(label.kind, &label.text);
         table.insert_unique(hash, Arc::clone(&label), rehash);
         Ok(label)
     }
@@ -375,6 +378,13 @@ impl LabelTable {
                 .sum::<usize>();
         }
         sum
+    }
+
+    /// Gives back what the tables have grown to beyond the labels that there are.
+    pub(crate) fn shrink(&self) {
+        for shard in &self.shards {
+            shard.lock().shrink_to_fit(rehash);
+        }
     }
 
     /// How many labels there are.

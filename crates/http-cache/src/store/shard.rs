@@ -472,6 +472,15 @@ impl Shard {
             .collect()
     }
 
+    /// Gives back the memory of the tables where nothing is stored any more.
+    pub(super) fn shrink(&mut self) {
+        if self.index.is_empty() {
+            self.index = HashTable::new();
+            self.slots = Vec::new();
+            (self.free, self.hand) = (None, None);
+        }
+    }
+
     /// The key and the response of a slot, unless it is empty, how much it was used as of `now`, and
     /// when last.
     pub(super) fn used(

@@ -245,6 +245,25 @@ fn what_comes_back_to_a_full_zone_is_stored_one_time_in_eight() {
 }
 
 #[test]
+fn tables_of_an_empty_zone_are_given_back_and_grow_again() {
+    let zone = zone(1 << 20);
+    for round in 0..3 {
+        for i in 0..600 {
+            put(&zone, &format!("page{i}"), 60, 10).expect("stored");
+        }
+        zone.shrink();
+        assert_eq!(look(&zone, "page7", T0), "fresh", "{round}");
+        zone.purge(PurgeTarget::Everything, PurgeMode::Hard, T0);
+        zone.sweep(T0, usize::MAX);
+        let slots = || zone.shards.iter().map(|cell| cell.shard.read().slots_len());
+        assert!(slots().sum::<usize>() >= 600, "{round}");
+        zone.shrink();
+        assert_eq!(slots().sum::<usize>(), 0, "{round}");
+        assert_eq!(look(&zone, "page7", T0), "miss", "{round}");
+    }
+}
+
+#[test]
 fn sweep_removes_what_nobody_asks_for_and_what_is_too_stale() {
     let config = ZoneConfig {
         inactive: Duration::from_secs(10),

@@ -1,10 +1,10 @@
 //! Huge pages for a large store (crate `huge-pages`): looks at how much the zones hold, once a
-//! second while there are requests.
+//! second while there are requests. A server at rest gives back what its first thread keeps at hand as well.
 
 use std::sync::Weak;
 
 use server::exchange::active_configuration::ActiveConfiguration;
-use server::worker::{IdlePause, WorkersState};
+use server::worker::{IdlePause, WorkersState, spare_objects};
 
 /// A store is large from here on. Regions of which it uses a part cost some megabytes then, where
 /// they would double the memory of a server at rest.
@@ -22,6 +22,9 @@ pub async fn watch(shared: Weak<WorkersState>) {
         if large != was_large {
             huge_pages::permit(large);
             was_large = large;
+        }
+        if idle.is_long() {
+            spare_objects::give_back();
         }
     }
 }
@@ -44,6 +47,8 @@ fn is_large(was_large: bool, bytes: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::hint::black_box;
+
     use super::*;
 
     #[test]
@@ -58,5 +63,32 @@ mod tests {
         ] {
             assert_eq!(is_large(was_large, bytes), expected, "{was_large} {bytes}");
         }
+    }
+    type Object = [u8; 3584];
+
+    fn address(object: &Object) -> usize {
+        std::ptr::from_ref(object).addr()
+    }
+
+    /// Frees objects, the one with the highest address last; whether the next one has that address, as the last that
+    /// a thread keeps. An arena gives the lowest.
+    fn has_the_last(before_the_next: impl FnOnce()) -> bool {
+        let mut objects: Vec<_> = (0..100).map(|_| black_box(Box::new([0; 3584]))).collect();
+        objects.sort_by_key(|object| address(object));
+        let highest = objects.last().map(|object| address(object));
+        objects.into_iter().for_each(drop);
+        before_the_next();
+        let next: Box<Object> = black_box(Box::new([0; 3584]));
+        Some(address(&next)) == highest
+    }
+
+    #[test]
+    fn spare_objects_of_a_thread_are_given_back_and_it_keeps_more_afterwards() {
+        let apart = std::thread::spawn(|| {
+            assert!(has_the_last(|| {}));
+            assert!(!has_the_last(spare_objects::give_back));
+            assert!(has_the_last(|| {}));
+        });
+        apart.join().expect("no panic");
     }
 }

@@ -6,6 +6,7 @@ mod accepting;
 mod life_sign;
 mod loads;
 mod shared;
+pub mod spare_objects;
 
 use std::io;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::background;
 use crate::content::mirror;
+use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::numbers;
 use crate::log::{access_log, error_log};
 
@@ -166,6 +168,7 @@ async fn drained(context: &WorkerContext) {
 /// Keeps the thread's own things in order. It only wakes up where there are some.
 async fn housekeeping(shared: Arc<WorkersState>) {
     let mut changes = shared.changes();
+    let mut rests = shared.rests();
     let lines = access_log::waiting_lines();
     loop {
         let due = async {
@@ -178,12 +181,26 @@ async fn housekeeping(shared: Arc<WorkersState>) {
             changed = changes.changed() => if changed.is_err() { return },
             // The first line of a buffer: from here on there is a time to flush it.
             () = lines.notified() => continue,
+            _ = rests.changed() => {
+                spare_objects::give_back();
+                continue;
+            }
             () = due => {}
         }
         // Lets go of a configuration that a reload has replaced.
         drop(shared.configuration_of_thread());
         access_log::flush_thread();
     }
+}
+
+/// Gives back what a server that rests does not need. What is there is found again by the next requests.
+fn give_back(shared: &WorkersState, configuration: &ActiveConfiguration, idle: &IdlePause) {
+    configuration.live.shrink();
+    if idle.is_new_rest() {
+        shared.rest();
+    }
+    // What sweeps have removed is kept for this thread.
+    spare_objects::give_back();
 }
 
 /// Removes what was not used for a while.
@@ -193,7 +210,14 @@ async fn sweep(shared: Arc<WorkersState>) {
     loop {
         shared.pause(&mut idle, is_needed).await;
         let configuration = shared.configuration();
-        is_needed = configuration.live.sweep(clock::now()) || !configuration.connections.is_empty();
+        let swept = configuration.live.sweep(clock::now());
+        is_needed = swept.is_left || !configuration.connections.is_empty();
+        if swept.has_removed {
+            // There may be more, however long no request has come.
+            idle.end();
+        } else if idle.is_long() {
+            give_back(&shared, &configuration, &idle);
+        }
         let logs = &configuration.site.process.error_logs;
         configuration.live.log_disk_events(logs);
         numbers::keep_history(&configuration);

@@ -23,6 +23,8 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// The same where nothing has happened for as long.
 const REST_INTERVAL: Duration = Duration::from_secs(60);
+/// A server that has had no requests for some seconds gives memory back when it looks again.
+const GIVES_BACK_FROM: Duration = Duration::from_secs(4);
 /// A longer pause only ends with a connection, where housekeeping would find nothing to do.
 const LONGEST_PAUSE_FOR_NOTHING: Duration = Duration::from_secs(16);
 
@@ -70,6 +72,8 @@ pub struct WorkersState {
     /// A task rests until there is a connection again.
     is_resting: AtomicBool,
     connected: Notify,
+    /// Changes each time that the server comes to rest.
+    rests: watch::Sender<()>,
     pub(super) life_signs: LifeSigns,
 }
 
@@ -86,6 +90,23 @@ impl Default for IdlePause {
             pause: SWEEP_INTERVAL,
             seen: (0, 0),
         }
+    }
+}
+
+impl IdlePause {
+    /// There is more to do than requests tell: the next look is soon.
+    pub(super) fn end(&mut self) {
+        self.pause = SWEEP_INTERVAL;
+    }
+
+    /// Has the server had no requests for some seconds?
+    pub fn is_long(&self) -> bool {
+        self.pause >= GIVES_BACK_FROM
+    }
+
+    /// It has just come to that.
+    pub(super) fn is_new_rest(&self) -> bool {
+        self.pause == GIVES_BACK_FROM
     }
 }
 
@@ -123,6 +144,7 @@ impl WorkersState {
             stop: watch::Sender::new(false),
             is_resting: AtomicBool::new(false),
             connected: Notify::new(),
+            rests: watch::Sender::new(()),
             life_signs: watch::Sender::new(None),
         })
     }
@@ -213,6 +235,16 @@ impl WorkersState {
     /// Changes with every configuration that is put in force.
     pub(crate) fn changes(&self) -> watch::Receiver<Arc<Sockets>> {
         self.sockets.subscribe()
+    }
+
+    /// No requests have come for a while: each worker gives back what it keeps for the next ones.
+    pub(super) fn rest(&self) {
+        self.rests.send_replace(());
+    }
+
+    /// Changes when the server comes to rest.
+    pub(super) fn rests(&self) -> watch::Receiver<()> {
+        self.rests.subscribe()
     }
 
     pub fn is_stopping(&self) -> bool {
