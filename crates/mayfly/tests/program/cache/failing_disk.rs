@@ -10,6 +10,7 @@ use super::kept_on_disk::{Data, is, kill, shown, start_with, stop};
 use crate::counts::counted;
 use crate::lent_library::LentLibrary;
 
+const INPUT_OUTPUT: i64 = 5;
 const NO_SPACE: i64 = 28;
 const READ_ONLY: i64 = 30;
 const STALLED: i64 = -1;
@@ -68,6 +69,11 @@ async fn a_purge_waits_and_memory_goes_on(fault: i64) {
 #[tokio::test]
 async fn a_purge_is_refused_while_the_disk_is_full() {
     a_purge_waits_and_memory_goes_on(NO_SPACE).await;
+}
+
+#[tokio::test]
+async fn a_purge_is_refused_while_the_disk_fails() {
+    a_purge_waits_and_memory_goes_on(INPUT_OUTPUT).await;
 }
 
 #[tokio::test]
