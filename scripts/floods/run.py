@@ -161,7 +161,7 @@ def judge(flood, control, flooded):
         if times > MOST_TIMES_THE_CONTROL:
             row["broken"].append(f"{kind} connections wait {times:.1f} times as long")
         if ours["failed"]:
-            row["broken"].append(f"{ours['failed']} visitors on {kind} connections without an answer ({ours['reason']})")
+            row["broken"].append(f"{ours['failed']} visitors on {kind} connections without an answer ({ours['reasons']})")
     return row
 
 

@@ -3,15 +3,20 @@
 older than a purge that was answered, mixed or torn?
 
     scripts/promise/upgrades.py [--program target/debug/mayfly] [--upgrades 20] [--connections 20] [--purges 100] [--user root]
+                                [--visitors target/debug/bench-visitors]
 
 One server on loopback, one application whose pages say which version they are, visitors on connections of HTTP/1.1
-that they keep while the server lets them, and one who changes pages and purges them, so many times a second. Each
-upgrade is `mayfly upgrade`, and the next one begins when the process before has ended. HTTP/2 and HTTP/3 are
-in the tests of the program (`upgrade::`). Ends with 1 where something was wrong.
+that they keep while the server lets them, and one who changes pages and purges, so many times a second: one purge of ten
+is of a page that visitors ask for. With --visitors (cargo build -p bench-tools) there are as many connections of HTTP/2 and
+of HTTP/3. Each upgrade is `mayfly upgrade`, and the next one begins when the process before has ended. Ends with 1 where
+something was wrong.
 """
 
 import argparse
+import contextlib
 import http.client
+import json
+import mmap
 import os
 import random
 import signal
@@ -23,7 +28,51 @@ import time
 
 import kills
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "bench"))
+
+import encrypted  # noqa: E402
+from lib import process  # noqa: E402
+
 END_SECONDS = 30
+# Of the purges, those that visitors notice; and how many others there are to purge.
+OF_VISITED_PAGES = 0.1
+OTHER_PAGES = 1000
+VERSION_BYTES = 4
+MB = 1 << 20
+LOOK_AT_MEMORY_SECONDS = 0.2
+SETTLED_SECONDS = 3
+# Longer than any run: whoever asks by then is ended.
+VISIT_SECONDS = 24 * 3600
+
+CONFIGURATION = """
+daemon off;
+worker_processes 2;
+pid {folder}/pid;
+error_log {folder}/error.log info;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    keepalive_requests 100000000;
+    ssl_certificate {certificate};
+    ssl_certificate_key {certificate};
+    proxy_cache_path {folder}/cache keys_zone=pages:1m memory=16m max_size=64m;
+    server {{
+        listen 127.0.0.1:{port};
+        listen 127.0.0.1:{tls_port} ssl;
+        listen 127.0.0.1:{tls_port} quic;
+        http2 on;
+        location / {{
+            proxy_pass http://127.0.0.1:{upstream};
+            proxy_cache pages;
+            proxy_cache_key $uri;
+            proxy_cache_valid 200 1h;
+            proxy_cache_purge PURGE from 127.0.0.1;
+            add_header X-Cache $upstream_cache_status;
+        }}
+    }}
+}}
+"""
 
 
 class Upgrades(kills.Trial):
@@ -33,9 +82,20 @@ class Upgrades(kills.Trial):
         self.pause = 1 / arguments.purges
         self.user = arguments.user
         self.counts = dict.fromkeys(("answers", "hits", "purges", "connections", "failed", "old", "torn"), 0)
+        self.tls_port = kills.free_port()
+        self.certificate, _ = encrypted.make_keys(folder)
+        # What other programs judge by: a number for each page.
+        self.purged_file = os.path.join(folder, "purged")
+        with open(self.purged_file, "wb") as file:
+            file.write(bytes(VERSION_BYTES * kills.PAGES))
+        with open(self.purged_file, "r+b") as file:
+            self.purged = mmap.mmap(file.fileno(), 0)
+        self.most_memory = 0
 
     def start(self):
-        text = kills.CONFIGURATION.format(folder=self.folder, port=self.port, upstream=self.upstream.server_port)
+        text = CONFIGURATION.format(
+            folder=self.folder, port=self.port, tls_port=self.tls_port, certificate=self.certificate,
+            upstream=self.upstream.server_port)
         path = os.path.join(self.folder, "server.conf")
         with open(path, "w") as file:
             file.write(text)
@@ -81,21 +141,62 @@ class Upgrades(kills.Trial):
                 self.count("torn" if version is None else "old")
                 self.examples.append((page, version, at_least, cache))
 
+    def other_protocols(self, program, connections):
+        """Visitors over HTTP/2 and HTTP/3, who judge what they get as well, and tell it when they are ended."""
+        for protocol, options in (("http2", ["--tls"]), ("http3", [])):
+            command = [program, protocol, f"127.0.0.1:{self.tls_port}", "/p/", str(VISIT_SECONDS), *options,
+                       "--keepers", str(connections), "--judge", self.purged_file]  # fmt: skip
+            yield subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def hear(self, visitors):
+        """What they have counted."""
+        visitors.send_signal(signal.SIGINT)
+        told = json.loads(visitors.communicate(timeout=60)[0])["kept"]
+        print(f"{visitors.args[1]}: {told}", flush=True)
+        self.counts["answers"] += told["asked"] - told["failed"]
+        self.counts["hits"] += told["cache"].get("HIT", 0)
+        for what in ("failed", "old", "torn"):
+            self.counts[what] += told[what]
+
+    def memory(self):
+        """Of all processes of the program that serve here; a page that several have counts once."""
+        found = 0
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{entry}/cmdline") as file:
+                if file.read().startswith(f"{self.program}\0") and os.readlink(f"/proc/{entry}/exe") == self.program:
+                    found += process.proportional_bytes(int(entry))
+        return found
+
+    def look_at_memory(self):
+        while self.is_running.is_set():
+            self.most_memory = max(self.most_memory, self.memory())
+            time.sleep(LOOK_AT_MEMORY_SECONDS)
+
     def change(self):
         while self.is_running.is_set():
+            if self.random.random() > OF_VISITED_PAGES:
+                self.purge(f"/q/{self.random.randrange(OTHER_PAGES)}")
+                time.sleep(self.pause)
+                continue
             page = self.random.randrange(kills.PAGES)
             self.pages.version[page] += 1
             version = self.pages.version[page]
-            try:
-                status, _, _ = kills.ask(self.port, "PURGE", f"/p/{page}")
-            except (OSError, http.client.HTTPException) as error:
-                self.count("failed")
-                self.examples.append(f"purge: {error!r}")
-                continue
-            if status in (200, 404):
-                self.count("purges")
+            if self.purge(f"/p/{page}"):
                 self.pages.purged[page] = version
+                at = page * VERSION_BYTES
+                self.purged[at : at + VERSION_BYTES] = version.to_bytes(VERSION_BYTES, "little")
             time.sleep(self.pause)
+
+    def purge(self, path):
+        """Whether it was answered, so that it holds."""
+        try:
+            status, _, _ = kills.ask(self.port, "PURGE", path)
+        except (OSError, http.client.HTTPException) as error:
+            self.count("failed")
+            self.examples.append(f"purge: {error!r}")
+            return False
+        self.count("purges" if status in (200, 404) else "failed")
+        return status in (200, 404)
 
     def upgrade(self):
         old = self.pid()
@@ -123,6 +224,7 @@ def main():
     parser.add_argument("--connections", type=int, default=20)
     parser.add_argument("--purges", type=int, default=100)
     parser.add_argument("--user", default="root")
+    parser.add_argument("--visitors")
     arguments = parser.parse_args()
     arguments.program = os.path.abspath(arguments.program)
     with tempfile.TemporaryDirectory(prefix="mayfly-upgrades-") as folder:
@@ -131,13 +233,20 @@ def main():
         trial.start()
         trial.is_running.set()
         work = [threading.Thread(target=trial.visit) for _ in range(arguments.connections)]
-        work.append(threading.Thread(target=trial.change))
+        work += [threading.Thread(target=trial.change), threading.Thread(target=trial.look_at_memory)]
         for thread in work:
             thread.start()
+        others = list(trial.other_protocols(arguments.visitors, arguments.connections)) if arguments.visitors else []
         try:
+            time.sleep(SETTLED_SECONDS)
+            before, trial.most_memory = trial.memory(), 0
             for _ in range(arguments.upgrades):
                 trial.upgrade()
+            for visitors in others:
+                trial.hear(visitors)
         finally:
+            for visitors in others:
+                visitors.kill()
             trial.is_running.clear()
             for thread in work:
                 thread.join()
@@ -145,6 +254,7 @@ def main():
         counts = trial.counts
         print(f"{arguments.upgrades} upgrades: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
         print(f"hit ratio {100 * counts['hits'] / max(1, counts['answers']):.2f} %")
+        print(f"memory {before / MB:.1f} MB before, at most {(trial.most_memory - before) / MB:.1f} MB more")
         wrong = counts["old"] + counts["torn"] + counts["failed"]
         if wrong:
             print(f"{trial.examples[:5]}\n{trial.log()}")

@@ -15,6 +15,7 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 /// The stream of control with an empty SETTINGS frame (RFC 9114 §6.2.1, §7.2.4).
 const CONTROL_STREAM: [u8; 3] = [0, 4, 0];
 const HEADERS_FRAME: u8 = 1;
+const DATA_FRAME: u64 = 0;
 /// `:status 200`, `:method GET` and `:scheme https` of QPACK's static table, and its names
 /// `:authority` and `:path` with a literal value behind (RFC 9204 §4.5, appendix A).
 const STATUS_200: u8 = 0xd9;
@@ -81,9 +82,31 @@ pub struct PageAnswer {
     pub bytes: usize,
     /// The piece that it begins with: the fields, as a rule.
     pub beginning: bytes::Bytes,
+    /// All of it.
+    whole: Vec<bytes::Bytes>,
 }
 
 impl PageAnswer {
+    /// What its DATA frames carry (RFC 9114 §7.2.1). It is empty where a frame is not whole.
+    #[must_use]
+    pub fn body(&self) -> Vec<u8> {
+        let (mut body, whole) = (Vec::new(), self.whole.concat());
+        let mut rest = &whole[..];
+        while let Some((kind, after)) = variable_length(rest)
+            && let Some((length, after)) = variable_length(after)
+            && let Some((payload, after)) = after.split_at_checked(length as usize)
+        {
+            if kind == DATA_FRAME {
+                body.extend_from_slice(payload);
+            }
+            rest = after;
+        }
+        match rest.is_empty() {
+            true => body,
+            false => Vec::new(),
+        }
+    }
+
     /// Is this field among those that it begins with? As Mayfly encodes it, without a table of its own.
     #[must_use]
     pub fn has_field(&self, name: &str, value: &str) -> bool {
@@ -100,6 +123,17 @@ impl PageAnswer {
                 .windows(encoded.len())
                 .any(|it| it == encoded)
     }
+}
+
+/// A number of variable length (RFC 9000 §16), and what follows.
+fn variable_length(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let first = *bytes.first()?;
+    let (number, rest) = bytes.split_at_checked(1 << (first >> 6))?;
+    let begin = u64::from(first & 0x3f);
+    let value = number[1..]
+        .iter()
+        .fold(begin, |value, byte| value << 8 | u64::from(*byte));
+    Some((value, rest))
 }
 
 /// Asks, and reads the answer to its end: how many bytes of body and framing it had.
@@ -120,18 +154,20 @@ pub async fn answer(connection: &Connection, request: &[u8]) -> Result<PageAnswe
     send.finish()?;
     let mut pieces: [bytes::Bytes; PIECES] = std::array::from_fn(|_| bytes::Bytes::new());
     let (mut received, mut is_ok) = (0, false);
-    let mut beginning = bytes::Bytes::new();
+    let (mut beginning, mut whole) = (bytes::Bytes::new(), Vec::new());
     while let Some(count) = receive.read_chunks(&mut pieces).await? {
         if received == 0 {
             is_ok = begins_with_200(&pieces[0]);
             beginning = pieces[0].clone();
         }
+        whole.extend_from_slice(&pieces[..count]);
         received += pieces[..count].iter().map(bytes::Bytes::len).sum::<usize>();
     }
     if is_ok {
         Ok(PageAnswer {
             bytes: received,
             beginning,
+            whole,
         })
     } else {
         Err("the answer is no 200".into())
@@ -162,6 +198,21 @@ mod tests {
     }
 
     #[test]
+    fn a_body_is_what_the_frames_of_data_carry() {
+        let mut answer = PageAnswer {
+            bytes: 0,
+            beginning: bytes::Bytes::new(),
+            whole: vec![
+                vec![1, 2, 9, 9, 0, 2, b'a'].into(),
+                vec![b'b', 0, 0x40, 1, b'c'].into(),
+            ],
+        };
+        assert_eq!(answer.body(), b"abc");
+        answer.whole[1].truncate(4);
+        assert_eq!(answer.body(), b"");
+    }
+
+    #[test]
     fn a_field_is_found_as_it_is_encoded() {
         let mut block = http3::FieldBlock::default();
         block.put_status(200);
@@ -169,6 +220,7 @@ mod tests {
         let answer = PageAnswer {
             bytes: 0,
             beginning: block.to_frame().into(),
+            whole: Vec::new(),
         };
         assert!(answer.has_field("X-Cache", "UPDATING"));
         assert!(!answer.has_field("X-Cache", "HIT"));

@@ -1,13 +1,20 @@
-//! `bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls] [--keepers N]`: visitors of a
+//! `bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls] [--keepers N] [--judge FILE]`: visitors of a
 //! page, who ask at a steady rate whatever becomes of the server, half over connections that they
 //! keep, half over new ones; or N who keep theirs, alone. How long an answer took is measured from
 //! the moment when it was due to be asked for. What the answers say of the cache (`X-Cache`) is counted. A request that the server has not begun, since it
-//! ends the connection and says so (GOAWAY), is sent once more over a new one, as browsers do.
+//! ends the connection and says so (GOAWAY), is sent once more over a new one, as browsers do. SIGINT ends it
+//! early.
+//!
+//! With `--judge`, PATH is that of pages by number (`/p/` for `/p/7`). FILE has four bytes for each page: the version that an
+//! answer has at least, since what is older was purged. A page consists of lines `page 7 version 12 ...`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::net::SocketAddr;
+use std::os::unix::fs::FileExt as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bench_tools::latency::Histogram;
@@ -23,8 +30,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
-const USAGE: &str =
-    "usage: bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls] [--keepers N]";
+const USAGE: &str = "usage: bench-visitors http1|http2|http3 ADDRESS PATH SECONDS [--tls] [--keepers N] [--judge FILE]";
 const NAME: &str = "bench.example";
 /// Visitors who keep their connection, and how often each of them asks.
 const KEEPERS: u32 = 20;
@@ -36,6 +42,8 @@ const NEWCOMERS: u32 = 10;
 const NEWCOMER_PAUSE: Duration = Duration::from_millis(200);
 /// A visitor without an answer by then leaves.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+/// In the file of versions, for each page.
+const VERSION_BYTES: u64 = 4;
 /// Codes of HTTP/3 (RFC 9114 §8.1): the connection ends without an error; nothing was done for the
 /// request.
 const H3_NO_ERROR: u64 = 0x100;
@@ -62,6 +70,30 @@ struct Site {
     /// How often each of the keepers asks.
     pause: Duration,
     newcomers: u32,
+    judge: Option<Judge>,
+    /// SIGINT has come: they stop, and tell what they counted.
+    is_over: AtomicBool,
+}
+
+/// Knows which version of each page was purged.
+struct Judge {
+    purged: File,
+    pages: u64,
+    /// Counts what was asked for.
+    asked: AtomicU64,
+}
+
+/// A page that is asked for.
+struct AskedPage {
+    path: String,
+    /// Its number, and the version that an answer has at least.
+    judged: Option<(u64, u32)>,
+}
+
+enum PageVerdict {
+    Good,
+    Old,
+    Torn,
 }
 
 /// A connection of a visitor.
@@ -84,10 +116,11 @@ const WORDS: [&str; 7] = [
 const FIELD: &str = "x-cache";
 
 /// What an answer says beside the page.
-#[derive(Clone, Copy)]
 struct AnswerFacts {
     cache: Option<&'static str>,
     may_keep: bool,
+    /// What is in it, where it is judged.
+    body: Vec<u8>,
 }
 
 /// What came of the requests of some visitors.
@@ -99,7 +132,11 @@ struct AnswerCounts {
     again: u64,
     /// By the word of `X-Cache`.
     cache: BTreeMap<&'static str, u64>,
-    reason: Option<String>,
+    /// Why the others failed.
+    reasons: BTreeMap<String, u64>,
+    /// Pages that were older than what was purged when they were asked for, and pages that were not whole.
+    old: u64,
+    torn: u64,
 }
 
 fn main() -> ExitCode {
@@ -143,6 +180,10 @@ fn site(words: &[String]) -> Result<Site, Failure> {
         Some(at) => (rest.get(at + 1).ok_or(USAGE)?.parse()?, ALONE_PAUSE, 0),
         None => (KEEPERS, KEEPER_PAUSE, NEWCOMERS),
     };
+    let judge = rest.iter().position(|word| word == "--judge");
+    let judge = judge
+        .map(|at| Judge::new(rest.get(at + 1).ok_or(USAGE)?))
+        .transpose()?;
     let tls = has_tls.then(|| tls::client(alpn)).transpose()?;
     let endpoint = match protocol {
         Protocol::Http3 => Some(quic::endpoint(TransportConfig::default())?),
@@ -158,6 +199,8 @@ fn site(words: &[String]) -> Result<Site, Failure> {
         keepers,
         pause,
         newcomers,
+        judge,
+        is_over: AtomicBool::new(false),
     })
 }
 
@@ -171,6 +214,12 @@ async fn visit(site: Arc<Site>) -> Result<(AnswerCounts, AnswerCounts), Failure>
         });
         visitors.collect::<Vec<_>>()
     };
+    let of_signal = site.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            of_signal.is_over.store(true, Ordering::Relaxed);
+        }
+    });
     let keepers = start(site.keepers, site.pause, true);
     let newcomers = start(site.newcomers, NEWCOMER_PAUSE, false);
     Ok((together(keepers).await?, together(newcomers).await?))
@@ -188,7 +237,11 @@ async fn together(
         for (word, count) in told.cache {
             *all.cache.entry(word).or_default() += count;
         }
-        all.reason = all.reason.or(told.reason);
+        for (reason, count) in told.reasons {
+            *all.reasons.entry(reason).or_default() += count;
+        }
+        all.old += told.old;
+        all.torn += told.torn;
     }
     Ok(all)
 }
@@ -201,11 +254,20 @@ async fn visitor(site: Arc<Site>, first: Instant, pause: Duration, keeps: bool) 
     let mut due = first;
     while due < site.ends_at {
         tokio::time::sleep_until(due).await;
-        let asking = ask(&site, kept.take(), &mut told.again);
+        if site.is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        let page = site.next_page();
+        let asking = ask(&site, &page.path, kept.take(), &mut told.again);
         match tokio::time::timeout(ANSWER_DEADLINE, asking).await {
             Ok(Ok((visit, answer))) => {
                 if let Some(word) = answer.cache {
                     *told.cache.entry(word).or_default() += 1;
+                }
+                match page.verdict(&answer.body) {
+                    PageVerdict::Good => {}
+                    PageVerdict::Old => told.old += 1,
+                    PageVerdict::Torn => told.torn += 1,
                 }
                 kept = (keeps && answer.may_keep).then_some(visit);
             }
@@ -221,33 +283,35 @@ async fn visitor(site: Arc<Site>, first: Instant, pause: Duration, keeps: bool) 
 /// Asks over the connection that was kept, or over a new one; gives what can be used again.
 async fn ask(
     site: &Site,
+    path: &str,
     kept: Option<Visit>,
     again: &mut u64,
 ) -> Result<(Visit, AnswerFacts), Failure> {
     if let Some(mut visit) = kept {
-        match visit.ask(site).await {
+        match visit.ask(site, path).await {
             Ok(answer) => return Ok((visit, answer)),
             Err(error) if was_not_begun(&*error) => *again += 1,
             Err(error) => return Err(error),
         }
     }
     let mut visit = site.connect().await?;
-    let answer = visit.ask(site).await?;
+    let answer = visit.ask(site, path).await?;
     Ok((visit, answer))
 }
 
 impl Visit {
-    async fn ask(&mut self, site: &Site) -> Result<AnswerFacts, Failure> {
+    async fn ask(&mut self, site: &Site, path: &str) -> Result<AnswerFacts, Failure> {
         match self {
-            Visit::Http1(stream) => ask_http1(stream, &site.path).await,
-            Visit::Http2(sender) => ask_http2(sender, site).await,
+            Visit::Http1(stream) => ask_http1(stream, path).await,
+            Visit::Http2(sender) => ask_http2(sender, site, path).await,
             Visit::Http3(connection) => {
-                let request = quic::request(NAME, &site.path);
+                let request = quic::request(NAME, path);
                 let answer = quic::answer(connection, &request).await?;
                 let says = |word: &&&str| answer.has_field(FIELD, word);
                 Ok(AnswerFacts {
                     cache: WORDS.iter().find(says).copied(),
                     may_keep: true,
+                    body: answer.body(),
                 })
             }
         }
@@ -286,7 +350,59 @@ fn was_not_begun(error: &(dyn std::error::Error + Send + Sync + 'static)) -> boo
         .is_some_and(is_ended)
 }
 
+impl Judge {
+    fn new(path: &str) -> Result<Judge, Failure> {
+        let purged = File::open(path)?;
+        Ok(Judge {
+            pages: purged.metadata()?.len() / VERSION_BYTES,
+            purged,
+            asked: AtomicU64::new(0),
+        })
+    }
+
+    /// The next page in turn, and the version that an answer has at least if it is asked for now.
+    fn next(&self) -> (u64, u32) {
+        let page = self.asked.fetch_add(1, Ordering::Relaxed) % self.pages.max(1);
+        let mut version = [0; VERSION_BYTES as usize];
+        // What cannot be read asks for no version.
+        let _ = self
+            .purged
+            .read_exact_at(&mut version, page * VERSION_BYTES);
+        (page, u32::from_le_bytes(version))
+    }
+}
+
+impl AskedPage {
+    fn verdict(&self, body: &[u8]) -> PageVerdict {
+        let Some((page, at_least)) = self.judged else {
+            return PageVerdict::Good;
+        };
+        let mut versions = body.split_inclusive(|byte| *byte == b'\n').map(|line| {
+            let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
+            let rest = line.strip_prefix(&format!("page {page} version "))?;
+            rest.split(' ').next()?.parse::<u32>().ok()
+        });
+        match versions.next().flatten() {
+            Some(version) if versions.all(|it| it == Some(version)) => match version < at_least {
+                true => PageVerdict::Old,
+                false => PageVerdict::Good,
+            },
+            _ => PageVerdict::Torn,
+        }
+    }
+}
+
 impl Site {
+    /// What is asked for next.
+    fn next_page(&self) -> AskedPage {
+        let judged = self.judge.as_ref().map(Judge::next);
+        let path = match judged {
+            Some((page, _)) => format!("{}{page}", self.path),
+            None => self.path.clone(),
+        };
+        AskedPage { path, judged }
+    }
+
     async fn connect(&self) -> Result<Visit, Failure> {
         if let Some(endpoint) = &self.endpoint {
             return Ok(Visit::Http3(quic::connect(endpoint, self.at, NAME).await?));
@@ -347,12 +463,17 @@ async fn ask_http1(stream: &mut Box<dyn Transport>, path: &str) -> Result<Answer
     Ok(AnswerFacts {
         cache: word_of(head.split("\r\nx-cache: ").nth(1)),
         may_keep: !head.contains("\r\nconnection: close\r\n"),
+        body: received.split_off(head_bytes),
     })
 }
 
-async fn ask_http2(sender: &mut SendRequest<Bytes>, site: &Site) -> Result<AnswerFacts, Failure> {
+async fn ask_http2(
+    sender: &mut SendRequest<Bytes>,
+    site: &Site,
+    path: &str,
+) -> Result<AnswerFacts, Failure> {
     let scheme = if site.tls.is_some() { "https" } else { "http" };
-    let request = Request::get(format!("{scheme}://{NAME}{}", site.path)).body(())?;
+    let request = Request::get(format!("{scheme}://{NAME}{path}")).body(())?;
     *sender = sender.clone().ready().await?;
     let (response, _) = sender.send_request(request, true)?;
     let response = response.await?;
@@ -361,21 +482,23 @@ async fn ask_http2(sender: &mut SendRequest<Bytes>, site: &Site) -> Result<Answe
     }
     let field = response.headers().get(FIELD);
     let cache = word_of(field.and_then(|value| value.to_str().ok()));
-    let mut body = response.into_body();
-    while let Some(piece) = body.data().await {
-        let count = piece?.len();
-        body.flow_control().release_capacity(count)?;
+    let (mut stream, mut body) = (response.into_body(), Vec::new());
+    while let Some(piece) = stream.data().await {
+        let piece = piece?;
+        body.extend_from_slice(&piece);
+        stream.flow_control().release_capacity(piece.len())?;
     }
     Ok(AnswerFacts {
         cache,
         may_keep: true,
+        body,
     })
 }
 
 impl AnswerCounts {
     fn fail(&mut self, reason: String) {
         self.failed += 1;
-        self.reason.get_or_insert(reason);
+        *self.reasons.entry(reason).or_default() += 1;
     }
 
     fn json(&self) -> String {
@@ -388,12 +511,19 @@ impl AnswerCounts {
             .iter()
             .map(|(word, count)| format!("\"{word}\": {count}"))
             .collect();
+        let reasons: Vec<String> = self
+            .reasons
+            .iter()
+            .map(|(reason, count)| format!("{reason:?}: {count}"))
+            .collect();
         let milliseconds = |took: Duration| took.as_secs_f64() * 1000.0;
         format!(
-            "{{\"asked\": {}, \"failed\": {}, \"reason\": {:?}, \"again\": {}, \"cache\": {{{}}}, \"p50_ms\": {:.3}, \"p99_ms\": {:.3}, \"longest_ms\": {:.3}}}",
+            "{{\"asked\": {}, \"failed\": {}, \"old\": {}, \"torn\": {}, \"reasons\": {{{}}}, \"again\": {}, \"cache\": {{{}}}, \"p50_ms\": {:.3}, \"p99_ms\": {:.3}, \"longest_ms\": {:.3}}}",
             histogram.total(),
             self.failed,
-            self.reason.as_deref().unwrap_or_default(),
+            self.old,
+            self.torn,
+            reasons.join(", "),
             self.again,
             cache.join(", "),
             milliseconds(histogram.percentile(0.5)),
