@@ -135,6 +135,7 @@ async fn a_zone_that_the_memory_has_no_room_for_is_told() {
     let conf = server.path("test.conf");
     let conf = conf.to_str().expect("a plain path");
     let output = words(&["check", conf]);
-    assert_eq!(code(&output), 0);
+    // The log of tests is below their root, which the report calls an error.
+    assert_eq!(code(&output), 4);
     assert!(stderr(&output).contains(told), "{}", stderr(&output));
 }
