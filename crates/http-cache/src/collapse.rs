@@ -83,6 +83,14 @@ pub enum LaterJoin {
     Alone(AloneReason),
 }
 
+/// What a request wants of a fetch that another leads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FlightUse {
+    Answer,
+    /// Nothing: what is stale is shown while it is refreshed.
+    Refresh,
+}
+
 /// Why a request goes alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AloneReason {
@@ -96,14 +104,19 @@ impl Zone {
     /// Leads, follows or goes alone, after a lookup that found nothing fresh. It looks again only
     /// where something was stored, purged or noted since, so that between the two no second fetch slips in.
     pub fn collapse(self: &Arc<Zone>, request: &JoinRequest<'_>, found: &NotFresh) -> Join {
-        let join = self.join(request, found);
+        let join = self.join(request, found, FlightUse::Answer);
         if matches!(join, Join::Follow(_)) {
             self.counters.collapsed.fetch_add(1, Relaxed);
         }
         join
     }
 
-    fn join(self: &Arc<Zone>, request: &JoinRequest<'_>, found: &NotFresh) -> Join {
+    fn join(
+        self: &Arc<Zone>,
+        request: &JoinRequest<'_>,
+        found: &NotFresh,
+        wanted_for: FlightUse,
+    ) -> Join {
         let JoinRequest {
             key,
             fields,
@@ -118,6 +131,9 @@ impl Zone {
         for flight in table.of(&key) {
             let is_older = flight.stamp < request.came_at;
             if is_older && self.purges.is_outdated(&key, address, flight.stamp) {
+                continue;
+            }
+            if wanted_for == FlightUse::Answer && !flight.is_current(now) {
                 continue;
             }
             match flight.accepts(fields, now, lock_age) {
@@ -235,7 +251,7 @@ impl Zone {
         request: &JoinRequest<'_>,
         found: &NotFresh,
     ) -> Option<Leader> {
-        match self.join(request, found) {
+        match self.join(request, found, FlightUse::Refresh) {
             Join::Lead(leader) => {
                 self.counters.refreshes.fetch_add(1, Relaxed);
                 Some(leader)

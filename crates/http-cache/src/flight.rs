@@ -8,6 +8,7 @@
 //! the slowest ([`Flight::room`]), as long as it cares to ([`Flight::break_off_slowest`]).
 
 use crate::fields::RequestFields;
+use crate::guard::FlightGuard;
 use crate::key::{CacheKey, KeyRef};
 use crate::purge::Stamp;
 use crate::reason::Reason;
@@ -39,6 +40,7 @@ pub(crate) struct Flight {
     pub(crate) stamp: Stamp,
     /// The variant it is expected to fetch, where the key is known to vary.
     pub(crate) expected: Option<VaryKey>,
+    pub(crate) guard: FlightGuard,
     state: Mutex<State>,
     /// There is something new for followers and readers.
     pub(crate) changed: Notify,
@@ -171,6 +173,7 @@ impl Flight {
             address,
             stamp,
             expected,
+            guard: FlightGuard::default(),
             state: Mutex::new(State {
                 phase: Phase::Waiting,
                 head: None,
@@ -228,6 +231,11 @@ impl Flight {
     pub(crate) fn begins_after(&self, time: Millis) -> bool {
         let state = self.state.lock();
         state.last_progress.is_none() || state.began > time
+    }
+
+    /// Has nothing changed since the upstream was sent the request, of what its response may be made of?
+    pub(crate) fn is_current(&self, now: Millis) -> bool {
+        self.guard.is_good(now) || self.last_progress().is_none()
     }
 
     /// Why nothing was shared, once it has ended.

@@ -19,6 +19,7 @@ pub mod encoded;
 pub mod fields;
 mod flight;
 pub mod freshness;
+pub mod guard;
 pub mod key;
 pub mod memory_file;
 pub mod outcome;
@@ -47,6 +48,7 @@ pub use collapse::{
 pub use encoded::{Claim, EncodedForms, EncodedLookup, Encoding, PendingForm};
 pub use fields::{Field, KnownField, NoFields, RequestFields, StoredFields, is_html};
 pub use freshness::{CacheControl, LifetimeSource};
+pub use guard::{Guard, GuardVerdict};
 pub use key::{CacheKey, KeyRef};
 pub use memory_file::MemoryFile;
 pub use outcome::{Forward, Outcome, ServedFrom, UpstreamCacheStatus};

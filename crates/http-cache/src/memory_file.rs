@@ -300,7 +300,7 @@ mod tests {
         let stored = response(60, 20_000, T0, zone.stamp());
         assert!(!is_file_at(&stored.body, 4 * ASKED_ENOUGH));
         let mut private = response(60, 20_000, T0, zone.stamp());
-        private.group = Some(1);
+        private.set_group(Some(1));
         let stored = zone
             .insert(&key("b").as_ref(), private, T0)
             .expect("stored");

@@ -75,11 +75,14 @@ impl PageRecord {
     }
 }
 
-/// May the response be kept elsewhere? A private one never is.
+/// May the response be kept elsewhere? A private one never is, nor one whose guard would be missing there.
 #[must_use]
 pub fn may_be_written(key: &[u8], response: &StoredResponse) -> bool {
     let address = response.labels.address().unwrap_or_default();
-    response.group.is_none() && key.len() <= MAX_NAME_BYTES && address.len() <= MAX_NAME_BYTES
+    response.group().is_none()
+        && response.guard().is_none()
+        && key.len() <= MAX_NAME_BYTES
+        && address.len() <= MAX_NAME_BYTES
 }
 
 /// The response in bytes, but for its body.
@@ -370,7 +373,7 @@ mod tests {
     fn a_private_copy_is_never_written() {
         let mut made = response(60, 10, T0, Stamp::default());
         assert!(may_be_written(b"/a", &made));
-        made.group = Some(5);
+        made.set_group(Some(5));
         assert!(!may_be_written(b"/a", &made));
         assert!(!may_be_written(
             &[b'x'; MAX_NAME_BYTES + 1],

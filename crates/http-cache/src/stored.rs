@@ -22,6 +22,7 @@ use crate::body::{Body, COUNTER_BYTES};
 use crate::encoded::{EncodedForms, EncodedLookup, Encoding, FormsHome};
 use crate::fields::{Field, KnownField, StoredFields};
 use crate::freshness::LifetimeSource;
+use crate::guard::{Guard, StoredGuard};
 use crate::memory_file::FileSlot;
 use crate::purge::Stamp;
 use crate::purge::labels::Labels;
@@ -247,8 +248,8 @@ pub struct StoredResponse {
     pub body: Body,
     /// The purge clock when the fetch began: a purge with a later stamp beats this response.
     pub stamp: Stamp,
-    /// The private group it counts against, see [`crate::private`].
-    pub group: Option<u64>,
+    /// Who else has a say in showing it.
+    pub(crate) bond: Bond,
     /// The body in content codings, see [`crate::encoded`].
     pub encoded_forms: Arc<EncodedForms>,
     /// When it last stood in for a fetch that failed.
@@ -257,6 +258,15 @@ pub struct StoredResponse {
     pub(crate) labels: Labels,
     /// Up to which stamp purges were compared with it and found to concern others.
     compared_until: NotedNumber,
+}
+
+/// What a stored response is bound to.
+#[derive(Clone, Debug)]
+pub(crate) enum Bond {
+    None,
+    /// A private group.
+    Group(u64),
+    Guard(Arc<Box<dyn Guard>>),
 }
 
 /// A number that grows while others read: all that changes about a stored response. What succeeds
@@ -300,11 +310,40 @@ impl StoredResponse {
             head,
             body,
             stamp,
-            group: None,
+            bond: Bond::None,
             encoded_forms: Arc::default(),
             last_failure: LastFailure::default(),
             labels: Labels::default(),
             compared_until: NotedNumber(AtomicU64::new(stamp.0)),
+        }
+    }
+
+    /// The private group it counts against, see [`crate::private`].
+    #[must_use]
+    pub fn group(&self) -> Option<u64> {
+        match self.bond {
+            Bond::Group(group) => Some(group),
+            Bond::None | Bond::Guard(_) => None,
+        }
+    }
+
+    pub(crate) fn set_group(&mut self, group: Option<u64>) {
+        self.bond = group.map_or(Bond::None, Bond::Group);
+    }
+
+    pub(crate) fn guard(&self) -> Option<&dyn Guard> {
+        match &self.bond {
+            Bond::Guard(guard) => Some(&***guard),
+            Bond::None | Bond::Group(_) => None,
+        }
+    }
+
+    /// One of a private group has none.
+    pub(crate) fn set_guard(&mut self, guard: StoredGuard) {
+        if let (Some(guard), Bond::None) = (guard, &self.bond) {
+            self.bond = Bond::Guard(guard);
+            // Each lookup compares it anew.
+            self.compared_until = NotedNumber::default();
         }
     }
 
@@ -322,7 +361,9 @@ impl StoredResponse {
 
     /// No purge up to this stamp has concerned it.
     pub(crate) fn note_compared(&self, until: u64) {
-        self.compared_until.0.fetch_max(until, Relaxed);
+        if self.guard().is_none() {
+            self.compared_until.0.fetch_max(until, Relaxed);
+        }
     }
 
     /// A fetch for a new copy has failed, and this one stands in for it.
@@ -334,7 +375,7 @@ impl StoredResponse {
     #[must_use]
     pub fn encoded(&self, encoding: Encoding) -> EncodedLookup {
         // A session's page is seldom asked for twice, and its group's bounds count whole responses.
-        if self.group.is_some() || !self.encoded_forms.has_home() {
+        if self.group().is_some() || !self.encoded_forms.has_home() {
             return EncodedLookup::NotKept;
         }
         self.encoded_forms.look_or_claim(encoding)
@@ -382,7 +423,7 @@ impl StoredResponse {
     pub(crate) fn set_home(&self, zone: Weak<dyn FormsHome>, hash: u64) {
         self.encoded_forms.set_home(zone, hash);
         // A session's page is seldom asked for twice.
-        if let (None, Some(slot)) = (self.group, self.body.file_slot()) {
+        if let (None, Some(slot)) = (self.group(), self.body.file_slot()) {
             let owner = Arc::downgrade(&self.encoded_forms);
             slot.set_owner(owner);
         }
@@ -392,6 +433,14 @@ impl StoredResponse {
     pub(crate) fn drop_forms(&self) -> u64 {
         self.encoded_forms.clear();
         self.body.file_slot().map_or(0, FileSlot::file_bytes)
+    }
+
+    /// The same response, fresh until then.
+    #[must_use]
+    pub(crate) fn kept_until(&self, until: Millis) -> StoredResponse {
+        let mut response = self.clone();
+        response.head.expires_at = response.head.expires_at.max(until);
+        response
     }
 
     /// The same response, stale from `now` on (soft purge).

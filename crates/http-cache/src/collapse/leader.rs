@@ -7,6 +7,7 @@ use super::follower::Reader;
 use crate::body::Body;
 use crate::fields::Field;
 use crate::flight::{Flight, Growth, State, Urgency, debug_by_key};
+use crate::guard::Guard;
 use crate::purge::{LabelNames, Stamp, Tags};
 use crate::reason::Reason;
 use crate::storability::Storable;
@@ -135,6 +136,11 @@ impl Leader {
         self.made_in = took.into();
     }
 
+    /// From now on the guard decides who may be shown what this fetch gives. Once only, before it begins.
+    pub fn set_guard(&self, guard: Box<dyn Guard>) {
+        self.duty.flight.guard.set(guard);
+    }
+
     /// The purge clock when this fetch began.
     #[must_use]
     pub fn stamp(&self) -> Stamp {
@@ -218,7 +224,8 @@ impl Leader {
             head.shorten_for_missing_tags(now);
         }
         let mut response = StoredResponse::new(head, stale.body.clone(), self.duty.flight.stamp);
-        response.group = stale.group;
+        response.set_group(stale.group());
+        response.set_guard(self.duty.flight.guard.stored());
         response.encoded_forms = Arc::clone(&stale.encoded_forms);
         let mut kept = Tags::default();
         let tags = tags.unwrap_or_else(|| {
@@ -310,6 +317,7 @@ impl Progress {
 
     /// The fetch goes to the upstream.
     pub fn under_way(&self, now: Millis) {
+        self.flight.guard.begin();
         self.flight.note_progress(Some(now));
     }
 }
@@ -431,7 +439,8 @@ impl ArrivingResponse {
         }
         let body = Body::pack(chunks);
         let mut response = StoredResponse::new(head, body, flight.stamp);
-        response.group = self.group;
+        response.set_group(self.group);
+        response.set_guard(flight.guard.stored());
         let names = LabelNames {
             address: &flight.address,
             tags: Some(&self.tags),

@@ -8,6 +8,7 @@ use client::{Client, SECOND, now, part, publish, read, zone, zone_with};
 use std::future::Future;
 
 mod client;
+mod guarded;
 mod later;
 mod lookup;
 mod room;
@@ -45,7 +46,7 @@ fn what_is_fetched_for_a_group_counts_against_it() {
         ..Client::new(&zone, &[])
     };
     let filling = publish(client.lead(), SECOND, &[], None);
-    assert_eq!(filling.complete(T0).expect("stored").group, Some(7));
+    assert_eq!(filling.complete(T0).expect("stored").group(), Some(7));
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(crate) struct Purges {
     /// The last purge of tags.
     last_of_tags: AtomicU64,
     recent: RwLock<RecentPurges>,
+    /// What was fetched under a guard with an earlier stamp is gone.
+    guarded_since: AtomicU64,
 }
 
 /// What purges say about a stored response.
@@ -79,6 +81,7 @@ impl Purges {
             good_since: AtomicU64::new(0),
             last_of_tags: AtomicU64::new(0),
             recent: RwLock::new(RecentPurges::new(capacity)),
+            guarded_since: AtomicU64::new(0),
         }
     }
 
@@ -204,6 +207,29 @@ impl Purges {
         self.clock.store(stamp, SeqCst);
     }
 
+    /// Responses with a guard are compared at each lookup from now on.
+    pub(crate) fn begin_guarding(&self) {
+        if self.good_since.load(Acquire) == 0 {
+            self.labels_changed();
+        }
+    }
+
+    /// Guards do not hear of everything, until [`Purges::trust_guards`].
+    pub(crate) fn doubt_guards(&self) {
+        self.guarded_since.store(u64::MAX, SeqCst);
+    }
+
+    /// They do again: for what is fetched from now on.
+    pub(crate) fn trust_guards(&self) {
+        self.labels_changed();
+        self.guarded_since.store(self.stamp().0, SeqCst);
+    }
+
+    /// Are guards of fetches of this stamp in doubt?
+    pub(crate) fn doubts_guard(&self, stamp: Stamp) -> bool {
+        stamp.0 < self.guarded_since.load(SeqCst)
+    }
+
     /// Has a purge hit the key or the address since a fetch began?
     pub(crate) fn is_outdated(&self, key: &KeyRef<'_>, address: &[u8], began: Stamp) -> bool {
         self.has_purged_since(began) && self.recent.read().names_target(key, address, began.0)
@@ -226,13 +252,19 @@ impl Purges {
     /// What purges of many responses, and of its labels, say about a stored one.
     #[inline]
     pub(crate) fn standing(&self, response: &StoredResponse) -> PurgeVerdict {
-        match response.compared_until() >= self.good_since.load(Acquire) {
+        match self.is_compared(response) {
             true => PurgeVerdict::Good,
             false => self.compare(response),
         }
     }
 
-    fn compare(&self, response: &StoredResponse) -> PurgeVerdict {
+    /// Has nothing happened since it was compared?
+    #[inline]
+    pub(crate) fn is_compared(&self, response: &StoredResponse) -> bool {
+        response.compared_until() >= self.good_since.load(Acquire)
+    }
+
+    pub(crate) fn compare(&self, response: &StoredResponse) -> PurgeVerdict {
         // Read first: a purge that comes meanwhile is compared the next time.
         let until = self.good_since.load(Acquire);
         let stamp = response.stamp.0;

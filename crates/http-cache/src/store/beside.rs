@@ -42,6 +42,8 @@ impl OtherZone {
 impl Zone {
     /// From now on `listener` hears of each purge.
     pub fn begin_beside(&self, listener: Arc<dyn PurgeListener>) {
+        // The PHP of the other one writes too, and tells nothing here.
+        self.purges.doubt_guards();
         *self.other.listener.write() = Some(listener);
         self.other.is_there.store(true, Release);
     }
@@ -49,6 +51,12 @@ impl Zone {
     /// From now on `publisher` hears of each purge, for other machines.
     pub fn set_publisher(&self, publisher: Option<Arc<dyn PurgeListener>>) {
         *self.other.publisher.write() = publisher;
+    }
+
+    /// Is there another process that answers for the same site?
+    #[must_use]
+    pub fn is_beside_another(&self) -> bool {
+        self.other.is_there.load(Acquire)
     }
 
     /// Are its purges published for other machines, and theirs applied here?
@@ -60,6 +68,7 @@ impl Zone {
     /// There is no other process any more.
     pub fn end_beside(&self) {
         self.other.is_there.store(false, Release);
+        self.purges.trust_guards();
         *self.other.listener.write() = None;
     }
 }

@@ -95,6 +95,9 @@ impl Zone {
         let labels = self.labels.enter(names, response.stamp.0, self);
         let labels = labels.map_err(|NoRoom| Reason::NoRoom)?;
         response.labels = labels.clone();
+        if response.guard().is_some() {
+            self.purges.begin_guarding();
+        }
         let stamp = response.stamp.0;
         let stored = self.insert_labelled(key, response, arrival, now);
         if stored.is_err() {
@@ -147,7 +150,7 @@ impl Zone {
                 self.release(cost);
                 return Err(refusal);
             }
-            if let (Some(group), Some(limits)) = (response.group, self.config.group_limits) {
+            if let (Some(group), Some(limits)) = (response.group(), self.config.group_limits) {
                 displaced_members = self.groups.enter(group, member, limits);
             }
             let stored = (block, Arc::clone(&response));

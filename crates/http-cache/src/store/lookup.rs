@@ -15,6 +15,7 @@
 use super::shard::SelectedResponse;
 use super::zone::{ShardCell, Zone};
 use crate::fields::RequestFields;
+use crate::guard::GuardVerdict;
 use crate::key::KeyRef;
 use crate::outcome::Forward;
 use crate::purge::clock::PurgeVerdict;
@@ -204,9 +205,45 @@ impl Zone {
         (generation != found.generation).then(|| self.find_again(key, request, now))
     }
 
+    /// What purges, and the guard of the response, say about it.
+    #[inline]
+    pub(crate) fn standing(&self, response: &StoredResponse, now: Millis) -> PurgeVerdict {
+        match self.purges.is_compared(response) {
+            true => PurgeVerdict::Good,
+            false => self.compare(response, now),
+        }
+    }
+
+    fn compare(&self, response: &StoredResponse, now: Millis) -> PurgeVerdict {
+        let standing = self.purges.compare(response);
+        let Some(guard) = response.guard() else {
+            return standing;
+        };
+        if standing == PurgeVerdict::Removed || self.purges.doubts_guard(response.stamp) {
+            return PurgeVerdict::Removed;
+        }
+        standing.worse(match guard.verdict(now) {
+            GuardVerdict::Good => PurgeVerdict::Good,
+            GuardVerdict::Unknown => PurgeVerdict::VoidSince(now),
+            GuardVerdict::Outdated => PurgeVerdict::Removed,
+        })
+    }
+
+    /// Keeps a stored response until then, if it is still the one that is stored: its guard knows what it was
+    /// made of.
+    pub fn keep(&self, key: &KeyRef<'_>, response: &Arc<StoredResponse>, until: Millis) -> bool {
+        let is_guarded = response.guard().is_some();
+        is_guarded
+            && self
+                .cell(key.hash())
+                .shard
+                .write()
+                .keep(key, response, until)
+    }
+
     /// What a stored response is worth now.
     pub(crate) fn worth(&self, response: &StoredResponse, now: Millis) -> ResponseWorth {
-        let standing = self.purges.standing(response);
+        let standing = self.standing(response, now);
         let (expires_at, is_purged) = match standing {
             PurgeVerdict::Removed => return ResponseWorth::Nothing,
             PurgeVerdict::ExpiredAt(at) => (response.expires_at.min(at), true),

@@ -165,7 +165,7 @@ impl Zone {
             });
             now.since(last_used) >= self.config.inactive
                 || expiry_bound.is_some_and(|bound| bound <= now)
-                || self.purges.standing(response) == PurgeVerdict::Removed
+                || self.standing(response, now) == PurgeVerdict::Removed
         };
         while swept.looked_at < work {
             let (at_shard, at_slot) = *cursor;

@@ -120,7 +120,7 @@ pub(super) struct DisplacedResponses {
 
 /// Bytes that storing `response` under a key of `key_len` bytes will be counted as.
 pub(super) fn cost_bytes(key_len: usize, response: &StoredResponse) -> u64 {
-    let group = response.group.map_or(0, |_| crate::private::MEMBER_BYTES);
+    let group = response.group().map_or(0, |_| crate::private::MEMBER_BYTES);
     (SLOT_BYTES + response.size_bytes(key_len) + group) as u64
 }
 
@@ -401,6 +401,26 @@ impl Shard {
         }
     }
 
+    /// Keeps a response for longer, where it is still the one that is stored.
+    pub(super) fn keep(
+        &mut self,
+        key: &KeyRef<'_>,
+        response: &Arc<StoredResponse>,
+        until: Millis,
+    ) -> bool {
+        let places = self.positions_of(key).into_iter();
+        let is_it = |at: &u32| {
+            self.response(*at)
+                .is_some_and(|it| Arc::ptr_eq(it, response))
+        };
+        let Some(at) = places.filter(is_it).last() else {
+            return false;
+        };
+        let found = self.indexed_mut(at);
+        let kept = found.map(|found| found.response = Arc::new(response.kept_until(until)));
+        kept.is_some()
+    }
+
     pub(super) fn positions_of(&self, key: &KeyRef<'_>) -> Vec<u32> {
         self.under(key).map(|found| found.at).collect()
     }
@@ -607,7 +627,7 @@ impl Slot {
     fn gone(&self, response: &StoredResponse) -> RemovedResponse {
         RemovedResponse {
             size_bytes: self.size_bytes + self.forms_bytes,
-            group: response.group,
+            group: response.group(),
             id: self.id,
             labels: response.labels.clone(),
             stamp: response.stamp.0,

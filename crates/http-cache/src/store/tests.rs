@@ -505,7 +505,7 @@ fn a_group_keeps_no_more_than_its_share() {
     });
     let put = |name: &str, group: u64, len: usize| {
         let mut made = response(60, len, T0, zone.stamp());
-        made.group = Some(group);
+        made.set_group(Some(group));
         zone.insert(&key(name).as_ref(), made, T0).expect("stored");
     };
     for i in 0..5 {

@@ -309,7 +309,7 @@ fn add(
         return;
     };
     let address = response.labels.address().unwrap_or_default();
-    let is_page = response.status == 200 && response.group.is_none() && !address.is_empty();
+    let is_page = response.status == 200 && response.group().is_none() && !address.is_empty();
     if !is_page
         || key.len().max(address.len()) > MAX_NAME_BYTES
         || !most.takes(uses)
@@ -457,7 +457,7 @@ mod tests {
     fn no_page_of_a_session_and_no_error_is_fetched_again() {
         let zone = zone();
         let mut private = response(3600, 10, T0, zone.stamp());
-        private.group = Some(1);
+        private.set_group(Some(1));
         let mut missing = response(3600, 10, T0, zone.stamp());
         missing.head.status = 404;
         put_response(&zone, "private", private).expect("stored");

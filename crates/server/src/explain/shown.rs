@@ -77,7 +77,7 @@ impl<'a> ShownZone<'a> {
             forms: Vec::new(),
             used_milliseconds_ago: milliseconds(now.since(found.last_used)),
             seconds_used: found.seconds_used,
-            is_private: response.group.is_some(),
+            is_private: response.group().is_some(),
             is_purged: found.is_gone,
         }
     }

@@ -1,0 +1,176 @@
+//! Responses whose guard decides whether they may be shown.
+
+use std::sync::atomic::{AtomicU8, AtomicUsize};
+
+use super::*;
+use crate::{Guard, GuardVerdict, PurgeListener, StaleReason, UseStale, may_serve_stale};
+
+/// Says what it is told to say, and counts how often its fetch began.
+#[derive(Debug, Clone, Default)]
+struct ToldGuard(Arc<(AtomicU8, AtomicUsize)>);
+
+impl ToldGuard {
+    fn say(&self, verdict: GuardVerdict) {
+        self.0.0.store(verdict as u8, Relaxed);
+    }
+
+    fn begun(&self) -> usize {
+        self.0.1.load(Relaxed)
+    }
+}
+
+impl Guard for ToldGuard {
+    fn begin(&self) {
+        self.0.1.fetch_add(1, Relaxed);
+        self.say(GuardVerdict::Good);
+    }
+
+    fn verdict(&self, _: Millis) -> GuardVerdict {
+        match self.0.0.load(Relaxed) {
+            0 => GuardVerdict::Good,
+            1 => GuardVerdict::Unknown,
+            _ => GuardVerdict::Outdated,
+        }
+    }
+}
+
+fn lead(client: &Client<'_>) -> (Leader, ToldGuard) {
+    let (leader, guard) = (client.lead(), ToldGuard::default());
+    leader.set_guard(Box::new(guard.clone()));
+    (leader, guard)
+}
+
+fn stored(client: &Client<'_>) -> (Arc<StoredResponse>, ToldGuard) {
+    let (leader, guard) = lead(client);
+    let stored = publish(leader, SECOND, &[], None).complete(T0);
+    (stored.expect("stored"), guard)
+}
+
+#[test]
+fn a_fetch_is_joined_only_while_nothing_has_changed_since_it_was_sent() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let (leader, guard) = lead(&client);
+    let _early = client.follow();
+    guard.say(GuardVerdict::Outdated);
+    let Join::Lead(second) = client.join() else {
+        panic!("it leads a fetch of its own");
+    };
+    drop(second);
+    // While it stands in line, it will read what is there then.
+    leader.progress().in_line();
+    assert!(matches!(client.join(), Join::Follow(_)));
+    leader.progress().under_way(T0);
+    assert_eq!(guard.begun(), 1);
+    assert!(matches!(client.join(), Join::Follow(_)));
+    guard.say(GuardVerdict::Unknown);
+    assert!(matches!(client.join(), Join::Lead(_)));
+}
+
+#[test]
+fn a_refresh_in_the_background_is_not_begun_twice_for_a_change() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    publish(client.lead(), SECOND, &[], None)
+        .complete(T0)
+        .expect("stored");
+    let later = Client {
+        now: T0.plus(Duration::from_secs(2)),
+        ..Client::new(&zone, &[])
+    };
+    let found = later.not_fresh();
+    let leader = zone
+        .refresh(&later.request(), &found)
+        .expect("it refreshes");
+    let guard = ToldGuard::default();
+    leader.set_guard(Box::new(guard.clone()));
+    guard.say(GuardVerdict::Outdated);
+    assert!(zone.refresh(&later.request(), &found).is_none());
+}
+
+#[test]
+fn each_lookup_asks_the_guard() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let (_, guard) = stored(&client);
+    for _ in 0..3 {
+        assert!(matches!(client.find(), FoundResponse::Fresh(_)));
+    }
+    guard.say(GuardVerdict::Outdated);
+    assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
+    guard.say(GuardVerdict::Good);
+    assert!(matches!(client.find(), FoundResponse::Fresh(_)));
+    // Without an answer it stands in for a fetch that failed, and for no other.
+    guard.say(GuardVerdict::Unknown);
+    let found = client.not_fresh();
+    let (_, info) = found.stale().expect("it is kept");
+    let all = UseStale {
+        updating: true,
+        error: true,
+        ..UseStale::default()
+    };
+    assert!(may_serve_stale(StaleReason::Error, &all, info));
+    assert!(!may_serve_stale(StaleReason::Updating, &all, info));
+}
+
+#[test]
+fn a_kept_response_is_fresh_beyond_its_lifetime_until_its_guard_or_a_purge_ends_it() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let (response, guard) = stored(&client);
+    let until = T0.plus(Duration::from_secs(3600));
+    let later = Client {
+        now: T0.plus(Duration::from_secs(3599)),
+        ..Client::new(&zone, &[])
+    };
+    assert!(!matches!(later.find(), FoundResponse::Fresh(_)));
+    assert!(zone.keep(&client.key.as_ref(), &response, until));
+    assert!(matches!(later.find(), FoundResponse::Fresh(_)));
+    assert!(
+        !zone.keep(&client.key.as_ref(), &response, until),
+        "it is another one by now"
+    );
+    guard.say(GuardVerdict::Outdated);
+    assert!(matches!(later.not_fresh().kind, NotFreshKind::Miss));
+    assert_eq!(zone.sweep(T0, 1000).removed, 1);
+
+    let (response, _guard) = stored(&client);
+    assert!(zone.keep(&client.key.as_ref(), &response, until));
+    zone.purge(
+        PurgeTarget::Key(client.key.as_ref()),
+        PurgeMode::Soft,
+        T0.plus(Duration::from_secs(1)),
+    );
+    assert!(!matches!(later.find(), FoundResponse::Fresh(_)));
+
+    let unguarded = publish(later.lead(), SECOND, &[], None).complete(T0);
+    let unguarded = unguarded.expect("stored");
+    assert!(!zone.keep(&client.key.as_ref(), &unguarded, until));
+}
+
+struct Nobody;
+
+impl PurgeListener for Nobody {
+    fn purged(&self, _: &str, _: PurgeTarget<'_>, _: PurgeMode) {}
+}
+
+#[test]
+fn what_was_fetched_before_the_end_of_another_process_is_not_shown_by_its_guard() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let (_before, _) = stored(&client);
+    zone.begin_beside(Arc::new(Nobody));
+    assert!(zone.is_beside_another());
+    assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
+    let (_meanwhile, _) = stored(&client);
+    assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
+    let (under_way, _) = lead(&client);
+    zone.end_beside();
+    assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
+    publish(under_way, SECOND, &[], None)
+        .complete(T0)
+        .expect("stored");
+    assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
+    let (_after, _) = stored(&client);
+    assert!(matches!(client.find(), FoundResponse::Fresh(_)));
+}
