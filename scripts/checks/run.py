@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: documents, imports, words, structs, scripts, measurements, TLS, metrics, top, clients of others, several nodes, a year in a minute, the PHP library, the demo site, the example.
+"""Checks of what surrounds the crates: documents, imports, words, structs, scripts, measurements, TLS, metrics, top, clients of others, several nodes, learned pages, a year in a minute, the PHP library, the demo site, the example.
 
     scripts/checks/run.py [--binary FILE] [PART...]
 
@@ -25,6 +25,7 @@ import documents
 import encryption
 import example
 import imports
+import learned
 import manifests
 import measurements
 import metrics
@@ -35,7 +36,7 @@ import structs
 import top
 import words
 
-PARTS = {part.__name__: part for part in (documents, imports, words, structs, manifests, scripts, measurements, encryption, metrics, top, clients, nodes, churn, php_library, demo, example)}
+PARTS = {part.__name__: part for part in (documents, imports, words, structs, manifests, scripts, measurements, encryption, metrics, top, clients, nodes, learned, churn, php_library, demo, example)}
 
 
 def main():

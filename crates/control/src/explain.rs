@@ -231,7 +231,7 @@ pub struct Variants {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedPart {
     pub state: LearnedState,
-    /// Why the page is not learned, in a word.
+    /// Why the page is not learned, or not kept, in a word.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// For people.

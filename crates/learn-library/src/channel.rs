@@ -56,9 +56,9 @@ impl Channel {
             is_again: self.has_spoken,
             unseen_extensions: names.iter().map(Vec::as_slice).collect(),
         };
-        let is_open = self.socket.is_some() && self.send(&Message::Hello(hello));
-        self.has_spoken |= is_open;
-        is_open
+        // What is written until the next time is not told.
+        self.has_spoken = true;
+        self.socket.is_some() && self.send(&Message::Hello(hello))
     }
 
     /// Sends a message; if that does not work at once, the channel is closed.
@@ -97,6 +97,7 @@ impl Channel {
     /// Says why, if it can, and closes the channel. Mayfly counts what is outstanding as written.
     pub(crate) fn let_go(&mut self, reason: DoubtReason) {
         if let Some(socket) = self.socket.take() {
+            self.opens_again_at = system::milliseconds() + PAUSE_MILLISECONDS;
             let mut packet = Vec::new();
             Message::Doubt(Doubt {
                 reason,

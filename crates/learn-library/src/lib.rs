@@ -18,7 +18,7 @@
 //!   (`extensions.rs`), and the clock is put on for a request that asks for it.
 //! - **It does not crash.** Whatever follows the bytes is safe Rust on bounded buffers and runs within
 //!   `catch_unwind` (`entry.rs`); after a panic all hooks only pass on.
-//! - **It does not wait**, but for the acknowledgement of a write, 100 ms at most.
+//! - **It does not wait**, but for two acknowledgements of a write, a second at most.
 //! - **It lets go.** Where it missed something or cannot follow, the record says so. What it does not see
 //!   it does not guess.
 //! - One thread at a time is within the library. What another one, or a signal handler, does meanwhile is

@@ -143,7 +143,8 @@ impl Reporter {
         self.noted.len() > MOST_FILES + MOST_INPUTS || self.noted.insert(hash.finish())
     }
 
-    /// Tells that a statement is about to be sent that may write; `write` gets its number and the fetch.
+    /// Tells that a statement is about to be sent that may write, and waits until Mayfly knows: pages that it concerns are
+    /// not shown from then on. `write` gets its number and the fetch.
     pub(crate) fn announce(&mut self, mut write: Write<'_>) -> u64 {
         self.writes += 1;
         self.channel.open();
@@ -155,8 +156,11 @@ impl Reporter {
             (write.text, write.is_complete) = (b"", false);
             write.parameters.clear();
         }
-        self.channel.send(&Message::Write(write));
-        self.writes
+        let number = self.writes;
+        if self.channel.send(&Message::Write(write)) {
+            self.channel.await_acknowledgement(number);
+        }
+        number
     }
 
     /// Tells that it was answered, and waits until Mayfly knows.

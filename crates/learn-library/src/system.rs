@@ -10,7 +10,7 @@ use learn_record::FileState;
 use libc::c_int;
 
 /// PHP waits for an acknowledgement no longer than this.
-const WAITS_MILLISECONDS: libc::suseconds_t = 100;
+const WAITS_SECONDS: libc::time_t = 1;
 
 /// Signals that begin the wait anew.
 const MOST_WAITS: usize = 4;
@@ -72,7 +72,7 @@ impl Socket {
         usize::try_from(sent).is_ok_and(|sent| sent == packet.len())
     }
 
-    /// Reads one packet into `packet`, for which it waits no longer than [`WAITS_MILLISECONDS`], a few times
+    /// Reads one packet into `packet`, for which it waits no longer than [`WAITS_SECONDS`], a few times
     /// that where signals come. A longer packet counts as none.
     pub(crate) fn receive(&self, packet: &mut [u8]) -> Option<usize> {
         for _ in 0..MOST_WAITS {
@@ -104,8 +104,8 @@ impl Socket {
     /// Reading waits from now on, with a limit; sending says itself that it does not.
     fn wait_with_limit(&self) -> bool {
         let limit = libc::timeval {
-            tv_sec: 0,
-            tv_usec: WAITS_MILLISECONDS * 1000,
+            tv_sec: WAITS_SECONDS,
+            tv_usec: 0,
         };
         // SAFETY: the value lives during the call and has the length that is named; the second call takes
         // numbers alone.

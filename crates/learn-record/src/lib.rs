@@ -5,7 +5,7 @@
 //!                     Write, Written                    around each statement that may change data
 //!                     RecordPart ... (is_last)     what a request read, before its END_REQUEST leaves
 //!                     Doubt                        the library lets go of this process
-//! Mayfly ─► library   Acknowledgement              answers a Written
+//! Mayfly ─► library   Acknowledgement              answers a Write, and a Written
 //! ```
 //!
 //! Each message is one packet of a unix socket (SOCK_SEQPACKET), whose path PHP's master finds in the
@@ -34,7 +34,7 @@ pub use message::{
 pub use writer::RecordWriter;
 
 /// The library's version of these messages; another one is not understood.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Holds the path of the socket. The library removes it from the environment of the process.
 pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";

@@ -34,7 +34,7 @@ pub struct RecordPart<'a> {
 }
 fields!(RecordPart<'a> { fetch, is_last, bytes });
 
-/// A statement that may change data is about to be sent to its server.
+/// A statement that may change data is about to be sent to its server, once this was acknowledged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write<'a> {
     /// Counts in each process, from 1 on.
@@ -148,7 +148,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Mayfly has taken note of a [`WriteOutcome`].
+/// Mayfly has taken note of a [`Write`] or a [`WriteOutcome`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acknowledgement {
     pub number: u64,

@@ -213,6 +213,11 @@ impl Schema {
         self.tables.get(number.0 as usize)
     }
 
+    /// The base table of this database and name.
+    pub fn find(&self, database: &str, name: &str) -> Option<TableNumber> {
+        self.table_number(&(database.to_owned(), name.to_owned()))
+    }
+
     pub fn count(&self) -> usize {
         self.tables.len()
     }

@@ -3,19 +3,25 @@
 //! Pure: the time is passed in, and nothing here asks a database or a file. The indexes of `learned`
 //! hold what statements read, one for each server; a page of files alone is in none.
 
+mod changes;
+
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use learned::{Effect, Index, NoisyStatement, PageRecord, SeenStatement, Suspicion};
+use learned::{Index, NoisyStatement, PageRecord, SeenStatement, Suspicion};
 
 use crate::StoredPage;
+use crate::announced::UnansweredWriteTable;
 use crate::counts::{Comparison, Counts};
-use crate::doubts::{AskedServer, Doubts};
+use crate::differing::DifferingPages;
+use crate::doubts::Doubts;
 use crate::files::{ChangedFile, FileToCheck, Files};
+use crate::mark::{FetchBeginning, PageMark};
 use crate::pages::{Cause, LearnedPage, Notes, PageReport, Pages};
-use crate::record::{Reason, RunRecord, SeenFile, SentStatement, SentWrite, ServerName, WhyNot};
+use crate::poll::PolledTables;
+use crate::record::{Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
 use crate::schema_reader::ReadSchema;
 use crate::told;
 
@@ -30,9 +36,6 @@ const OLD_CODE_RUNS: Duration = Duration::from_secs(122);
 /// one tick of the file system have one time.
 const RACY_NANOSECONDS: i64 = 1_000_000_000;
 
-/// Texts of writes that are kept for each server.
-const MOST_TEXTS: usize = 256;
-
 /// Processes that are alive and not heard.
 const MOST_UNHEARD: usize = 64;
 
@@ -42,10 +45,30 @@ const MOST_SHOWN_FILES: usize = 20;
 /// A page that was stored, and what held when its fetch began.
 pub struct PageEnd {
     pub page: StoredPage,
-    /// How many writes each server had seen.
-    pub writes: Arc<[u64]>,
-    /// Unix nanoseconds.
-    pub began_at: i64,
+    pub begun: FetchBeginning,
+    pub mark: Arc<PageMark>,
+}
+
+/// What becomes of a page that was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LearnedEnd {
+    /// It has this number, and is good while the pool has moved so often.
+    Known(u32, u64),
+    /// It is not learned, and counts as if nothing were.
+    Free,
+    /// What it was made of has changed since.
+    Gone,
+}
+
+/// For how long a page is shown while it is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Showing {
+    /// For its ordinary lifetime.
+    Ordinary,
+    /// For as long as may be.
+    Kept,
+    /// The same, while the writes of others are seen.
+    KeptWhilePolled,
 }
 
 struct Database {
@@ -61,6 +84,7 @@ struct Database {
     digest: u64,
     /// The last writes by their numbers, for people.
     texts: VecDeque<(u64, String)>,
+    polled: PolledTables,
 }
 
 #[derive(Default)]
@@ -74,6 +98,10 @@ pub struct Book {
     code_changed_at: Option<Instant>,
     unheard: Vec<u32>,
     doubts: Doubts,
+    announced: UnansweredWriteTable,
+    /// How often something happened that may alter pages.
+    moves: u64,
+    differing: DifferingPages,
     audited: u32,
 }
 
@@ -102,9 +130,12 @@ impl Book {
     /// The counts, with the numbers of the moment.
     pub fn snapshot(&self) -> Counts {
         let suspect = self.pages.iter().filter(|(_, page)| page.suspect.is_some());
+        let is_kept = |page: &LearnedPage| page.is_kept && page.suspect.is_none();
+        let kept = self.pages.iter().filter(|(_, page)| is_kept(page));
         Counts {
             pages: self.pages.len() as u64,
             suspect: suspect.count() as u64,
+            kept: kept.count() as u64,
             ..self.counts
         }
     }
@@ -172,6 +203,8 @@ impl Book {
     fn database(&mut self, server: &ServerName) -> Option<usize> {
         let known = self.databases.iter().position(|it| it.server == *server);
         if known.is_none() && self.databases.len() < MOST_SERVERS {
+            // With several, pages are not kept.
+            self.moves += 1;
             self.databases.push(Database {
                 server: server.clone(),
                 index: None,
@@ -181,6 +214,7 @@ impl Book {
                 modes: String::new(),
                 digest: 0,
                 texts: VecDeque::new(),
+                polled: PolledTables::default(),
             });
             return Some(self.databases.len() - 1);
         }
@@ -190,71 +224,6 @@ impl Book {
     fn index(&mut self, server: &ServerName) -> Option<&mut Index> {
         let at = self.database(server)?;
         self.databases.get_mut(at)?.index.as_mut()
-    }
-
-    /// The server has answered: what the statement may alter is suspect from now on.
-    pub fn written(&mut self, write: &SentWrite) {
-        self.counts.writes += 1;
-        self.count(write);
-    }
-
-    /// A process ended before it said what became of these writes. The server may still do them, so they
-    /// count until it has let go of their connections.
-    pub fn left_in_doubt(&mut self, writes: Vec<SentWrite>) {
-        writes.iter().for_each(|write| self.written(write));
-        self.doubts.add(writes);
-    }
-
-    /// The servers that have to be asked which connections they have.
-    pub fn servers_in_doubt(&self) -> Vec<ServerName> {
-        self.doubts.servers()
-    }
-
-    /// What a server said of its connections, when it was asked after `asked`.
-    pub fn connections_listed(&mut self, asked: u64, listed: &AskedServer<'_>) {
-        let over = self.doubts.end(asked, listed);
-        over.iter().for_each(|write| self.count(write));
-    }
-
-    /// The number of the last doubt.
-    pub fn last_doubt(&self) -> u64 {
-        self.doubts.last()
-    }
-
-    fn count_doubts(&mut self) {
-        let doubts = std::mem::take(&mut self.doubts);
-        doubts.writes().for_each(|write| self.count(write));
-        self.doubts = doubts;
-    }
-
-    fn count(&mut self, write: &SentWrite) {
-        let Some(at) = self.database(&write.server) else {
-            return;
-        };
-        let Some(database) = self.databases.get_mut(at) else {
-            return;
-        };
-        let effect = match &mut database.index {
-            Some(index) if write.is_complete => {
-                let shapes = index.shapes_mut();
-                let meaning = shapes.understand(&write.text, &write.parameters, &write.session);
-                meaning.effect
-            }
-            _ => Effect::Everything,
-        };
-        if effect == Effect::Everything && told::is_definition(&write.text) {
-            database.is_in_doubt = true;
-            database.definitions += 1;
-        }
-        if let Some(index) = &mut database.index
-            && effect != Effect::Nothing
-        {
-            let number = index.written(effect);
-            if database.texts.len() >= MOST_TEXTS {
-                database.texts.pop_front();
-            }
-            database.texts.push_back((number, told::shown(&write.text)));
-        }
     }
 
     /// Marks the pages that are suspect by now.
@@ -272,6 +241,7 @@ impl Book {
         {
             page.suspect = Some(cause.clone());
             self.counts.matched += 1;
+            self.counts.removed += u64::from(page.is_kept);
         }
     }
 
@@ -282,6 +252,7 @@ impl Book {
         now: Instant,
         is_meant: impl Fn(&LearnedPage) -> bool,
     ) {
+        self.moves += 1;
         let cause = Arc::new(Cause {
             text: why.to_owned(),
             at: now,
@@ -346,6 +317,7 @@ impl Book {
         for number in self.pages.ended(now) {
             self.remove(number);
         }
+        self.differing.forget_old(now);
     }
 
     fn remove(&mut self, number: u32) -> Option<LearnedPage> {
@@ -359,34 +331,102 @@ impl Book {
     }
 
     /// A page was made: compares it with what was known of it, and keeps what it was made of.
-    pub fn learn(&mut self, end: PageEnd, record: Option<RunRecord>, now: Instant) {
-        let before = self.compare(&end.page, now);
-        self.count_doubts();
-        let made_of = self.understand(&end, record, now);
+    pub fn learn(&mut self, end: &PageEnd, record: Option<RunRecord>, now: Instant) -> LearnedEnd {
+        let known = self.pages.named(&end.page.name);
+        let changed = known.map_or(0, |(_, page)| page.changed);
+        let before = self.compare(end, now);
+        let differs = before.1 > changed;
+        self.count_under_way_again();
+        let made_of = self.understand(end, record, now);
         let known = self.pages.named(&end.page.name).map(|(number, _)| number);
         if let Some(number) = known {
             self.remove(number);
         }
-        let kept = made_of.and_then(|made_of| self.keep(&end, made_of, before, now));
-        let name = end.page.name;
-        match kept {
-            Ok(()) => {
+        let learned = made_of.and_then(|made_of| {
+            let not_kept = match end.page.keep {
+                Some(_) => self.why_not_kept(&made_of, &end.page, now)?,
+                None => None,
+            };
+            self.keep(end, (made_of, not_kept), before, now)
+        });
+        let name = end.page.name.clone();
+        match learned {
+            Ok(number) => {
                 self.counts.learned += 1;
+                if let Some(page) = self.pages.get(number) {
+                    if let Some(why) = &page.not_kept {
+                        self.counts.note_not_learned(why.reason);
+                    }
+                    if differs {
+                        let tables = page.tables.clone();
+                        self.differing.suspect(name.clone(), tables, now);
+                    }
+                }
                 self.notes.remove(&name);
+                LearnedEnd::Known(number, self.moves)
             }
             Err(why) => {
-                self.counts.note_not_learned(why.reason);
+                let reason = why.reason;
+                self.counts.note_not_learned(reason);
                 self.notes.put(name, why, now);
+                match reason {
+                    Reason::WrittenMeanwhile => LearnedEnd::Gone,
+                    _ => LearnedEnd::Free,
+                }
             }
         }
     }
 
+    /// How a page that is known may be shown.
+    pub fn showing(&self, learned: LearnedEnd) -> Showing {
+        let LearnedEnd::Known(number, _) = learned else {
+            return Showing::Ordinary;
+        };
+        match self.pages.get(number) {
+            Some(page) if page.not_kept.is_none() && page.server.is_some() => {
+                Showing::KeptWhilePolled
+            }
+            Some(page) if page.not_kept.is_none() => Showing::Kept,
+            _ => Showing::Ordinary,
+        }
+    }
+
+    /// What is written by others has to be seen: in tables that tell. `Err`: nothing can be said of it at all.
+    fn why_not_kept(
+        &mut self,
+        made_of: &MadeOf,
+        page: &StoredPage,
+        now: Instant,
+    ) -> Result<Option<WhyNot>, WhyNot> {
+        if self.databases.len() > 1 {
+            let servers = self.databases.iter().map(|it| &*it.server);
+            let servers: Vec<_> = servers.collect();
+            let detail = servers.join(" and ");
+            return Err(WhyNot::new(Reason::SeveralServers, detail));
+        }
+        if self.differing.has(&page.name, now) {
+            return Ok(Some(WhyNot::new(Reason::Differs, "")));
+        }
+        let Some((at, _)) = &made_of.database else {
+            return Ok(None);
+        };
+        let tables = self.interned(made_of.tables.iter().cloned());
+        let database = self.databases.get_mut(*at);
+        let wanted = database.map_or(Ok(()), |database| database.polled.want(&tables, now));
+        Ok(wanted.err().map(|why| WhyNot::new(Reason::Unpolled, why)))
+    }
+
     /// What was known of a page that was made again: how often it was the same and another before, and
     /// its digest.
-    fn compare(&mut self, page: &StoredPage, now: Instant) -> (u32, u32, Option<u64>) {
-        let Some((number, _)) = self.pages.named(&page.name) else {
+    fn compare(&mut self, end: &PageEnd, now: Instant) -> (u32, u32, Option<u64>) {
+        let page = &end.page;
+        let Some((number, known)) = self.pages.named(&page.name) else {
             return (0, 0, None);
         };
+        if known.fetch > end.mark.fetch() {
+            // What is known is of a fetch that began later, and may be newer.
+            return (known.same, known.changed, Some(known.digest));
+        }
         self.ask_index(number, now);
         let Some(known) = self.pages.get_mut(number) else {
             return (0, 0, None);
@@ -449,14 +489,14 @@ impl Book {
         if is_code_old {
             return Err(WhyNot::new(Reason::CodeChanged, ""));
         }
-        let files = self.see_files(&record.files, end.began_at, now)?;
+        let files = self.see_files(&record.files, end.begun.at, now)?;
         let statements = u32::try_from(record.statements.len()).unwrap_or(u32::MAX);
         let mut made_of = MadeOf {
             statements,
             files,
             ..MadeOf::default()
         };
-        self.read_statements(&record.statements, end.began_at, &mut made_of)?;
+        self.read_statements(&record.statements, end.begun.at, &mut made_of)?;
         Ok(made_of)
     }
 
@@ -531,10 +571,10 @@ impl Book {
     fn keep(
         &mut self,
         end: &PageEnd,
-        made_of: MadeOf,
+        (made_of, not_kept): (MadeOf, Option<WhyNot>),
         (same, changed, digest): (u32, u32, Option<u64>),
         now: Instant,
-    ) -> Result<(), WhyNot> {
+    ) -> Result<u32, WhyNot> {
         if let Some(oldest) = self.pages.oldest_if_full() {
             self.remove(oldest);
         }
@@ -557,22 +597,28 @@ impl Book {
             tables,
             files: made_of.files.into(),
             suspect: None,
+            fetch: end.mark.fetch(),
+            is_kept: false,
+            not_kept: not_kept.map(Box::new),
             same,
             changed,
         });
         let Some((at, record)) = database else {
-            return Ok(());
+            return Ok(number);
         };
-        let begun = end.writes.get(at).copied().unwrap_or(0);
+        let begun = end.begun.writes.get(at).copied().unwrap_or(0);
         let index = self.databases.get_mut(at).and_then(|it| it.index.as_mut());
         let inserted = match index {
             Some(index) => index.insert(number, begun, &record),
-            None => return Ok(()),
+            None => return Ok(number),
         };
-        inserted.map_err(|why| {
-            self.pages.remove(number);
-            not_learned(why, b"")
-        })
+        match inserted {
+            Ok(()) => Ok(number),
+            Err(why) => {
+                self.pages.remove(number);
+                Err(not_learned(why, b""))
+            }
+        }
     }
 
     /// Names of tables, each once in memory.
@@ -604,6 +650,8 @@ impl Book {
                     .as_ref()
                     .map(|cause| (cause.text.clone(), ago(cause.at))),
                 left: page.ends_at.saturating_duration_since(now),
+                is_kept: page.is_kept,
+                not_kept: page.not_kept.as_deref().cloned(),
                 statements: page.statements,
                 tables: page.tables.iter().map(ToString::to_string).collect(),
                 files: self.shown_files(page),

@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 use learned::{SchemaBuilder, SchemaQuery, Session};
 
 use super::*;
-use crate::record::FileState;
+use crate::doubts::AskedServer;
+use crate::mark::{FetchBeginning, PageMark};
+use crate::poll::PollAnswer;
+use crate::record::{FileState, SentWrite};
 
 const SERVER: &str = "unix:/run/mysqld/mysqld.sock";
 
@@ -110,15 +113,19 @@ fn end(book: &Book, digest: u64) -> PageEnd {
             address: "http://a/".to_owned(),
             digest: Some(digest),
             most: Duration::from_secs(60),
+            keep: None,
         },
-        writes: book.writes(),
-        began_at: 1_700_000_000_000_000_000,
+        begun: FetchBeginning {
+            writes: book.writes(),
+            at: 1_700_000_000_000_000_000,
+        },
+        mark: Arc::new(PageMark::alone(1)),
     }
 }
 
 fn made(book: &mut Book, digest: u64, record: RunRecord, now: Instant) {
     let end = end(book, digest);
-    book.learn(end, Some(record), now);
+    book.learn(&end, Some(record), now);
 }
 
 /// `None`: the page is fresh. Otherwise the cause of its doubt, or why it is not learned.
@@ -161,7 +168,7 @@ fn what_was_written_while_the_page_was_made_keeps_it_from_being_learned() {
     let mut book = book(now);
     let began = end(&book, 1);
     book.written(&write("UPDATE post SET title = 'b' WHERE id = 2"));
-    book.learn(began, Some(reads(&[SECOND_POST])), now);
+    book.learn(&began, Some(reads(&[SECOND_POST])), now);
     let why = state(&mut book, now).unwrap();
     assert!(why.starts_with("written-meanwhile"), "{why}");
     let count = Reason::WrittenMeanwhile as usize;
@@ -178,7 +185,7 @@ fn writes_are_counted_on_when_the_tables_are_read_again() {
     let began = end(&book, 1);
     book.set_schema(&SERVER.into(), Ok(schema(2)), 0, now);
     book.written(&write("UPDATE post SET title = 'b' WHERE id = 2"));
-    book.learn(began, Some(reads(&[SECOND_POST])), now);
+    book.learn(&began, Some(reads(&[SECOND_POST])), now);
     let why = state(&mut book, now).unwrap();
     assert!(why.starts_with("written-meanwhile"), "{why}");
     // The cause that is told is the write itself, not an earlier one with its number.
@@ -245,7 +252,7 @@ fn each_obstacle_of_a_record_is_the_reason_that_is_told() {
         assert_eq!(state(&mut book, now), Some(expected));
     }
     let end = end(&book, 1);
-    book.learn(end, None, now);
+    book.learn(&end, None, now);
     assert_eq!(state(&mut book, now).as_deref(), Some("no-record: "));
 }
 
@@ -383,7 +390,7 @@ fn a_write_whose_process_died_counts_until_the_server_has_ended_its_connection()
         state(book, now).is_none()
     };
     assert!(is_learned(&mut book));
-    book.left_in_doubt(vec![write("UPDATE post SET title = 'b' WHERE id = 2")]);
+    book.left_in_doubt(1, vec![write("UPDATE post SET title = 'b' WHERE id = 2")]);
     assert!(state(&mut book, now).is_some());
     // The server may do it at any moment: what a page reads now may be from before.
     assert!(!is_learned(&mut book));
@@ -416,7 +423,7 @@ fn a_write_whose_process_died_counts_until_the_server_has_ended_its_connection()
     // A page under way may have read what was there before the last moment.
     let under_way = end(&book, 1);
     book.connections_listed(asked, &listed(b"blog", &[7]));
-    book.learn(under_way, Some(reads(&[SECOND_POST])), now);
+    book.learn(&under_way, Some(reads(&[SECOND_POST])), now);
     assert!(
         state(&mut book, now)
             .unwrap()
@@ -430,18 +437,259 @@ fn a_write_whose_process_died_counts_until_the_server_has_ended_its_connection()
 fn a_write_in_doubt_keeps_no_other_page_from_being_learned_and_doubts_are_bounded() {
     let now = Instant::now();
     let mut book = book(now);
-    book.left_in_doubt(vec![write("UPDATE post SET title = 'b' WHERE id = 3")]);
+    book.left_in_doubt(1, vec![write("UPDATE post SET title = 'b' WHERE id = 3")]);
     made(&mut book, 1, reads(&[SECOND_POST]), now);
     assert_eq!(state(&mut book, now), None);
     let many = (0..1000).map(|identifier| SentWrite {
         identifier,
         ..write("UPDATE post SET title = 'b' WHERE id = 3")
     });
-    book.left_in_doubt(many.collect());
+    book.left_in_doubt(1, many.collect());
     // More than are kept: anything may be written, at any time.
     let asked = book.last_doubt();
     book.connections_listed(asked, &listed(b"blog", &[]));
     assert!(book.servers_in_doubt().is_empty());
     made(&mut book, 1, reads(&[SECOND_POST]), now);
     assert!(state(&mut book, now).is_some());
+}
+
+/// As the thread of the pool does it for `cache_learn on`.
+fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -> LearnedEnd {
+    let keep: crate::KeepPage = Box::new(|| true);
+    let page = StoredPage {
+        name: under_way.page.name.clone(),
+        address: String::new(),
+        digest: Some(1),
+        most: Duration::from_secs(60),
+        keep: Some(keep),
+    };
+    let end = PageEnd {
+        page,
+        begun: under_way.begun.clone(),
+        mark: under_way.mark.clone(),
+    };
+    book.learn(&end, Some(record), now)
+}
+
+fn poll(gate: u64, updated: &str, is_recent: bool) -> PollAnswer {
+    PollAnswer::of_one("blog.post", (gate, updated, is_recent))
+}
+
+/// A book whose one table is polled, and was not written for long.
+fn polled_book(now: Instant) -> Book {
+    let mut book = book(now);
+    let under_way = end(&book, 1);
+    let first = kept(&mut book, &under_way, reads(&[SECOND_POST]), now);
+    assert_eq!(
+        book.showing(first),
+        Showing::Ordinary,
+        "it is asked for from now on"
+    );
+    see(&mut book, poll(1, "10:00:00", false), now);
+    book
+}
+
+fn see(book: &mut Book, answer: PollAnswer, now: Instant) {
+    let tables = book.to_poll(now).remove(0).1;
+    book.polled(&SERVER.into(), answer, (&tables[..], now));
+}
+
+#[test]
+fn a_kept_page_is_good_until_a_write_to_its_row_is_announced() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let under_way = end(&book, 1);
+    let LearnedEnd::Known(number, moves) = kept(&mut book, &under_way, reads(&[SECOND_POST]), now)
+    else {
+        panic!("it is not kept");
+    };
+    assert_eq!(book.confirm(number, 1, now), Some(moves));
+    let other: Arc<[SentWrite]> = [write("UPDATE post SET title = 'b' WHERE id = 3")].into();
+    book.announced((1, 1), &other, now);
+    let later = book.confirm(number, 1, now);
+    assert!(later > Some(moves), "it is looked at again: {later:?}");
+    assert_eq!(book.confirm(number, 2, now), None, "another fetch's page");
+    let same: Arc<[SentWrite]> = [write("UPDATE post SET title = 'b' WHERE id = 2")].into();
+    book.announced((1, 2), &same, now);
+    assert_eq!(book.confirm(number, 1, now), None);
+    assert_eq!(book.count_under_way(), 2);
+}
+
+#[test]
+fn a_page_that_is_fetched_between_announcement_and_answer_is_gone() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let same: Arc<[SentWrite]> = [write("UPDATE post SET title = 'b' WHERE id = 2")].into();
+    book.announced((1, 1), &same, now);
+    let under_way = end(&book, 1);
+    let learned = kept(&mut book, &under_way, reads(&[SECOND_POST]), now);
+    assert_eq!(learned, LearnedEnd::Gone, "others may see the write by now");
+    let under_way = end(&book, 1);
+    let other = kept(
+        &mut book,
+        &under_way,
+        reads(&["SELECT title FROM post WHERE id = 3"]),
+        now,
+    );
+    assert!(matches!(other, LearnedEnd::Known(..)), "{other:?}");
+    let before_answer = end(&book, 1);
+    book.answered((1, 1), &same);
+    assert_eq!(book.count_under_way(), 0);
+    let learned = kept(&mut book, &before_answer, reads(&[SECOND_POST]), now);
+    assert_eq!(
+        learned,
+        LearnedEnd::Gone,
+        "it may have read what was before"
+    );
+    let under_way = end(&book, 1);
+    let learned = kept(&mut book, &under_way, reads(&[SECOND_POST]), now);
+    assert!(matches!(learned, LearnedEnd::Known(..)), "{learned:?}");
+}
+
+#[test]
+fn a_poll_ends_pages_of_the_tables_that_others_wrote() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let make = |book: &mut Book| {
+        let under_way = end(book, 1);
+        match kept(book, &under_way, reads(&[SECOND_POST]), now) {
+            LearnedEnd::Known(number, _) => number,
+            other => panic!("{other:?}"),
+        }
+    };
+    let number = make(&mut book);
+    see(&mut book, poll(2, "10:00:00", false), now);
+    assert!(
+        book.confirm(number, 1, now).is_some(),
+        "another table was written"
+    );
+    let under_way = end(&book, 1);
+    see(&mut book, poll(3, "10:00:05", true), now);
+    assert_eq!(book.confirm(number, 1, now), None);
+    let why = state(&mut book, now).unwrap();
+    assert!(why.starts_with("a write to blog.post (which"), "{why}");
+    // Its fetch began before.
+    let learned = kept(&mut book, &under_way, reads(&[SECOND_POST]), now);
+    assert_eq!(learned, LearnedEnd::Gone);
+    let number = make(&mut book);
+    // Another transaction may have begun in the same second.
+    see(&mut book, poll(4, "10:00:05", true), now);
+    assert_eq!(book.confirm(number, 1, now), None);
+    let number = make(&mut book);
+    see(&mut book, poll(4, "10:00:05", true), now);
+    assert!(
+        book.confirm(number, 1, now).is_some(),
+        "nothing was written at all"
+    );
+}
+
+#[test]
+fn a_second_server_ends_keeping() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let under_way = end(&book, 1);
+    let LearnedEnd::Known(number, moves) = kept(&mut book, &under_way, reads(&[SECOND_POST]), now)
+    else {
+        panic!("it is not kept");
+    };
+    let elsewhere = SentWrite {
+        server: "127.0.0.1:3306".into(),
+        ..write("UPDATE post SET title = 'b' WHERE id = 3")
+    };
+    book.announced((1, 1), &[elsewhere].into(), now);
+    assert!(book.moves() > moves);
+    assert_eq!(
+        book.confirm(number, 1, now),
+        None,
+        "it may be the same server"
+    );
+    let under_way = end(&book, 1);
+    let learned = kept(&mut book, &under_way, reads(&[SECOND_POST]), now);
+    assert_eq!(learned, LearnedEnd::Free);
+    assert!(
+        state(&mut book, now)
+            .unwrap()
+            .starts_with("several-servers")
+    );
+}
+
+#[test]
+fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    for (digest, is_expected, polled) in [
+        (1, true, "10:00:00"),
+        // It differs, but another program has written it, as the next poll tells.
+        (2, true, "10:00:07"),
+        (3, true, "10:00:07"),
+        // It differs, and nobody has.
+        (4, true, "10:00:07"),
+        (5, false, "10:00:07"),
+    ] {
+        let mut under_way = end(&book, digest);
+        under_way.page.keep = Some(Box::new(|| true));
+        let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), now);
+        let is_kept = book.showing(learned) == Showing::KeptWhilePolled;
+        assert_eq!(is_kept, is_expected, "{digest}");
+        see(&mut book, poll(9, polled, false), now);
+    }
+    let much_later = now + Duration::from_secs(3600);
+    see(&mut book, poll(1, "10:00:00", false), much_later);
+    let mut under_way = end(&book, 3);
+    under_way.page.keep = Some(Box::new(|| true));
+    book.forget_ended(much_later);
+    let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), much_later);
+    assert_eq!(book.showing(learned), Showing::KeptWhilePolled);
+}
+
+#[test]
+fn a_restart_of_the_database_and_a_worker_in_doubt_end_pages() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let make = |book: &mut Book| {
+        let under_way = end(book, 1);
+        kept(book, &under_way, reads(&[SECOND_POST]), now)
+    };
+    let LearnedEnd::Known(number, _) = make(&mut book) else {
+        panic!("it is not kept");
+    };
+    see(&mut book, poll(1, "10:00:00", false).after_restart(), now);
+    assert_eq!(book.confirm(number, 1, now), None);
+    let LearnedEnd::Known(number, _) = make(&mut book) else {
+        panic!("it is not kept");
+    };
+    let same = write("UPDATE post SET title = 'b' WHERE id = 2");
+    book.announced((1, 1), &[same.clone()].into(), now);
+    book.left_in_doubt(1, vec![same]);
+    assert_eq!(book.count_under_way(), 0);
+    assert_eq!(book.confirm(number, 1, now), None);
+    assert_eq!(
+        make(&mut book),
+        LearnedEnd::Gone,
+        "the server may still do it"
+    );
+    assert_eq!(
+        book.counts().removed,
+        0,
+        "none of them was shown for longer"
+    );
+}
+
+#[test]
+fn a_fetch_that_was_overtaken_is_not_compared_with_a_newer_one() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let slow = end(&book, 1);
+    book.written(&write("UPDATE post SET title = 'b' WHERE id = 2"));
+    let mut quick = end(&book, 2);
+    quick.mark = Arc::new(PageMark::alone(2));
+    quick.page.keep = Some(Box::new(|| true));
+    let learned = book.learn(&quick, Some(reads(&[SECOND_POST])), now);
+    assert_eq!(book.showing(learned), Showing::KeptWhilePolled);
+    let before = book.counts().compared;
+    assert_eq!(
+        kept(&mut book, &slow, reads(&[SECOND_POST]), now),
+        LearnedEnd::Gone
+    );
+    assert_eq!(book.counts().compared, before);
 }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use learn_record::{Acknowledgement, Message, RecordParts, StatementKind, Write, WriteOutcome};
@@ -33,6 +34,8 @@ const MOST_TRANSACTIONS: usize = 64;
 const LOOKS_FOR_ITS_END: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 
+static LAST_PROCESS: AtomicU64 = AtomicU64::new(0);
+
 /// Why a connection ends.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConnectionEnd {
@@ -48,8 +51,10 @@ pub enum ConnectionEnd {
 pub struct Worker {
     pool: Arc<LearnedPool>,
     join: Arc<Mutex<Join>>,
-    socket: UnixStream,
+    socket: Arc<UnixStream>,
     pid: u32,
+    /// Tells it from others, also from one that had its process number.
+    process: u64,
     has_greeted: bool,
     /// Extensions whose reads the library cannot see.
     unseen: Option<String>,
@@ -67,7 +72,7 @@ impl Worker {
     pub fn new(
         pool: Arc<LearnedPool>,
         join: Arc<Mutex<Join>>,
-        socket: UnixStream,
+        socket: Arc<UnixStream>,
         pid: u32,
     ) -> Worker {
         Worker {
@@ -75,6 +80,7 @@ impl Worker {
             join,
             socket,
             pid,
+            process: LAST_PROCESS.fetch_add(1, Ordering::Relaxed),
             has_greeted: false,
             unseen: None,
             parts: RecordParts::default(),
@@ -106,7 +112,7 @@ impl Worker {
     /// Hears one packet: PHP waits for the answer to some before it sends the next.
     async fn hear_next(&mut self, packet: &mut [u8]) -> Result<(), ConnectionEnd> {
         let received = self.socket.async_io(Interest::READABLE, || {
-            let received = rustix::net::recv(&self.socket, &mut *packet, RecvFlags::TRUNC);
+            let received = rustix::net::recv(&*self.socket, &mut *packet, RecvFlags::TRUNC);
             received.map(|(_, bytes)| bytes).map_err(io::Error::from)
         });
         match received.await {
@@ -159,7 +165,7 @@ impl Worker {
         }
         let joined = self.join.lock().record(fetch, (run, bytes), now);
         if let Some((end, record)) = joined {
-            self.pool.change(|book| book.learn(end, record, now));
+            self.pool.learn(end, record);
         }
         Ok(())
     }
@@ -181,8 +187,29 @@ impl Worker {
             parameters: write.parameters.iter().map(told::value_of).collect(),
             is_complete: write.is_complete && !is_command,
         };
+        let mut meant = vec![sent.clone()];
+        if may_end_transaction(&sent.text)
+            && let Some(open) = self.transactions.get(&sent.connection)
+        {
+            meant.extend(open.writes.iter().cloned());
+        }
+        let meant: Arc<[SentWrite]> = meant.into();
+        let number = (self.process, write.number);
+        let now = Instant::now();
+        for pool in self.pool.with_neighbours() {
+            pool.change(|book| book.announced(number, &meant, now));
+        }
         self.writes.insert(write.number, sent);
-        Ok(())
+        self.acknowledge(write.number)
+    }
+
+    /// PHP waits for it: with the statement that it has announced, or with what the server answered.
+    fn acknowledge(&self, number: u64) -> Result<(), ConnectionEnd> {
+        let acknowledgement = Acknowledgement { number };
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        // A process that does not read its answers does not get them.
+        let sent = rustix::net::send(&*self.socket, &acknowledgement.encode(), flags);
+        sent.map(drop).map_err(|_| ConnectionEnd::Refused)
     }
 
     fn written(&mut self, written: WriteOutcome) -> Result<(), ConnectionEnd> {
@@ -191,16 +218,14 @@ impl Worker {
             .remove(&written.number)
             .ok_or(ConnectionEnd::Refused)?;
         // One that failed may have been done in part.
-        self.count(&sent);
+        let mut seen = vec![sent.clone()];
         let is_open = written.status_after & told::WITHIN_TRANSACTION != 0;
-        self.follow_transaction(sent, is_open);
-        let acknowledgement = Acknowledgement {
-            number: written.number,
-        };
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        // A process that does not read its answers does not get them.
-        let sent = rustix::net::send(&self.socket, &acknowledgement.encode(), flags);
-        sent.map(drop).map_err(|_| ConnectionEnd::Refused)
+        seen.extend(self.follow_transaction(sent, is_open));
+        let number = (self.process, written.number);
+        for pool in self.pool.with_neighbours() {
+            pool.change(|book| book.answered(number, &seen));
+        }
+        self.acknowledge(written.number)
     }
 
     fn count(&self, sent: &SentWrite) {
@@ -209,8 +234,8 @@ impl Worker {
         }
     }
 
-    /// What a transaction writes is seen by others at its end: all of it counts once more then.
-    fn follow_transaction(&mut self, mut sent: SentWrite, is_open: bool) {
+    /// What a transaction writes is seen by others at its end: returns all of it then.
+    fn follow_transaction(&mut self, mut sent: SentWrite, is_open: bool) -> Vec<SentWrite> {
         let connection = sent.connection;
         if is_open {
             let is_new = !self.transactions.contains_key(&connection);
@@ -227,9 +252,12 @@ impl Worker {
                 sent.is_complete = false;
             }
             transaction.writes.push(sent);
-        } else if let Some(transaction) = self.transactions.remove(&connection) {
-            transaction.writes.iter().for_each(|sent| self.count(sent));
+            return Vec::new();
         }
+        let ended = self.transactions.remove(&connection);
+        ended
+            .map(|transaction| transaction.writes)
+            .unwrap_or_default()
     }
 
     fn suspect_all(&self, why: &str) {
@@ -248,10 +276,8 @@ impl Worker {
                 false => transaction.writes.iter().for_each(|it| self.count(it)),
             }
         }
-        if !in_doubt.is_empty() {
-            for pool in self.pool.with_neighbours() {
-                pool.change(|book| book.left_in_doubt(in_doubt.clone()));
-            }
+        for pool in self.pool.with_neighbours() {
+            pool.change(|book| book.left_in_doubt(self.process, in_doubt.clone()));
         }
     }
 
@@ -267,6 +293,14 @@ impl Worker {
             }
         }
     }
+}
+
+/// Whether a statement may end a transaction, however it is written.
+fn may_end_transaction(text: &[u8]) -> bool {
+    let word = text.split(|byte| !byte.is_ascii_alphabetic()).next();
+    let word = word.unwrap_or_default().to_ascii_lowercase();
+    let is_of_rows = matches!(&word[..], b"insert" | b"update" | b"delete" | b"replace");
+    !is_of_rows || text.contains(&b';')
 }
 
 /// Whether a process is alive that has closed its end: what it does is not heard, and the message that says

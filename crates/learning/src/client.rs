@@ -163,7 +163,9 @@ impl Client {
         let head = self.receive().await?;
         let columns = match head.split_first() {
             Some((0xff, rest)) => return Err(said(rest)),
-            Some((0x00 | 0xfb, _)) | None => return Err(nonsense()),
+            // Of SET.
+            Some((0x00, _)) => return Ok(Vec::new()),
+            Some((0xfb, _)) | None => return Err(nonsense()),
             Some((count, _)) => usize::from(*count),
         };
         // Their definitions, and the end of them.

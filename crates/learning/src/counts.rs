@@ -41,6 +41,10 @@ pub struct Counts {
     /// Known now, and those of them that are suspect.
     pub pages: u64,
     pub suspect: u64,
+    /// Pages that are kept beyond their ordinary lifetime now.
+    pub kept: u64,
+    /// Pages that were kept so, and are not any more: something may have changed.
+    pub removed: u64,
     /// Connections of libraries that were refused or ended for what they sent.
     pub refused: u64,
 }

@@ -116,7 +116,10 @@ impl Join {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
     use crate::StoredPage;
+    use crate::mark::{FetchBeginning, PageMark};
 
     fn end(name: &str) -> PageEnd {
         PageEnd {
@@ -125,9 +128,13 @@ mod tests {
                 address: String::new(),
                 digest: Some(1),
                 most: Duration::from_secs(60),
+                keep: None,
             },
-            writes: [].into(),
-            began_at: 0,
+            begun: FetchBeginning {
+                writes: [].into(),
+                at: 0,
+            },
+            mark: Arc::new(PageMark::alone(1)),
         }
     }
 

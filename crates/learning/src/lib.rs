@@ -12,14 +12,19 @@
 //! waits for none of this. It learns the numbers of fetches here, says what became of them, and asks
 //! what is known of a page.
 
+mod announced;
 mod book;
 mod channel;
 mod client;
 mod counts;
+mod differing;
 mod doubts;
 mod files;
+mod heartbeat;
 mod join;
+mod mark;
 mod pages;
+mod poll;
 mod pool_thread;
 mod process;
 mod record;
@@ -33,19 +38,22 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use learned::NoisyStatement;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use book::{Book, PageEnd};
+use book::{Book, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
 pub use counts::{Comparison, Counts};
 use join::End;
+use mark::Marks;
+pub use mark::{PageMark, PageVerdict};
 pub use pages::PageReport;
+use record::RunRecord;
 pub use record::{Reason, WhyNot};
 
 /// The FastCGI parameter with the number of a fetch.
@@ -57,6 +65,17 @@ const MOST_ENDS: usize = 4096;
 /// The pools whose pages are learned.
 pub struct Learning {
     pools: BTreeMap<String, Arc<LearnedPool>>,
+    /// Pools of the configuration before, whose processes may still write.
+    _ending: Vec<Arc<LearnedPool>>,
+}
+
+/// What a configuration says of a pool.
+#[derive(Default)]
+pub struct PoolRules {
+    /// Those by which the tables of its database servers are read.
+    pub accounts: Vec<DatabaseAccount>,
+    /// Pages are kept by what is known of them: `cache_learn on`.
+    pub keeps: bool,
 }
 
 /// A pool whose pages are learned.
@@ -70,6 +89,8 @@ pub struct LearnedPool {
     /// How many writes each database server has seen, as of now.
     writes: Mutex<Arc<[u64]>>,
     last_fetch: AtomicU64,
+    marks: Arc<Marks>,
+    keeps: AtomicBool,
     ends: mpsc::Sender<End>,
     /// Whom to ask about tables.
     accounts: Mutex<Vec<DatabaseAccount>>,
@@ -79,15 +100,14 @@ pub struct LearnedPool {
 
 impl Learning {
     /// Hears the workers that connect to `sockets`, which are those of pools by name. A pool that has
-    /// the same socket as in `previous` goes on with what was learned. `accounts` are those by which the
-    /// tables of a pool's database servers are read.
+    /// the same socket as in `previous` goes on with what was learned. `rules` are those of a pool.
     ///
     /// # Errors
     /// The system has no room for a thread.
     pub fn renew(
         previous: Option<&Learning>,
         sockets: HashMap<String, OwnedFd>,
-        accounts: impl Fn(&str) -> Vec<DatabaseAccount>,
+        rules: impl Fn(&str) -> PoolRules,
     ) -> io::Result<Learning> {
         let mut pools = BTreeMap::new();
         for (name, socket) in sockets {
@@ -100,12 +120,28 @@ impl Learning {
             pools.insert(name, pool);
         }
         for pool in pools.values() {
-            *pool.accounts.lock() = accounts(pool.name());
+            let PoolRules { accounts, keeps } = rules(pool.name());
+            *pool.accounts.lock() = accounts;
+            pool.keeps.store(keeps, Ordering::Release);
             let others = pools.values();
             let others = others.filter(|it| it.account == pool.account && !Arc::ptr_eq(it, pool));
             *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
         }
-        Ok(Learning { pools })
+        let ending = previous.into_iter().flat_map(|previous| {
+            let stays = |it: &&Arc<LearnedPool>| pools.values().any(|new| Arc::ptr_eq(new, it));
+            previous.pools.values().filter(move |it| !stays(it))
+        });
+        let ending: Vec<_> = ending.cloned().collect();
+        for pool in &ending {
+            // Its processes go on for a while, and tell this one alone.
+            let others = pools.values().filter(|it| it.account == pool.account);
+            *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
+            pool.end();
+        }
+        Ok(Learning {
+            pools,
+            _ending: ending,
+        })
     }
 
     pub fn pool(&self, name: &str) -> Option<&Arc<LearnedPool>> {
@@ -131,6 +167,8 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         book: Mutex::default(),
         writes: Mutex::new(Arc::default()),
         last_fetch: AtomicU64::new(0),
+        marks: Arc::new(Marks::new()),
+        keeps: AtomicBool::new(false),
         ends,
         accounts: Mutex::default(),
         neighbours: Mutex::default(),
@@ -157,14 +195,58 @@ impl LearnedPool {
 
     /// A fetch begins.
     pub fn begin(self: &Arc<Self>) -> Fetch {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.unwrap_or_default();
+        let number = self.last_fetch.fetch_add(1, Ordering::Relaxed) + 1;
         Fetch {
             pool: self.clone(),
-            number: self.last_fetch.fetch_add(1, Ordering::Relaxed) + 1,
-            writes: self.writes.lock().clone(),
-            began_at: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            mark: Arc::new(PageMark::new(self, number)),
+            number,
             is_over: false,
+        }
+    }
+
+    /// Is a page still good? Then, when the pool has moved so often.
+    fn confirm(&self, number: u32, fetch: u64) -> Option<u64> {
+        self.book.lock().confirm(number, fetch, Instant::now())
+    }
+
+    /// Of the writes that are announced.
+    fn has_slow_writes_only(&self) -> bool {
+        self.book.lock().has_slow_writes_only(Instant::now())
+    }
+
+    /// No page is shown any more by what was learned.
+    fn end(&self) {
+        self.keeps.store(false, Ordering::Release);
+        let why = "the pool was started anew";
+        self.change(|book| book.suspect_all(why, Instant::now(), |_| true));
+        self.marks.note_polled(0);
+    }
+
+    fn keeps(&self) -> bool {
+        self.keeps.load(Ordering::Acquire)
+    }
+
+    /// A page was made, and this is what was told of it.
+    fn learn(&self, end: PageEnd, record: Option<RunRecord>) {
+        let (learned, showing) = self.change(|book| {
+            let learned = book.learn(&end, record, Instant::now());
+            (learned, book.showing(learned))
+        });
+        self.conclude(end, learned, showing);
+    }
+
+    /// Without the lock of the book: hits that hold one of a zone wait for it.
+    fn conclude(&self, end: PageEnd, learned: LearnedEnd, showing: Showing) {
+        match learned {
+            LearnedEnd::Free => end.mark.let_free(),
+            LearnedEnd::Gone => end.mark.give_up(),
+            LearnedEnd::Known(number, moves) => {
+                end.mark.know(number, moves, showing);
+                let keep = end.page.keep.filter(|_| showing != Showing::Ordinary);
+                if keep.is_some_and(|keep| keep()) {
+                    self.change(|book| book.note_kept(number, end.mark.fetch()));
+                }
+            }
         }
     }
 
@@ -197,6 +279,7 @@ impl LearnedPool {
         let mut book = self.book.lock();
         let changed = change(&mut book);
         *self.writes.lock() = book.writes();
+        self.marks.set(book.moves(), book.count_under_way() as u64);
         changed
     }
 
@@ -208,12 +291,18 @@ impl LearnedPool {
     }
 }
 
+impl Drop for LearnedPool {
+    fn drop(&mut self) {
+        // Nothing is heard any more.
+        self.marks.note_heard(0);
+    }
+}
+
 /// A fetch of a page.
 pub struct Fetch {
     pool: Arc<LearnedPool>,
+    mark: Arc<PageMark>,
     number: u64,
-    writes: Arc<[u64]>,
-    began_at: i64,
     is_over: bool,
 }
 
@@ -226,11 +315,21 @@ pub struct StoredPage {
     pub digest: Option<u64>,
     /// How long it may count as known.
     pub most: Duration,
+    /// Lets it be shown beyond its ordinary lifetime; `None`: it is only watched.
+    pub keep: Option<KeepPage>,
 }
+
+/// Says whether the page was still there.
+pub type KeepPage = Box<dyn FnOnce() -> bool + Send>;
 
 impl Fetch {
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Decides whether the page may be shown.
+    pub fn mark(&self) -> &Arc<PageMark> {
+        &self.mark
     }
 
     /// The page is stored.
@@ -238,8 +337,8 @@ impl Fetch {
         self.is_over = true;
         let end = PageEnd {
             page,
-            writes: self.writes.clone(),
-            began_at: self.began_at,
+            begun: self.mark.begun(),
+            mark: self.mark.clone(),
         };
         // A thread that does not keep up learns less.
         let _ = self.pool.ends.try_send(End::Stored(self.number, end));

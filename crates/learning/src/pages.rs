@@ -39,6 +39,12 @@ pub struct LearnedPage {
     /// Numbers of the table of files.
     pub files: Box<[u32]>,
     pub suspect: Option<Arc<Cause>>,
+    /// The fetch by which it was made.
+    pub fetch: u64,
+    /// It is shown beyond its ordinary lifetime.
+    pub is_kept: bool,
+    /// Why it is not shown beyond its ordinary lifetime.
+    pub not_kept: Option<Box<WhyNot>>,
     /// How often it was the same, and another, when it was made again while it counted as fresh.
     pub same: u32,
     pub changed: u32,
@@ -173,6 +179,10 @@ pub enum PageReport {
         suspect: Option<(String, Duration)>,
         /// Until it counts as unknown.
         left: Duration,
+        /// It is shown beyond its ordinary lifetime.
+        is_kept: bool,
+        /// Why it is not.
+        not_kept: Option<WhyNot>,
         statements: u32,
         tables: Vec<String>,
         files: Vec<String>,
@@ -198,6 +208,9 @@ mod tests {
             tables: Box::default(),
             files: Box::default(),
             suspect: None,
+            fetch: 1,
+            is_kept: false,
+            not_kept: None,
             same: 0,
             changed: 0,
         }

@@ -1,7 +1,7 @@
 //! The thread of a pool: accepts its workers, takes what the server says of fetches, and looks about once
 //! a second at what nobody tells: files, pages that have been known for long enough, workers that are gone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
@@ -17,7 +17,9 @@ use crate::channel::Worker;
 use crate::client::{self, DatabaseAccount};
 use crate::doubts::{AskedServer, QUESTIONS};
 use crate::files;
+use crate::heartbeat::{self, ProcessConnections};
 use crate::join::{End, Join};
+use crate::poll;
 use crate::process;
 use crate::record::ServerName;
 use crate::schema_reader;
@@ -60,7 +62,17 @@ async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<
     let Ok(socket) = UnixListener::from_std(socket.into()) else {
         return;
     };
+    let socket = Arc::new(socket);
+    let connections = ProcessConnections::default();
+    let (by_heartbeat, mut accepted) = mpsc::channel(1);
+    tokio::spawn(heartbeat::run(
+        pool.clone(),
+        socket.clone(),
+        connections.clone(),
+        by_heartbeat,
+    ));
     let join: Arc<Mutex<Join>> = Arc::default();
+    let polls = Polls::default();
     let mut workers = JoinSet::new();
     // When each server was asked for its tables. A pool has few.
     let mut readings = HashMap::new();
@@ -73,6 +85,8 @@ async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<
                 };
                 match accepted {
                     Ok((worker, _)) => {
+                        let worker = Arc::new(worker);
+                        connections.add(&worker);
                         if let Some(worker) = admit(&pool, &join, worker, workers.len()) {
                             workers.spawn(worker.run());
                         }
@@ -80,15 +94,22 @@ async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<
                     Err(_) => tokio::time::sleep(PAUSE).await,
                 }
             }
+            Some(worker) = accepted.recv() => {
+                let Some(pool) = pool.upgrade() else {
+                    return;
+                };
+                if let Some(worker) = admit(&pool, &join, worker, workers.len()) {
+                    workers.spawn(worker.run());
+                }
+            }
             end = ends.recv() => {
                 // Without its sender the pool has ended.
                 let (Some(end), Some(pool)) = (end, pool.upgrade()) else {
                     return;
                 };
-                let now = Instant::now();
-                let joined = join.lock().end(end, now);
+                let joined = join.lock().end(end, Instant::now());
                 if let Some((end, record)) = joined {
-                    pool.change(|book| book.learn(end, record, now));
+                    pool.learn(end, record);
                 }
             }
             Some(_) = workers.join_next() => {}
@@ -97,6 +118,7 @@ async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<
                     return;
                 };
                 read_schemas(&pool, &mut readings);
+                polls.begin(&pool);
                 ask_for_connections(&pool);
                 look(&pool, &join).await;
             }
@@ -108,17 +130,24 @@ async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<
 fn admit(
     pool: &Arc<LearnedPool>,
     join: &Arc<Mutex<Join>>,
-    worker: UnixStream,
+    worker: Arc<UnixStream>,
     count: usize,
 ) -> Option<Worker> {
     let peer = worker.peer_cred().ok()?;
     // Root may do anything, and runs cron jobs.
     let is_of_account = [pool.account, 0].contains(&peer.uid());
+    let pid = u32::try_from(peer.pid()?).ok()?;
     if !is_of_account || count >= MOST_WORKERS {
-        pool.change(|book| book.counts().refused += 1);
+        pool.change(|book| {
+            book.counts().refused += 1;
+            if is_of_account {
+                // It writes, and is not heard.
+                book.suspect_all("a worker is not heard", Instant::now(), |_| true);
+                book.note_unheard(pid);
+            }
+        });
         return None;
     }
-    let pid = u32::try_from(peer.pid()?).ok()?;
     Some(Worker::new(pool.clone(), join.clone(), worker, pid))
 }
 
@@ -149,6 +178,54 @@ fn read_schemas(pool: &Arc<LearnedPool>, readings: &mut HashMap<ServerName, Inst
 fn account_of(pool: &LearnedPool, server: &str) -> Option<DatabaseAccount> {
     let accounts = pool.accounts.lock();
     accounts.iter().find(|it| it.server == server).cloned()
+}
+
+/// Servers that are being asked what other programs have written.
+#[derive(Clone, Default)]
+struct Polls(Arc<Mutex<HashSet<ServerName>>>);
+
+impl Polls {
+    /// Asks each server, where pages are kept, and none twice at a time.
+    fn begin(&self, pool: &Arc<LearnedPool>) {
+        if !pool.keeps() {
+            return;
+        }
+        let (began, now) = (Instant::now(), clock::now());
+        let servers = pool.change(|book| book.to_poll(began));
+        if servers.is_empty() {
+            pool.marks.note_polled(now + holds());
+        }
+        for (server, tables, window) in servers {
+            let Some(account) = account_of(pool, &server) else {
+                continue;
+            };
+            if !self.0.lock().insert(server.clone()) {
+                continue;
+            }
+            let (pool, polls) = (Arc::downgrade(pool), self.clone());
+            tokio::spawn(async move {
+                let answer = poll::ask(&account, &tables, window).await;
+                polls.0.lock().remove(&server);
+                let Some(pool) = pool.upgrade() else {
+                    return;
+                };
+                match answer {
+                    Ok(answer) => {
+                        pool.change(|book| book.polled(&server, answer, (&tables[..], began)));
+                        pool.marks.note_polled(now + holds());
+                    }
+                    Err(error) => {
+                        pool.change(|book| book.poll_failed(&server, error.to_string()));
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// How long a poll holds, in milliseconds.
+fn holds() -> u64 {
+    u64::try_from(poll::HOLDS.as_millis()).unwrap_or(0)
 }
 
 /// Asks the servers whose connections decide whether a write is still to come.
@@ -198,10 +275,10 @@ async fn connections(account: &DatabaseAccount) -> Option<Connections> {
 async fn look(pool: &Arc<LearnedPool>, join: &Mutex<Join>) {
     let now = Instant::now();
     let late = join.lock().sweep(now);
+    for (end, record) in late {
+        pool.learn(end, record);
+    }
     let to_check = pool.change(|book| {
-        for (end, record) in late {
-            book.learn(end, record, now);
-        }
         book.forget_unheard(process::is_alive);
         book.note_suspects(now);
         book.forget_ended(now);

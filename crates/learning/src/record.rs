@@ -123,11 +123,13 @@ pub enum Reason {
     Transaction,
     WrittenMeanwhile,
     TooManyPages,
+    Unpolled,
+    Differs,
 }
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 17] = [
+    pub const ALL: [Reason; 19] = [
         Reason::NoRecord,
         Reason::Incomplete,
         Reason::TooLong,
@@ -145,6 +147,8 @@ impl Reason {
         Reason::Transaction,
         Reason::WrittenMeanwhile,
         Reason::TooManyPages,
+        Reason::Unpolled,
+        Reason::Differs,
     ];
 
     pub const fn word(self) -> &'static str {
@@ -166,6 +170,8 @@ impl Reason {
             Reason::Transaction => "transaction",
             Reason::WrittenMeanwhile => "written-meanwhile",
             Reason::TooManyPages => "too-many-pages",
+            Reason::Unpolled => "unpolled",
+            Reason::Differs => "differs",
         }
     }
 
@@ -198,6 +204,12 @@ impl Reason {
             Reason::Transaction => "A transaction was open when PHP began the page.",
             Reason::WrittenMeanwhile => "The database was written while the page was made.",
             Reason::TooManyPages => "More pages are learned than are kept.",
+            Reason::Differs => {
+                "It was made again while nothing had changed that is seen, and was another."
+            }
+            Reason::Unpolled => {
+                "The writes of other programs to what it was made of cannot be seen."
+            }
         }
     }
 }

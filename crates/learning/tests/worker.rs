@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use learn_record::{
     Acknowledgement, FileLook, FileState, FileUse, Hello, Input, InputKind, Message, RecordPart,
     RecordWriter, Session, StatementKind, Write, WriteOutcome,
 };
-use learning::{LearnedPool, Learning, PageReport, Reason, StoredPage};
+use learning::{
+    LearnedPool, Learning, PageMark, PageReport, PageVerdict, PoolRules, Reason, StoredPage,
+};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 struct Pool {
@@ -30,7 +33,7 @@ impl Pool {
         socket.listen(16).unwrap();
         socket.set_nonblocking(true).unwrap();
         let sockets = HashMap::from([("site".to_owned(), OwnedFd::from(socket))]);
-        let learning = Learning::renew(None, sockets, |_| Vec::new()).unwrap();
+        let learning = Learning::renew(None, sockets, |_| rules()).unwrap();
         let pool = learning.pool("site").unwrap().clone();
         Pool {
             folder,
@@ -73,8 +76,17 @@ impl Pool {
             address: "http://a/".to_owned(),
             digest: Some(1),
             most: Duration::from_secs(3600),
+            keep: None,
         });
         wait(|| self.pool.page(name.as_bytes()))
+    }
+}
+
+/// Pages are kept.
+fn rules() -> PoolRules {
+    PoolRules {
+        accounts: Vec::new(),
+        keeps: true,
     }
 }
 
@@ -180,6 +192,7 @@ fn a_page_of_which_nothing_is_told_says_so() {
         address: "http://a/".to_owned(),
         digest: Some(1),
         most: Duration::from_secs(3600),
+        keep: None,
     });
     let report = wait(|| pool.pool.page(b"page"));
     assert_eq!(why(report), Reason::NoRecord);
@@ -212,6 +225,8 @@ fn a_write_is_acknowledged_once_it_counts() {
     let pool = Pool::begin();
     let worker = pool.worker();
     worker.say(&write(1));
+    // It may be seen by others before it is answered.
+    assert_eq!(worker.answer(), Some(1));
     worker.say(&Message::Written(WriteOutcome {
         number: 1,
         error: None,
@@ -288,4 +303,106 @@ fn a_process_that_goes_on_without_a_word_makes_all_suspect() {
     wait(|| (pool.pool.counts().suspect == 1).then_some(()));
     let report = pool.make(&pool.worker(), |_| {});
     assert_eq!(why(report), Reason::Incomplete);
+}
+
+fn verdict(mark: &PageMark) -> PageVerdict {
+    mark.verdict(clock::now())
+}
+
+/// Once the thread of the pool has looked at its sockets.
+fn is_shown(mark: &PageMark) {
+    wait(|| (verdict(mark) == PageVerdict::Good).then_some(()));
+}
+
+fn written(number: u64) -> Message<'static> {
+    Message::Written(WriteOutcome {
+        number,
+        error: None,
+        status_after: 2,
+    })
+}
+
+#[test]
+fn a_page_of_a_fetch_is_shown_only_while_nothing_was_announced_since() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    let before = pool.pool.begin();
+    is_shown(before.mark());
+    worker.say(&write(1));
+    assert_eq!(worker.answer(), Some(1));
+    assert_eq!(verdict(before.mark()), PageVerdict::Outdated);
+    // Others may see the write at any moment.
+    let meanwhile = pool.pool.begin();
+    assert_eq!(verdict(meanwhile.mark()), PageVerdict::Outdated);
+    worker.say(&written(1));
+    assert_eq!(worker.answer(), Some(1));
+    let after = pool.pool.begin();
+    assert_eq!(verdict(after.mark()), PageVerdict::Good);
+    // It stood in line until now.
+    before.mark().begin();
+    assert_eq!(verdict(before.mark()), PageVerdict::Good);
+    // A thread that stands still does not count what it is told.
+    let much_later = after.mark().verdict(clock::now() + 3_600_000);
+    assert_eq!(much_later, PageVerdict::Unknown);
+}
+
+#[test]
+fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    let kept = Arc::new(AtomicUsize::new(0));
+    let make = |most: Duration, inputs: &[Input<'static>]| {
+        let fetch = pool.pool.begin();
+        let (number, mark, kept) = (fetch.number(), fetch.mark().clone(), kept.clone());
+        let mut writer = RecordWriter::default();
+        inputs.iter().for_each(|input| writer.input(input));
+        assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
+        let name = format!("page {number}");
+        fetch.stored(StoredPage {
+            name: name.as_bytes().into(),
+            address: "http://a/".to_owned(),
+            digest: Some(1),
+            most,
+            keep: Some(Box::new(move || kept.fetch_add(1, Ordering::Relaxed) == 0)),
+        });
+        wait(|| pool.pool.page(name.as_bytes()));
+        mark
+    };
+    let hour = Duration::from_secs(3600);
+    let known = make(hour, &[]);
+    is_shown(&known);
+    wait(|| (pool.pool.counts().kept == 1).then_some(()));
+    // It reads no table.
+    worker.say(&write(1));
+    assert_eq!(worker.answer(), Some(1));
+    worker.say(&written(1));
+    assert_eq!(worker.answer(), Some(1));
+    is_shown(&known);
+    // Of this one nothing is known: it has its ordinary lifetime, whatever happens.
+    let free = make(
+        hour,
+        &[Input {
+            kind: InputKind::Connection,
+            detail: b"127.0.0.1:6379",
+        }],
+    );
+    is_shown(&free);
+    // This process is alive: what it writes from now on is not told.
+    drop(worker);
+    wait(|| (verdict(&known) == PageVerdict::Outdated).then_some(()));
+    assert_eq!(verdict(&free), PageVerdict::Good);
+    assert_eq!(kept.load(Ordering::Relaxed), 1);
+    assert_eq!(pool.pool.counts().removed, 1);
+}
+
+#[test]
+fn pages_of_a_pool_that_a_reload_has_ended_are_not_shown() {
+    let pool = Pool::begin();
+    let fetch = pool.pool.begin();
+    is_shown(fetch.mark());
+    let mark = fetch.mark().clone();
+    drop(fetch);
+    let next = Learning::renew(Some(&pool._learning), HashMap::new(), |_| rules()).unwrap();
+    assert_eq!(verdict(&mark), PageVerdict::Outdated);
+    assert!(next.pool("site").is_none());
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use learning::{DatabaseAccount, LearnedPool, Learning};
+use learning::{DatabaseAccount, LearnedPool, Learning, PoolRules};
 use site::{GroupId, LearnRules, Site, UpstreamEndpoint, UpstreamGroup};
 
 use crate::build_error::BuildError;
@@ -30,9 +30,11 @@ impl LearnedPools {
             return Ok(None);
         }
         let previous = previous.map(|previous| &*previous.learning);
-        let accounts = |pool: &str| accounts(site, pool);
-        let learning =
-            Learning::renew(previous, sockets, accounts).map_err(BuildError::Learning)?;
+        let rules = |pool: &str| PoolRules {
+            accounts: accounts(site, pool),
+            keeps: wanted(site).any(|(name, rules)| name == pool && rules.keeps),
+        };
+        let learning = Learning::renew(previous, sockets, rules).map_err(BuildError::Learning)?;
         let groups = site.http.groups.iter();
         let by_group = groups.map(|group| learning.pool(only_pool(group)?).cloned());
         Ok(Some(LearnedPools {

@@ -59,6 +59,8 @@ pub enum Number {
     UpstreamServers,
     LearnedPages,
     LearnedSuspects,
+    LearnedKept,
+    LearnedRemovals,
     LearnedRenders,
     NotLearnedRenders,
     LearnedWrites,
@@ -129,6 +131,8 @@ pub const NOT_LEARNED: &[&str] = &[
     "transaction",
     "written-meanwhile",
     "too-many-pages",
+    "unpolled",
+    "differs",
 ];
 /// The values of `result` of comparisons: what was known of the page, and whether it was the same.
 pub const COMPARISONS: &[&str] = &[
@@ -639,6 +643,24 @@ pub const TABLE: &[Definition] = &[
         help: "Those of them of which something may have changed.",
     },
     Definition {
+        number: Number::LearnedKept,
+        name: "learned_pages_kept",
+        title: "Learned pages kept",
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        labels: &[POOL],
+        help: "Those of them that are kept beyond their ordinary lifetime (cache_learn on).",
+    },
+    Definition {
+        number: Number::LearnedRemovals,
+        name: "learned_removals",
+        title: "Kept pages removed",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[POOL],
+        help: "Pages that were kept so, and are not any more since something may have changed.",
+    },
+    Definition {
         number: Number::LearnedRenders,
         name: "learned_renders",
         title: "Pages learned",
@@ -654,7 +676,7 @@ pub const TABLE: &[Definition] = &[
         kind: Kind::Counter,
         unit: Unit::Count,
         labels: &[POOL, fixed("reason", NOT_LEARNED)],
-        help: "Pages that were made and stored, and of which it is not known what they were made of, by the reason.",
+        help: "Pages that were made and stored, and of which it is not known what they were made of, by the reason; with unpolled and differs that is known, and they are not kept.",
     },
     Definition {
         number: Number::LearnedWrites,

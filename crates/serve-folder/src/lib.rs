@@ -36,7 +36,7 @@ pub use closed_folders::{Bounds, closed_folders};
 pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
 pub use kind::Kind;
-pub use options::{AccessLogPlace, DEFAULT_TTL, Dashboard, Https, ServeOptions};
+pub use options::{AccessLogPlace, DEFAULT_TTL, Dashboard, Https, LearnMode, ServeOptions};
 pub use root_htaccess::{RootRules, root_rules};
 pub use site_files::{Files, Folder, begin_of_text};
 pub use unreadable::WatchedFolder;

@@ -7,6 +7,15 @@ use std::time::Duration;
 /// How long a page is kept without an application that says when it changes.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(1);
 
+/// `--learn`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LearnMode {
+    /// Pages are kept by what is known of them.
+    On,
+    /// It is reported.
+    Watch,
+}
+
 /// What the command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
@@ -16,8 +25,8 @@ pub struct ServeOptions {
     pub ttl: Duration,
     /// How long a page is kept that WordPress's plug-in vouches for, if that is another time.
     pub vouched_ttl: Option<Duration>,
-    /// `--learn=watch`: what pages are made of is found out and reported.
-    pub learns: bool,
+    /// `--learn`: what pages are made of is found out.
+    pub learn: Option<LearnMode>,
     /// Pages are kept below this folder.
     pub cache_folder: PathBuf,
     /// PHP workers; `None` lets the machine decide.
@@ -84,7 +93,7 @@ impl Default for ServeOptions {
             listen: vec!["127.0.0.1:8080".to_owned()],
             ttl: DEFAULT_TTL,
             vouched_ttl: None,
-            learns: false,
+            learn: None,
             cache_folder: "/var/cache/mayfly".into(),
             workers: None,
             php: None,

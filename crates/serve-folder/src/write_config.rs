@@ -20,7 +20,7 @@ use super::kind::Kind;
 use super::locations::{denied_addresses, locations};
 use super::mediawiki;
 use super::nested_applications;
-use super::options::ServeOptions;
+use super::options::{LearnMode, ServeOptions};
 use super::php_params::php_params;
 use super::root_htaccess::RootRules;
 
@@ -74,11 +74,17 @@ pub fn write_config(
     }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
-        if options.learns {
-            conf.note(
-                "What pages are made of is found out and reported; nothing is kept longer for it.",
-            );
-            conf.line("cache_learn watch;");
+        if let Some(mode) = options.learn {
+            conf.note(match mode {
+                LearnMode::On => "Pages are kept until something that they were made of may have changed.",
+                LearnMode::Watch => {
+                    "What pages are made of is found out and reported; nothing is kept longer for it."
+                }
+            });
+            conf.line(match mode {
+                LearnMode::On => "cache_learn on;",
+                LearnMode::Watch => "cache_learn watch;",
+            });
         }
         match found.kind {
             Kind::MediaWiki => mediawiki::changes(&mut conf, found, options),
@@ -239,7 +245,7 @@ mod tests {
             listen: vec!["80".into(), "[::]:80".into()],
             ttl: Duration::from_millis(200),
             vouched_ttl: None,
-            learns: true,
+            learn: Some(LearnMode::Watch),
             workers: Some(4),
             php: Some("/opt/php 8/php-fpm".into()),
             prepend: None,

@@ -84,12 +84,13 @@ pub struct ServeArgs {
     /// files have these names, nothing is written. With --print-config nothing is written either.
     #[arg(long)]
     pub wordpress_plugin: bool,
-    /// Find out what pages are made of, and report how long they could be kept
+    /// Find out what pages are made of, and keep them until it changes [default: on]
     ///
-    /// PHP is started with a small library that reads what it asks the database. Nothing is served differently:
-    /// `mayfly explain` says what a page was made of, and the numbers say how many pages could have been kept, and
-    /// whether any would have been old.
-    #[arg(long, value_name = "watch")]
+    /// PHP is started with a small library that reads what it asks the database. `mayfly explain` says what a page was
+    /// made of. With watch nothing is served differently: the numbers say how many pages could have been kept, and
+    /// whether any would have been old. The account by which the database is asked stands in the configuration
+    /// (cache_learn_database): print it with --print-config, and add it.
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub learn: Option<LearnMode>,
     /// WordPress takes this address for its home [default: the one it is served at]
     ///
@@ -145,6 +146,7 @@ pub struct ServeArgs {
 /// `--learn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LearnMode {
+    On,
     Watch,
 }
 

@@ -13,7 +13,7 @@ use serve_folder::{
     UpstreamUrl, WatchedFolder, detect, write_config, write_upstream_config,
 };
 
-use crate::cli::{ServeArgs, Workers};
+use crate::cli::{LearnMode, ServeArgs, Workers};
 use crate::commands::local_authority::{self, LocalCertificate};
 use crate::commands::serve_dashboard;
 use crate::commands::serve_home::{self, Home};
@@ -117,7 +117,10 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         listen: listen.clone(),
         ttl: args.ttl.unwrap_or(DEFAULT_TTL),
         vouched_ttl: (has_plugin && args.ttl.is_none()).then_some(VOUCHED_TTL),
-        learns: args.learn.is_some(),
+        learn: args.learn.map(|mode| match mode {
+            LearnMode::On => serve_folder::LearnMode::On,
+            LearnMode::Watch => serve_folder::LearnMode::Watch,
+        }),
         cache_folder: paths::cache(),
         workers: match args.workers {
             Workers::Auto => None,

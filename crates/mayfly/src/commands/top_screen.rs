@@ -238,8 +238,10 @@ fn learned(looks: &SnapshotPair) -> Option<Line> {
     let all = |number| short(now.sum(number, &[]));
     let missed = now.sum(Number::LearnedComparisons, &[("result", "fresh_changed")]);
     Some(plain(format!(
-        "learned  {} pages   {} suspect   {} not learned   {} writes/s   {} compared   {} would be old",
+        "learned  {} pages   {} kept   {} removed   {} suspect   {} not learned   {} writes/s   {} compared   {} would be old",
         all(Number::LearnedPages),
+        all(Number::LearnedKept),
+        all(Number::LearnedRemovals),
         all(Number::LearnedSuspects),
         all(Number::NotLearnedRenders),
         short(looks.rate(Number::LearnedWrites, &[])),
@@ -494,6 +496,8 @@ mod tests {
         assert_eq!(learned(&looks), None);
         looks.now.put(Number::LearnedPages, &["site"], 79.0);
         looks.now.put(Number::LearnedSuspects, &["site"], 4.0);
+        looks.now.put(Number::LearnedKept, &["site"], 60.0);
+        looks.now.put(Number::LearnedRemovals, &["site"], 7.0);
         for (result, count) in [("fresh_same", 12.0), ("fresh_changed", 1.0)] {
             looks
                 .now
@@ -501,7 +505,7 @@ mod tests {
         }
         assert_eq!(
             learned(&looks).unwrap().text,
-            "learned  79 pages   4 suspect   0 not learned   0 writes/s   13 compared   1 would be old"
+            "learned  79 pages   60 kept   7 removed   4 suspect   0 not learned   0 writes/s   13 compared   1 would be old"
         );
     }
 

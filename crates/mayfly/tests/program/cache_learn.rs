@@ -81,6 +81,13 @@ impl Library {
         message.encode(&mut packet);
         self.0.send(&packet).unwrap();
     }
+
+    fn is_answered(&self, number: u64) {
+        let mut answer = [0; 16];
+        let read = std::io::Read::read(&mut &self.0, &mut answer).unwrap();
+        let answer = learn_record::Acknowledgement::decode(&answer[..read]).unwrap();
+        assert_eq!(answer.number, number);
+    }
 }
 
 async fn explained(server: &RunningServer, path: &str) -> Explanation {
@@ -141,15 +148,13 @@ fn write_is_acknowledged(library: &Library) {
         parameters: Vec::new(),
         status_before: 2,
     }));
+    library.is_answered(7);
     library.say(&Message::Written(WriteOutcome {
         number: 7,
         error: None,
         status_after: 2,
     }));
-    let mut answer = [0; 16];
-    let read = std::io::Read::read(&mut &library.0, &mut answer).unwrap();
-    let answer = learn_record::Acknowledgement::decode(&answer[..read]).unwrap();
-    assert_eq!(answer.number, 7);
+    library.is_answered(7);
 }
 
 #[tokio::test]

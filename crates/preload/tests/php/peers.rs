@@ -335,28 +335,19 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
                     .map(|it| string(it))
                     .collect(),
             },
-            Message::Write(write) => ToldMessage::Write {
-                number: write.number,
-                fetch: write.fetch,
-                text: string(write.text),
-            },
-            Message::Written(written) => {
-                match manner {
-                    Manner::Acknowledges => {
-                        let answer = Acknowledgement {
-                            number: written.number,
-                        }
-                        .encode();
-                        let _ = (&*connection).write(&answer);
-                    }
-                    Manner::Silent | Manner::Deaf => {}
-                    Manner::Garbage => drop((&*connection).write(b"12345678")),
-                    Manner::Flood => drop((&*connection).write(&[7; 60_000])),
-                    Manner::Closes => {
-                        let _ = tell.send(ToldMessage::End);
-                        return;
-                    }
+            Message::Write(write) => {
+                if !answer(connection, manner, write.number) {
+                    let _ = tell.send(ToldMessage::End);
+                    return;
                 }
+                ToldMessage::Write {
+                    number: write.number,
+                    fetch: write.fetch,
+                    text: string(write.text),
+                }
+            }
+            Message::Written(written) => {
+                answer(connection, manner, written.number);
                 ToldMessage::Written {
                     number: written.number,
                     error: written.error,
@@ -370,6 +361,18 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
         };
         let _ = tell.send(told);
     }
+}
+
+/// Answers a write; false: the connection is to be closed.
+fn answer(mut connection: &Socket, manner: Manner, number: u64) -> bool {
+    match manner {
+        Manner::Acknowledges => drop(connection.write(&Acknowledgement { number }.encode())),
+        Manner::Silent | Manner::Deaf => {}
+        Manner::Garbage => drop(connection.write(b"12345678")),
+        Manner::Flood => drop(connection.write(&[7; 60_000])),
+        Manner::Closes => return false,
+    }
+    true
 }
 
 fn string(bytes: &[u8]) -> String {

@@ -192,6 +192,8 @@ fn of_learned(snapshot: &mut Snapshot, pool: &LearnedPool) {
     for (number, count) in [
         (Number::LearnedPages, counts.pages),
         (Number::LearnedSuspects, counts.suspect),
+        (Number::LearnedKept, counts.kept),
+        (Number::LearnedRemovals, counts.removed),
         (Number::LearnedRenders, counts.learned),
         (Number::LearnedWrites, counts.writes),
         (Number::LearnedMatches, counts.matched),

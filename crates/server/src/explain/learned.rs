@@ -64,22 +64,35 @@ fn told(report: Option<PageReport>) -> LearnedPart {
             made_ago,
             suspect,
             left,
+            is_kept,
+            not_kept,
             statements,
             tables,
             files,
             same,
             changed,
         }) => {
-            let (state, sentence, detail) = match suspect {
-                None => (
+            let why = not_kept.filter(|_| suspect.is_none());
+            let reason = why.as_ref().map_or("", |why| why.reason.word()).to_owned();
+            let (state, sentence, detail) = match (suspect, why) {
+                (None, Some(why)) => (
                     LearnedState::Fresh,
                     format!(
-                        "Nothing that it was made of has changed; it would be kept for {} more seconds.",
+                        "Nothing that it was made of has changed, but it has its ordinary lifetime. {}",
+                        why.reason.sentence()
+                    ),
+                    why.detail,
+                ),
+                (None, None) => (
+                    LearnedState::Fresh,
+                    format!(
+                        "Nothing that it was made of has changed; it {} kept for {} more seconds.",
+                        if is_kept { "is" } else { "would be" },
                         left.as_secs()
                     ),
                     String::new(),
                 ),
-                Some((cause, ago)) => (
+                (Some((cause, ago)), _) => (
                     LearnedState::Suspect,
                     format!(
                         "Something that it was made of may have changed {} seconds ago.",
@@ -90,6 +103,7 @@ fn told(report: Option<PageReport>) -> LearnedPart {
             };
             LearnedPart {
                 state,
+                reason,
                 sentence,
                 detail,
                 milliseconds_ago: Some(milliseconds(made_ago)),
@@ -98,7 +112,6 @@ fn told(report: Option<PageReport>) -> LearnedPart {
                 files,
                 same,
                 changed,
-                ..empty
             }
         }
     }

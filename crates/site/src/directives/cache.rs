@@ -263,19 +263,23 @@ pub(super) const TABLE: &[Directive] = &[
             of such cookies bypasses the cache.")
         .example("cache_key_cookies pll_language;"),
     Directive::new("cache_learn", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "watch | off").inherited()
+        .takes(1, 1, "on | watch | off").inherited()
         .default("off")
-        .short("finds out what pages are made of, and reports how long they could be kept")
+        .short("finds out what pages are made of, and keeps them until it changes")
         .long("\
-            With `watch`, PHP pools of Mayfly are started with a small library, which reads what PHP asks a MySQL or \
-            MariaDB server. Mayfly then knows from which statements and files each page was made. If a statement \
-            of the pool writes, Mayfly finds the pages that it may alter. Nothing is served differently: Mayfly \
-            reports what it would do, and compares pages when they are made again.\n\n\
+            PHP pools of Mayfly are started with a small library, which reads what PHP asks a MySQL or MariaDB server. \
+            Mayfly then knows from which statements and files each page was made. If a statement of the pool writes, \
+            Mayfly finds the pages that it may alter. With `on`, a page of which this is known is kept for \
+            `cache_learn_max`, whatever `fastcgi_cache_valid` says, and is not shown any more once something that it was \
+            made of may have changed. Each second Mayfly asks the database what other programs have written. \
+            A page with a lifetime of its own (`Cache-Control`, `Expires`, `X-Accel-Expires`) is not kept longer than \
+            that. With `watch`, nothing is served differently: Mayfly reports what it would do, and compares pages when \
+            they are made again.\n\n\
             `mayfly explain` says what a page was made of, or why it is not learned. [Learned pages](learned.md) \
             has the whole.\n\n\
             It needs `fastcgi_pass php:NAME` or an upstream group of exactly this one pool, and a cache. Other \
             locations are served as without it.")
-        .example("cache_learn watch;"),
+        .example("cache_learn on;"),
     Directive::new("cache_learn_database", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 3, "SERVER USER [PASSWORD] | off").inherited()
         .default("off")
@@ -284,7 +288,8 @@ pub(super) const TABLE: &[Directive] = &[
             To know what a statement reads and writes, `cache_learn` has to know the tables, their columns and \
             their triggers. The account needs no right to read data, but `information_schema` shows it only \
             tables on which it has any right, and triggers where it has `TRIGGER`. The application's own \
-            account will do. Pages are not learned while the tables are not known.\n\n\
+            account will do. Pages are not learned while the tables are not known. With `cache_learn on` the same account \
+            asks each second when the tables were last written.\n\n\
             The server is written as PHP reaches it: `unix:/run/mysqld/mysqld.sock`, or `ADDRESS:PORT` with an \
             IP address. `mayfly explain` shows it as PHP does where the account is missing. Without a \
             password, the server must know the account by its socket.")
@@ -294,8 +299,8 @@ pub(super) const TABLE: &[Directive] = &[
         .default("1d")
         .short("limits how long a learned page counts as known")
         .long("\
-            After this time, a page that `cache_learn` knows counts as unknown until it is made again, because the \
-            clock can alter a page too.")
+            After this time, a page that `cache_learn` knows is not kept any more and counts as unknown until it is made \
+            again, because the clock can alter a page too.")
         .example("cache_learn_max 1h;"),
     Directive::new("cache_litespeed", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()

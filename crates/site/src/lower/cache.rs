@@ -460,10 +460,14 @@ impl Lowering<'_> {
 
     fn learn(&mut self, level: &Level<'_>) -> Option<LearnRules> {
         let most = self.duration(level, "cache_learn_max", seconds(86_400));
-        let modes = [("off", false), ("watch", true)];
-        let is_watched = self.choice(level, "cache_learn", &modes, false);
+        let modes = [("off", None), ("watch", Some(false)), ("on", Some(true))];
+        let keeps = self.choice(level, "cache_learn", &modes, None);
         let database = self.learn_database(level);
-        is_watched.then_some(LearnRules { most, database })
+        Some(LearnRules {
+            keeps: keeps?,
+            most,
+            database,
+        })
     }
 
     fn learn_database(&mut self, level: &Level<'_>) -> Option<LearnDatabase> {

@@ -107,7 +107,7 @@ pub struct CacheRules {
     pub refill: bool,
     /// `cache_nodes_pages`: pages are shared with other machines.
     pub shares_pages: bool,
-    /// `cache_learn watch`; `None`: nothing is learned.
+    /// `cache_learn`; `None`: nothing is learned.
     pub learn: Option<LearnRules>,
     /// `cache_tags`; `None`: responses have none.
     pub tags: Option<TagRules>,
@@ -115,9 +115,11 @@ pub struct CacheRules {
     pub lines: Vec<RuleLine>,
 }
 
-/// `cache_learn watch`
+/// `cache_learn`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnRules {
+    /// `cache_learn on`: pages are kept by what is known of them.
+    pub keeps: bool,
     /// `cache_learn_max`
     pub most: Duration,
     pub database: Option<LearnDatabase>,

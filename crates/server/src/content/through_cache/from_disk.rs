@@ -35,7 +35,9 @@ pub fn look_up(
     found: NotFresh,
 ) -> Result<Box<Reply>, Box<MissedLookup>> {
     let tier = match found.kind {
-        NotFreshKind::Miss | NotFreshKind::VaryMiss => plan.zone.tier(),
+        // What is kept by what is known of it is in memory alone.
+        NotFreshKind::Miss | NotFreshKind::VaryMiss if !keeps_learned(plan) => plan.zone.tier(),
+        NotFreshKind::Miss | NotFreshKind::VaryMiss => None,
         NotFreshKind::Stale(..) | NotFreshKind::NotShareable(_) => None,
     };
     let Some(tier) = tier else {
@@ -75,6 +77,10 @@ pub fn look_up(
             }))
         }
     }
+}
+
+fn keeps_learned(plan: &Plan<'_>) -> bool {
+    plan.rules.learn.as_ref().is_some_and(|learn| learn.keeps)
 }
 
 /// Waits for a page that is read, no longer than the disk may take. `None`: look into memory again.

@@ -1,13 +1,16 @@
 //! What a page is made of is learned beside its fetch (`cache_learn`): the fetch has a number, and what
 //! comes of it is told to the pool's [`learning::LearnedPool`].
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use cache_decision::Plan;
-use http_cache::{StoredResponse, VarySpec, Zone};
+use http_cache::{
+    Guard, GuardVerdict, Leader, LifetimeSource, Millis, StoredResponse, VarySpec, Zone,
+};
 use http_semantics::same_name;
-use learning::{Digest, Fetch, StoredPage};
+use learning::{Digest, Fetch, KeepPage, PageMark, PageVerdict, StoredPage};
 use site::Pass;
 
 use super::store_plan::StorePlan;
@@ -20,18 +23,32 @@ pub struct LearnedFetch {
     fetch: Fetch,
     digest: Digest,
     most: Duration,
+    /// It may be shown beyond its ordinary lifetime.
+    keeps: bool,
     /// Its URL.
     address: String,
 }
 
 impl LearnedFetch {
-    pub fn begin(request: &Request, pass: &Pass, plan: &Plan<'_>) -> Option<Box<LearnedFetch>> {
-        let most = plan.rules.learn.as_ref()?.most;
+    pub fn begin(
+        request: &Request,
+        pass: &Pass,
+        plan: &Plan<'_>,
+        leader: &Leader,
+    ) -> Option<Box<LearnedFetch>> {
+        let rules = plan.rules.learn.as_ref()?;
         let fetch = learned::begin(request, pass)?;
+        // During an upgrade the PHP of the other process writes as well. Pages of one session are few.
+        let keeps =
+            rules.keeps && !plan.zone.is_beside_another() && plan.audience.group().is_none();
+        if keeps {
+            leader.set_guard(Box::new(MarkedPage(fetch.mark().clone())));
+        }
         Some(Box::new(LearnedFetch {
             fetch,
             digest: Digest::default(),
-            most,
+            most: rules.most,
+            keeps,
             address: {
                 let mut url = tags::origin(&request.received);
                 url.extend_from_slice(request.received.target());
@@ -57,17 +74,17 @@ impl LearnedFetch {
     }
 
     /// The page is in memory.
-    pub fn stored(self, store: &StorePlan, stored: &StoredResponse) {
+    pub fn stored(self, store: &StorePlan, stored: &Arc<StoredResponse>) {
         let digest = self.digest.finish();
         self.told(store, stored, Some(digest));
     }
 
     /// The application stands by what is stored.
-    pub fn freshened(self, store: &StorePlan, stored: &StoredResponse) {
+    pub fn freshened(self, store: &StorePlan, stored: &Arc<StoredResponse>) {
         self.told(store, stored, None);
     }
 
-    fn told(self, store: &StorePlan, stored: &StoredResponse, digest: Option<u64>) {
+    fn told(self, store: &StorePlan, stored: &Arc<StoredResponse>, digest: Option<u64>) {
         let vary = stored.head.vary.as_ref();
         let vary = vary.map(|vary| (&**vary.spec(), vary.values()));
         self.fetch.stored(StoredPage {
@@ -75,7 +92,40 @@ impl LearnedFetch {
             address: self.address,
             digest,
             most: self.most,
+            keep: self.keeps.then(|| keep(store, stored, self.most)),
         });
+    }
+}
+
+/// Lets the page be shown for so long, unless the application has said how long itself.
+fn keep(store: &StorePlan, stored: &Arc<StoredResponse>, most: Duration) -> KeepPage {
+    let (zone, key, stored) = (store.zone.clone(), store.key.clone(), stored.clone());
+    Box::new(move || {
+        let is_said = !matches!(
+            stored.head.lifetime_source,
+            LifetimeSource::Rule | LifetimeSource::Heuristic
+        );
+        let until = Millis(stored.head.stored_at.0).plus(most);
+        !is_said && zone.keep(&key.as_ref(), &stored, until)
+    })
+}
+
+/// A page that is shown while nothing that it was made of has changed.
+#[derive(Debug)]
+struct MarkedPage(Arc<PageMark>);
+
+impl Guard for MarkedPage {
+    fn begin(&self) {
+        self.0.begin();
+    }
+
+    fn verdict(&self, _: Millis) -> GuardVerdict {
+        // The time of the request may be one of before the server stood still.
+        match self.0.verdict(clock::now()) {
+            PageVerdict::Good => GuardVerdict::Good,
+            PageVerdict::Unknown => GuardVerdict::Unknown,
+            PageVerdict::Outdated => GuardVerdict::Outdated,
+        }
     }
 }
 

@@ -207,7 +207,7 @@ pub fn prepare(
         Some(Class::Mobile) if pass.exchange.litespeed => Some(litespeed::MOBILE_VALUE),
         _ => None,
     };
-    let learned = LearnedFetch::begin(request, pass, plan);
+    let learned = LearnedFetch::begin(request, pass, plan, leader);
     let purpose = FetchPurpose {
         learned_fetch: learned.as_ref().map(|learned| learned.number()),
         for_cache: true,
@@ -323,7 +323,10 @@ const LOCK_OF_NEW_PAGE: Duration = Duration::from_secs(5);
 /// Whether the page may come from another node, or go to others: what any visitor may be shown, and is looked up.
 fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSharing> {
     let rules = plan.rules;
+    let is_kept = rules.learn.as_ref().is_some_and(|learn| learn.keeps);
     let is_shared = rules.shares_pages
+        // What other nodes write is not heard in time.
+        && !is_kept
         && plan.past.is_none()
         && plan.audience.group().is_none()
         && plan.audience.cookies().is_none()

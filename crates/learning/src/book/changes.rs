@@ -1,0 +1,220 @@
+//! What changes the data that pages were made of: writes of the pool's processes, by their announcements and
+//! answers, and those of other programs, by polls.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use learned::{Effect, TableChange};
+
+use super::{Book, Database};
+use crate::announced::WriteNumber;
+use crate::doubts::AskedServer;
+use crate::pages::LearnedPage;
+use crate::poll::{PollAnswer, PollResult};
+use crate::record::{SentWrite, ServerName};
+use crate::told;
+
+/// Texts of writes that are kept for each server.
+const MOST_TEXTS: usize = 256;
+
+impl Book {
+    /// These are about to be written: what they may alter is suspect from now on.
+    pub fn announced(&mut self, number: WriteNumber, writes: &Arc<[SentWrite]>, now: Instant) {
+        let is_write = writes
+            .iter()
+            .fold(false, |any, write| self.count(write) | any);
+        if is_write {
+            self.moves += 1;
+            self.announced.add(number, writes.clone(), now);
+        }
+    }
+
+    /// The server has answered: others see what was written.
+    pub fn answered(&mut self, number: WriteNumber, writes: &[SentWrite]) {
+        self.announced.remove(number);
+        writes.iter().for_each(|write| self.written(write));
+    }
+
+    /// What the statement may alter is suspect from now on.
+    pub fn written(&mut self, write: &SentWrite) {
+        self.counts.writes += 1;
+        self.moves += u64::from(self.count(write));
+    }
+
+    /// How often something happened that may alter pages.
+    pub fn moves(&self) -> u64 {
+        self.moves
+    }
+
+    /// Writes that others may see at any moment.
+    pub fn count_under_way(&self) -> usize {
+        self.announced.count()
+    }
+
+    /// Have all of them been so for long?
+    pub fn has_slow_writes_only(&self, now: Instant) -> bool {
+        self.announced.are_slow(now)
+    }
+
+    /// A process ended before it said what became of these writes. The server may still do them, so they
+    /// count until it has let go of their connections.
+    pub fn left_in_doubt(&mut self, process: u64, writes: Vec<SentWrite>) {
+        self.announced.remove_all_of(process);
+        writes.iter().for_each(|write| self.written(write));
+        self.doubts.add(writes);
+    }
+
+    /// The servers that have to be asked which connections they have.
+    pub fn servers_in_doubt(&self) -> Vec<ServerName> {
+        self.doubts.servers()
+    }
+
+    /// What a server said of its connections, when it was asked after `asked`.
+    pub fn connections_listed(&mut self, asked: u64, listed: &AskedServer<'_>) {
+        let over = self.doubts.end(asked, listed);
+        for write in &over {
+            self.moves += u64::from(self.count(write));
+        }
+    }
+
+    /// The number of the last doubt.
+    pub fn last_doubt(&self) -> u64 {
+        self.doubts.last()
+    }
+
+    /// What others may see at any moment counts once more for each page that is learned: it is in no page that was
+    /// found good before, so that nothing moves.
+    pub(super) fn count_under_way_again(&mut self) {
+        let (doubts, announced) = (
+            std::mem::take(&mut self.doubts),
+            std::mem::take(&mut self.announced),
+        );
+        for write in doubts.writes().chain(announced.writes()) {
+            self.count(write);
+        }
+        (self.doubts, self.announced) = (doubts, announced);
+    }
+
+    /// Whether it writes anything.
+    fn count(&mut self, write: &SentWrite) -> bool {
+        let Some(at) = self.database(&write.server) else {
+            return true;
+        };
+        let Some(database) = self.databases.get_mut(at) else {
+            return true;
+        };
+        let effect = match &mut database.index {
+            Some(index) if write.is_complete => {
+                let shapes = index.shapes_mut();
+                let meaning = shapes.understand(&write.text, &write.parameters, &write.session);
+                meaning.effect
+            }
+            _ => Effect::Everything,
+        };
+        let is_write = effect != Effect::Nothing;
+        if effect == Effect::Everything && told::is_definition(&write.text) {
+            database.is_in_doubt = true;
+            database.definitions += 1;
+        }
+        if is_write {
+            database.written(effect, told::shown(&write.text));
+        }
+        is_write
+    }
+
+    /// A server was asked what other programs have written.
+    pub fn polled(
+        &mut self,
+        server: &ServerName,
+        answer: PollAnswer,
+        (asked, began): (&[Arc<str>], Instant),
+    ) {
+        let database = self.databases.iter_mut().find(|it| it.server == *server);
+        let Some(database) = database else {
+            return;
+        };
+        let seen = database.polled.compare(answer, asked, began);
+        self.differing.polled(seen.tables(), began);
+        let (effect, why) = match seen {
+            PollResult::Tables(tables) if tables.is_empty() => return,
+            PollResult::Tables(tables) => (
+                database.effect_on(&tables),
+                format!("a write to {}", tables.join(", ")),
+            ),
+            PollResult::Everything(why) => (Effect::Everything, why.to_owned()),
+            PollResult::Definitions => {
+                database.is_in_doubt = true;
+                database.definitions += 1;
+                let why = "tables, views or triggers have changed".to_owned();
+                (Effect::Everything, why)
+            }
+        };
+        database.written(effect, why);
+        self.moves += 1;
+    }
+
+    /// A server did not tell what other programs have written.
+    pub fn poll_failed(&mut self, server: &ServerName, why: String) {
+        let mut databases = self.databases.iter_mut();
+        if let Some(database) = databases.find(|it| it.server == *server) {
+            database.polled.fail(why);
+        }
+    }
+
+    /// Whom to poll, for what, and since when a table counts as recently written.
+    pub fn to_poll(&self, now: Instant) -> Vec<(ServerName, Vec<Arc<str>>, Duration)> {
+        let databases = self.databases.iter();
+        let polls = databases.map(|database| {
+            let polled = &database.polled;
+            (database.server.clone(), polled.wanted(), polled.window(now))
+        });
+        polls.collect()
+    }
+
+    /// Is a page still good? Then, when the pool has moved so often.
+    pub fn confirm(&mut self, number: u32, fetch: u64, now: Instant) -> Option<u64> {
+        let is_it = |page: &LearnedPage| page.fetch == fetch;
+        if self.databases.len() > 1 || !self.pages.get(number).is_some_and(is_it) {
+            return None;
+        }
+        self.ask_index(number, now);
+        let page = self.pages.get(number)?;
+        page.is_fresh(now).then_some(self.moves)
+    }
+
+    /// The page is shown beyond its ordinary lifetime.
+    pub fn note_kept(&mut self, number: u32, fetch: u64) {
+        let page = self.pages.get_mut(number);
+        if let Some(page) = page.filter(|page| page.fetch == fetch) {
+            page.is_kept = true;
+        }
+    }
+}
+
+impl Database {
+    fn written(&mut self, effect: Effect, text: String) {
+        let Some(index) = &mut self.index else {
+            return;
+        };
+        let number = index.written(effect);
+        if self.texts.len() >= MOST_TEXTS {
+            self.texts.pop_front();
+        }
+        self.texts.push_back((number, text));
+    }
+
+    /// Any row of these tables.
+    fn effect_on(&mut self, tables: &[Arc<str>]) -> Effect {
+        let Some(index) = &mut self.index else {
+            return Effect::Everything;
+        };
+        let schema = index.shapes_mut().schema();
+        let changes = tables.iter().map(|table| {
+            let (database, name) = table.split_once('.')?;
+            let table = schema.find(database, name)?;
+            Some(TableChange { table, rows: None })
+        });
+        let changes: Option<Vec<_>> = changes.collect();
+        changes.map_or(Effect::Everything, Effect::Tables)
+    }
+}

@@ -1,0 +1,61 @@
+//! Pages that were made again while nothing had changed, and were others: they are made of something that is not seen,
+//! such as the clock or chance, and are not kept for a while.
+//!
+//! What another program wrote a moment ago may be the reason. So the next poll decides: a page whose tables
+//! were written is none of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::pages::PageName;
+
+/// How long such a page is not kept.
+const DIFFERS_FOR: Duration = Duration::from_secs(3600);
+
+/// Of each kind. Further ones are kept.
+const MOST_PAGES: usize = 10_000;
+
+#[derive(Default)]
+pub struct DifferingPages {
+    since: HashMap<PageName, Instant>,
+    /// With the tables that they read.
+    suspected: HashMap<PageName, Box<[Arc<str>]>>,
+}
+
+impl DifferingPages {
+    /// The page was another than what is known of it, which counted as unchanged.
+    pub fn suspect(&mut self, page: PageName, tables: Box<[Arc<str>]>, now: Instant) {
+        if tables.is_empty() {
+            self.put(page, now);
+        } else if self.suspected.len() < MOST_PAGES {
+            self.suspected.insert(page, tables);
+        }
+    }
+
+    fn put(&mut self, page: PageName, now: Instant) {
+        if self.since.len() < MOST_PAGES {
+            self.since.insert(page, now);
+        }
+    }
+
+    /// Others have written these tables; `None`: any.
+    pub fn polled(&mut self, written: Option<&[Arc<str>]>, now: Instant) {
+        for (page, tables) in std::mem::take(&mut self.suspected) {
+            let was_written = |table| written.is_none_or(|written| written.contains(table));
+            if !tables.iter().any(was_written) {
+                self.put(page, now);
+            }
+        }
+    }
+
+    pub fn has(&self, page: &PageName, now: Instant) -> bool {
+        let since = self.since.get(page);
+        since.is_some_and(|since| now.saturating_duration_since(*since) < DIFFERS_FOR)
+    }
+
+    pub fn forget_old(&mut self, now: Instant) {
+        let is_new = |since: &Instant| now.saturating_duration_since(*since) < DIFFERS_FOR;
+        self.since.retain(|_, since| is_new(since));
+    }
+}

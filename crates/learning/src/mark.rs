@@ -1,0 +1,241 @@
+//! Whether a stored page may be shown (`cache_learn on`): what a hit reads of what is known of it.
+//!
+//! ```text
+//! fetch begins ─► Pending ─┬─ learned ─────────────► Known   shown while nothing that it read has changed
+//!                          ├─ not to be learned ───► Free    shown for its ordinary lifetime
+//!                          └─ written meanwhile ───► Gone    never shown
+//! ```
+//!
+//! Each change that is counted moves the pool's number ([`Marks`]), with the book's lock held. A page that
+//! was found unchanged at this number is shown without a look into the book. A page of which nothing is
+//! known yet is shown at this very number alone, by which its fetch has begun.
+
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::sync::{Arc, LazyLock, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+
+use crate::LearnedPool;
+use crate::book::Showing;
+
+/// A server with debug assertions that finds this in its environment compares a page with the writes since its fetch
+/// ended, not since it began: `scripts/promise/learned.py` must find what comes of it.
+const LATE_FAILPOINT: &str = "MAYFLY_FAILPOINT_LEARN";
+
+fn is_late() -> bool {
+    static IS_LATE: LazyLock<bool> = LazyLock::new(|| {
+        cfg!(debug_assertions) && std::env::var_os(LATE_FAILPOINT).is_some_and(|it| it == "late")
+    });
+    *IS_LATE
+}
+
+/// A number that the pool never has.
+const NEVER: u64 = u64::MAX;
+
+const PENDING: u8 = 0;
+const KNOWN: u8 = 1;
+const FREE: u8 = 2;
+const GONE: u8 = 3;
+/// Other programs write nothing that it was made of, or it is shown for its ordinary lifetime.
+const KNOWN_UNPOLLED: u8 = 4;
+
+/// What hits read of a pool.
+pub struct Marks {
+    /// How often something happened that may alter pages.
+    moves: AtomicU64,
+    /// Writes that are announced, or in doubt.
+    under_way: AtomicU64,
+    /// Until then, by [`clock`], all that its processes said is counted.
+    heard_until: AtomicU64,
+    /// Until then, the writes of other programs are.
+    polled_until: AtomicU64,
+}
+
+impl Marks {
+    pub fn new() -> Marks {
+        Marks {
+            moves: AtomicU64::new(0),
+            under_way: AtomicU64::new(0),
+            heard_until: AtomicU64::new(0),
+            polled_until: AtomicU64::new(0),
+        }
+    }
+
+    /// Call with the book's lock held, once it knows what has changed.
+    pub fn set(&self, moves: u64, under_way: u64) {
+        self.under_way.store(under_way, Release);
+        self.moves.store(moves, Release);
+    }
+
+    pub fn note_heard(&self, until: u64) {
+        self.heard_until.store(until, Release);
+    }
+
+    pub fn note_polled(&self, until: u64) {
+        self.polled_until.store(until, Release);
+    }
+
+    pub fn is_polled(&self, now: u64) -> bool {
+        now < self.polled_until.load(Acquire)
+    }
+}
+
+/// What held when a fetch was sent.
+#[derive(Clone)]
+pub struct FetchBeginning {
+    /// How many writes each server had seen.
+    pub writes: Arc<[u64]>,
+    /// Unix nanoseconds.
+    pub at: i64,
+}
+
+/// Whether a page may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageVerdict {
+    Good,
+    /// The pool, or another program's writes, are not seen at the moment.
+    Unknown,
+    Outdated,
+}
+
+/// One page, from its fetch on.
+pub struct PageMark {
+    pool: Weak<LearnedPool>,
+    marks: Arc<Marks>,
+    fetch: u64,
+    begun: Mutex<FetchBeginning>,
+    state: AtomicU8,
+    /// The number of the pool's moves at which the page was good.
+    seen: AtomicU64,
+    /// Its number in the book.
+    number: AtomicU32,
+}
+
+impl std::fmt::Debug for PageMark {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "PageMark({})", self.fetch)
+    }
+}
+
+impl PageMark {
+    pub(crate) fn new(pool: &Arc<LearnedPool>, fetch: u64) -> PageMark {
+        let mark = PageMark {
+            pool: Arc::downgrade(pool),
+            marks: pool.marks.clone(),
+            fetch,
+            begun: Mutex::new(FetchBeginning {
+                writes: Arc::default(),
+                at: 0,
+            }),
+            state: AtomicU8::new(PENDING),
+            seen: AtomicU64::new(NEVER),
+            number: AtomicU32::new(0),
+        };
+        mark.begin();
+        mark
+    }
+
+    /// One of no pool.
+    #[cfg(test)]
+    pub(crate) fn alone(fetch: u64) -> PageMark {
+        PageMark {
+            pool: Weak::new(),
+            marks: Arc::new(Marks::new()),
+            fetch,
+            begun: Mutex::new(FetchBeginning {
+                writes: Arc::default(),
+                at: 0,
+            }),
+            state: AtomicU8::new(PENDING),
+            seen: AtomicU64::new(0),
+            number: AtomicU32::new(0),
+        }
+    }
+
+    /// The request is about to be sent: what changed before is in the page.
+    pub fn begin(&self) {
+        let Some(pool) = self.pool.upgrade() else {
+            return;
+        };
+        // Read first: a write that is announced after that moves it.
+        let moves = self.marks.moves.load(Acquire);
+        let is_quiet = self.marks.under_way.load(Acquire) == 0 || pool.has_slow_writes_only();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let nanoseconds = now.unwrap_or_default().as_nanos();
+        *self.begun.lock() = FetchBeginning {
+            writes: pool.writes.lock().clone(),
+            at: i64::try_from(nanoseconds).unwrap_or(i64::MAX),
+        };
+        self.seen
+            .store(if is_quiet { moves } else { NEVER }, Release);
+    }
+
+    /// What held when the fetch began; asked once it is over.
+    pub(crate) fn begun(&self) -> FetchBeginning {
+        if is_late() {
+            self.begin();
+        }
+        self.begun.lock().clone()
+    }
+
+    pub(crate) fn fetch(&self) -> u64 {
+        self.fetch
+    }
+
+    /// The page has this number in the book, and was good when the pool had moved so often.
+    pub(crate) fn know(&self, number: u32, moves: u64, showing: Showing) {
+        self.number.store(number, Release);
+        self.seen.store(moves, Release);
+        let state = match showing {
+            Showing::KeptWhilePolled => KNOWN,
+            Showing::Kept | Showing::Ordinary => KNOWN_UNPOLLED,
+        };
+        self.state.store(state, Release);
+    }
+
+    pub(crate) fn let_free(&self) {
+        self.state.store(FREE, Release);
+    }
+
+    pub(crate) fn give_up(&self) {
+        self.state.store(GONE, Release);
+    }
+
+    /// May the page be shown to a request that came at `now`, by [`clock`]?
+    pub fn verdict(&self, now: u64) -> PageVerdict {
+        let state = self.state.load(Acquire);
+        match state {
+            FREE => return PageVerdict::Good,
+            PENDING if is_late() => return PageVerdict::Good,
+            GONE => return PageVerdict::Outdated,
+            _ => {}
+        }
+        if now >= self.marks.heard_until.load(Acquire) {
+            return PageVerdict::Unknown;
+        }
+        let is_seen = self.seen.load(Acquire) == self.marks.moves.load(Acquire);
+        match state {
+            KNOWN if !self.marks.is_polled(now) => PageVerdict::Unknown,
+            _ if is_seen => PageVerdict::Good,
+            KNOWN | KNOWN_UNPOLLED => self.ask(),
+            _ => PageVerdict::Outdated,
+        }
+    }
+
+    fn ask(&self) -> PageVerdict {
+        let pool = self.pool.upgrade();
+        let number = self.number.load(Acquire);
+        match pool.and_then(|pool| pool.confirm(number, self.fetch)) {
+            Some(moves) => {
+                self.seen.store(moves, Release);
+                PageVerdict::Good
+            }
+            None => {
+                self.give_up();
+                PageVerdict::Outdated
+            }
+        }
+    }
+}

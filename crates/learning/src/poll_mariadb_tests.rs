@@ -1,0 +1,144 @@
+//! What MariaDB itself tells of its tables. It needs mariadb-server, as the tests of `learned` do.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// A server with a data directory and a socket of its own.
+struct Database {
+    folder: tempfile::TempDir,
+    process: Child,
+}
+
+impl Database {
+    fn start() -> Database {
+        let folder = tempfile::tempdir().unwrap();
+        let data = format!("--datadir={}", folder.path().join("data").display());
+        let common = [
+            "--no-defaults",
+            &data,
+            "--user=root",
+            "--innodb-log-file-size=8M",
+        ];
+        let installed = Command::new("mariadb-install-db")
+            .args(common)
+            .args(["--skip-test-db", "--auth-root-authentication-method=normal"])
+            .output()
+            .expect("this test needs mariadb-server");
+        assert!(installed.status.success(), "{installed:?}");
+        let process = Command::new("mariadbd")
+            .args(common)
+            .args(["--skip-networking", "--innodb-flush-log-at-trx-commit=0"])
+            .arg(format!("--socket={}", folder.path().join("sock").display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("this test needs mariadb-server");
+        let database = Database { folder, process };
+        let until = Instant::now() + Duration::from_secs(60);
+        while !database.try_run("SELECT 1") {
+            assert!(Instant::now() < until, "mariadbd does not answer");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        database
+    }
+
+    fn socket(&self) -> std::path::PathBuf {
+        self.folder.path().join("sock")
+    }
+
+    fn run(&self, script: &str) {
+        assert!(self.try_run(script), "{script}");
+    }
+
+    fn try_run(&self, script: &str) -> bool {
+        let client = Command::new("mariadb")
+            .args(["--no-defaults", "--user=root", "--batch", "-e", script])
+            .arg(format!("--socket={}", self.socket().display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        client.expect("this test needs mariadb-client").success()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn account(socket: &Path) -> DatabaseAccount {
+    DatabaseAccount {
+        server: format!("unix:{}", socket.display()),
+        user: "root".to_owned(),
+        password: String::new(),
+    }
+}
+
+#[tokio::test]
+async fn each_change_of_a_table_is_seen_by_the_next_poll() {
+    let database = Database::start();
+    database.run(
+        "CREATE DATABASE blog; USE blog;
+         CREATE TABLE post (id INT PRIMARY KEY, title TEXT) ENGINE=InnoDB;
+         CREATE TABLE quiet (id INT PRIMARY KEY) ENGINE=InnoDB;
+         CREATE TABLE plain (id INT PRIMARY KEY) ENGINE=MyISAM;
+         CREATE TABLE late (id INT PRIMARY KEY) ENGINE=Aria;
+         INSERT INTO post VALUES (1, 'a'); INSERT INTO quiet VALUES (1); INSERT INTO plain VALUES (1);",
+    );
+    let account = account(&database.socket());
+    let tables: Vec<Arc<str>> = ["blog.late", "blog.plain", "blog.post", "blog.quiet"]
+        .map(Arc::from)
+        .to_vec();
+    let mut polled = PolledTables::default();
+    let _ = polled.want(&tables, Instant::now());
+    // What is recent is a matter of the clock: each answer is compared as if nothing were.
+    let mut look = async || {
+        let now = Instant::now();
+        let mut answer = ask(&account, &tables, Duration::ZERO).await.unwrap();
+        answer
+            .tables
+            .values_mut()
+            .for_each(|it| it.is_recent = false);
+        let seen = polled.compare(answer, &tables, now);
+        (seen, polled.want(&tables, now))
+    };
+    let (first, keeps) = look().await;
+    assert!(matches!(first, PollResult::Everything(_)), "{first:?}");
+    assert_eq!(keeps.unwrap_err(), "blog.late: Aria");
+    let written = |names: &[&str]| {
+        // Its engine does not tell.
+        let all = std::iter::once(&"blog.late").chain(names);
+        PollResult::Tables(all.map(|name| Arc::from(*name)).collect())
+    };
+    assert_eq!(look().await.0, written(&[]), "nothing was written");
+    // A second later it is another time.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    database.run("UPDATE blog.post SET title = 'b'");
+    assert_eq!(look().await.0, written(&["blog.post"]));
+    database.run("SELECT * FROM blog.post; BEGIN; ROLLBACK;");
+    assert_eq!(look().await.0, written(&[]), "reading is no write");
+    database.run("INSERT INTO blog.plain VALUES (2)");
+    assert_eq!(look().await.0, written(&["blog.plain"]));
+    database.run("TRUNCATE blog.quiet");
+    assert_eq!(look().await.0, written(&["blog.quiet"]));
+    for definition in [
+        "ALTER TABLE blog.post ADD COLUMN more INT",
+        "CREATE VIEW blog.seen AS SELECT id FROM blog.post",
+        "CREATE OR REPLACE VIEW blog.seen AS SELECT id, title FROM blog.post",
+        "CREATE TRIGGER blog.after_it AFTER INSERT ON blog.post FOR EACH ROW DELETE FROM blog.quiet",
+        "CREATE PROCEDURE blog.p() DELETE FROM blog.post",
+        "DROP TABLE blog.quiet",
+    ] {
+        database.run(definition);
+        assert_eq!(look().await.0, PollResult::Definitions, "{definition}");
+    }
+    let (_, keeps) = look().await;
+    assert!(keeps.is_err());
+    drop(database);
+    assert!(ask(&account, &tables, Duration::ZERO).await.is_err());
+}

@@ -1,0 +1,24 @@
+<?php
+// Pages whose versions are in the database. GET shows one, and takes its time between reading and answering; POST
+// changes one, in a transaction or without.
+[, $table, $page] = explode('/', $_SERVER['PAGE']);
+mysqli_report(MYSQLI_REPORT_ERROR | MYSQLI_REPORT_STRICT);
+$database = new mysqli('localhost', $_SERVER['DB_USER'], $_SERVER['DB_PASSWORD'], 'site', null, $_SERVER['DB_SOCKET']);
+$at = (int) $page;
+$table = $table === 'own' ? 'own' : 'others';
+if ($_SERVER['REQUEST_METHOD'] === 'POST') {
+    header('Cache-Control: no-store');
+    if ($_SERVER['QUERY_STRING'] === 'transaction') {
+        $database->begin_transaction();
+        $database->query("UPDATE $table SET version = version + 1 WHERE page = $at");
+        usleep(random_int(0, 3000));
+        $database->commit();
+    } else {
+        $database->query("UPDATE $table SET version = version + 1 WHERE page = $at");
+    }
+}
+$version = $database->query("SELECT version FROM $table WHERE page = $at")->fetch_row()[0];
+if ($_SERVER['REQUEST_METHOD'] === 'GET') {
+    usleep(random_int(0, 20000));
+}
+echo "page $at version $version\n";

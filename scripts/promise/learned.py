@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""Pages that are kept by what they were made of (`cache_learn on`): is any answer older than the database?
+
+    scripts/promise/learned.py [--program target/debug/mayfly] [--seconds 60] [--late]
+
+A MariaDB, a server on loopback with a PHP pool of its own, and pages that are fresh for a second and show which version of a
+row they were made from. Writers change rows through PHP, with and without a transaction. Readers ask the database
+themselves, with a plain SELECT, then ask for the page: an answer is old if it shows an earlier version than the one
+that was selected before it was asked for, or that PHP had told a writer. Another program changes rows of another table: these pages
+may be old for two seconds. Now and then all writing stops, so that pages are kept.
+
+Ends with 1 where an answer was old, or where too few were kept: then nothing was tried. With --late the server
+compares a page with the writes since its fetch ended, not since it began, which a build with debug assertions can
+be told: it ends with 0 if old answers are found.
+"""
+
+import argparse
+import collections
+import http.client
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "apps"))
+
+from harness import mariadb, workdir  # noqa: E402
+
+PAGES = 6
+READERS = 8
+WRITERS = 3
+WRITES_SECONDS, RESTS_SECONDS = 2.0, 2.5
+# What another program has committed is shown no later.
+SEEN_SECONDS = 2.0
+# On a machine that does much else.
+LEARN_SECONDS = 60
+LEAST_HITS, LEAST_KEPT = 200, 20
+# Files of temporary folders say nothing of pages.
+PLACE = "/var/lib"
+
+CONFIGURATION = """
+daemon off; worker_processes 2; pid {folder}/pid; error_log {folder}/error.log info;
+user root; env MAYFLY_FAILPOINT_LEARN;
+php_pool site {{ workers 6; user www-data; }}
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    fastcgi_cache_path {folder}/cache keys_zone=pages:10m;
+    server {{
+        listen 127.0.0.1:{port};
+        server_name site.test;
+        keepalive_requests 100000000;
+        location / {{
+            fastcgi_pass php:site;
+            fastcgi_cache pages; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1s; fastcgi_cache_lock on;
+            cache_learn on;
+            cache_learn_database unix:{database.socket} {database.user} {database.password};
+            fastcgi_param SCRIPT_FILENAME {folder}/learned.php;
+            fastcgi_param REQUEST_METHOD $request_method;
+            fastcgi_param QUERY_STRING $query_string;
+            fastcgi_param PAGE $uri;
+            fastcgi_param DB_USER {database.user};
+            fastcgi_param DB_PASSWORD {database.password};
+            fastcgi_param DB_SOCKET {database.socket};
+            add_header X-Cache $upstream_cache_status;
+        }}
+    }}
+    server {{ listen 127.0.0.1:{metrics}; location = /metrics {{ metrics; }} }}
+}}
+"""
+
+
+class Sql:
+    """A client of the database, one statement after the other."""
+
+    def __init__(self, database):
+        command = ["mariadb", "--no-defaults", f"--socket={database.socket}", f"--user={database.user}",
+                   f"--password={database.password}", "--batch", "--skip-column-names", "--unbuffered",
+                   database.name]  # fmt: skip
+        self._client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, statement):
+        """The first field of the first row. A statement without one is followed by one that has."""
+        self._client.stdin.write(f"{statement};\n")
+        self._client.stdin.flush()
+        line = self._client.stdout.readline()
+        if not line:
+            raise OSError("the client of the database has ended")
+        return line.split("\t")[0].strip()
+
+    def stop(self):
+        self._client.stdin.close()
+        self._client.wait(10)
+
+
+class Trial:
+    def __init__(self, chosen, folder):
+        self.chosen, self.folder = chosen, folder
+        self.database = mariadb.start(folder)
+        self.port, self.metrics_port = folder.free_port("127.0.0.1"), folder.free_port("127.0.0.1")
+        self.lock = threading.Lock()
+        self.counts, self.examples = collections.Counter(), []
+        # Of own pages: the version that PHP has told a writer.
+        self.told = [0] * PAGES
+        # Of others: when each version was seen to be committed.
+        self.committed = [[] for _ in range(PAGES)]
+        self.is_over, self.may_write = threading.Event(), threading.Event()
+        self.threads = []
+
+    def count(self, what, number=1):
+        with self.lock:
+            self.counts[what] += number
+
+    def start(self):
+        rows = ", ".join(f"({page}, 1)" for page in range(PAGES))
+        sql = Sql(self.database)
+        for table in ("own", "others"):
+            statement = f"CREATE TABLE {table} (page INT PRIMARY KEY, version INT NOT NULL)"
+            sql.ask(f"{statement}; INSERT INTO {table} VALUES {rows}; SELECT 1")
+        sql.stop()
+        with open(os.path.join(HERE, "learned.php")) as page:
+            self.folder.write("learned.php", page.read())
+        text = CONFIGURATION.format(
+            folder=self.folder.path, port=self.port, metrics=self.metrics_port, database=self.database)  # fmt: skip
+        environment = {"MAYFLY_FAILPOINT_LEARN": "late"} if self.chosen.late else {}
+        command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]
+        server = self.folder.spawn("mayfly", command, environment)
+        workdir.wait_for("mayfly", workdir.listens("127.0.0.1", self.port), 30, server)
+
+    def begin(self, work, *arguments):
+        thread = threading.Thread(target=self._run, args=(work, *arguments), daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def _run(self, work, *arguments):
+        try:
+            work(*arguments)
+        except Exception as error:
+            self.count("broken threads")
+            self.examples.append(repr(error))
+
+    def get(self, connection, target, method="GET"):
+        """(version, whether it is from memory, its age); the version is None where there is no page."""
+        try:
+            connection.request(method, target, headers={"Host": "site.test"})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            self.count("no answer")
+            return None, False, 0
+        found = re.fullmatch(r"page \d+ version (\d+)\n", text)
+        if answer.status != 200 or not found:
+            self.count(f"status {answer.status}")
+            return None, False, 0
+        return int(found[1]), answer.getheader("X-Cache") == "HIT", int(answer.getheader("Age") or 0)
+
+    def connection(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+
+    def note(self, is_hit, age):
+        self.count("answers")
+        self.count("hits", is_hit)
+        # The ordinary lifetime is a second.
+        self.count("kept", is_hit and age >= 2)
+
+    def read_own(self, number):
+        chance, sql, connection = random.Random(number), Sql(self.database), self.connection()
+        while not self.is_over.is_set():
+            page = chance.randrange(PAGES)
+            told = self.told[page]
+            selected = int(sql.ask(f"SELECT version FROM own WHERE page = {page}"))
+            version, is_hit, age = self.get(connection, f"/own/{page}")
+            if version is None:
+                continue
+            self.note(is_hit, age)
+            if version < max(told, selected):
+                self.count("old")
+                self.examples.append(("own", page, version, told, selected, is_hit, age))
+        sql.stop()
+
+    def read_others(self, number):
+        chance, connection = random.Random(number), self.connection()
+        while not self.is_over.is_set():
+            page = chance.randrange(PAGES)
+            before = time.monotonic() - SEEN_SECONDS
+            at_least = max((version for at, version in self.committed[page] if at <= before), default=0)
+            version, is_hit, age = self.get(connection, f"/others/{page}")
+            if version is None:
+                continue
+            self.note(is_hit, age)
+            if version < at_least:
+                self.count("late")
+                self.examples.append(("others", page, version, at_least, is_hit, age))
+
+    def write_own(self, number):
+        chance, connection = random.Random(100 + number), self.connection()
+        while not self.is_over.is_set():
+            self.may_write.wait(0.1)
+            if not self.may_write.is_set():
+                continue
+            page = number + WRITERS * chance.randrange(PAGES // WRITERS)
+            way = chance.choice(("", "?transaction"))
+            version, _, _ = self.get(connection, f"/own/{page}{way}", "POST")
+            if version is not None:
+                self.told[page] = max(self.told[page], version)
+                self.count("writes")
+            time.sleep(chance.random() * 0.02)
+
+    def write_others(self):
+        chance, sql = random.Random(200), Sql(self.database)
+        while not self.is_over.is_set():
+            self.may_write.wait(0.1)
+            if not self.may_write.is_set():
+                continue
+            page = chance.randrange(PAGES)
+            where = f"WHERE page = {page}"
+            update = f"UPDATE others SET version = version + 1 {where}"
+            version = int(sql.ask(f"{update}; SELECT version FROM others {where}"))
+            self.committed[page].append((time.monotonic(), version))
+            self.count("foreign writes")
+            time.sleep(chance.random() * 0.1)
+        sql.stop()
+
+    def learn_all(self):
+        """Until all pages are kept: what Mayfly knows nothing of has its ordinary lifetime."""
+        connection = self.connection()
+        until = time.monotonic() + LEARN_SECONDS
+        while not re.search(r"^mayfly_learned_pages_kept\{.*\} %d\b" % (2 * PAGES), self.learned(), re.M):
+            if time.monotonic() > until:
+                raise RuntimeError(f"pages are not kept: {self.learned()}")
+            for table in ("own", "others"):
+                for page in range(PAGES):
+                    self.get(connection, f"/{table}/{page}")
+            time.sleep(0.2)
+
+    def run(self):
+        self.start()
+        self.learn_all()
+        for number in range(READERS):
+            self.begin(self.read_own if number % 4 else self.read_others, number)
+        for number in range(WRITERS):
+            self.begin(self.write_own, number)
+        self.begin(self.write_others)
+        until = time.monotonic() + self.chosen.seconds
+        while time.monotonic() < until and not self.is_caught():
+            self.may_write.set()
+            time.sleep(WRITES_SECONDS)
+            self.may_write.clear()
+            time.sleep(RESTS_SECONDS)
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join(30)
+        return self.verdict()
+
+    def is_caught(self):
+        return self.chosen.late and self.counts["old"] > 0
+
+    def verdict(self):
+        counts = self.counts
+        print(", ".join(f"{counts[what]} {what}" for what in sorted(counts)))
+        for example in self.examples[:5]:
+            print(f"  {example}")
+        print(self.learned())
+        if self.chosen.late:
+            return 0 if counts["old"] else 1
+        is_tried = counts["hits"] >= LEAST_HITS and counts["kept"] >= LEAST_KEPT
+        is_wrong = counts["old"] or counts["late"] or counts["broken threads"]
+        return 1 if is_wrong or not is_tried else 0
+
+    def learned(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=10)
+        connection.request("GET", "/metrics")
+        lines = connection.getresponse().read().decode().splitlines()
+        return "\n".join(line for line in lines if "learned" in line and line[0] != "#" and not line.endswith(" 0.0"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--program", default="target/debug/mayfly")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--late", action="store_true")
+    chosen = parser.parse_args()
+    chosen.program = os.path.abspath(chosen.program)
+    with workdir.Workdir("promise-learned", parent=PLACE) as folder:
+        return Trial(chosen, folder).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
