@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Pages that are kept by what they were made of (`cache_learn on`): is any answer older than the database?
 
-    scripts/promise/learned.py [--program target/debug/mayfly] [--seconds 60] [--late]
+    scripts/promise/learned.py [--program target/debug/mayfly] [--seconds 60] [--kills] [--late]
 
 A MariaDB, a server on loopback with a PHP pool of its own, and pages that are fresh for a second and show which version of a
 row they were made from. Writers change rows through PHP, with and without a transaction. Readers ask the database
 themselves, with a plain SELECT, then ask for the page: an answer is old if it shows an earlier version than the one
 that was selected before it was asked for, or that PHP had told a writer. Another program changes rows of another table: these pages
-may be old for two seconds. Now and then all writing stops, so that pages are kept.
+may be old for two seconds. Now and then all writing stops, so that pages are kept. With --kills, workers of PHP are killed
+while they write: the database goes on with what they have sent.
 
 Ends with 1 where an answer was old, or where too few were kept: then nothing was tried. With --late the server
 compares a page with the writes since its fetch ended, not since it began, which a build with debug assertions can
@@ -16,10 +17,12 @@ be told: it ends with 0 if old answers are found.
 
 import argparse
 import collections
+import contextlib
 import http.client
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -39,6 +42,7 @@ SEEN_SECONDS = 2.0
 # On a machine that does much else.
 LEARN_SECONDS = 60
 LEAST_HITS, LEAST_KEPT = 200, 20
+BETWEEN_KILLS_SECONDS = 0.1
 # Files of temporary folders say nothing of pages.
 PLACE = "/var/lib"
 
@@ -128,7 +132,7 @@ class Trial:
             folder=self.folder.path, port=self.port, metrics=self.metrics_port, database=self.database)  # fmt: skip
         environment = {"MAYFLY_FAILPOINT_LEARN": "late"} if self.chosen.late else {}
         command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]
-        server = self.folder.spawn("mayfly", command, environment)
+        self.server = server = self.folder.spawn("mayfly", command, environment)
         workdir.wait_for("mayfly", workdir.listens("127.0.0.1", self.port), 30, server)
 
     def begin(self, work, *arguments):
@@ -238,6 +242,18 @@ class Trial:
                     self.get(connection, f"/{table}/{page}")
             time.sleep(0.2)
 
+    def kill(self):
+        """Ends a worker of PHP, now and then."""
+        chance = random.Random(300)
+        while not self.is_over.is_set():
+            self.may_write.wait(0.1)
+            workers = [pid for pid in workdir.children_of(self.server.pid) if b"pool" in command_of(pid)]
+            if self.may_write.is_set() and workers:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(chance.choice(workers), signal.SIGKILL)
+                    self.count("kills")
+            time.sleep(chance.random() * 2 * BETWEEN_KILLS_SECONDS)
+
     def run(self):
         self.start()
         self.learn_all()
@@ -246,6 +262,8 @@ class Trial:
         for number in range(WRITERS):
             self.begin(self.write_own, number)
         self.begin(self.write_others)
+        if self.chosen.kills:
+            self.begin(self.kill)
         until = time.monotonic() + self.chosen.seconds
         while time.monotonic() < until and not self.is_caught():
             self.may_write.set()
@@ -279,10 +297,19 @@ class Trial:
         return "\n".join(line for line in lines if "learned" in line and line[0] != "#" and not line.endswith(" 0.0"))
 
 
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", default="target/debug/mayfly")
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--kills", action="store_true")
     parser.add_argument("--late", action="store_true")
     chosen = parser.parse_args()
     chosen.program = os.path.abspath(chosen.program)

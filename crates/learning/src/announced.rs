@@ -11,7 +11,7 @@ use crate::record::SentWrite;
 
 /// A statement that takes longer keeps requests no more from sharing a fetch that began meanwhile: they would all
 /// be fetched alone for as long as it takes.
-const SEEN_WITHIN: Duration = Duration::from_secs(1);
+pub const SEEN_WITHIN: Duration = Duration::from_secs(1);
 
 /// A write by the number of its process and its own.
 pub type WriteNumber = (u64, u64);

@@ -390,7 +390,11 @@ fn a_write_whose_process_died_counts_until_the_server_has_ended_its_connection()
         state(book, now).is_none()
     };
     assert!(is_learned(&mut book));
-    book.left_in_doubt(1, vec![write("UPDATE post SET title = 'b' WHERE id = 2")]);
+    book.left_in_doubt(
+        1,
+        vec![write("UPDATE post SET title = 'b' WHERE id = 2")],
+        now,
+    );
     assert!(state(&mut book, now).is_some());
     // The server may do it at any moment: what a page reads now may be from before.
     assert!(!is_learned(&mut book));
@@ -437,14 +441,18 @@ fn a_write_whose_process_died_counts_until_the_server_has_ended_its_connection()
 fn a_write_in_doubt_keeps_no_other_page_from_being_learned_and_doubts_are_bounded() {
     let now = Instant::now();
     let mut book = book(now);
-    book.left_in_doubt(1, vec![write("UPDATE post SET title = 'b' WHERE id = 3")]);
+    book.left_in_doubt(
+        1,
+        vec![write("UPDATE post SET title = 'b' WHERE id = 3")],
+        now,
+    );
     made(&mut book, 1, reads(&[SECOND_POST]), now);
     assert_eq!(state(&mut book, now), None);
     let many = (0..1000).map(|identifier| SentWrite {
         identifier,
         ..write("UPDATE post SET title = 'b' WHERE id = 3")
     });
-    book.left_in_doubt(1, many.collect());
+    book.left_in_doubt(1, many.collect(), now);
     // More than are kept: anything may be written, at any time.
     let asked = book.last_doubt();
     book.connections_listed(asked, &listed(b"blog", &[]));
@@ -660,8 +668,9 @@ fn a_restart_of_the_database_and_a_worker_in_doubt_end_pages() {
     };
     let same = write("UPDATE post SET title = 'b' WHERE id = 2");
     book.announced((1, 1), &[same.clone()].into(), now);
-    book.left_in_doubt(1, vec![same]);
-    assert_eq!(book.count_under_way(), 0);
+    book.left_in_doubt(1, vec![same], now);
+    assert!(!book.has_slow_writes_only(now));
+    assert!(book.has_slow_writes_only(now + Duration::from_secs(1)));
     assert_eq!(book.confirm(number, 1, now), None);
     assert_eq!(
         make(&mut book),

@@ -277,7 +277,8 @@ impl Worker {
             }
         }
         for pool in self.pool.with_neighbours() {
-            pool.change(|book| book.left_in_doubt(self.process, in_doubt.clone()));
+            let (writes, now) = (in_doubt.clone(), Instant::now());
+            pool.change(|book| book.left_in_doubt(self.process, writes, now));
         }
     }
 

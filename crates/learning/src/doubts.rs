@@ -3,6 +3,8 @@
 //! A server finishes a COMMIT whose client has died, at a time that nobody knows. As long as it lists the
 //! connection, the write may still be done: no page that reads what it writes is learned.
 
+use std::time::{Duration, Instant};
+
 use crate::record::{SentWrite, ServerName};
 
 /// Connections in doubt. With more, everything is, until Mayfly starts again.
@@ -32,6 +34,7 @@ pub struct AskedServer<'a> {
 
 struct Doubt {
     number: u64,
+    since: Instant,
     /// `None`: it never ends.
     connection: Option<u32>,
     writes: Vec<SentWrite>,
@@ -45,17 +48,17 @@ pub struct Doubts {
 
 impl Doubts {
     /// Takes the writes of one process.
-    pub fn add(&mut self, mut writes: Vec<SentWrite>) {
+    pub fn add(&mut self, mut writes: Vec<SentWrite>, now: Instant) {
         while let Some(first) = writes.first() {
             let (server, identifier) = (first.server.clone(), first.identifier);
             let is_other = |it: &SentWrite| it.server != server || it.identifier != identifier;
             let (others, of_it) = writes.into_iter().partition(is_other);
             writes = others;
-            self.put(identifier, of_it);
+            self.put(identifier, of_it, now);
         }
     }
 
-    fn put(&mut self, identifier: u32, mut writes: Vec<SentWrite>) {
+    fn put(&mut self, identifier: u32, mut writes: Vec<SentWrite>, now: Instant) {
         let is_too_much = self.all.len() >= MOST_DOUBTS;
         if is_too_much || writes.len() > MOST_WRITES {
             writes.truncate(1);
@@ -71,9 +74,20 @@ impl Doubts {
         self.last += 1;
         self.all.push(Doubt {
             number: self.last,
+            since: now,
             connection: (!is_too_much).then_some(identifier),
             writes,
         });
+    }
+
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Is none of them younger than this?
+    pub fn are_older_than(&self, age: Duration, now: Instant) -> bool {
+        let mut since = self.all.iter().map(|it| it.since);
+        since.all(|since| now.saturating_duration_since(since) >= age)
     }
 
     pub fn last(&self) -> u64 {

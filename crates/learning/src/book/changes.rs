@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use learned::{Effect, TableChange};
 
 use super::{Book, Database};
-use crate::announced::WriteNumber;
+use crate::announced::{SEEN_WITHIN, WriteNumber};
 use crate::doubts::AskedServer;
 use crate::pages::LearnedPage;
 use crate::poll::{PollAnswer, PollResult};
@@ -48,20 +48,20 @@ impl Book {
 
     /// Writes that others may see at any moment.
     pub fn count_under_way(&self) -> usize {
-        self.announced.count()
+        self.announced.count() + self.doubts.count()
     }
 
     /// Have all of them been so for long?
     pub fn has_slow_writes_only(&self, now: Instant) -> bool {
-        self.announced.are_slow(now)
+        self.announced.are_slow(now) && self.doubts.are_older_than(SEEN_WITHIN, now)
     }
 
     /// A process ended before it said what became of these writes. The server may still do them, so they
     /// count until it has let go of their connections.
-    pub fn left_in_doubt(&mut self, process: u64, writes: Vec<SentWrite>) {
+    pub fn left_in_doubt(&mut self, process: u64, writes: Vec<SentWrite>, now: Instant) {
         self.announced.remove_all_of(process);
         writes.iter().for_each(|write| self.written(write));
-        self.doubts.add(writes);
+        self.doubts.add(writes, now);
     }
 
     /// The servers that have to be asked which connections they have.
