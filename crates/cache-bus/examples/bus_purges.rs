@@ -1,7 +1,7 @@
 //! Measures the bus alone: nodes in one process, a redis-server, and purges at a steady rate.
 //!
 //! ```text
-//! cargo run --release -p cache-bus --example purges -- [NODES [PURGES-A-SECOND [SECONDS]]]
+//! cargo run --release -p cache-bus --example bus_purges -- [NODES [PURGES-A-SECOND [SECONDS]]]
 //! ```
 
 use std::path::PathBuf;
