@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use learn_record::{Acknowledgement, Message, RecordParts, StatementKind, Write, WriteOutcome};
 use parking_lot::Mutex;
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -207,9 +208,13 @@ impl Worker {
     fn acknowledge(&self, number: u64) -> Result<(), ConnectionEnd> {
         let acknowledgement = Acknowledgement { number };
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        // A process that does not read its answers does not get them.
-        let sent = rustix::net::send(&*self.socket, &acknowledgement.encode(), flags);
-        sent.map(drop).map_err(|_| ConnectionEnd::Refused)
+        match rustix::net::send(&*self.socket, &acknowledgement.encode(), flags) {
+            Ok(_) => Ok(()),
+            // It was killed while it waited.
+            Err(Errno::PIPE | Errno::CONNRESET) => Err(ConnectionEnd::Closed),
+            // A process that does not read its answers does not get them.
+            Err(_) => Err(ConnectionEnd::Refused),
+        }
     }
 
     fn written(&mut self, written: WriteOutcome) -> Result<(), ConnectionEnd> {
