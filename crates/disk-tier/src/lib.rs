@@ -89,7 +89,7 @@ pub use record::{
     INLINE_BODY_BYTES, NewRecord, ReadNow, RecordBody, RecordBytes, RecordPlace, RecordPlaces,
     StopReport, VARIANTS_MAX, WriteVerdict,
 };
-pub use start::{STOPPED_PURGES_MAX, append_while_stopped};
+pub use start::{STOPPED_PURGES_MAX, append_while_stopped, is_in_use};
 pub use state::{TierEvent, TierState, TierStats};
 pub use storage::{FolderLock, ListedFile, Storage, StorageFile, SystemStorage};
 pub use times::{RecordAge, TierTime};

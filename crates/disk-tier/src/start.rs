@@ -151,6 +151,11 @@ pub(crate) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error
     move |error| TierError::Io { what, path, error }
 }
 
+/// Does a process keep pages in this folder?
+pub fn is_in_use(folder: &Path, storage: &dyn Storage) -> bool {
+    matches!(storage.lock(&folder.join(LOCK_NAME)), Ok(None))
+}
+
 /// Writes purges down while no server has the folder: they hold after its next start. Blocks until they are synced.
 /// `false`: there is no folder, or nothing in it, so that nothing is stored.
 ///

@@ -18,6 +18,7 @@
 
 mod walk;
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -133,6 +134,42 @@ pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
 /// What the system says, or that the folder belongs to another account.
 pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
     owned_folder(path, owner).map(drop)
+}
+
+/// As [`make_folder`], and what is in the folder goes along with it: files of accounts that `is_former` names and that
+/// have no other name.
+///
+/// # Errors
+/// As [`make_folder`].
+pub fn make_folder_with_files(
+    path: &Path,
+    owner: u32,
+    is_former: impl Fn(u32) -> bool,
+) -> io::Result<()> {
+    let Some(folder) = owned_folder(path, owner)? else {
+        return Ok(());
+    };
+    for entry in rustix::fs::Dir::read_from(&folder)? {
+        give_file(&folder, entry?.file_name(), owner, &is_former)?;
+    }
+    Ok(())
+}
+
+fn give_file(
+    folder: &OwnedFd,
+    name: &CStr,
+    owner: u32,
+    is_former: impl Fn(u32) -> bool,
+) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&file)?;
+    let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if is_regular && stat.st_nlink == 1 && stat.st_uid != owner && is_former(stat.st_uid) {
+        let (uid, flags) = (Some(user(owner)), AtFlags::EMPTY_PATH);
+        rustix::fs::chownat(&file, c"", uid, None, flags)?;
+    }
+    Ok(())
 }
 
 /// As [`make_folder`], and `group` may read and remove what the owner leaves there: files in it get this group. The

@@ -150,6 +150,42 @@ fn a_folder_is_given_away_only_where_root_alone_could_put_it() {
 }
 
 #[test]
+fn what_a_former_account_has_left_in_a_folder_goes_along_with_it() {
+    use std::os::unix::fs::chown;
+
+    const FORMER: u32 = 61200;
+    const ANOTHER: u32 = 61201;
+    let Some(scene) = Scene::new() else { return };
+    std::fs::create_dir(scene.path("pages")).unwrap();
+    std::fs::create_dir(scene.path("pages/folder")).unwrap();
+    let owners = [
+        ("segment", FORMER),
+        ("linked", FORMER),
+        ("theirs", ANOTHER),
+        ("roots", 0),
+    ];
+    for (name, owner) in owners {
+        let path = scene.path(&format!("pages/{name}"));
+        std::fs::write(&path, name).unwrap();
+        chown(&path, Some(owner), Some(owner)).unwrap();
+    }
+    std::fs::hard_link(scene.path("pages/linked"), scene.path("second")).unwrap();
+    std::os::unix::fs::symlink(scene.path("secret"), scene.path("pages/link")).unwrap();
+    chown(scene.path("pages"), Some(FORMER), Some(FORMER)).unwrap();
+
+    make_folder_with_files(&scene.path("pages"), NOBODY, |uid| uid == FORMER).unwrap();
+
+    let owner = |name: &str| std::fs::metadata(scene.path(name)).unwrap().uid();
+    assert_eq!((owner("pages"), owner("pages/segment")), (NOBODY, NOBODY));
+    assert_eq!(
+        (owner("pages/linked"), owner("pages/theirs")),
+        (FORMER, ANOTHER)
+    );
+    let roots = ["pages/roots", "pages/folder", "pages/link"].map(owner);
+    assert_eq!(roots, [0; 3]);
+}
+
+#[test]
 fn a_file_is_made_for_an_account_in_roots_folders_alone() {
     let Some(scene) = Scene::new() else { return };
     make_for(&scene.path("slow.log"), NOBODY, NOBODY).unwrap();

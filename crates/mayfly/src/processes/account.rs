@@ -43,7 +43,7 @@ const PHP_DEFAULTS: [&str; 2] = ["www-data", NOBODY];
 const NOBODY: &str = "nobody";
 /// Of these, nothing on disk and no name ever belongs to an account for long: systemd's
 /// range for `DynamicUser`.
-const NUMBERS: RangeInclusive<u32> = 61184..=65519;
+pub const NUMBERS: RangeInclusive<u32> = 61184..=65519;
 /// Numbers looked at, each of which another server may have taken.
 const NUMBERS_TRIED_MAX: usize = 256;
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use site::{Content, OwnFiles, PhpPool, Process, Site};
 
-use crate::processes::account::{Account, is_root, to_run_php};
+use crate::processes::account::{self, Account, is_root, to_run_php};
 use crate::processes::control_socket;
 use crate::processes::journal::Journal;
 use system_error::SystemError;
@@ -140,10 +140,15 @@ fn make_left_purges_folder(
 }
 
 /// Makes the folder of a zone and what is missing above it. What is there stays whose it is: nginx has left files
-/// there, or all accounts use it.
+/// there, or all accounts use it. Only what a server under another number without a name has left is given to this one.
 fn make_disk_folder<'a>(folder: &'a Path, account: &Account) -> Result<(), (&'a Path, io::Error)> {
     make_missing_above(folder)?;
-    trusted_path::make_folder(folder, account.uid).map_err(|error| (folder, error))
+    if disk_tier::is_in_use(folder, &*disk_tier::SystemStorage::new()) {
+        return Ok(());
+    }
+    let is_number = |uid| account::NUMBERS.contains(&uid);
+    trusted_path::make_folder_with_files(folder, account.uid, is_number)
+        .map_err(|error| (folder, error))
 }
 
 fn make_missing_above(folder: &Path) -> Result<(), (&Path, io::Error)> {
