@@ -49,24 +49,29 @@ end() { # end NAME
     tee -a "$log" <"$beside/$1"
 }
 
+# The count keeps the processors busy where the others mostly wait: it comes when the browsers have gone.
+applications_and_count() {
+    local status=0
+    if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
+        python3 apps/run.py --binary "$target/debug/mayfly" --seconds 30 --at-once 3 || status=1
+    else
+        echo "left out: real applications (apps/run.py needs root, or sudo without a password)"
+    fi
+    timed instructions bench/instructions.py --binary "$target/debug/mayfly" --build dev || status=1
+    return $status
+}
+
 # Many tests wait for a clock or for another process, so more of them run than there are cores.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
 if [ -n "${LINTS:-}" ]; then
     export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 fi
 part debug-build "$cargo" test --workspace --locked --no-run
 begin checks scripts/checks/run.py --binary "$target/debug/mayfly"
-if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
-    begin applications python3 apps/run.py --binary "$target/debug/mayfly" --seconds 30 --at-once 3
-else
-    echo "left out: real applications (apps/run.py needs root, or sudo without a password)"
-fi
-# It takes what the others leave.
-begin instructions nice bench/instructions.py --binary "$target/debug/mayfly" --build dev
+begin applications applications_and_count
 part crates "$cargo" test --workspace --locked --no-fail-fast
 end checks
-[ -z "${started[applications]:-}" ] || end applications
-end instructions
+end applications
 
 echo "time: all tests $SECONDS s"
 [ ${#failed_parts[@]} -eq 0 ] || echo "failed: ${failed_parts[*]}"

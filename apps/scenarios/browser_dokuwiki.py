@@ -5,6 +5,7 @@ failed request behind any of them; a second, anonymous browser sees a change
 within the lifetime.
 """
 
+import contextlib
 import os
 import time
 
@@ -133,6 +134,13 @@ def wait_for_text(browser, text, ttl, reload=False):
         time.sleep(0.2)
 
 
+def content(path):
+    """What is in a file; nothing where there is none yet."""
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        return file.read()
+    return None
+
+
 def upload(steps, workdir, wiki, browser):
     with open(workdir.join("picture.png"), "wb") as file:
         file.write(png())
@@ -141,9 +149,7 @@ def upload(steps, workdir, wiki, browser):
         browser.choose_file("input[type=file]", workdir.join("picture.png"))
         browser.click(".qq-upload-list button, #mediamanager__upload_button, form#dw__upload button[type=submit]")
         stored = os.path.join(wiki.media, "notes", "picture.png")
-        browser.wait("the uploaded file", lambda: os.path.exists(stored))
-        with open(stored, "rb") as file:
-            assert file.read() == png(), "the stored file differs"
+        browser.wait("the uploaded file", lambda: content(stored) == png())
     with steps.step("the uploaded picture is shown in a page"):
         save(browser, "notes:picture", "{{notes:picture.png}} {{notes:picture.png?20}}\n")
         browser.wait("both pictures", lambda: pictures(browser) == [64, 20])

@@ -95,7 +95,7 @@ class Daemon:
     def wait(self):
         """Returns when the port accepts; SystemExit with what the program said if it never does."""
         try:
-            process.wait_until(self._accepts, f"{self.name} listening on port {self.port}", seconds=20)
+            process.wait_until(self._accepts, f"{self.name} listening on port {self.port}", seconds=60)
         except RuntimeError as error:
             self.stop()
             with open(self._output) as output:
