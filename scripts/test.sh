@@ -62,7 +62,7 @@ applications_and_count() {
 }
 
 # Many tests wait for a clock or for another process, so more of them run than there are cores.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 if [ -n "${LINTS:-}" ]; then
     export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 fi
