@@ -1,75 +1,11 @@
 //! What MariaDB itself tells of its tables. It needs mariadb-server, as the tests of `learned` do.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use testkit::mariadb::MariaDb;
+
 use super::*;
-
-/// A server with a data directory and a socket of its own.
-struct Database {
-    folder: tempfile::TempDir,
-    process: Child,
-}
-
-impl Database {
-    fn start() -> Database {
-        let folder = tempfile::tempdir().unwrap();
-        let data = format!("--datadir={}", folder.path().join("data").display());
-        let common = [
-            "--no-defaults",
-            &data,
-            "--user=root",
-            "--innodb-log-file-size=8M",
-        ];
-        let installed = Command::new("mariadb-install-db")
-            .args(common)
-            .args(["--skip-test-db", "--auth-root-authentication-method=normal"])
-            .output()
-            .expect("this test needs mariadb-server");
-        assert!(installed.status.success(), "{installed:?}");
-        let process = Command::new("mariadbd")
-            .args(common)
-            .args(["--skip-networking", "--innodb-flush-log-at-trx-commit=0"])
-            .arg(format!("--socket={}", folder.path().join("sock").display()))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("this test needs mariadb-server");
-        let database = Database { folder, process };
-        let until = Instant::now() + Duration::from_secs(60);
-        while !database.try_run("SELECT 1") {
-            assert!(Instant::now() < until, "mariadbd does not answer");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        database
-    }
-
-    fn socket(&self) -> std::path::PathBuf {
-        self.folder.path().join("sock")
-    }
-
-    fn run(&self, script: &str) {
-        assert!(self.try_run(script), "{script}");
-    }
-
-    fn try_run(&self, script: &str) -> bool {
-        let client = Command::new("mariadb")
-            .args(["--no-defaults", "--user=root", "--batch", "-e", script])
-            .arg(format!("--socket={}", self.socket().display()))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        client.expect("this test needs mariadb-client").success()
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
 
 fn account(socket: &Path) -> DatabaseAccount {
     DatabaseAccount {
@@ -81,7 +17,7 @@ fn account(socket: &Path) -> DatabaseAccount {
 
 #[tokio::test]
 async fn each_change_of_a_table_is_seen_by_the_next_poll() {
-    let database = Database::start();
+    let database = MariaDb::start();
     database.run(
         "CREATE DATABASE blog; USE blog;
          CREATE TABLE post (id INT PRIMARY KEY, title TEXT) ENGINE=InnoDB;

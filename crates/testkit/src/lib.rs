@@ -1,5 +1,5 @@
 //! Helpers for tests only: a running server (with a configuration, or by `serve`), a scripted
-//! client for each version of HTTP, a fake PHP, a fake HTTP server and a fake name server, Redis, processes, waiting
+//! client for each version of HTTP, a fake PHP, a fake HTTP server and a fake name server, Redis, MariaDB, processes, waiting
 //! with a bound, and golden files.
 
 pub mod client;
@@ -9,6 +9,7 @@ pub mod fake_php;
 pub mod golden;
 pub mod http2;
 pub mod http3;
+pub mod mariadb;
 pub mod origin;
 pub mod pebble;
 pub mod process;

@@ -6,16 +6,15 @@
 //! for others. `LEARNED_RECORD` writes what the database said into a file, and `LEARNED_REPLAY` judges
 //! such a file without a database, for `scripts/mutations/learned.py`.
 
-mod database;
 mod generator;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use database::Database;
 use generator::{Chance, TABLES};
 use learned::{Effect, Reading, Schema, SchemaBuilder, SchemaQuery, Session, Shapes, may_alter};
+use testkit::mariadb::MariaDb;
 
 /// A block for each aim.
 const PAIRS: usize = 21_250;
@@ -110,7 +109,7 @@ impl Judge {
 }
 
 /// Runs a block on a database.
-fn observe(database: &Database, name: &str, chance: &mut Chance) -> Block {
+fn observe(database: &MariaDb, name: &str, chance: &mut Chance) -> Block {
     chance.next_aim();
     let reads: Vec<_> = (0..READS).map(|_| chance.read()).collect();
     let changes: Vec<_> = (0..CHANGES).map(|_| chance.change()).collect();
@@ -127,7 +126,7 @@ fn observe(database: &Database, name: &str, chance: &mut Chance) -> Block {
     for change in &changes {
         writeln!(script, "BEGIN;\n{change};\n{all_reads}ROLLBACK;").unwrap();
     }
-    let output = database.run(&script);
+    let output = database.run_past_errors(&script);
     let results = results(&output);
     assert_eq!(results.len(), READS * (CHANGES + 1));
     let (before, after) = results.split_at(READS);
@@ -160,7 +159,7 @@ fn results(output: &str) -> Vec<Vec<&str>> {
     results
 }
 
-fn schema_rows(database: &Database) -> Vec<(SchemaQuery, Vec<String>)> {
+fn schema_rows(database: &MariaDb) -> Vec<(SchemaQuery, Vec<String>)> {
     let mut rows = Vec::new();
     for query in SchemaQuery::ALL {
         for line in database.run(&format!("{};", query.sql())).lines() {
@@ -233,7 +232,7 @@ fn database_name(number: usize) -> String {
 
 /// Blocks of several connections side by side, and what is found about them.
 fn with_database(pairs: usize, seed: usize) -> Findings {
-    let database = Database::start();
+    let database = MariaDb::start();
     for number in 0..CONNECTIONS {
         let name = database_name(number);
         database.run(&format!(

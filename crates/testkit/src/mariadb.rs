@@ -1,22 +1,27 @@
-//! A MariaDB server of its own.
+//! A MariaDB server of the test's own, with a data directory and a socket. It needs mariadb-server.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A server with a data directory and a socket of its own.
-pub struct Database {
-    folder: PathBuf,
+use tempfile::TempDir;
+
+/// The server; it ends when it is dropped.
+pub struct MariaDb {
+    folder: TempDir,
     process: Child,
 }
 
-impl Database {
-    pub fn start() -> Self {
-        let folder = std::env::temp_dir().join(format!("learned-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let data = format!("--datadir={}", folder.join("data").display());
-        // MariaDB does not run as root unless it is asked for so.
+impl MariaDb {
+    /// Starts it and waits until it answers.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn start() -> MariaDb {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = format!("--datadir={}", folder.path().join("data").display());
+        // It does not run as root unless it is asked for so.
         let common = [
             "--no-defaults",
             &data,
@@ -33,7 +38,7 @@ impl Database {
             "{}",
             String::from_utf8_lossy(&installed.stdout)
         );
-        let log = std::fs::File::create(folder.join("log")).unwrap();
+        let log = std::fs::File::create(folder.path().join("log")).expect("a log");
         let process = Command::new("mariadbd")
             .args(common)
             .args([
@@ -41,50 +46,66 @@ impl Database {
                 "--innodb-flush-log-at-trx-commit=0",
                 "--innodb-buffer-pool-size=16M",
             ])
-            .arg(format!("--socket={}", folder.join("sock").display()))
+            .arg(format!("--socket={}", folder.path().join("sock").display()))
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
             .expect("this test needs mariadb-server");
-        let database = Self { folder, process };
+        let database = MariaDb { folder, process };
         let started = Instant::now();
-        while !database.try_run("SELECT 1").1 {
-            let log = std::fs::read_to_string(database.folder.join("log")).unwrap_or_default();
+        while !database.client("SELECT 1", &[]).1 {
+            let log = std::fs::read_to_string(database.folder.path().join("log"));
             assert!(
                 started.elapsed() < Duration::from_secs(60),
-                "mariadbd does not answer: {log}"
+                "mariadbd does not answer: {log:?}"
             );
             std::thread::sleep(Duration::from_millis(50));
         }
         database
     }
 
-    pub fn run(&self, script: &str) -> String {
-        self.try_run(script).0
+    /// Where it listens.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("sock")
     }
 
-    /// What the client prints; errors of single statements do not end it.
-    fn try_run(&self, script: &str) -> (String, bool) {
+    /// What the client prints.
+    ///
+    /// # Panics
+    /// When a statement fails.
+    pub fn run(&self, script: &str) -> String {
+        let (printed, is_done) = self.client(script, &[]);
+        assert!(is_done, "{script}");
+        printed
+    }
+
+    /// What the client prints; statements that fail do not end it.
+    pub fn run_past_errors(&self, script: &str) -> String {
+        self.client(script, &["--force"]).0
+    }
+
+    fn client(&self, script: &str, options: &[&str]) -> (String, bool) {
         let mut client = Command::new("mariadb")
             .args([
                 "--no-defaults",
                 "--batch",
                 "--skip-column-names",
-                "--force",
                 "--user=root",
                 "--default-character-set=utf8mb4",
             ])
-            .arg(format!("--socket={}", self.folder.join("sock").display()))
+            .args(options)
+            .arg(format!("--socket={}", self.socket().display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("this test needs mariadb-client");
-        let mut stdin = client.stdin.take().unwrap();
+        let mut stdin = client.stdin.take().expect("a pipe");
         let script = script.to_owned();
-        let writer = std::thread::spawn(move || stdin.write_all(script.as_bytes()).is_ok());
-        let output = client.wait_with_output().unwrap();
-        writer.join().unwrap();
+        // It prints before it has read all.
+        let writer = std::thread::spawn(move || stdin.write_all(script.as_bytes()));
+        let output = client.wait_with_output().expect("an end");
+        let _ = writer.join();
         (
             String::from_utf8_lossy(&output.stdout).into_owned(),
             output.status.success(),
@@ -92,10 +113,9 @@ impl Database {
     }
 }
 
-impl Drop for Database {
+impl Drop for MariaDb {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
