@@ -1,18 +1,15 @@
-//! Bodies that change another one as it is pulled: recoded, or with strings replaced.
+//! What changes a body as it is pulled: recoding, and replacing strings.
 //!
 //! `X` is the exchange that a body belongs to, of which this crate knows nothing.
 
 use bytes::Bytes;
-use http_semantics::Fields;
-use transport::outbound::{ArrivingBody, Flow, Leaves, MaybeApart, NextBytes, SendError};
-use transport::spool::Spool;
+use transport::outbound::{ArrivingBody, BodyChange, ChangedBody, Leaves, NextBytes, SendError};
 
 use crate::recoder::{CompressionRatio, Recoder};
 use crate::substitution::{Substitution, SubstitutionStep};
 
-/// A body that is compressed, expanded or brought to another charset as it is pulled.
+/// Compresses or expands a body, or brings it to another charset, as it is pulled.
 pub struct RecodedBody<X> {
-    body: Box<dyn ArrivingBody<X>>,
     /// `None` once the body has ended.
     recoder: Option<Recoder>,
     /// What has been taken in is given out at once, however little.
@@ -28,20 +25,24 @@ impl<X: Send + 'static> RecodedBody<X> {
         recoder: Recoder,
         note: fn(&mut X, CompressionRatio),
     ) -> Box<dyn ArrivingBody<X>> {
-        Box::new(RecodedBody {
+        let recoded = RecodedBody {
             flushes: body.flow().leaves == Leaves::AtOnce && body.flow().ahead.is_least(),
-            body,
             recoder: Some(recoder),
             note,
-        })
+        };
+        ChangedBody::around(body, recoded)
     }
 
-    async fn pull(&mut self, exchange: &mut X) -> Result<Option<Bytes>, SendError> {
+    async fn pull(
+        &mut self,
+        body: &mut dyn ArrivingBody<X>,
+        exchange: &mut X,
+    ) -> Result<Option<Bytes>, SendError> {
         loop {
             let Some(recoder) = &mut self.recoder else {
                 return Ok(None);
             };
-            let next = self.body.next(exchange).await?;
+            let next = body.next(exchange).await?;
             let mut recoded = match &next {
                 Some(bytes) => recoder.push(bytes)?,
                 None => recoder.finish()?,
@@ -70,25 +71,13 @@ fn joined(first: Bytes, second: Bytes) -> Bytes {
     }
 }
 
-impl<X: Send + 'static> ArrivingBody<X> for RecodedBody<X> {
-    fn apart(self: Box<Self>) -> MaybeApart<X> {
-        Err(self)
-    }
-
-    fn next<'a>(&'a mut self, exchange: &'a mut X) -> NextBytes<'a> {
-        Box::pin(self.pull(exchange))
-    }
-
-    fn flow(&self) -> Flow {
-        self.body.flow()
-    }
-
-    fn keep(&self, bytes: Bytes, ahead: &mut Spool) {
-        self.body.keep(bytes, ahead);
-    }
-
-    fn take_trailers(&mut self) -> Fields {
-        self.body.take_trailers()
+impl<X: Send + 'static> BodyChange<X> for RecodedBody<X> {
+    fn next<'a>(
+        &'a mut self,
+        body: &'a mut dyn ArrivingBody<X>,
+        exchange: &'a mut X,
+    ) -> NextBytes<'a> {
+        Box::pin(self.pull(body, exchange))
     }
 }
 
@@ -96,34 +85,40 @@ impl<X: Send + 'static> ArrivingBody<X> for RecodedBody<X> {
 /// sent as it is from a quarter of it on.
 const PIECE_BYTES: usize = 32 * 1024;
 
-/// A body in which strings are replaced as it is pulled.
-pub struct SubstitutedBody<X, R> {
-    body: Box<dyn ArrivingBody<X>>,
+/// Replaces strings of a body as it is pulled.
+pub struct SubstitutedBody<R> {
     has_ended: bool,
     substitution: Substitution,
     /// What takes the place of the string of this number.
     replacement: R,
 }
 
-impl<X, R> SubstitutedBody<X, R>
-where
-    X: Send + 'static,
-    R: FnMut(&mut X, usize) -> Bytes + Send + Sync + 'static,
-{
-    pub fn around(
+impl<R> SubstitutedBody<R> {
+    pub fn around<X>(
         body: Box<dyn ArrivingBody<X>>,
         substitution: Substitution,
         replacement: R,
-    ) -> Box<dyn ArrivingBody<X>> {
-        Box::new(SubstitutedBody {
-            body,
+    ) -> Box<dyn ArrivingBody<X>>
+    where
+        X: Send + 'static,
+        R: FnMut(&mut X, usize) -> Bytes + Send + Sync + 'static,
+    {
+        let substituted = SubstitutedBody {
             has_ended: false,
             substitution,
             replacement,
-        })
+        };
+        ChangedBody::around(body, substituted)
     }
 
-    async fn pull(&mut self, exchange: &mut X) -> Result<Option<Bytes>, SendError> {
+    async fn pull<X>(
+        &mut self,
+        body: &mut dyn ArrivingBody<X>,
+        exchange: &mut X,
+    ) -> Result<Option<Bytes>, SendError>
+    where
+        R: FnMut(&mut X, usize) -> Bytes,
+    {
         let mut out = Vec::new();
         while out.len() < PIECE_BYTES {
             match self.substitution.step() {
@@ -136,7 +131,7 @@ where
                 }
                 SubstitutionStep::NeedsMore if !out.is_empty() => break,
                 SubstitutionStep::NeedsMore if self.has_ended => return Ok(None),
-                SubstitutionStep::NeedsMore => match self.body.next(exchange).await? {
+                SubstitutionStep::NeedsMore => match body.next(exchange).await? {
                     Some(bytes) => self.substitution.push(bytes),
                     None => {
                         self.has_ended = true;
@@ -149,28 +144,16 @@ where
     }
 }
 
-impl<X, R> ArrivingBody<X> for SubstitutedBody<X, R>
+impl<X, R> BodyChange<X> for SubstitutedBody<R>
 where
     X: Send + 'static,
     R: FnMut(&mut X, usize) -> Bytes + Send + Sync + 'static,
 {
-    fn apart(self: Box<Self>) -> MaybeApart<X> {
-        Err(self)
-    }
-
-    fn next<'a>(&'a mut self, exchange: &'a mut X) -> NextBytes<'a> {
-        Box::pin(self.pull(exchange))
-    }
-
-    fn flow(&self) -> Flow {
-        self.body.flow()
-    }
-
-    fn keep(&self, bytes: Bytes, ahead: &mut Spool) {
-        self.body.keep(bytes, ahead);
-    }
-
-    fn take_trailers(&mut self) -> Fields {
-        self.body.take_trailers()
+    fn next<'a>(
+        &'a mut self,
+        body: &'a mut dyn ArrivingBody<X>,
+        exchange: &'a mut X,
+    ) -> NextBytes<'a> {
+        Box::pin(self.pull(body, exchange))
     }
 }

@@ -281,6 +281,50 @@ pub trait ArrivingBody<X>: Send + Sync {
     fn apart(self: Box<Self>) -> MaybeApart<X>;
 }
 
+/// What changes a body as it is pulled.
+pub trait BodyChange<X>: Send + Sync + 'static {
+    /// The next bytes of the changed body.
+    fn next<'a>(
+        &'a mut self,
+        body: &'a mut dyn ArrivingBody<X>,
+        exchange: &'a mut X,
+    ) -> NextBytes<'a>;
+}
+
+/// A body and what changes it. It flows, waits and ends as the body within does.
+pub struct ChangedBody<X, C> {
+    body: Box<dyn ArrivingBody<X>>,
+    change: C,
+}
+
+impl<X: Send + 'static, C: BodyChange<X>> ChangedBody<X, C> {
+    pub fn around(body: Box<dyn ArrivingBody<X>>, change: C) -> Box<dyn ArrivingBody<X>> {
+        Box::new(ChangedBody { body, change })
+    }
+}
+
+impl<X: Send + 'static, C: BodyChange<X>> ArrivingBody<X> for ChangedBody<X, C> {
+    fn apart(self: Box<Self>) -> MaybeApart<X> {
+        Err(self)
+    }
+
+    fn next<'a>(&'a mut self, exchange: &'a mut X) -> NextBytes<'a> {
+        self.change.next(&mut *self.body, exchange)
+    }
+
+    fn flow(&self) -> Flow {
+        self.body.flow()
+    }
+
+    fn keep(&self, bytes: Bytes, ahead: &mut Spool) {
+        self.body.keep(bytes, ahead);
+    }
+
+    fn take_trailers(&mut self) -> Fields {
+        self.body.take_trailers()
+    }
+}
+
 /// A body that can be read without its exchange, or one that cannot.
 pub type MaybeApart<X> = Result<Box<dyn ArrivingBody<()>>, Box<dyn ArrivingBody<X>>>;
 

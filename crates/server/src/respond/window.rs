@@ -1,14 +1,11 @@
 //! A part of a body that is still arriving.
 
 use bytes::Bytes;
-use http_semantics::Fields;
-use transport::outbound::{ArrivingBody, Flow, MaybeApart, NextBytes, SendError};
-use transport::spool::Spool;
+use transport::outbound::{ArrivingBody, BodyChange, ChangedBody, NextBytes, SendError};
 
 use crate::exchange::request::Request;
 
 pub struct Window {
-    body: Box<dyn ArrivingBody<Request>>,
     /// Bytes before the part.
     skip: u64,
     /// Bytes of the part that are still to come.
@@ -24,18 +21,24 @@ impl Window {
     ) -> Box<dyn ArrivingBody<Request>> {
         match body.cut(start, end) {
             true => body,
-            false => Box::new(Window {
-                body,
-                skip: start,
-                left: end - start,
-            }),
+            false => {
+                let window = Window {
+                    skip: start,
+                    left: end - start,
+                };
+                ChangedBody::around(body, window)
+            }
         }
     }
 
-    async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
+    async fn pull(
+        &mut self,
+        body: &mut dyn ArrivingBody<Request>,
+        request: &mut Request,
+    ) -> Result<Option<Bytes>, SendError> {
         // What is behind the part is not waited for.
         while self.left > 0 {
-            let Some(bytes) = self.body.next(request).await? else {
+            let Some(bytes) = body.next(request).await? else {
                 return Ok(None);
             };
             let wanted = self.cut(&bytes);
@@ -58,24 +61,12 @@ impl Window {
     }
 }
 
-impl ArrivingBody<Request> for Window {
-    fn apart(self: Box<Self>) -> MaybeApart<Request> {
-        Err(self)
-    }
-
-    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
-        Box::pin(self.pull(request))
-    }
-
-    fn flow(&self) -> Flow {
-        self.body.flow()
-    }
-
-    fn keep(&self, bytes: Bytes, ahead: &mut Spool) {
-        self.body.keep(bytes, ahead);
-    }
-
-    fn take_trailers(&mut self) -> Fields {
-        self.body.take_trailers()
+impl BodyChange<Request> for Window {
+    fn next<'a>(
+        &'a mut self,
+        body: &'a mut dyn ArrivingBody<Request>,
+        request: &'a mut Request,
+    ) -> NextBytes<'a> {
+        Box::pin(self.pull(body, request))
     }
 }
