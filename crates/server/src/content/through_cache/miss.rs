@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use cache_decision::{
-    Action, Decision, FlightPart, Plan, StandIn, address, after_lookup, in_flight,
-};
+use cache_decision::{Action, Decision, FlightPart, Plan, StandIn, after_lookup, in_flight};
 use http_cache::{
     AloneReason, FlightEnd, FoundResponse, LaterJoin, Millis, NotFresh, Reason, ServedFrom,
 };
@@ -18,6 +16,7 @@ use super::following::{answer_follower, wait_for_leader};
 use super::from_disk;
 use super::from_memory::{from_memory, hit, note_not_stored};
 use super::leading::lead_fetch;
+use super::purge_keys::address_of;
 use super::refreshing::{Upstream, count_left_out_refresh, refresh};
 use super::site_variance;
 use super::step::Step;
@@ -116,11 +115,7 @@ fn join_later(request: &mut Request, plan: &Plan<'_>, came: Millis) -> Step {
     }
     request.now = clock::now();
     let fields = plan.fields(request.received.head());
-    let address = address::of_request(
-        request.received.host(),
-        request.received.target(),
-        plan.rules,
-    );
+    let address = address_of(&request.received, plan.rules);
     let join = plan.join_request(&fields, &address, Millis(request.now));
     match plan.zone.collapse_later(&join, came) {
         LaterJoin::Lead(leader) => Step::Lead(leader, StandIn::NONE),
@@ -215,11 +210,7 @@ fn obey(
 /// The request's part: to lead a fetch, to follow one, or to go alone.
 fn join(request: &mut Request, plan: &Plan<'_>, found: &NotFresh, stand_in: StandIn) -> Step {
     let fields = plan.fields(request.received.head());
-    let address = address::of_request(
-        request.received.host(),
-        request.received.target(),
-        plan.rules,
-    );
+    let address = address_of(&request.received, plan.rules);
     let now = Millis(request.now);
     let join = plan
         .zone

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use cache_decision::{
-    Decision, ForeseenReason, Foresight, Plan, StoringFacts, UseCount, address, foresee,
-    foresee_refusal,
+    Decision, ForeseenReason, Foresight, Plan, StoringFacts, UseCount, foresee, foresee_refusal,
 };
 use http_cache::{Millis, StoredResponse, VarySpec, Zone};
 use shared_request::Class;
@@ -12,6 +11,7 @@ use site::{CacheRules, Pass};
 
 use super::cookies::has_cookie_outside_key;
 use super::policy::{self, CachePlan};
+use super::purge_keys::address_of;
 use super::refreshing::Upstream;
 use super::storability::no_store_condition;
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -84,11 +84,7 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
         lookup: Some(Lookup {
             zone: plan.zone.clone(),
             rules: plan.rules.clone(),
-            address: address::of_request(
-                request.received.host(),
-                request.received.target(),
-                plan.rules,
-            ),
+            address: address_of(&request.received, plan.rules),
             class: plan.audience.class(),
             key: plan.key.into_bytes(),
             stored,

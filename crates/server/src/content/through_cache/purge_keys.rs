@@ -28,7 +28,8 @@ pub fn purge_targets(request: &mut Request, rules: &CacheRules) -> Vec<Target> {
     }
 }
 
-fn address_of(received: &ReceivedRequest, rules: &CacheRules) -> Vec<u8> {
+/// Under which address what the request gets is stored.
+pub fn address_of(received: &ReceivedRequest, rules: &CacheRules) -> Vec<u8> {
     address::of_request(received.host(), received.target(), rules)
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use cache_decision::{Plan, UpstreamFacts, address};
+use cache_decision::{Plan, UpstreamFacts};
 use http_cache::{Millis, NotFresh, ServedFrom, StoredResponse};
 use site::{Pass, PassTarget};
 use upstream::Group;
 
 use super::from_memory::from_memory;
+use super::purge_keys::address_of;
 use super::store_plan::prepare;
 use super::storing;
 use crate::content::pass::fetch_log::count_left_out;
@@ -24,11 +25,7 @@ pub fn refresh(
     stored: Arc<StoredResponse>,
 ) -> StageEnd {
     let fields = plan.fields(request.received.head());
-    let address = address::of_request(
-        request.received.host(),
-        request.received.target(),
-        plan.rules,
-    );
+    let address = address_of(&request.received, plan.rules);
     let join = plan.join_request(&fields, &address, Millis(request.now));
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use cache_decision::{Action, Plan, StandIn, address, unshared};
+use cache_decision::{Action, Plan, StandIn, unshared};
 use http_cache::{Follower, JoinRequest, Leader, Millis, RequestFields, StoredResponse};
 
+use super::purge_keys::address_of;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 
@@ -44,11 +45,7 @@ impl Step {
     ) -> Leader {
         let (fields, address) = (
             plan.fields(request.received.head()),
-            address::of_request(
-                request.received.host(),
-                request.received.target(),
-                plan.rules,
-            ),
+            address_of(&request.received, plan.rules),
         );
         let join = JoinRequest {
             lock_age: None,
