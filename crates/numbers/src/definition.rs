@@ -1,6 +1,6 @@
 //! The definition of one number: an entry of the table.
 
-use crate::table::Number;
+use crate::number::Number;
 
 /// One number of the server.
 #[derive(Debug, Clone, Copy)]

@@ -156,8 +156,9 @@ fn unit(unit: Unit) -> Option<registry::Unit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number::Number;
     use crate::snapshot::Distribution;
-    use crate::table::{HIT_BOUNDS, Number};
+    use crate::table::HIT_BOUNDS;
 
     fn snapshot() -> Snapshot {
         let mut snapshot = Snapshot::default();
