@@ -264,6 +264,14 @@ async fn wait_for_version(server: &RunningServer, path: &str, version: &str) {
     panic!("no {version}: {}", server.error_log());
 }
 
+/// How a command ends, and what it says.
+fn code_and_words(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().expect("the command runs");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    (output.status.code(), said)
+}
+
 #[tokio::test]
 async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
     let data = Data::new().await;
@@ -275,18 +283,8 @@ async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
     data.change();
     let purge = |arguments: &[&str]| {
         let conf = server.path("test.conf");
-        let output = Command::new(program())
-            .arg("purge")
-            .args(arguments)
-            .arg("-c")
-            .arg(conf)
-            .output()
-            .expect("the command runs");
-        let said = [output.stdout, output.stderr].concat();
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&said).into_owned(),
-        )
+        let mut command = Command::new(program());
+        code_and_words(command.arg("purge").args(arguments).arg("-c").arg(conf))
     };
     let (code, said) = purge(&["http://site.test/a"]);
     assert!(
@@ -380,17 +378,9 @@ async fn a_purge_said_while_serve_is_stopped_holds_after_the_start() {
     stop_served(server).await;
     std::fs::write(&version, "2").unwrap();
     let purge = |url: &str| {
-        let output = Command::new(program())
-            .args(["purge", url])
-            .env("CACHE_DIRECTORY", cache)
-            .env("RUNTIME_DIRECTORY", cache)
-            .output()
-            .expect("the command runs");
-        let said = [output.stdout, output.stderr].concat();
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&said).into_owned(),
-        )
+        let mut command = Command::new(program());
+        command.args(["purge", url]).env("CACHE_DIRECTORY", cache);
+        code_and_words(command.env("RUNTIME_DIRECTORY", cache))
     };
     let (code, said) = purge("http://site.test/?a&utm_source=x");
     assert!(

@@ -142,15 +142,20 @@ async fn the_name_is_sent_where_that_is_asked_for() {
     }
 }
 
-#[tokio::test]
-async fn our_certificate_lets_us_in() {
-    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
-    let (known, unknown) = (ours.identity("client.test"), theirs.identity("client.test"));
-    let files = Files::new()
+/// Certificates of a client with their keys: `known` of the authority that the upstream knows, `unknown` of another.
+fn identities_of(known: &Authority, unknown: &Authority) -> Files {
+    let [known, unknown] = [known, unknown].map(|it| it.identity("client.test"));
+    Files::new()
         .with("known.pem", &known.certificate_pem())
         .with("known.key", &known.key_pem())
         .with("unknown.pem", &unknown.certificate_pem())
-        .with("unknown.key", &unknown.key_pem());
+        .with("unknown.key", &unknown.key_pem())
+}
+
+#[tokio::test]
+async fn our_certificate_lets_us_in() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let files = identities_of(&ours, &theirs);
     let upstream = telling(&ours, Some(&ours)).await;
     let server = proxy(
         &upstream,
@@ -172,12 +177,7 @@ async fn our_certificate_lets_us_in() {
 #[tokio::test]
 async fn the_certificate_is_that_of_the_request_where_its_name_has_variables() {
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
-    let (known, unknown) = (ours.identity("client.test"), theirs.identity("client.test"));
-    let files = Files::new()
-        .with("known.pem", &known.certificate_pem())
-        .with("known.key", &known.key_pem())
-        .with("unknown.pem", &unknown.certificate_pem())
-        .with("unknown.key", &unknown.key_pem());
+    let files = identities_of(&ours, &theirs);
     let upstream = telling(&ours, Some(&ours)).await;
     let server = proxy(
         &upstream,
