@@ -22,7 +22,7 @@ struct Place {
     library: UnsafeCell<Option<Library>>,
 }
 
-// SAFETY: `library` is only touched by whoever has changed `is_entered` from false to true, until it
+// SAFETY: only the thread that has changed `is_entered` from false to true touches `library`, until it
 // changes it back.
 unsafe impl Sync for Place {}
 

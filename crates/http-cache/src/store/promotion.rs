@@ -24,12 +24,12 @@ pub enum KeptVerdict {
     Purged,
 }
 
-/// Of the responses that come back to a zone that is full, one in so many is stored. To store each, and to let another go
+/// A full zone stores one of this number of responses that come back to it. To store each, and to let another go
 /// for it, costs more than to send it, and most would leave before they are asked for again; what is asked for often
 /// has its turn soon.
 const ONE_IN: u64 = 8;
 
-/// A zone counts as full when so small a part of its memory is free: eviction makes no more room than is needed.
+/// A zone counts as full when only this part of its memory is free: eviction makes no more room than is needed.
 const FULL_BUT_FOR: u64 = 16;
 
 /// What became of a response that came back.

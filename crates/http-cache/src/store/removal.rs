@@ -192,7 +192,7 @@ impl Zone {
         swept
     }
 
-    /// Gives back what tables have grown to that hold little by now. For a zone that nobody asks.
+    /// Gives back the memory of tables that hold little by now, while no request comes to the zone.
     pub fn shrink(&self) {
         for cell in &self.shards {
             cell.shard.write().shrink();

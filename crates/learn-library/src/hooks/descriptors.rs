@@ -16,13 +16,13 @@ use crate::next;
 /// Tells the library what came in, unless it stays in the socket.
 ///
 /// # Safety
-/// If `received` is positive, `buffer` holds so many bytes.
+/// If `received` is positive, `buffer` holds that number of bytes.
 unsafe fn note_received(fd: c_int, buffer: *const c_void, received: ssize_t, flags: c_int) {
     if !is_followed(fd) || flags & libc::MSG_PEEK != 0 {
         return;
     }
     if let Ok(count @ 1..) = usize::try_from(received) {
-        // SAFETY: the kernel has just written so many bytes there.
+        // SAFETY: the kernel has just written this number of bytes there.
         let bytes = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), count) };
         enter(|library| library.received(fd, bytes));
     }
@@ -41,7 +41,7 @@ unsafe fn tell_sent(
     if !is_followed(fd) || buffer.is_null() || count > isize::MAX.unsigned_abs() {
         return real();
     }
-    // SAFETY: the caller wants to send so many bytes from there.
+    // SAFETY: the caller wants to send this number of bytes from there.
     let bytes = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), count) };
     enter(|library| library.will_send(fd, bytes));
     let sent = real();
