@@ -130,7 +130,7 @@ pub fn end_of_other() {
 }
 
 /// Waits until another process that is about to read the sockets of QUIC does so: until then, connections that begin are
-/// taken here, since no other process hears of them. Returns as well when that one has ended, or within [`READS_WITHIN`].
+/// taken here, since no other process hears of them. Returns as well when that one has ended, or within `READS_WITHIN`.
 pub async fn until_other_reads() {
     let routes: Vec<Arc<Route>> = ROUTES.lock().values().cloned().collect();
     let reads = async {
