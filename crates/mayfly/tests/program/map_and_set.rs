@@ -24,3 +24,19 @@ async fn set_overrides_a_map_or_geo_variable_from_its_line_on() {
         assert_eq!(target.get(path).await.text(), expected, "{path}");
     }
 }
+
+/// As in nginx: `set` in one location leaves the variable of a field as it is in others.
+#[tokio::test]
+async fn set_overrides_a_variable_of_a_field_from_its_line_on() {
+    let server = start(
+        "server { listen unix:%%/http; ssi on; default_type text/html;\n\
+           location /set { set $http_x \"$http_x, set\"; return 200 '$http_x <!--#echo var=\"http_x\" -->'; }\n\
+           location / { return 200 '$http_x$arg_y <!--#echo var=\"http_x\" -->'; } }",
+    )
+    .await;
+    let target = server.target();
+    for (path, expected) in [("/set", "a, set a, set"), ("/?y=b", "ab a")] {
+        let reply = target.get_with(path, "X: a\r\n").await;
+        assert_eq!(reply.text(), expected, "{path}");
+    }
+}

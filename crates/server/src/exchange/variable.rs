@@ -150,7 +150,7 @@ fn write_of_name(
         },
         Variable::SetOver(slot, made) => match request.extras.values.slots.get(slot.0) {
             Some(Some(value)) => put(Some(value), out),
-            _ => write_looked_up(request, sent, made, out),
+            _ => write_sent(request, sent, made, out),
         },
         Variable::Missing => false,
         Variable::Map(_) | Variable::Geo(_) | Variable::SplitClients(_) => {

@@ -148,9 +148,7 @@ impl Variables {
             slot.is_some_and(|slot| slot.is_filled)
         });
         let made = self.declared.get(name).cloned();
-        let known = Variable::made_or_set(made, filled)
-            .or_else(|| Builtin::from_name(name).map(Variable::Builtin))
-            .or_else(|| Variable::with_free_name(written));
+        let known = Variable::named(written, made, filled);
         if let Some(variable) = known {
             self.note_use(&variable);
             return variable;
@@ -177,6 +175,7 @@ impl Variables {
                 self.uses_upstream_fields = true;
             }
             Variable::Builtin(Builtin::RequestBodyFile) => self.uses_request_body_file = true,
+            Variable::SetOver(_, below) => self.note_use(below),
             _ => {}
         }
     }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use shared_request::NameSet;
 
 use super::acme::Acme;
-use super::builtin::Builtin;
 use super::cache::CacheZone;
 use super::health::{HealthCheck, MatchRules};
 use super::ids::SlotId;
@@ -110,8 +109,6 @@ impl Http {
         let name = written.to_ascii_lowercase();
         let made = self.made_variables.get(&name).cloned();
         let slot = self.slots.iter().position(|slot| *slot == name).map(SlotId);
-        Variable::made_or_set(made, slot)
-            .or_else(|| Builtin::from_name(&name).map(Variable::Builtin))
-            .or_else(|| Variable::with_free_name(written))
+        Variable::named(written, made, slot)
     }
 }

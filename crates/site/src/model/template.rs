@@ -84,11 +84,22 @@ pub enum Variable {
 }
 
 impl Variable {
-    /// As in nginx, `set` may write a variable that `map`, `geo` or `split_clients` defines.
-    pub(crate) fn made_or_set(made: Option<Variable>, slot: Option<SlotId>) -> Option<Variable> {
+    /// The variable of a name. `set` and named captures may fill (`slot`) what `map`, `geo` or
+    /// `split_clients` defines (`made`), or what has a free part in its name; a request in which they do
+    /// not has the value that the variable has without them, as in nginx.
+    pub(crate) fn named(
+        written: &str,
+        made: Option<Variable>,
+        slot: Option<SlotId>,
+    ) -> Option<Variable> {
+        let builtin = || Builtin::from_name(&written.to_ascii_lowercase()).map(Variable::Builtin);
+        let free = || Variable::with_free_name(written);
         match (made, slot) {
-            (Some(made), Some(slot)) => Some(Variable::SetOver(slot, Box::new(made))),
-            (made, slot) => made.or(slot.map(Variable::Slot)),
+            (made, None) => made.or_else(builtin).or_else(free),
+            (made, Some(slot)) => Some(match made.or_else(free) {
+                Some(below) => Variable::SetOver(slot, Box::new(below)),
+                None => Variable::Slot(slot),
+            }),
         }
     }
 
