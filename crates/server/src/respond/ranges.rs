@@ -120,6 +120,8 @@ fn multiple(reply: &mut Reply, ranges: &[(u64, u64)], length: u64) {
     ))));
     let total = pieces.iter().map(Segment::length).sum();
     partial(reply, total);
+    // Each part has its own; the head must have none (RFC 9110 §15.3.7.2).
+    reply.head.fields.remove("content-range");
     reply.head.fields.set(
         "Content-Type",
         format!("multipart/byteranges; boundary={boundary}"),

@@ -412,3 +412,31 @@ async fn a_page_may_name_fields_of_its_upstream_that_nothing_else_does() {
         assert_eq!(reply.text(), "[me](own)mine", "{path}");
     }
 }
+
+/// The head of several parts has no range of its own (RFC 9110 §15.3.7.2).
+#[tokio::test]
+async fn a_content_range_of_the_upstream_does_not_reach_a_response_of_several_ranges() {
+    let upstream = FakeHttp::start(|_| {
+        Script::new().raw(
+            "HTTP/1.1 200 OK\r\nContent-Range: stray\r\nCache-Control: max-age=60\r\nContent-Length: 8\r\n\r\nSEE-THIS",
+        )
+    })
+    .await;
+    let server = proxy(
+        &upstream,
+        "location / { proxy_pass http://UP; proxy_cache zone; }",
+    )
+    .await;
+    let target = server.target();
+    target.get("/").await;
+    for (ranges, expected) in [("0-2", "bytes 0-2/8"), ("0-2,4-", "")] {
+        let fields = format!("Range: bytes={ranges}\r\n");
+        let reply = target.get_with("/", &fields).await;
+        assert_eq!(
+            (reply.status, reply.field("content-range")),
+            (206, expected),
+            "{ranges}"
+        );
+    }
+    assert_eq!(upstream.requests(), 1);
+}
