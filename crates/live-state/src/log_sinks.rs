@@ -102,8 +102,8 @@ impl Sink {
         }
     }
 
-    /// Writes one line, which ends in a line feed. `severity` is for syslog,
-    /// where the target names none itself.
+    /// Writes one line, which ends in a line feed. `severity` is for syslog: a line that has its own, as those
+    /// of the error log, keeps it whatever the target names.
     pub fn write_line(&self, line: &[u8], severity: Option<u8>) {
         match (&self.kind, self.handle()) {
             (Kind::Syslog(syslog), _) => syslog.send(line, severity),
@@ -173,7 +173,7 @@ impl Socket {
 impl Syslog {
     fn send(&self, line: &[u8], severity: Option<u8>) {
         let mut message = Vec::with_capacity(line.len() + 64);
-        let severity = self.severity.or(severity).unwrap_or(SEVERITY_INFO);
+        let severity = severity.or(self.severity).unwrap_or(SEVERITY_INFO);
         self.put_header(severity, clock::wall_now(), &mut message);
         message.extend_from_slice(line.strip_suffix(b"\n").unwrap_or(line));
         message.truncate(MAX_SYSLOG_BYTES);
@@ -371,7 +371,8 @@ mod tests {
         let target = LogTarget::Syslog {
             server: format!("unix:{}", path.display()),
             facility: 23,
-            severity: None,
+            // That of access logs: a line of the error log has its own.
+            severity: Some(1),
             tag: "web".into(),
             hostname: false,
         };
