@@ -273,6 +273,22 @@ async fn broken_chunks_are_refused_and_never_reach_php_as_whole() {
     assert_eq!(php.requests(), 0);
 }
 
+/// What follows such a body could not be found, whoever answers.
+#[tokio::test]
+async fn broken_chunks_are_refused_where_no_handler_reads_the_body() {
+    let server = crate::site("location / { return 200 fine; }").await;
+    for (body, status) in [
+        ("4\r\nSEE-THIS\r\n0\r\n\r\n", 400),
+        ("4\r\nTHIS\r\n0\r\n\r\n", 200),
+    ] {
+        let mut client = server.connect().await;
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+        client.send(format!("{head}{body}")).await;
+        let reply = client.receive(false).await.expect("a response");
+        assert_eq!(reply.status, status, "{body}");
+    }
+}
+
 /// Sends a POST with these framing fields and body; what PHP has measured of it.
 async fn measured(client: &mut Client, fields: &str, body: &str) -> String {
     let head = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");

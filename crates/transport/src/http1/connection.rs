@@ -181,6 +181,11 @@ impl<S: Service> Connection<S> {
                 let (service, memory) = (&self.service, &mut self.memory);
                 let (exchange, body) = service.receive(terms, memory, received, body_length);
                 let (body, refused) = match body {
+                    // Also where no handler reads the body: what follows it could not be found.
+                    Ok(BodyLength::Unknown) if self.has_broken_chunks() => {
+                        let reason = "client sent invalid chunked body";
+                        (BodyLength::None, Some(Refusal::new(400, reason)))
+                    }
                     Ok(body) => (body, None),
                     Err(refusal) => (BodyLength::None, Some(refusal)),
                 };
@@ -198,6 +203,11 @@ impl<S: Service> Connection<S> {
                 Next::Close
             }
         }
+    }
+
+    fn has_broken_chunks(&mut self) -> bool {
+        self.input()
+            .is_some_and(|input| input.begins_with_broken_chunks())
     }
 
     /// The receiving half of the connection; `None` while a body is still read from it.

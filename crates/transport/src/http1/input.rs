@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http1::Framing;
-use http1::chunked::{ChunkedDecoder, DecodedChunk};
+use http1::chunked::{ChunkedDecoder, ChunkedError, DecodedChunk};
 
 use crate::body::IncomingBody;
 use crate::request_body::BodyError;
@@ -60,6 +60,11 @@ impl Input {
     #[inline]
     pub fn is_done(&self) -> bool {
         matches!(self.rest, Rest::Done)
+    }
+
+    /// Is what has arrived behind the head no beginning of a chunked body?
+    pub fn begins_with_broken_chunks(&self) -> bool {
+        ends_within(ChunkedDecoder::new(), &self.buffer).is_err()
     }
 
     /// Decodes what is buffered already; `None` when more must be read.
@@ -150,7 +155,7 @@ impl IncomingBody for Input {
             && match &self.rest {
                 Rest::Done => true,
                 Rest::Length(length) => *length <= self.buffer.len() as u64,
-                Rest::Chunked(decoder) => ends_within(decoder.clone(), &self.buffer),
+                Rest::Chunked(decoder) => ends_within(decoder.clone(), &self.buffer) == Ok(true),
             }
     }
 
@@ -171,15 +176,15 @@ impl IncomingBody for Input {
     }
 }
 
-/// Does a chunked body end within `bytes`?
-fn ends_within(mut decoder: ChunkedDecoder, mut bytes: &[u8]) -> bool {
+/// Does a chunked body end within `bytes`? An error where they are no chunks.
+fn ends_within(mut decoder: ChunkedDecoder, mut bytes: &[u8]) -> Result<bool, ChunkedError> {
     loop {
-        match decoder.decode(bytes) {
-            Ok(DecodedChunk::Data { consumed, .. }) => {
+        match decoder.decode(bytes)? {
+            DecodedChunk::Data { consumed, .. } => {
                 bytes = bytes.get(consumed..).unwrap_or_default()
             }
-            Ok(DecodedChunk::Done { .. }) => return true,
-            Ok(DecodedChunk::NeedMore) | Err(_) => return false,
+            DecodedChunk::Done { .. } => return Ok(true),
+            DecodedChunk::NeedMore => return Ok(false),
         }
     }
 }
