@@ -60,6 +60,11 @@ impl Conversions {
         Conversions { known }
     }
 
+    /// The same, if there is any.
+    pub fn given(shared: &Arc<Conversions>) -> Option<Arc<Conversions>> {
+        (!shared.known.is_empty()).then(|| Arc::clone(shared))
+    }
+
     /// How to get from one charset to the other; `None` without a table.
     pub fn find(&self, from: &[u8], to: &[u8]) -> Option<Transcoder> {
         let fits = |conversion: &&Conversion| {

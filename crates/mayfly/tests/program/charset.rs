@@ -37,9 +37,11 @@ async fn texts_are_converted_and_their_ranges_too() {
 async fn x_accel_charset_holds_for_stored_pages_and_against_the_type_itself() {
     use testkit::fake_http;
     let upstream = fake_http::FakeHttp::start(|request| {
-        let own = match request.head.contains(" /named ") {
-            true => "; charset=one",
-            false => "",
+        let own = match &*request.target {
+            "/named" | "/stored/named" => "; charset=one",
+            // Without a table it keeps its own.
+            "/stored/other" => "; charset=other",
+            _ => "",
         };
         fake_http::Script::new().raw(format!(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html{own}\r\nX-Accel-Charset: two\r\n\
@@ -61,6 +63,9 @@ async fn x_accel_charset_holds_for_stored_pages_and_against_the_type_itself() {
         ("/stored", "aXb", "text/html; charset=two"),
         ("/stored", "aXb", "text/html; charset=two"),
         ("/named", "aYb", "text/html; charset=two"),
+        ("/stored/named", "aYb", "text/html; charset=two"),
+        ("/stored/named", "aYb", "text/html; charset=two"),
+        ("/stored/other", "aXb", "text/html; charset=other"),
         ("/ignored", "aXb", "text/html"),
     ] {
         let reply = server.target().get(path).await;
@@ -68,5 +73,24 @@ async fn x_accel_charset_holds_for_stored_pages_and_against_the_type_itself() {
         assert_eq!(reply.text(), body, "{path}");
         assert!(!reply.has("x-accel-charset"), "{path}");
     }
-    assert_eq!(upstream.requests(), 3);
+    assert_eq!(upstream.requests(), 5);
+}
+
+#[tokio::test]
+async fn a_compressed_file_in_another_charset_does_not_claim_the_charset() {
+    let server = site_with(
+        "charset_map one two { 58 59; }",
+        "default_type text/html; gzip_static on; source_charset one; charset two;",
+    )
+    .await;
+    server.write("page", "aXb");
+    server.write("page.gz", crate::gzip("aXb"));
+    let target = server.target();
+    for (fields, media_type) in [
+        ("", "text/html; charset=two"),
+        ("Accept-Encoding: gzip\r\n", "text/html"),
+    ] {
+        let reply = target.get_with("/page", fields).await;
+        assert_eq!(reply.field("content-type"), media_type, "{fields}");
+    }
 }

@@ -35,6 +35,7 @@ mod stale;
 mod step;
 mod storability;
 mod store_plan;
+mod stored_charset;
 mod storing;
 pub mod tags;
 mod variables;

@@ -28,7 +28,7 @@ pub struct ActiveConfiguration {
     pub may_forbid_stored: bool,
     pub live: LiveState,
     /// Made from the site's `charset_map` tables.
-    pub charsets: recoding::Conversions,
+    pub charsets: Arc<recoding::Conversions>,
     pub hostname: String,
     /// By [`site::TlsId`].
     pub upstream_tls: Vec<UpstreamTls>,
@@ -80,7 +80,7 @@ impl ActiveConfiguration {
             server_tls,
             quic_keys,
             connections: previous.map_or_else(Arc::default, |it| it.connections.clone()),
-            charsets: recoding::Conversions::new(&site.http.charset_maps),
+            charsets: Arc::new(recoding::Conversions::new(&site.http.charset_maps)),
             hostname: rustix::system::uname()
                 .nodename()
                 .to_string_lossy()

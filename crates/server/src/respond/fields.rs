@@ -280,7 +280,11 @@ fn charset(
     let source = named.unwrap_or(&settings.source);
     let mut transcoder = None;
     let is_encoded = reply.head.has("content-encoding");
-    if !source.is_empty() && !is_encoded && !source.eq_ignore_ascii_case(&wanted) {
+    if !source.is_empty() && !source.eq_ignore_ascii_case(&wanted) {
+        if is_encoded {
+            // The text within the coding stays in its own charset.
+            return None;
+        }
         transcoder = request.configuration.charsets.find(source, &wanted);
         if transcoder.is_none() && named.is_none() {
             let (source, wanted) = (

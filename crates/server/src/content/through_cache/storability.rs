@@ -36,7 +36,7 @@ pub fn request_facts<'a>(
 /// is a Content-Length.
 pub fn slice_length(store: &StorePlan, fetched: &FetchedResponse) -> Result<Option<u64>, Reason> {
     let declared = fetched.content_length;
-    let Some(slice) = store.slice.filter(|_| fetched.status == 206) else {
+    let Some(slice) = store.form.slice.filter(|_| fetched.status == 206) else {
         return Ok(declared);
     };
     match slice.length(&fetched.fields) {

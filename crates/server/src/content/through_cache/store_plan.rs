@@ -14,6 +14,7 @@ use cache_decision::{PastCache, Plan};
 use cache_decision::{storing_policy, use_stale};
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
 use live_state::shared_pages::{LEAST_LIFETIME, PageSharing, WantedPage};
+use recoding::Conversions;
 use shared_request::{Class, SentCookies};
 use site::{CacheRules, Pass, Protocol, Revalidation};
 
@@ -51,13 +52,20 @@ pub struct StorePlan {
     pub is_validating: bool,
     /// Of a request that went past the cache.
     pub past: Option<PastCache>,
-    /// The slice that a 206 must be to be stored.
-    pub slice: Option<WantedSlice>,
+    pub form: StoredForm,
     /// What the response may purge, where the upstream is trusted with it.
     pub purges: Option<ByResponse>,
     /// For conditions that are read once the response is there.
     pub request: Option<Box<Request>>,
     pub links: FetchLinks,
+}
+
+/// In which form a body is stored.
+pub struct StoredForm {
+    /// The slice that a 206 must be to be stored.
+    pub slice: Option<WantedSlice>,
+    /// Where the configuration has a `charset_map`.
+    pub charsets: Option<Arc<Conversions>>,
 }
 
 /// Who else is told of a fetch.
@@ -303,7 +311,10 @@ pub fn prepare(
             pass: pass.clone(),
             is_validating: validating.is_some(),
             past: plan.past_cache(),
-            slice,
+            form: StoredForm {
+                slice,
+                charsets: Conversions::given(&request.configuration.charsets),
+            },
             purges: ByResponse::of(request, pass, is_own_pool),
             request: conditions,
             links: FetchLinks {

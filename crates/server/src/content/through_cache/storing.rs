@@ -28,11 +28,13 @@ use super::site_variance;
 use super::stale::stale_reason;
 use super::storability::{decide, request_facts, slice_length};
 use super::store_plan::StorePlan;
+use super::stored_charset;
 use super::with_cookies;
 use crate::content::pass::fetch_spec::rate;
 use crate::content::pass::response::is_sent;
 use crate::content::purging::by_response;
-use upstream_fetch::{FetchError, FetchSpec, FetchedResponse};
+use recoding::Transcoder;
+use upstream_fetch::{FetchError, FetchSpec, FetchedResponse, TruncatedBody};
 
 /// How long after a failed refresh the next is tried; stale copies are shown
 /// meanwhile. Short, since it is how late we notice that PHP is back.
@@ -167,10 +169,15 @@ async fn fetch_and_store(
             if store.rules.speaks_litespeed() {
                 litespeed::put_stored_fields(&mut fetched.fields);
             }
+            let transcoder = stored_charset::conversion(&fetched.fields, &store);
+            if transcoder.is_some() {
+                fetched.content_length = None;
+            }
             let mut filling = publish(leader, &mut fetched, &store, &storable, now);
             *filling.tags() = tags;
             report.send(LeaderOutcome::Reading(filling.reader()));
-            let stored = fill(filling, fetched, (&spec, &store), for_browsers, learned).await;
+            let plan = (&spec, &store, transcoder);
+            let stored = fill(filling, fetched, plan, for_browsers, learned).await;
             if let (Some(sharing), Some(stored)) = (store.links.sharing.take(), stored) {
                 let progress = spec.progress.as_ref();
                 let has_followers = progress.is_some_and(|it| it.urgency().is_some());
@@ -248,7 +255,8 @@ fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Mill
 /// response without `Date` gets the time at which it came (RFC 9110 §6.6.1).
 fn kept_fields(fields: Vec<(Bytes, Bytes)>, store: &StorePlan, now: Millis) -> Vec<(Bytes, Bytes)> {
     let is_called = |name: &Bytes, field: &str| same_name(name, field.as_bytes());
-    let charset = accel_charset(&fields, store);
+    let charset = stored_charset::named(&fields, store);
+    let is_converted = stored_charset::conversion(&fields, store).is_some();
     let mut kept: Vec<(Bytes, Bytes)> = fields
         .into_iter()
         .filter(|(name, _)| is_kept(name, store) || is_called(name, "connection"))
@@ -264,23 +272,13 @@ fn kept_fields(fields: Vec<(Bytes, Bytes)>, store: &StorePlan, now: Millis) -> V
         .iter_mut()
         .find(|(name, _)| is_called(name, "content-type"));
     if let (Some((_, value)), Some(charset)) = (content_type, charset)
-        && !value.contains(&b';')
+        && (is_converted || !value.contains(&b';'))
     {
-        *value = [&value[..], b"; charset=", &charset].concat().into();
+        let media_type = value.split(|&byte| byte == b';').next();
+        let media_type = media_type.unwrap_or_default().trim_ascii_end();
+        *value = [media_type, b"; charset=", &charset].concat().into();
     }
     kept
-}
-
-/// The charset that the upstream names by `X-Accel-Charset`. A stored response has it in its media type.
-fn accel_charset(fields: &[(Bytes, Bytes)], store: &StorePlan) -> Option<Bytes> {
-    let is_ignored = store.pass.exchange.ignored_fields.x_accel_charset;
-    let mut named = fields
-        .iter()
-        .filter(|(name, _)| same_name(name, b"x-accel-charset"));
-    let (_, charset) = named.next().filter(|_| !is_ignored)?;
-    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(byte);
-    let is_name = !charset.is_empty() && charset.iter().all(is_token);
-    (is_name && !charset.eq_ignore_ascii_case(b"off")).then(|| charset.clone())
 }
 
 fn is_kept(name: &[u8], store: &StorePlan) -> bool {
@@ -367,17 +365,34 @@ fn is_of_one_client(name: &[u8]) -> bool {
     FIELDS.iter().any(|field| same_name(name, field.as_bytes()))
 }
 
+/// The next bytes of the body, in the charset in which they are stored.
+async fn next_bytes(
+    fetched: &mut FetchedResponse,
+    transcoder: &mut Option<Transcoder>,
+) -> Result<Option<Bytes>, TruncatedBody> {
+    let bytes = fetched.body.next().await?;
+    let Some(conversion) = transcoder else {
+        return Ok(bytes);
+    };
+    if let Some(bytes) = bytes {
+        return Ok(Some(conversion.push(&bytes).into()));
+    }
+    let rest = conversion.finish();
+    *transcoder = None;
+    Ok((!rest.is_empty()).then(|| Bytes::from_static(rest)))
+}
+
 /// Stores the body while it arrives.
 async fn fill(
     mut filling: ArrivingResponse,
     mut fetched: FetchedResponse,
-    (spec, store): (&FetchSpec, &StorePlan),
+    (spec, store, mut transcoder): (&FetchSpec, &StorePlan, Option<Transcoder>),
     mut for_browsers: ForBrowsers,
     mut learned: Option<Box<LearnedFetch>>,
 ) -> Option<Arc<StoredResponse>> {
     let mut deadline = WAIT_FOR_SLOWEST;
     loop {
-        match fetched.body.next().await {
+        match next_bytes(&mut fetched, &mut transcoder).await {
             Ok(Some(bytes)) => {
                 for_browsers.read(&bytes);
                 if let Some(learned) = &mut learned {
@@ -394,7 +409,7 @@ async fn fill(
                 }
             }
             Ok(None) => break,
-            Err(upstream_fetch::TruncatedBody) => {
+            Err(TruncatedBody) => {
                 note_refusal(store, Reason::Truncated, filling.head().status);
                 filling.fail();
                 return None;
