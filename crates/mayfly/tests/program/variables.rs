@@ -68,3 +68,12 @@ async fn a_variable_of_a_family_may_lack_its_name() {
     let reply = server.target().get("/?=a&b=c").await;
     assert_eq!(reply.text(), "[][][][]");
 }
+
+#[tokio::test]
+async fn repeated_fields_are_joined() {
+    let server =
+        site("location / { return 200 \"$http_user_agent|$content_type|$http_cookie\"; }").await;
+    let fields = "User-Agent: a\r\nUser-Agent: b\r\nContent-Type: c\r\nContent-Type: d\r\nCookie: e\r\nCookie: f\r\n";
+    let reply = server.target().get_with("/", fields).await;
+    assert_eq!(reply.text(), "a, b|c, d|e; f");
+}

@@ -25,13 +25,6 @@ pub fn put_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
         return false;
     };
     out.extend_from_slice(first);
-    // Fields that may stand only once, as nginx reads them.
-    if matches!(
-        name,
-        b"host" | b"content_length" | b"user_agent" | b"content_type"
-    ) {
-        return true;
-    }
     let separator = if name == b"cookie" { b"; " } else { b", " };
     for (_, value) in fields.filter(|(field, _)| is_spelt(name, field)) {
         out.extend_from_slice(separator);
