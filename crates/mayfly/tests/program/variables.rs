@@ -77,3 +77,19 @@ async fn repeated_fields_are_joined() {
     let reply = server.target().get_with("/", fields).await;
     assert_eq!(reply.text(), "a, b|c, d|e; f");
 }
+
+/// A page and its parts are one request to a reader of the logs.
+#[tokio::test]
+async fn parts_of_a_page_have_its_request_id() {
+    let server = site(
+        "default_type text/html;\n\
+         location / { ssi on; add_header X-Id $request_id;\n\
+           return 200 '<!--#include virtual=\"/id\" --> <!--#include virtual=\"/id\" -->'; }\n\
+         location /id { return 200 $request_id; }",
+    )
+    .await;
+    let reply = server.target().get("/").await;
+    let id = reply.field("x-id");
+    assert_eq!(id.len(), 32, "{id}");
+    assert_eq!(reply.text(), format!("{id} {id}"));
+}

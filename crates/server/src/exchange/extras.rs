@@ -15,6 +15,7 @@ use crate::exchange::page_budget::{FetchTurn, PageBudget};
 use crate::exchange::sharing_note::SharingNote;
 use crate::exchange::tracing::Tracing;
 use live_state::limit_conn::Guard;
+use server_base::random;
 
 /// Nothing until it is written to; reads like [`Extra`].
 #[derive(Default)]
@@ -230,6 +231,11 @@ impl Extras {
                 || !extra.carried.fields.is_empty()
                 || !extra.carried.error_fields.is_empty()
         })
+    }
+
+    /// The value of `$request_id`, which the request and those made in its name share from now on.
+    pub fn name_request(&mut self) -> [u8; 16] {
+        *self.request_id.get_or_insert_with(random::bytes16)
     }
 
     /// Another path has another script.

@@ -9,16 +9,12 @@ use crate::exchange::functions;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::Request;
 use crate::exchange::request_route::TargetOrigin;
-use server_base::random;
 
 /// A subrequest of `request` for `target`, with `args` where the target has
 /// none of its own. Method and head are the client's; there is no body.
 pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<Request> {
     // Both are the same request to a reader who follows `$request_id` through logs.
-    let id = *request
-        .extras
-        .request_id
-        .get_or_insert_with(random::bytes16);
+    let id = request.extras.name_request();
     let mut made = request.internal();
     made.extras.request_id = Some(id);
     made.extras.forget_path_info();

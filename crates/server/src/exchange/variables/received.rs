@@ -14,7 +14,6 @@ use crate::exchange::request_fields::put_field;
 use crate::exchange::value::{put, put_address, put_number, put_port};
 use crate::exchange::variable_table::Value::{Made, Received, Request as Of};
 use crate::exchange::variable_table::Variables;
-use server_base::random;
 
 pub const VARIABLES: Variables = &[
     (B::Args, Of(put_args)),
@@ -172,10 +171,6 @@ fn put_binary_address(received: &ReceivedRequest, out: &mut Vec<u8>) -> bool {
 }
 
 fn put_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    let id = *request
-        .extras
-        .request_id
-        .get_or_insert_with(random::bytes16);
-    out.extend(hex_digits(&id));
+    out.extend(hex_digits(&request.extras.name_request()));
     true
 }

@@ -231,6 +231,7 @@ impl IncludedPart {
 
 impl State {
     fn new(request: &mut Request) -> State {
+        request.extras.name_request();
         let errors_are_silent = request.settings().ssi.silent_errors;
         State {
             values: request.extras.fragments.ssi.get_or_insert_default().clone(),
@@ -559,6 +560,7 @@ fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     }
     let mut part = request.internal();
     part.route.depth = request.route.depth + 1;
+    part.extras.request_id = request.extras.request_id;
     part.extras
         .fragments
         .ssi
