@@ -12,6 +12,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::apache_patterns::{forbids, is_everything};
+use super::root_htaccess::refused_in_folder;
 use super::site_files::begin_of_text;
 
 /// A folder that is closed.
@@ -57,6 +59,8 @@ impl Default for Bounds {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Walk {
     pub closed: Vec<ClosedFolder>,
+    /// Patterns of paths that other folders refuse.
+    pub refused: Vec<String>,
     /// What ended the walk too early.
     pub ended_by: Option<&'static str>,
 }
@@ -66,10 +70,19 @@ const HTACCESS_BYTES_MAX: u64 = 256 << 10;
 /// Names in one folder between two looks at the clock.
 const NAMES_PER_LOOK: usize = 1024;
 
-/// Walks the folder whose address is `address` (`/` for a document root).
-pub fn closed_folders(root: &Path, address: &str, bounds: Bounds) -> Walk {
+/// Patterns that folders refuse; each is matched for every request. A folder beyond them is closed.
+const REFUSED_MAX: usize = 200;
+
+/// Walks the folder whose address is `address` (`/` for a document root). `is_pattern` says whether a pattern is one.
+pub fn closed_folders(
+    root: &Path,
+    address: &str,
+    bounds: Bounds,
+    is_pattern: &dyn Fn(&str) -> bool,
+) -> Walk {
     let mut walker = Walker {
         bounds,
+        is_pattern,
         until: Instant::now() + bounds.time,
         folders: 0,
         walk: Walk::default(),
@@ -79,14 +92,32 @@ pub fn closed_folders(root: &Path, address: &str, bounds: Bounds) -> Walk {
     walker.walk
 }
 
-struct Walker {
+struct Walker<'a> {
     bounds: Bounds,
+    is_pattern: &'a dyn Fn(&str) -> bool,
     until: Instant,
     folders: usize,
     walk: Walk,
 }
 
-impl Walker {
+impl Walker<'_> {
+    /// How much of a folder its `.htaccess` closes; what it refuses beside that is remembered.
+    fn closure(&mut self, folder: &Path, address: &[u8]) -> Option<Closure> {
+        let text = read(&folder.join(".htaccess"));
+        let closure = closure(&text);
+        if closure.is_some() {
+            return closure;
+        }
+        let room = REFUSED_MAX.saturating_sub(self.walk.refused.len());
+        match refused_in_folder(&text, address, self.is_pattern) {
+            Some(refused) if refused.len() <= room => {
+                self.walk.refused.extend(refused);
+                None
+            }
+            _ => Some(Closure::Whole),
+        }
+    }
+
     /// `above`: the folders that lead here, to notice links that lead back.
     fn folder(&mut self, folder: &Path, address: Vec<u8>, above: &mut Vec<(u64, u64)>) {
         if self.folders >= self.bounds.folders {
@@ -127,7 +158,7 @@ impl Walker {
         }
         if has_htaccess
             && !above.is_empty()
-            && let Some(closure) = closure(&read(&folder.join(".htaccess")))
+            && let Some(closure) = self.closure(folder, &address)
         {
             if self.walk.closed.len() >= self.bounds.closed {
                 self.walk.ended_by = Some("the number of closed folders");
@@ -226,33 +257,6 @@ fn text_allows(text: &str) -> bool {
     text.to_ascii_lowercase()
         .lines()
         .any(|line| line.trim().starts_with("allow from"))
-}
-
-/// Does a pattern without case fit every path?
-pub(super) fn is_everything(pattern: &str) -> bool {
-    matches!(
-        pattern.trim_matches('"'),
-        "^" | "."
-            | ".*"
-            | "(.*)"
-            | "^.*"
-            | ".*$"
-            | "^.*$"
-            | "^(.*)$"
-            | "^(.*)"
-            | "^/.*$"
-            | "/"
-            | ".?"
-    )
-}
-
-pub(super) fn forbids(flags: &str) -> bool {
-    flags.trim_matches(['[', ']']).split(',').any(|flag| {
-        matches!(
-            flag,
-            "f" | "forbidden" | "r=403" | "r=404" | "r=410" | "g" | "gone"
-        )
-    })
 }
 
 /// What the lines of a block hold for.
@@ -398,7 +402,7 @@ mod tests {
         folder(root.path(), ".git/x", denied);
         std::os::unix::fs::symlink(root.path(), root.path().join("a/back")).unwrap();
         std::os::unix::fs::symlink(root.path().join("data"), root.path().join("link")).unwrap();
-        let walk = closed_folders(root.path(), "/", Bounds::default());
+        let walk = closed_folders(root.path(), "/", Bounds::default(), &|_| true);
         assert_eq!(paths(&walk), ["/a/private/", "/data/", "/link/"]);
         assert_eq!(walk.ended_by, None);
     }
@@ -418,8 +422,49 @@ mod tests {
             0,
         )
         .unwrap();
-        let walk = closed_folders(root.path(), "/", Bounds::default());
+        let walk = closed_folders(root.path(), "/", Bounds::default(), &|_| true);
         assert_eq!(paths(&walk), ["/b/"]);
+    }
+
+    #[test]
+    fn what_a_folder_refuses_of_itself_is_a_pattern_for_its_path_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let scripts = "<FilesMatch \"\\.(?i:php)$\">\nRequire all denied\n</FilesMatch>";
+        folder(root.path(), "up.loads", Some(scripts));
+        folder(root.path(), "a/b", Some("RewriteRule ^c - [F]"));
+        let walk = closed_folders(root.path(), "/", Bounds::default(), &|_| true);
+        assert_eq!(paths(&walk), <[&str; 0]>::default());
+        let is_refused = |path: &str| {
+            let patterns = walk
+                .refused
+                .iter()
+                .map(|it| pcre2::bytes::Regex::new(it).unwrap());
+            patterns
+                .into_iter()
+                .any(|it| it.is_match(path.as_bytes()).unwrap())
+        };
+        for path in [
+            "/up.loads/a.php",
+            "/up.loads/a/b.PHP",
+            "/up.loads/a.php/x.jpg",
+            "/a/b/c",
+            "/a/b/cd",
+        ] {
+            assert!(is_refused(path), "{path} {:?}", walk.refused);
+        }
+        for path in [
+            "/a.php",
+            "/up.loads/a.jpg",
+            "/upxloads/a.php",
+            "/x/up.loads/a.php",
+            "/a/c",
+            "/c",
+        ] {
+            assert!(!is_refused(path), "{path} {:?}", walk.refused);
+        }
+        // Names that cannot be kept close the folder.
+        let walk = closed_folders(root.path(), "/", Bounds::default(), &|_| false);
+        assert_eq!(paths(&walk), ["/up.loads/"]);
     }
 
     #[test]
@@ -456,7 +501,7 @@ mod tests {
             ),
         ];
         for (bounds, ended_by) in cases {
-            let walk = closed_folders(root.path(), "/", bounds);
+            let walk = closed_folders(root.path(), "/", bounds, &|_| true);
             assert_eq!(walk.ended_by, ended_by, "{bounds:?}");
         }
     }

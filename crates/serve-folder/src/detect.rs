@@ -40,6 +40,8 @@ pub struct DetectedSite {
     pub nested: Vec<NestedApplication>,
     /// Folders that Apache would not hand out: see [`super::closed_folders()`].
     pub closed_folders: Vec<ClosedFolder>,
+    /// Patterns of paths that the `.htaccess` files of folders refuse, which do not close them.
+    pub refused_in_folders: Vec<String>,
     /// What the `.htaccess` of the document root refuses: see [`super::root_rules()`].
     pub root_rules: RootRules,
 }
@@ -121,6 +123,7 @@ pub fn detect(files: &dyn Files) -> DetectedSite {
         signs,
         nested,
         closed_folders: Vec::new(),
+        refused_in_folders: Vec::new(),
         root_rules: RootRules::default(),
     }
 }

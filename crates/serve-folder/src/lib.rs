@@ -5,6 +5,7 @@
 //! one's own is a copy. An HTTP server may stand in the folder's place
 //! ([`UpstreamUrl`]). Nothing here starts anything.
 
+mod apache_patterns;
 mod applications;
 mod cache_rules;
 mod closed_folders;
@@ -20,7 +21,9 @@ mod mediawiki_purges;
 mod nested_applications;
 mod options;
 mod php_params;
+mod redirects;
 mod refused;
+mod refused_queries;
 mod root_htaccess;
 #[cfg(test)]
 mod rules_test;
@@ -37,6 +40,8 @@ pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
 pub use kind::Kind;
 pub use options::{AccessLogPlace, DEFAULT_TTL, Dashboard, Https, LearnMode, ServeOptions};
+pub use redirects::HtaccessRedirect;
+pub use refused_queries::RefusedQuery;
 pub use root_htaccess::{RootRules, root_rules};
 pub use site_files::{Files, Folder, begin_of_text};
 pub use unreadable::WatchedFolder;

@@ -222,7 +222,7 @@ pub(super) const LAYOUTS: [Layout; 7] = [
     Layout {
         name: "Nextcloud",
         signs: &["occ", "remote.php", "status.php"],
-        refused: r"^/(?:build|tests|config|lib|3rdparty|templates|data)(?:/|$)|^/(?:autotest|occ|issue|indie|db_|console)|^/(?:apps|core|themes)/(?!.*/proxy\.php)(?!core/ajax/update\.php).*\.php(?:/|$)",
+        refused: r"^/(?:build|tests|config|lib|3rdparty|templates|data)(?:/|$)|^/(?:autotest|occ|issue|indie|db_|console)|^/(?!core/ajax/update\.php(?:/|$))(?:apps|core|themes)/(?!.*/proxy\.php).*\.php(?:/|$)",
         source: "docs.nextcloud.com, NGINX configuration",
     },
     Layout {

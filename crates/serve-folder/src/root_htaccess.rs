@@ -1,14 +1,17 @@
-//! The `.htaccess` of the document root: what it refuses, as patterns and addresses for the
-//! configuration, and which of its lines have no effect here.
+//! The `.htaccess` of the document root: what it refuses and redirects, as patterns and addresses for the
+//! configuration, and which of its lines have no effect here. Of the files in folders below, what they refuse.
 //!
-//! Rules only refuse. PHP can write this file, so nothing in it opens what `serve` closes: an exception
+//! Rules only refuse and redirect. PHP can write this file, so nothing in it opens what `serve` closes: an exception
 //! lifts a refusal of the same file and no other.
 
 use std::net::IpAddr;
 use std::path::Path;
 
-use super::closed_folders::{Closure, closure, forbids, is_everything, read};
+use super::apache_patterns::{anchored, forbids, glob, has_flag, is_everything, rule_pattern};
+use super::closed_folders::{Closure, closure, read};
 use super::conf_text::literal_pattern;
+use super::redirects::{HtaccessRedirect, MAX_REDIRECTS};
+use super::refused_queries::{MAX_QUERIES, RefusedQuery};
 
 /// Rules that refuse; each is matched for every request.
 const MAX_REFUSED: usize = 200;
@@ -28,6 +31,12 @@ pub struct RootRules {
     pub refused: Vec<String>,
     /// Addresses and networks of clients that it refuses.
     pub denied: Vec<String>,
+    /// Query strings that it refuses.
+    pub refused_queries: Vec<RefusedQuery>,
+    /// Where it sends clients to.
+    pub redirects: Vec<HtaccessRedirect>,
+    /// It leads folders without an index to the front controller as well.
+    pub leads_folders: bool,
     /// Lines that have no effect here, with their numbers.
     pub without_effect: Vec<(usize, String)>,
 }
@@ -41,20 +50,36 @@ pub fn root_rules(
 ) -> RootRules {
     let file = document_root.join(".htaccess");
     match file.symlink_metadata() {
-        Ok(_) => rules_of(&read(&file), front_controller, is_pattern),
+        Ok(_) => rules_of(&read(&file), "/", front_controller, is_pattern),
         Err(_) => RootRules::default(),
     }
 }
 
+/// The patterns of paths that the file of a folder refuses, which does not close it; `None` where one cannot be
+/// said. `address`: the folder's, with a slash at both ends.
+pub(super) fn refused_in_folder(
+    text: &str,
+    address: &[u8],
+    is_pattern: &dyn Fn(&str) -> bool,
+) -> Option<Vec<String>> {
+    let rules = rules_of(text, &literal_pattern(address), None, is_pattern);
+    (!rules.is_closed).then_some(rules.refused)
+}
+
+/// `base`: a pattern of the path of the folder that the file is in.
 fn rules_of(
     text: &str,
+    base: &str,
     front_controller: Option<&str>,
     is_pattern: &dyn Fn(&str) -> bool,
 ) -> RootRules {
     let mut reader = Reader {
         rules: RootRules::default(),
+        base,
         front_controller: front_controller.map(|it| it.trim_start_matches('/')),
         is_pattern,
+        passed: Vec::new(),
+        is_rewritten: false,
         sections: Vec::new(),
         names: Vec::new(),
         conditions: Vec::new(),
@@ -151,14 +176,19 @@ struct NameRule {
 
 struct Reader<'a> {
     rules: RootRules,
+    base: &'a str,
     front_controller: Option<&'a str>,
     is_pattern: &'a dyn Fn(&str) -> bool,
     sections: Vec<Section>,
     names: Vec<NameRule>,
-    /// What is asked before the next `RewriteRule`; `None`: something that is not known here.
-    conditions: Vec<Option<String>>,
+    /// The `RewriteCond` lines before the next `RewriteRule`.
+    conditions: Vec<Vec<String>>,
     /// `RewriteEngine` is not off.
     rewrites: bool,
+    /// Patterns of the paths at which a rule ends the rules.
+    passed: Vec<String>,
+    /// A rule before this one may have made another path of it.
+    is_rewritten: bool,
 }
 
 impl Reader<'_> {
@@ -243,7 +273,7 @@ impl Reader<'_> {
                 ..,
             ] => true,
             ["rewritecond", ..] => {
-                self.conditions.push(condition(words));
+                self.conditions.push(words.to_vec());
                 true
             }
             ["rewriterule", ..] => self.rewrite_rule(words, lower),
@@ -259,6 +289,10 @@ impl Reader<'_> {
                 let path = literal_pattern(words[2].as_bytes());
                 self.refuse(format!("^{path}{end}"))
             }
+            [
+                "redirect" | "redirectmatch" | "redirectpermanent" | "redirecttemp",
+                ..,
+            ] => self.redirect(HtaccessRedirect::of_alias(words)),
             [
                 "rewriteengine" | "rewritebase" | "fileetag" | "serversignature",
                 ..,
@@ -299,16 +333,23 @@ impl Reader<'_> {
             return false;
         };
         let flags = lower.get(3).copied().unwrap_or_default();
-        if !forbids(flags) {
-            // Without a target a rule sets variables, or ends the rules.
-            return target == "-" || self.is_front_controller(target);
+        if !self.rewrites {
+            return forbids(flags) || target == "-" || self.is_front_controller(target);
         }
-        if !self.rewrites || conditions.is_empty() && is_everything(pattern) {
+        if !forbids(flags) {
+            return self.other_rule(&conditions, (pattern, target, flags));
+        }
+        if conditions.is_empty() && is_everything(pattern) {
             return true;
         }
-        let conditions: Option<String> = conditions.into_iter().collect();
-        let Some(conditions) = conditions else {
-            return false;
+        let on_path: Option<String> = conditions.iter().map(|it| condition(it)).collect();
+        let Some(on_path) = on_path else {
+            let query = RefusedQuery::of(&conditions, pattern, self.is_pattern);
+            let has_room = self.rules.refused_queries.len() < MAX_QUERIES;
+            let query = query.filter(|_| has_room);
+            let is_made = query.is_some();
+            self.rules.refused_queries.extend(query);
+            return is_made;
         };
         let caseless = match has_flag(flags, &["nc", "nocase"]) {
             true => "i",
@@ -318,13 +359,58 @@ impl Reader<'_> {
             Some(pattern) => (true, pattern),
             None => (false, pattern.as_str()),
         };
-        // The path that Apache compares begins behind the slash.
-        let pattern = anchored(pattern, "(?<=^/)", "$", ".");
-        let pattern = format!("/.*?(?{caseless}:{pattern})");
+        let pattern = rule_pattern(self.base, pattern, caseless);
         self.refuse(match is_negated {
-            true => format!("(?s)^{conditions}(?!{pattern})"),
-            false => format!("(?s)^{conditions}{pattern}"),
+            true => format!("(?s)^{on_path}(?!{pattern})"),
+            false => format!("(?s)^{on_path}{pattern}"),
         })
+    }
+
+    /// A rule that refuses nothing.
+    fn other_rule(
+        &mut self,
+        conditions: &[Vec<String>],
+        (pattern, target, flags): (&str, &str, &str),
+    ) -> bool {
+        let ends = has_flag(flags, &["l", "last", "end"]);
+        // Without a target a rule sets variables, or ends the rules.
+        if target == "-" {
+            let ends_some = ends && conditions.is_empty() && !pattern.starts_with('!');
+            let passed = rule_pattern(self.base, pattern, "");
+            match ends_some && (self.is_pattern)(&passed) {
+                true => self.passed.push(passed),
+                false => self.is_rewritten |= ends,
+            }
+            return true;
+        }
+        if self.is_front_controller(target) {
+            let spares_folders = conditions
+                .iter()
+                .any(|it| it.iter().any(|word| word == "!-d"));
+            self.rules.leads_folders |= is_everything(pattern) && !spares_folders;
+            self.is_rewritten = true;
+            return true;
+        }
+        let redirect =
+            HtaccessRedirect::of_rewrite_rule(conditions, (pattern, target, flags), &self.passed);
+        let asked = conditions.iter().filter_map(|it| it.get(2));
+        let mut patterns = asked.map(|it| it.trim_start_matches('!'));
+        let are_patterns = patterns.all(|it| it.starts_with('-') || (self.is_pattern)(it));
+        let is_made = are_patterns && !self.is_rewritten && self.redirect(redirect);
+        self.is_rewritten |= !is_made && !has_flag(flags, &["r=301", "r=302", "r"]);
+        is_made
+    }
+
+    /// Adds a redirect; false where it is none.
+    fn redirect(&mut self, redirect: Option<HtaccessRedirect>) -> bool {
+        let is_usable = |it: &HtaccessRedirect| {
+            it.pattern.len() <= MAX_PATTERN_BYTES && (self.is_pattern)(&it.pattern)
+        };
+        let redirect = redirect.filter(is_usable);
+        let has_room = self.rules.redirects.len() < MAX_REDIRECTS;
+        let is_made = redirect.is_some() && has_room;
+        self.rules.redirects.extend(redirect.filter(|_| has_room));
+        is_made
     }
 
     /// Does a rule lead to the script that answers for these paths anyway?
@@ -356,7 +442,11 @@ impl Reader<'_> {
                 .collect();
             // The name is the last one of the path, or one of a script, which a path may follow.
             let name = r"(?<=/)(?=[^/]+/?\z|[^/]*\.ph[^/]*/)";
-            let pattern = format!("{name}{lifted}(?=[^/]*?(?:{}))", rule.pattern);
+            let within = match self.base {
+                "/" => String::new(),
+                base => format!("(?s)^{base}.*?"),
+            };
+            let pattern = format!("{within}{name}{lifted}(?=[^/]*?(?:{}))", rule.pattern);
             if !self.refuse(pattern) {
                 self.rules.is_closed = true;
             }
@@ -419,59 +509,6 @@ fn names(regex: &str) -> Section {
     }
 }
 
-/// A pattern for the whole name that fits what a shell's pattern does.
-fn glob(text: &str) -> String {
-    let mut pattern = "(?<=/)".to_owned();
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '*' => pattern.push_str("[^/]*"),
-            '?' => pattern.push_str("[^/]"),
-            '[' if letters.as_str().contains(']') => {
-                let class: String = letters.by_ref().take_while(|it| *it != ']').collect();
-                let class = class.replace('\\', "\\\\");
-                match class.strip_prefix('!') {
-                    Some(class) => pattern.push_str(&format!("[^/{class}]")),
-                    None => pattern.push_str(&format!("[{class}]")),
-                }
-            }
-            _ => pattern.push_str(&literal_pattern(letter.to_string().as_bytes())),
-        }
-    }
-    pattern + r"(?=/|\z)"
-}
-
-/// A pattern with other words for `^`, `$` and `.`, where these have their meaning.
-fn anchored(regex: &str, begin: &str, end: &str, any: &str) -> String {
-    let mut pattern = String::new();
-    let mut letters = regex.chars().peekable();
-    let mut is_class = false;
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' => {
-                pattern.push(letter);
-                pattern.extend(letters.next());
-            }
-            '[' if !is_class => {
-                is_class = true;
-                pattern.push(letter);
-                // A bracket that is the first of a class is one of its letters.
-                pattern.extend(letters.next_if_eq(&'^'));
-                pattern.extend(letters.next_if_eq(&']'));
-            }
-            ']' => {
-                is_class = false;
-                pattern.push(letter);
-            }
-            '^' if !is_class => pattern.push_str(begin),
-            '$' if !is_class => pattern.push_str(end),
-            '.' if !is_class => pattern.push_str(any),
-            _ => pattern.push(letter),
-        }
-    }
-    pattern
-}
-
 /// A condition on the path as a part of a pattern that begins at its first byte; `None` for others.
 fn condition(words: &[String]) -> Option<String> {
     let [_, subject, pattern, flags @ ..] = words else {
@@ -497,11 +534,6 @@ fn condition(words: &[String]) -> Option<String> {
         false => "",
     };
     Some(format!("({look}.*?(?{caseless}:{pattern}))"))
-}
-
-fn has_flag(flags: &str, names: &[&str]) -> bool {
-    let mut flags = flags.trim_matches(['[', ']']).split(',');
-    flags.any(|flag| names.contains(&flag.trim()))
 }
 
 /// An address, a network, or the begin of an address (`10.1`) as `deny` takes them.
@@ -532,7 +564,7 @@ mod tests {
     }
 
     fn rules(text: &str) -> RootRules {
-        rules_of(text, Some("/index.php"), &is_pattern)
+        rules_of(text, "/", Some("/index.php"), &is_pattern)
     }
 
     fn refuses(rules: &RootRules, path: &str) -> bool {
@@ -679,9 +711,9 @@ mod tests {
             <IfModule mod_expires.c>\nExpiresActive On\n</IfModule>\n";
         assert_eq!(rules(wordpress), RootRules::default());
         let cases = [
-            "Redirect 301 /old /new",
-            "RewriteRule ^old$ /new [R=301,L]",
-            "RedirectMatch ^/a(.*) /b$1",
+            "Redirect 307 /old /new",
+            "RewriteRule ^old$ /new [R=308,L]",
+            "RedirectMatch ^/a(.*) b$1",
             "Deny from env=bad",
             "php_value memory_limit 1G",
             "RewriteRule ^a$ /other.php [L]",
@@ -693,7 +725,10 @@ mod tests {
         let blocks = rules("<LimitExcept GET>\nDeny from all\n</LimitExcept>\nHeader set A b");
         let numbers: Vec<usize> = blocks.without_effect.iter().map(|it| it.0).collect();
         assert_eq!(numbers, [1, 4]);
-        let conditions = rules("RewriteCond %{QUERY_STRING} x\nRewriteRule .* - [F]");
+        assert!(!rules(wordpress).leads_folders);
+        let nextcloud = "RewriteCond %{REQUEST_FILENAME} !\\.css$\nRewriteRule . index.php [PT]";
+        assert!(rules(nextcloud).leads_folders);
+        let conditions = rules("RewriteCond %{REMOTE_HOST} x\nRewriteRule .* - [F]");
         assert_eq!(conditions.without_effect.len(), 1);
     }
 

@@ -22,6 +22,7 @@ use super::mediawiki;
 use super::nested_applications;
 use super::options::{LearnMode, ServeOptions};
 use super::php_params::php_params;
+use super::refused_queries;
 use super::root_htaccess::RootRules;
 
 /// The configuration that serves what was `found` in the folder `dir` (an
@@ -61,7 +62,7 @@ pub fn write_config(
             ],
         );
     }
-    refused_by_htaccess(&mut conf, &found.root_rules);
+    refused_by_htaccess(&mut conf, found);
     https::issuer(&mut conf, options)?;
     conf.open("server");
     server(&mut conf, found, dir, options)?;
@@ -169,6 +170,7 @@ fn server(
     let index = match found.kind {
         Kind::Static => "index.html",
         Kind::DokuWiki => "doku.php",
+        _ if found.root_rules.leads_folders => "index.php index.html /index.php",
         _ => "index.php index.html",
     };
     conf.line(&format!("index {index};"));
@@ -178,10 +180,20 @@ fn server(
     https::remembered(conf, options);
     let rules = &found.root_rules;
     if *rules != RootRules::default() {
-        conf.note("The document root's .htaccess refuses this, when this was written.");
+        conf.note(
+            "The document root's .htaccess refuses or redirects this, when this was written.",
+        );
     }
-    if !rules.refused.is_empty() {
+    if !rules.refused.is_empty() || !found.refused_in_folders.is_empty() {
         conf.line("if ($refused_by_htaccess) { return 403; }");
+    }
+    refused_queries::refuse(conf, &rules.refused_queries);
+    if !rules.redirects.is_empty() {
+        conf.note("Redirects leave scheme, name and port as the visitor has them.");
+        conf.line("absolute_redirect off;");
+    }
+    for redirect in &rules.redirects {
+        redirect.write(conf);
     }
     denied_addresses(conf, rules);
     if rules.is_closed {
@@ -190,13 +202,15 @@ fn server(
     Ok(())
 }
 
-/// The paths that the document root's `.htaccess` refuses.
-fn refused_by_htaccess(conf: &mut Conf, rules: &RootRules) {
-    if rules.refused.is_empty() {
+/// The paths that the `.htaccess` files of the document root and of its folders refuse.
+fn refused_by_htaccess(conf: &mut Conf, found: &DetectedSite) {
+    refused_queries::write_maps(conf, &found.root_rules.refused_queries);
+    let patterns = [&found.root_rules.refused[..], &found.refused_in_folders].concat();
+    if patterns.is_empty() {
         return;
     }
     conf.open("map $uri $refused_by_htaccess");
-    for pattern in &rules.refused {
+    for pattern in &patterns {
         conf.line(&format!("{} 1;", quoted(&format!("~{pattern}"))));
     }
     conf.close();
@@ -230,6 +244,7 @@ mod tests {
             signs: &[],
             nested: Vec::new(),
             closed_folders: Vec::new(),
+            refused_in_folders: Vec::new(),
             root_rules: RootRules::default(),
         }
     }

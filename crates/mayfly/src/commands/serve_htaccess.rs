@@ -17,14 +17,11 @@ const MAX_SHOWN_LETTERS: usize = 80;
 pub fn read(found: &mut DetectedSite, document_root: &Path) -> Vec<String> {
     found.root_rules = root_rules(document_root, found.front_controller, &is_pattern);
     let mut notes = root_notes(&found.root_rules);
-    let mut walks = vec![closed_folders(document_root, "/", Bounds::default())];
+    let walk =
+        |folder: &Path, address| closed_folders(folder, address, Bounds::default(), &is_pattern);
+    let mut walks = vec![walk(document_root, "/")];
     if let Some(parent) = found.wp_content_parent {
-        let wp_content = Path::new(parent).join("wp-content");
-        walks.push(closed_folders(
-            &wp_content,
-            "/wp-content/",
-            Bounds::default(),
-        ));
+        walks.push(walk(&Path::new(parent).join("wp-content"), "/wp-content/"));
     }
     for walk in walks {
         if let Some(bound) = walk.ended_by {
@@ -33,6 +30,7 @@ pub fn read(found: &mut DetectedSite, document_root: &Path) -> Vec<String> {
             ));
         }
         found.closed_folders.extend(walk.closed);
+        found.refused_in_folders.extend(walk.refused);
     }
     // Debian's wp-content may be a link in the document root as well.
     found.closed_folders.sort_by(|a, b| a.path.cmp(&b.path));
@@ -43,6 +41,12 @@ pub fn read(found: &mut DetectedSite, document_root: &Path) -> Vec<String> {
         count => notes.push(format!(
             "{count} folders are closed by their .htaccess, and are not served."
         )),
+    }
+    let count = found.refused_in_folders.len();
+    if count > 0 {
+        notes.push(format!(
+            ".htaccess files of folders refuse some of what is in them: {count} of their rules are kept."
+        ));
     }
     notes
 }
@@ -62,10 +66,16 @@ fn root_notes(rules: &RootRules) -> Vec<String> {
             "the .htaccess of the document root closes the whole site, so every address answers 403.".to_owned(),
         );
     }
-    let count = rules.refused.len() + rules.denied.len();
+    let count = rules.refused.len() + rules.denied.len() + rules.refused_queries.len();
     if count > 0 {
         notes.push(format!(
-            "the .htaccess of the document root refuses paths or addresses: {count} of its rules are kept."
+            "the .htaccess of the document root refuses paths, queries or addresses: {count} of its rules are kept."
+        ));
+    }
+    let count = rules.redirects.len();
+    if count > 0 {
+        notes.push(format!(
+            "the .htaccess of the document root redirects: {count} of its rules are kept."
         ));
     }
     if rules.without_effect.is_empty() {

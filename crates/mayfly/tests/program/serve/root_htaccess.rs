@@ -1,4 +1,5 @@
-//! The `.htaccess` of the document root: Apache's rules that refuse are kept, and what has no effect is named.
+//! The `.htaccess` of the document root: Apache's rules that refuse or redirect are kept, and what has no effect is
+//! named. Of those of folders, what refuses.
 
 use testkit::serving::FolderServer;
 
@@ -8,10 +9,15 @@ const RULES: &str = "RewriteEngine On\n\
     RewriteRule ^private/ - [F]\n\
     RedirectMatch 403 ^/old\n\
     Redirect 301 /here /there\n\
+    AddHandler php .png\n\
+    RewriteCond %{REQUEST_FILENAME} !-d\n\
+    RewriteRule ^(.+)/$ /$1 [R=301,L]\n\
+    RewriteCond %{QUERY_STRING} (GLOBALS|_REQUEST)= [NC]\n\
+    RewriteRule .* - [F]\n\
     <FilesMatch \"\\.(md|secret)$\">\nRequire all denied\n</FilesMatch>\n";
 
 #[tokio::test]
-async fn rules_that_refuse_are_kept_and_redirects_are_named() {
+async fn rules_that_refuse_or_redirect_are_kept_and_others_are_named() {
     let files = [
         (".htaccess", RULES),
         ("index.html", "the page"),
@@ -19,6 +25,11 @@ async fn rules_that_refuse_are_kept_and_redirects_are_named() {
         ("old.html", "old"),
         ("notes.md", "notes"),
         ("here", "here"),
+        (
+            "up/.htaccess",
+            "<FilesMatch \"\\.(?i:php)$\">\nRequire all denied\n</FilesMatch>\n",
+        ),
+        ("up/a.txt", "text"),
     ];
     let server = FolderServer::start_site(program(), &files, &[]).await;
     let target = server.target();
@@ -29,13 +40,33 @@ async fn rules_that_refuse_are_kept_and_redirects_are_named() {
         ("//private/a.html", 403),
         ("/old.html", 403),
         ("/notes.md", 403),
-        ("/here", 200),
+        ("/?globals=1", 403),
+        // Browsers would take it for the name of another site.
+        ("/%5cx.test/", 404),
+        ("/up/a.txt", 200),
+        ("/up/a.PHP", 403),
     ] {
         assert_eq!(target.get(path).await.status, status, "{path}");
     }
+    for (path, place) in [
+        ("/here", "/there"),
+        ("/here/a%0d%0ab?c", "/there/a%0D%0Ab?c"),
+        ("/a%20b/?c", "/a%20b?c"),
+        ("//x.test/", "/x.test"),
+        ("/%2f/x.test/", "/x.test"),
+    ] {
+        let reply = target.get(path).await;
+        assert_eq!(reply.status, 301, "{path}");
+        assert_eq!(reply.field("location"), place, "{path}");
+    }
     let said = server.read("stdout");
-    assert!(said.contains("3 of its rules are kept"), "{said}");
-    let named = "have no effect here:\n  4: Redirect 301 /here /there\n";
+    for part in [
+        "addresses: 4 of its rules are kept",
+        "redirects: 2 of its rules are kept",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    let named = "have no effect here:\n  5: AddHandler php .png\n";
     assert!(said.contains(named), "{said}");
 }
 
