@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Compares `mayfly serve` with Debian's Apache on the .htaccess files that six applications document.
+
+    scripts/conformance/apache_htaccess.py [--binary FILE] [--show] [SITE...]
+
+Both serve the same folder (htaccess_sites.py) on loopback and get the same 200 requests for each site. Compared are
+the status, where a redirect leads, and what is served: a script with its path and query, or a file. Each request is
+`same`; `closed`, where Mayfly refuses what Apache hands out (`serve` keeps more closed than Apache does, and no file
+opens it); `asked`, where Apache has no such file and Mayfly asks the application, which says so itself; `known`, for
+a reason that htaccess_sites.py gives; or `different`, which fails the comparison. `--show` prints all that is not the
+same. Needs Debian's apache2 with mod_php, php-fpm, and root, as whom both change to www-data.
+"""
+
+import argparse
+import contextlib
+import glob
+import http.client
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import htaccess_sites
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MODULES = "/usr/lib/apache2/modules"
+LOADED = "mpm_prefork authn_core authz_core authz_host access_compat alias autoindex deflate dir env expires headers" \
+    " mime negotiation rewrite setenvif".split()
+START_SECONDS = 30
+# What a refusal may be called. Its page is not compared.
+REFUSALS = (403, 404)
+OUTCOMES = ("same", "closed", "asked", "known", "different")
+
+APACHE = """
+ServerRoot {work}
+ServerName localhost
+Listen 127.0.0.1:{port}
+PidFile {work}/apache.pid
+ErrorLog {work}/apache.log
+User www-data
+Group www-data
+{modules}
+LoadModule php_module {php}
+TypesConfig /etc/mime.types
+DocumentRoot {root}
+DirectoryIndex index.html index.php
+StartServers 2
+MaxRequestWorkers 4
+<FilesMatch ".+\\.ph(?:ar|p|tml)$">
+SetHandler application/x-httpd-php
+</FilesMatch>
+<Directory />
+Options FollowSymLinks
+AllowOverride None
+Require all denied
+</Directory>
+<Directory {root}>
+Options Indexes FollowSymLinks
+AllowOverride All
+Require all granted
+</Directory>
+<FilesMatch "^\\.ht">
+Require all denied
+</FilesMatch>
+"""
+
+
+def write_site(site, folder):
+    """The files of a site; they are for all to read."""
+    texts = {path: f"the file {path}\n" for path in site["files"].split()}
+    texts.update(dict.fromkeys(site["scripts"].split(), htaccess_sites.PHP))
+    texts.update(site["rules"])
+    for path, text in texts.items():
+        whole = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(whole), exist_ok=True)
+        with open(whole, "w", encoding="utf-8") as file:
+            file.write(text)
+    for path, _, _ in os.walk(folder):
+        os.chmod(path, 0o755)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def running(command, port, log, environment=None):
+    """A server in a process group of its own, from when it listens until it has ended."""
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=environment, start_new_session=True
+        )
+    try:
+        until = time.monotonic() + START_SECONDS
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            if process.poll() is not None or time.monotonic() > until:
+                with open(log, encoding="utf-8", errors="replace") as text:
+                    sys.exit(f"{command[0]} did not start: {text.read()}")
+            time.sleep(0.05)
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(START_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def apache(work, root, port):
+    config = os.path.join(work, "apache.conf")
+    modules = "\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in LOADED)
+    php = sorted(glob.glob(f"{MODULES}/libphp*.so"))[-1]
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(APACHE.format(work=work, port=port, modules=modules, php=php, root=root))
+    return running(["/usr/sbin/apache2", "-D", "FOREGROUND", "-f", config], port, os.path.join(work, "apache.out"))
+
+
+def mayfly(binary, work, folder, port):
+    environment = {**os.environ, "RUNTIME_DIRECTORY": work, "CACHE_DIRECTORY": os.path.join(work, "cache")}
+    command = [binary, "serve", folder, "--listen", f"127.0.0.1:{port}", "--ttl", "0"]
+    return running(command, port, os.path.join(work, "mayfly.out"), environment)
+
+
+def ask(port, target):
+    """Status, where it leads, and what was served."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.putrequest("GET", target, skip_host=True, skip_accept_encoding=True)
+    connection.putheader("Host", "localhost")
+    connection.endheaders()
+    reply = connection.getresponse()
+    body = reply.read().decode("utf-8", "replace")
+    connection.close()
+    location = (reply.getheader("Location") or "").replace(f"//localhost:{port}/", "//localhost/")
+    location = location.removeprefix("http://localhost")
+    is_own_page = body.startswith(("[", "the file "))
+    return reply.status, location, body if is_own_page else ""
+
+
+def outcome(site, target, theirs, ours):
+    is_refusal = ours[0] in REFUSALS
+    if theirs == ours or (is_refusal and theirs[0] in REFUSALS):
+        return "same"
+    if any(re.search(pattern, target) for pattern in site.get("known", {})):
+        return "known"
+    if is_refusal and theirs[0] == 200:
+        return "closed"
+    is_of_application = ours[0] == 200 and ours[2].startswith(r'["\/index.php"')
+    return "asked" if theirs[0] == 404 and is_of_application else "different"
+
+
+def compare(name, binary, shows):
+    site = htaccess_sites.SITES[name]
+    counts = dict.fromkeys(OUTCOMES, 0)
+    work = tempfile.mkdtemp(prefix="mayfly-htaccess-")
+    try:
+        os.chmod(work, 0o755)
+        folder = os.path.join(work, "site")
+        write_site(site, folder)
+        ports = free_port(), free_port()
+        root = os.path.join(folder, site.get("root", ""))
+        with apache(work, root, ports[0]), mayfly(binary, work, folder, ports[1]):
+            for target in htaccess_sites.requests(site):
+                theirs, ours = ask(ports[0], target), ask(ports[1], target)
+                found = outcome(site, target, theirs, ours)
+                counts[found] += 1
+                if found == "different" or (shows and found != "same"):
+                    print(f"  {found}: {target}\n    Apache: {theirs}\n    Mayfly: {ours}")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"{name}: {sum(counts.values())} requests, " + ", ".join(f"{number} {kind}" for kind, number in counts.items()))
+    return counts["different"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sites", nargs="*", metavar="SITE", help=", ".join(htaccess_sites.SITES))
+    parser.add_argument("--binary", default=os.path.join(ROOT, "target/debug/mayfly"))
+    parser.add_argument("--show", action="store_true")
+    chosen = parser.parse_args()
+    unknown = set(chosen.sites) - set(htaccess_sites.SITES)
+    if unknown:
+        parser.error(f"no such site: {', '.join(sorted(unknown))}")
+    binary = os.path.abspath(chosen.binary)
+    different = [compare(name, binary, chosen.show) for name in chosen.sites or htaccess_sites.SITES]
+    sys.exit(1 if any(different) else 0)
+
+
+if __name__ == "__main__":
+    main()
