@@ -1,5 +1,6 @@
 //! The command line: flags, words, exit codes, and what is said of a configuration.
 
+mod check_hazards;
 mod check_report;
 mod messages;
 
