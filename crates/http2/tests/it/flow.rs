@@ -214,6 +214,16 @@ fn urgent_responses_come_first_and_incremental_ones_take_turns() {
 }
 
 #[test]
+fn a_waiting_response_that_becomes_less_urgent_lets_the_others_pass() {
+    let mut client = Client::new();
+    client.send_ok(&[get(1), get(3)].concat());
+    client.answer(1, 10);
+    client.answer(3, 10);
+    client.send_ok(&frame(FrameKind::PriorityUpdate, 0, 0, b"\0\0\0\x01u=7"));
+    assert_eq!(sent_bytes(&mut client), [(3, 10), (1, 10)]);
+}
+
+#[test]
 fn frames_are_as_large_as_the_client_and_the_configuration_allow() {
     let lens = |chunk_bytes, max_frame_bytes, bytes| {
         let settings = Settings {
