@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a target of the Makefile needs.
 #
-#   scripts/setup.sh GROUP...      groups: build lint train run test bench instructions fuzz package image
+#   scripts/setup.sh GROUP...      groups: build lint train run test bench instructions fuzz package image trial
 #
 # Silent when everything is there. Uses sudo when not root. Services of newly
 # installed packages are not started: the scripts here start their own.
@@ -19,7 +19,8 @@ packages_of() {
         fuzz)  echo g++ php-cli ;;
         package) echo debhelper dpkg-dev fakeroot lintian binutils musl-tools python3 xz-utils ;;
         image) echo buildah mmdebstrap python3 ;;
-        *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package, image)" >&2; return 1 ;;
+        trial) echo iproute2 mmdebstrap python3 python3-seccomp systemd ;;
+        *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package, image, trial)" >&2; return 1 ;;
     esac
 }
 
@@ -147,7 +148,9 @@ is_installed() {
         php-codesniffer) command -v phpcs >/dev/null ;;
         php-nyholm-psr7) [ -e /usr/share/php/Nyholm/Psr7/autoload.php ] ;;
         php-curl)    php -m 2>/dev/null | grep -x curl >/dev/null ;;
-        python3-httpx|python3-h2) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
+        iproute2)    command -v ip >/dev/null ;;
+        systemd)     command -v systemd-analyze >/dev/null ;;
+        python3-httpx|python3-h2|python3-seccomp) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
         php-mysql)   local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_mysql >/dev/null ;;
         php-apcu)    local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x apcu >/dev/null ;;
@@ -160,7 +163,7 @@ is_installed() {
 }
 
 if [ $# -eq 0 ]; then
-    echo "usage: scripts/setup.sh GROUP...   (build, lint, train, run, test, bench, instructions, fuzz, package, image)" >&2
+    echo "usage: scripts/setup.sh GROUP...   (build, lint, train, run, test, bench, instructions, fuzz, package, image, trial)" >&2
     exit 2
 fi
 

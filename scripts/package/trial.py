@@ -7,7 +7,7 @@
 `--next` has a package of a later version, to upgrade to, and back again, N times; without it, no upgrade is tried. The
 visitors meanwhile are those of bench-visitors (cargo build -p bench-tools), 50 connections for each version of HTTP, who
 ask for so many seconds: more, where other work slows the machine down. Everything runs in namespaces of its own for network, processes and mounts, so that no port and no process of this machine is touched. Needs root and
-mmdebstrap.
+what `scripts/setup.sh trial` installs.
 """
 
 import argparse
