@@ -148,13 +148,7 @@ impl<S: Service> Driver<S> {
         let ListenerLink { phase, end } = listener;
         let answering = self.answering.clone();
         let connection = &answering.connection;
-        let stopped = answering.service.stopping();
-        let mut stopping = pin!(async {
-            tokio::select! {
-                () = stopped => {}
-                () = without_listener(end) => {}
-            }
-        });
+        let mut stopping = pin!(end_of_listener(answering.service.stopping(), end));
         let mut is_stopping = false;
         loop {
             let open = answering.open.load(Ordering::Acquire);
@@ -248,9 +242,12 @@ impl<S: Service> Driver<S> {
     }
 }
 
-/// Resolves when a reload has taken the listener away.
-async fn without_listener(mut end: watch::Receiver<()>) {
-    while end.changed().await.is_ok() {}
+/// Resolves when the server stops, or a reload has taken the listener away.
+pub async fn end_of_listener(stopped: impl Future<Output = ()>, mut end: watch::Receiver<()>) {
+    tokio::select! {
+        () = stopped => {}
+        () = async { while end.changed().await.is_ok() {} } => {}
+    }
 }
 
 async fn sleep_until(deadline: Option<Instant>) {

@@ -40,6 +40,9 @@ const CONNECTION_BUFFERS: u32 = 16;
 const SEND_WINDOW_BYTES: u64 = 1024 * 1024;
 /// The control stream, two of QPACK, and some of unknown kinds.
 const OTHER_STREAMS: u32 = 8;
+/// A handshake that is not over when its listener ends may take so much longer. In an upgrade its client may have gone on
+/// with the other process, and says nothing more here.
+const HANDSHAKE_AFTER_LISTENER: Duration = Duration::from_secs(5);
 
 /// A socket that is listened on. Dropped, it takes no further connections; those that there are
 /// end after what is under way.
@@ -264,9 +267,13 @@ impl<S: Service> Opening<S> {
             handshake,
         } = self;
         let connecting = async { incoming.accept_with(config)?.await };
-        let timeout = settings.first_request_timeout;
-        let failed = match tokio::time::timeout(timeout, connecting).await {
-            Ok(Ok(connection)) => {
+        let ends = connection::end_of_listener(service.stopping(), listener.end.clone());
+        let connected = tokio::select! {
+            connected = connecting => Some(connected),
+            () = handshake_deadline(settings.first_request_timeout, ends) => None,
+        };
+        let failed = match connected {
+            Some(Ok(connection)) => {
                 drop(handshake);
                 let tls = connection.handshake_data();
                 let tls = tls.and_then(|facts| facts.downcast::<TlsFacts>().ok());
@@ -278,11 +285,21 @@ impl<S: Service> Opening<S> {
                 return connection::serve(service, connection, facts, memory, settings, listener)
                     .await;
             }
-            Ok(Err(error)) => format!("SSL_do_handshake() failed ({error})"),
-            Err(_) => "client timed out (110: Connection timed out)".to_owned(),
+            Some(Err(error)) => format!("SSL_do_handshake() failed ({error})"),
+            None => "client timed out (110: Connection timed out)".to_owned(),
         };
         service.report_failed_handshake(&terms, &facts, &failed);
     }
+}
+
+/// Resolves when a handshake has taken too long, by itself or after the end of its listener.
+async fn handshake_deadline(timeout: Duration, listener_ends: impl Future<Output = ()>) {
+    let after_listener = async {
+        listener_ends.await;
+        tokio::time::sleep(HANDSHAKE_AFTER_LISTENER).await;
+    };
+    // Which of the two it was makes no difference.
+    let _ = tokio::time::timeout(timeout, after_listener).await;
 }
 
 /// Sends a Retry packet: the client has to show that its address is its own.
@@ -314,4 +331,25 @@ fn transport(settings: &Settings) -> TransportConfig {
         .datagram_receive_buffer_size(None)
         .enable_segmentation_offload(settings.segmentation_offload);
     transport
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::Instant;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handshake_has_its_timeout_and_less_once_its_listener_has_ended() {
+        let timeout = Duration::from_secs(60);
+        let began = Instant::now();
+        handshake_deadline(timeout, std::future::pending()).await;
+        assert_eq!(began.elapsed(), timeout);
+        let began = Instant::now();
+        let ends = tokio::time::sleep(Duration::from_secs(2));
+        handshake_deadline(timeout, ends).await;
+        assert_eq!(began.elapsed(), Duration::from_secs(7));
+        let began = Instant::now();
+        handshake_deadline(Duration::from_secs(1), std::future::ready(())).await;
+        assert_eq!(began.elapsed(), Duration::from_secs(1));
+    }
 }
