@@ -138,8 +138,7 @@ impl RecordIndex {
     }
 
     fn shard(&self, key_hash: u64) -> &RwLock<IndexShard> {
-        let [.., last] = key_hash.to_le_bytes();
-        &self.shards[usize::from(last)]
+        &self.shards[shard_number(key_hash)]
     }
 
     /// The places of the records of a key, newest first.
@@ -166,24 +165,22 @@ impl RecordIndex {
 
     /// Enters a record; whether it was.
     pub(crate) fn insert(&self, key_hash: u64, place: PackedPlace, order: IndexOrder) -> bool {
-        let mut shard = self.shard(key_hash).write();
-        let same = shard
-            .places_of(key_hash)
-            .find(|(_, other)| other.variant() == place.variant());
-        let same = same.map(|(at, _)| at);
-        let oldest = match same {
-            Some(_) => None,
-            None => shard.oldest_of_too_many(key_hash),
-        };
-        let Some(at) = same.or(oldest) else {
-            shard.add(key_hash, place);
-            return true;
-        };
-        if order == IndexOrder::Older {
-            return false;
+        self.shard(key_hash).write().insert(key_hash, place, order)
+    }
+
+    /// Enters the records of a segment that is older than all that were entered, its newest first. Shard by shard, so that
+    /// the tables of one are close at hand meanwhile.
+    pub(crate) fn insert_older(&self, records: impl Iterator<Item = (u64, PackedPlace)>) {
+        let mut of_shards = vec![Vec::new(); SHARDS];
+        for record in records {
+            of_shards[shard_number(record.0)].push(record);
         }
-        shard.slots[at].packed = AtomicU64::new(place.0);
-        true
+        for (shard, records) in self.shards.iter().zip(of_shards) {
+            let mut shard = shard.write();
+            for (key_hash, place) in records {
+                shard.insert(key_hash, place, IndexOrder::Older);
+            }
+        }
     }
 
     /// Lets a slot lead to another place, if it still leads to the first one.
@@ -290,7 +287,32 @@ impl RecordIndex {
     }
 }
 
+fn shard_number(key_hash: u64) -> usize {
+    let [.., last] = key_hash.to_le_bytes();
+    usize::from(last)
+}
+
 impl IndexShard {
+    fn insert(&mut self, key_hash: u64, place: PackedPlace, order: IndexOrder) -> bool {
+        let (mut variants, mut same) = (0, None);
+        for (at, other) in self.places_of(key_hash) {
+            variants += 1;
+            if other.variant() == place.variant() {
+                same = Some(at);
+            }
+        }
+        let taken = match same {
+            None if variants >= VARIANTS_MAX => self.oldest_of(key_hash),
+            same => same,
+        };
+        match taken {
+            None => self.add(key_hash, place),
+            Some(_) if order == IndexOrder::Older => return false,
+            Some(at) => self.slots[at].packed = AtomicU64::new(place.0),
+        }
+        true
+    }
+
     /// Where a hash would like to be.
     fn home(&self, key_hash: u64) -> usize {
         // The highest byte chose the shard; the next 32 bits choose the slot.
@@ -323,11 +345,8 @@ impl IndexShard {
         })
     }
 
-    /// The oldest of the variants of a key, if there are as many as there may be.
-    fn oldest_of_too_many(&self, key_hash: u64) -> Option<usize> {
-        if self.places_of(key_hash).count() < VARIANTS_MAX {
-            return None;
-        }
+    /// The oldest of the variants of a key.
+    fn oldest_of(&self, key_hash: u64) -> Option<usize> {
         self.places_of(key_hash)
             .min_by_key(|(_, place)| place.age())
             .map(|(at, _)| at)

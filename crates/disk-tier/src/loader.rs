@@ -1,8 +1,9 @@
 //! Fills the index from the segments of earlier starts, newest first. Lookups and writes go on meanwhile: what is newer
 //! is in the index before what is older.
 
+use crate::form::footer::FooterEntry;
 use crate::form::segment::{HEADER_BYTES, SegmentHeader, SegmentOpening, segment_name};
-use crate::index::{IndexOrder, PackedPlace};
+use crate::index::PackedPlace;
 use crate::listing::{ListingSource, SegmentListing};
 use crate::parts::TierParts;
 use crate::segments::{LoadState, Segment};
@@ -105,18 +106,16 @@ fn enter(parts: &TierParts, segment: &Segment, header: &SegmentHeader) -> io::Re
     segment.lowest_stamp.store(listing.lowest_stamp(), Relaxed);
     let floor = parts.floor.load(Relaxed);
     // The last of a segment is the newest.
-    for entry in listing.entries.iter().rev() {
-        if entry.stamp < floor || entry.stamp >> 48 >= u64::from(parts.start) {
-            continue;
-        }
-        let place = PackedPlace::new(
-            segment.number,
-            entry.offset_units,
-            entry.len_units,
-            entry.variant,
-        );
-        parts.index.insert(entry.key_hash, place, IndexOrder::Older);
-    }
+    let newest_first = listing.entries.iter().rev();
+    let is_valid =
+        |entry: &&FooterEntry| entry.stamp >= floor && entry.stamp >> 48 < u64::from(parts.start);
+    parts
+        .index
+        .insert_older(newest_first.filter(is_valid).map(|entry| {
+            let (offset, len) = (entry.offset_units, entry.len_units);
+            let place = PackedPlace::new(segment.number, offset, len, entry.variant);
+            (entry.key_hash, place)
+        }));
     let name = segment_name(segment.number);
     let records = listing.entries.len() as u64;
     match listing.source {
