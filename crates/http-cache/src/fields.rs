@@ -166,7 +166,7 @@ struct Span {
     known: KnownSet,
 }
 
-/// Of its numbers, one behind the other.
+/// Of its numbers, one behind the other. They are kept on disk as well (`record`).
 const SPAN_BYTES: usize = 4 + 4 + 2 + 1;
 
 /// Fields that belong to one connection or that the server writes anew (RFC 9111 §3.1,
@@ -252,6 +252,34 @@ impl StoredFields {
     /// The lines and what finds a field in them.
     pub(crate) fn block(&self) -> &Bytes {
         &self.block
+    }
+
+    /// The fields of a block that was kept elsewhere, of which so many bytes are lines. `None`: the block is none of theirs.
+    pub(crate) fn of_block(block: Bytes, lines_len: u32) -> Option<StoredFields> {
+        let (lines, spans) = block.split_at_checked(lines_len as usize)?;
+        let (spans, []) = spans.as_chunks() else {
+            return None;
+        };
+        let (mut known, mut end) = (KnownSet::default(), 0);
+        for span in spans.iter().map(Span::from_bytes) {
+            let (name, value) = span.ranges();
+            let next = value.end.checked_add(2)?;
+            let is_next = name.start == end && lines.get(name.end..value.start)? == b": ";
+            if !is_next || lines.get(value.end..next)? != b"\r\n" {
+                return None;
+            }
+            known.0 |= span.known.0;
+            end = next;
+        }
+        let is_whole = end == lines.len();
+        let mut fields = StoredFields {
+            block,
+            lines_len,
+            known,
+            is_html: false,
+        };
+        fields.is_html = fields.known(KnownField::ContentType).is_some_and(is_html);
+        is_whole.then_some(fields)
     }
 
     fn spans(&self) -> impl Iterator<Item = Span> + '_ {
@@ -412,16 +440,16 @@ enum LineEdit {
 
 impl Span {
     fn to_bytes(self) -> [u8; SPAN_BYTES] {
-        let ([a, b, c, d], [e, f, g, h]) = (self.start.to_ne_bytes(), self.value_len.to_ne_bytes());
-        let ([i, j], k) = (self.name_len.to_ne_bytes(), self.known.0);
+        let ([a, b, c, d], [e, f, g, h]) = (self.start.to_le_bytes(), self.value_len.to_le_bytes());
+        let ([i, j], k) = (self.name_len.to_le_bytes(), self.known.0);
         [a, b, c, d, e, f, g, h, i, j, k]
     }
 
     fn from_bytes(&[a, b, c, d, e, f, g, h, i, j, k]: &[u8; SPAN_BYTES]) -> Span {
         Span {
-            start: u32::from_ne_bytes([a, b, c, d]),
-            value_len: u32::from_ne_bytes([e, f, g, h]),
-            name_len: u16::from_ne_bytes([i, j]),
+            start: u32::from_le_bytes([a, b, c, d]),
+            value_len: u32::from_le_bytes([e, f, g, h]),
+            name_len: u16::from_le_bytes([i, j]),
             known: KnownSet(k),
         }
     }
@@ -453,6 +481,34 @@ fn is_stored(name: &[u8], fields: &[Field]) -> bool {
 mod tests {
     use super::*;
     use crate::testing::fields;
+
+    #[test]
+    fn a_block_that_was_kept_is_read_only_if_its_spans_are_those_of_its_lines() {
+        let stored =
+            StoredFields::new(&fields(&["Content-Type: text/html", "X: 1", "ETag: \"a\""]));
+        let (block, lines_len) = (stored.block(), stored.lines_len);
+        let read = StoredFields::of_block(block.clone(), lines_len).expect("whole");
+        assert_eq!(format!("{read:?}"), format!("{stored:?}"));
+        let other_len = [0, 1, lines_len - 1, lines_len + 1, lines_len + 11, u32::MAX];
+        for other in other_len {
+            assert!(
+                StoredFields::of_block(block.clone(), other).is_none(),
+                "{other}"
+            );
+        }
+        for at in lines_len as usize..block.len() {
+            // The last byte of a span says which field it is of, and nothing of its place.
+            if (at - lines_len as usize) % SPAN_BYTES == SPAN_BYTES - 1 {
+                continue;
+            }
+            let mut other = block.to_vec();
+            other[at] ^= 1;
+            assert!(
+                StoredFields::of_block(other.into(), lines_len).is_none(),
+                "{at}"
+            );
+        }
+    }
 
     #[test]
     fn fields_of_the_connection_are_not_stored() {

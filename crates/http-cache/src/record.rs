@@ -4,10 +4,11 @@
 //! ```text
 //! form 1 │ status 2 │ flags 1 │ lifetime source 1 │ fresh for 8 │ age at receipt 8
 //!        │ stale-while-revalidate 8 │ stale-if-error 8 │ made in 2 │ reason │ address
-//!        │ count of tags 4, tags │ count of names of `Vary` 4, names, their values │ count of fields 4, fields
+//!        │ count of tags 4, tags │ count of names of `Vary` 4, names, their values │ length of the fields' lines 4, fields
 //! ```
 //!
-//! Numbers are big-endian, and each text has its length before it. Times are counted from the moment at which
+//! Numbers are big-endian, and each text has its length before it. The fields are one text, as they lie in memory: a hit
+//! on what was kept elsewhere takes them as they are. Times are counted from the moment at which
 //! the response was received, which whoever keeps it knows: the clock of a process says nothing to the next. A form that is not this one is not read; whoever
 //! changes what is written counts `FORM` up.
 //!
@@ -15,7 +16,7 @@
 //! are kept under longer keys, are told apart.
 
 use crate::body::Body;
-use crate::fields::{Field, StoredFields};
+use crate::fields::StoredFields;
 use crate::freshness::LifetimeSource;
 use crate::purge::OwnedPurgeTarget;
 use crate::purge::written::MAX_NAME_BYTES;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The form that is written and read.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
 
 const MUST_REVALIDATE: u8 = 1;
 const LACKS_TAGS: u8 = 2;
@@ -51,9 +52,9 @@ const SOURCES: [LifetimeSource; 8] = [
 #[derive(Clone, Debug)]
 pub struct PageRecord {
     /// As it was stored.
-    pub head: StoredHead,
+    pub head: Arc<StoredHead>,
     /// By which it is purged.
-    pub address: Box<[u8]>,
+    pub address: Bytes,
     /// Likewise.
     pub tags: Tags,
 }
@@ -71,7 +72,7 @@ impl PageRecord {
     /// The response, with a body that was read. `stamp`: when its fetch began.
     #[must_use]
     pub fn with_body(&self, body: Bytes, stamp: Stamp) -> StoredResponse {
-        StoredResponse::new(self.head.clone(), Body::pack(&[body]), stamp)
+        StoredResponse::new(StoredHead::clone(&self.head), Body::pack(&[body]), stamp)
     }
 }
 
@@ -124,19 +125,16 @@ pub fn write(response: &StoredResponse) -> Vec<u8> {
         }
         None => put_names(&[], &mut out),
     }
-    put_count(head.fields.iter().count(), &mut out);
-    for (name, value) in head.fields.iter() {
-        put_text(name, &mut out);
-        put_text(value, &mut out);
-    }
+    put_count(head.fields.lines().len(), &mut out);
+    put_text(head.fields.block(), &mut out);
     out
 }
 
 /// A record as it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptBytes<'a> {
-    /// What [`write()`] has written.
-    pub head: &'a [u8],
+    /// What [`write()`] has written. The page shares its memory.
+    pub head: &'a Bytes,
     /// How long the body beside it is.
     pub body_bytes: u64,
     /// How long ago the response was received; `None`: the clocks do not tell. Then it is stale.
@@ -146,7 +144,7 @@ pub struct KeptBytes<'a> {
 /// Reads what [`write()`] has written; `None` where it is anything else.
 #[must_use]
 pub fn read(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
-    let mut rest = Unread(kept.head);
+    let mut rest = Unread(&kept.head[..]);
     if rest.byte()? != FORM {
         return None;
     }
@@ -161,15 +159,17 @@ pub fn read(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
 #[doc(hidden)]
 pub fn fuzz_record(bytes: &[u8]) {
     let _ = OwnedPurgeTarget::of(bytes, &|_| None).as_target().written();
-    let kept = |head| KeptBytes {
-        head,
-        body_bytes: 0,
-        age: Some(Duration::ZERO),
+    let read = |head: Bytes| {
+        let kept = KeptBytes {
+            head: &head,
+            body_bytes: 0,
+            age: Some(Duration::ZERO),
+        };
+        read(kept, Millis(1 << 40))
     };
-    let now = Millis(1 << 40);
-    if let Some(page) = read(kept(bytes), now) {
+    if let Some(page) = read(Bytes::copy_from_slice(bytes)) {
         let written = write(&page.with_body(Bytes::new(), Stamp::default()));
-        let again = read(kept(&written), now).expect("what was written can be read");
+        let again = read(written.into()).expect("what was written can be read");
         // Labels are those of a zone, which this response is not in.
         assert_eq!(again.head.fields.lines(), page.head.fields.lines());
         assert_eq!(again.head.vary, page.head.vary);
@@ -186,7 +186,7 @@ fn read_page(rest: &mut Unread<'_>, kept: KeptBytes<'_>, now: Millis) -> Option<
     let (age_at_receipt, stale_while_revalidate, stale_if_error) = (span()?, span()?, span()?);
     let made_in = RoughSpan::from_bits(rest.short()?);
     let reason = rest.text()?.into();
-    let address = rest.text()?.into();
+    let address = kept.head.slice_ref(rest.text()?);
     let mut tags = Tags::default();
     for _ in 0..rest.count()? {
         tags.add(rest.text()?);
@@ -199,16 +199,13 @@ fn read_page(rest: &mut Unread<'_>, kept: KeptBytes<'_>, now: Millis) -> Option<
             rest.text()?,
         ))),
     };
-    let mut fields: Vec<Field> = Vec::new();
-    for _ in 0..rest.count()? {
-        let mut bytes = || Some(Bytes::copy_from_slice(rest.text()?));
-        fields.push((bytes()?, bytes()?));
-    }
+    let lines_len = rest.count()?;
+    let fields = kept.head.slice_ref(rest.text()?);
     let stored_at = now.minus(kept.age.unwrap_or(fresh_for));
     let head = StoredHead {
         status,
         reason,
-        fields: StoredFields::new(&fields),
+        fields: StoredFields::of_block(fields, lines_len)?,
         declared_length: (flags & SAYS_LENGTH != 0).then_some(kept.body_bytes),
         stored_at,
         age_at_receipt,
@@ -223,7 +220,7 @@ fn read_page(rest: &mut Unread<'_>, kept: KeptBytes<'_>, now: Millis) -> Option<
         vary,
     };
     Some(PageRecord {
-        head,
+        head: Arc::new(head),
         address,
         tags,
     })
@@ -323,7 +320,7 @@ mod tests {
 
     fn read_at(head: &[u8], age: Option<Duration>, now: Millis) -> Option<PageRecord> {
         let kept = KeptBytes {
-            head,
+            head: &Bytes::copy_from_slice(head),
             body_bytes: 100,
             age,
         };

@@ -271,7 +271,7 @@ fn page_of(page: &OpenedPage, now: Millis) -> Option<(PageRecord, Bytes)> {
     let len = usize::try_from(u64::from_be_bytes(*len)).ok()?;
     let (head, body) = rest.split_at_checked(len)?;
     let kept = KeptBytes {
-        head,
+        head: &Bytes::copy_from_slice(head),
         body_bytes: body.len() as u64,
         age: Some(page.age),
     };

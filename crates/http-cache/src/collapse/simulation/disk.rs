@@ -90,7 +90,7 @@ struct Content {
 #[derive(Clone)]
 struct Record {
     key: Vec<u8>,
-    head: Vec<u8>,
+    head: Bytes,
     body: Bytes,
     stored_at: Millis,
     stamp: Stamp,
@@ -344,7 +344,7 @@ impl Tier for SimulatedTier {
         content.records.retain(|kept| !is_same(kept));
         content.records.push(Record {
             key: key.bytes().to_vec(),
-            head: record::write(response),
+            head: record::write(response).into(),
             body: response.body.chunks().concat().into(),
             stored_at: response.head.stored_at,
             stamp: response.stamp,

@@ -185,7 +185,7 @@ fn without_storing(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> O
     if verdict != KeptVerdict::Good || !stored.is_fresh(Millis(request.now)) {
         return None;
     }
-    let mut reply = reply_of(Arc::new(stored.clone()), body);
+    let mut reply = reply_of(Arc::clone(stored), body);
     if recode::is_wanted(request, &mut reply.head) {
         return None;
     }
