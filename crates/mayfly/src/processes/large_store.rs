@@ -16,15 +16,24 @@ const SMALL_BYTES: u64 = LARGE_BYTES / 2;
 pub async fn watch(shared: Weak<WorkersState>) {
     let mut idle = IdlePause::default();
     let mut was_large = false;
+    // The most that was stored since the store became large.
+    let mut most_bytes = 0;
     while let Some(shared) = shared.upgrade() {
-        shared.pause(&mut idle, was_large).await;
-        let large = is_large(was_large, stored_bytes(&shared.configuration()));
+        shared.pause(&mut idle, most_bytes > 0).await;
+        let bytes = stored_bytes(&shared.configuration());
+        let large = is_large(was_large, bytes);
         if large != was_large {
             huge_pages::permit(large);
             was_large = large;
         }
+        if large {
+            most_bytes = bytes.max(most_bytes);
+        }
         if idle.is_long() {
             spare_objects::give_back();
+            if !large && most_bytes > 0 {
+                shared.rest(std::mem::take(&mut most_bytes));
+            }
         }
     }
 }
@@ -80,6 +89,28 @@ mod tests {
         before_the_next();
         let next: Box<Object> = black_box(Box::new([0; 3584]));
         Some(address(&next)) == highest
+    }
+
+    fn anonymous_bytes() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").expect("readable");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:"))
+            .expect("Linux 4.5");
+        line.trim()
+            .trim_end_matches(" kB")
+            .parse::<u64>()
+            .expect("a number")
+            << 10
+    }
+
+    #[test]
+    fn regions_are_given_back_without_being_written_to() {
+        const BYTES: u64 = 1 << 30;
+        let before = anonymous_bytes();
+        spare_objects::give_back_regions(BYTES);
+        // Other tests allocate meanwhile.
+        assert!(anonymous_bytes() < before + BYTES / 4);
     }
 
     #[test]

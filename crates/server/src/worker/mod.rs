@@ -183,6 +183,10 @@ async fn housekeeping(shared: Arc<WorkersState>) {
             () = lines.notified() => continue,
             _ = rests.changed() => {
                 spare_objects::give_back();
+                let emptied_bytes = *rests.borrow_and_update();
+                if emptied_bytes > 0 {
+                    spare_objects::give_back_regions(emptied_bytes);
+                }
                 continue;
             }
             () = due => {}
@@ -197,7 +201,7 @@ async fn housekeeping(shared: Arc<WorkersState>) {
 fn give_back(shared: &WorkersState, configuration: &ActiveConfiguration, idle: &IdlePause) {
     configuration.live.shrink();
     if idle.is_new_rest() {
-        shared.rest();
+        shared.rest(0);
     }
     // What sweeps have removed is kept for this thread.
     spare_objects::give_back();

@@ -72,8 +72,8 @@ pub struct WorkersState {
     /// A task rests until there is a connection again.
     is_resting: AtomicBool,
     connected: Notify,
-    /// Changes each time that the server comes to rest.
-    rests: watch::Sender<()>,
+    /// Changes each time that the server comes to rest: how many bytes its stores have held that they hold no more.
+    rests: watch::Sender<u64>,
     pub(super) life_signs: LifeSigns,
 }
 
@@ -144,7 +144,7 @@ impl WorkersState {
             stop: watch::Sender::new(false),
             is_resting: AtomicBool::new(false),
             connected: Notify::new(),
-            rests: watch::Sender::new(()),
+            rests: watch::Sender::new(0),
             life_signs: watch::Sender::new(None),
         })
     }
@@ -237,13 +237,14 @@ impl WorkersState {
         self.sockets.subscribe()
     }
 
-    /// No requests have come for a while: each worker gives back what it keeps for the next ones.
-    pub(super) fn rest(&self) {
-        self.rests.send_replace(());
+    /// No requests have come for a while: each worker gives back what it keeps for the next ones, and what is left of stores
+    /// that held so many bytes and are empty now.
+    pub fn rest(&self, emptied_bytes: u64) {
+        self.rests.send_replace(emptied_bytes);
     }
 
     /// Changes when the server comes to rest.
-    pub(super) fn rests(&self) -> watch::Receiver<()> {
+    pub(super) fn rests(&self) -> watch::Receiver<u64> {
         self.rests.subscribe()
     }
 

@@ -7,6 +7,8 @@
 
 use std::hint::black_box;
 
+use parking_lot::Mutex;
+
 /// The longest that are kept (`tcache_max`), and how many sizes there are up to it.
 const OBJECT_BYTES: usize = 4096;
 const SIZES: usize = 29;
@@ -20,4 +22,34 @@ pub fn give_back() {
     for _ in 0..ROUNDS * SIZES * BETWEEN_LOOKS_BYTES / OBJECT_BYTES {
         drop(black_box(Vec::<u8>::with_capacity(OBJECT_BYTES)));
     }
+}
+
+/// Blocks of this size are asked for, as many as stores have held.
+const BLOCK_BYTES: usize = 4 << 20;
+/// Then blocks that fit between those. The allocator keeps a note of 128 bytes for each: so not more than are usual.
+const SMALL_BLOCKS: [(usize, usize); 2] = [(256 << 10, 128), (32 << 10, 256)];
+
+/// One thread at a time asks for blocks: together they would get more than there is.
+static ASKING: Mutex<()> = Mutex::new(());
+
+/// Gives back what huge pages have brought along in the regions of this thread's arena, where stores held so many `bytes`.
+///
+/// The kernel gives a huge page whole where the first bytes of it are used, and the allocator has nothing to give back where
+/// it has not used the rest. What it has handed out and taken back, it gives back a moment later. The blocks are not
+/// written to, so that they cost no memory.
+pub fn give_back_regions(bytes: u64) {
+    let _asking = ASKING.lock();
+    let large = usize::try_from(bytes)
+        .unwrap_or(usize::MAX)
+        .div_ceil(BLOCK_BYTES);
+    let blocks = [(BLOCK_BYTES, large)].into_iter().chain(SMALL_BLOCKS);
+    let blocks = blocks.flat_map(|(size, count)| {
+        (0..count).map_while(move |_| {
+            let mut block: Vec<u8> = Vec::new();
+            block.try_reserve_exact(size).ok()?;
+            Some(black_box(block))
+        })
+    });
+    // All at once: those that are there already are not given again.
+    drop(blocks.collect::<Vec<_>>());
 }
