@@ -2,14 +2,16 @@
 """Upgrades of the program under visitors and purges, judged by content: does a request fail, or is a page ever
 older than a purge that was answered, mixed or torn?
 
-    scripts/promise/upgrades.py [--program target/debug/mayfly] [--upgrades 20] [--connections 20] [--purges 100] [--user root]
-                                [--visitors target/debug/bench-visitors]
+    scripts/promise/upgrades.py [--program target/debug/mayfly] [--upgrades 20] [--failing 4] [--stopped 2] [--connections 20]
+                                [--purges 100] [--user root] [--visitors target/debug/bench-visitors]
 
 One server on loopback, one application whose pages say which version they are, visitors on connections of HTTP/1.1
 that they keep while the server lets them, and one who changes pages and purges, so many times a second: one purge of ten
 is of a page that visitors ask for. With --visitors (cargo build -p bench-tools) there are as many connections of HTTP/2 and
-of HTTP/3. Each upgrade is `mayfly upgrade`, and the next one begins when the process before has ended. Ends with 1 where
-something was wrong.
+of HTTP/3. Each upgrade is `mayfly upgrade`, and the next one begins when the process before has ended. In between there are upgrades
+that fail: the new program refuses its configuration, or ends at once; the old one must go on. At the end there are upgrades
+whose old process is stopped (SIGSTOP) once the new one serves: purges must hold all the same, so that it is killed, and its
+visitors have to ask again, which is counted apart. Ends with 1 where something was wrong.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import json
 import mmap
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,10 +82,14 @@ class Upgrades(kills.Trial):
     def __init__(self, arguments, folder):
         arguments.seed = 1
         super().__init__(arguments, folder)
+        # One of its own, whose file is changed.
+        self.program = shutil.copy(self.program, os.path.join(folder, "mayfly"))
+        self.configuration = os.path.join(folder, "server.conf")
         self.pause = 1 / arguments.purges
         self.user = arguments.user
         self.counts = dict.fromkeys(("answers", "hits", "purges", "connections", "failed", "old", "torn"), 0)
         self.tls_port = kills.free_port()
+        self.command = arguments.program
         self.certificate, _ = encrypted.make_keys(folder)
         # What other programs judge by: a number for each page.
         self.purged_file = os.path.join(folder, "purged")
@@ -96,12 +103,11 @@ class Upgrades(kills.Trial):
         text = CONFIGURATION.format(
             folder=self.folder, port=self.port, tls_port=self.tls_port, certificate=self.certificate,
             upstream=self.upstream.server_port)
-        path = os.path.join(self.folder, "server.conf")
-        with open(path, "w") as file:
+        with open(self.configuration, "w") as file:
             file.write(text)
         account = ["-g", f"user {self.user};"] if os.getuid() == 0 else []
         server = subprocess.Popen(
-            [self.program, "-p", self.folder, *account, "-c", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [self.program, "-p", self.folder, *account, "-c", self.configuration], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until = time.monotonic() + kills.START_SECONDS
         while not os.path.exists(os.path.join(self.folder, "pid")):
             if server.poll() is not None or time.monotonic() > until:
@@ -198,12 +204,33 @@ class Upgrades(kills.Trial):
         self.count("purges" if status in (200, 404) else "failed")
         return status in (200, 404)
 
-    def upgrade(self):
+    def upgrade(self, old_stops=False):
         old = self.pid()
-        command = [self.program, "upgrade", "--socket", os.path.join(self.folder, "pid.control")]
+        command = [self.command, "upgrade", "--socket", os.path.join(self.folder, "pid.control")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=130)
         if done.returncode != 0:
             sys.exit(f"no upgrade: {done.stderr} {self.log()}")
+        if old_stops:
+            os.kill(old, signal.SIGSTOP)
+        self.wait_for_end(old)
+
+    def fail(self, how):
+        """An upgrade that must fail, and leave the old process as it is."""
+        old, changed = self.pid(), self.configuration if how == "refused" else self.program
+        aside = f"{changed}.aside"
+        os.rename(changed, aside)
+        if how == "refused":
+            with open(changed, "w") as file:
+                file.write("nonsense;\n")
+        else:
+            shutil.copy("/bin/false", changed)
+        command = [self.command, "upgrade", "--socket", os.path.join(self.folder, "pid.control")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=130)
+        os.rename(aside, changed)
+        if done.returncode != 1 or self.pid() != old or not done.stderr:
+            sys.exit(f"an upgrade that is {how} ends with {done.returncode}: {done.stderr} {self.log()}")
+
+    def wait_for_end(self, old):
         until = time.monotonic() + END_SECONDS
         while time.monotonic() < until:
             try:
@@ -221,6 +248,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", default="target/debug/mayfly")
     parser.add_argument("--upgrades", type=int, default=20)
+    parser.add_argument("--failing", type=int, default=4)
+    parser.add_argument("--stopped", type=int, default=2)
     parser.add_argument("--connections", type=int, default=20)
     parser.add_argument("--purges", type=int, default=100)
     parser.add_argument("--user", default="root")
@@ -240,10 +269,16 @@ def main():
         try:
             time.sleep(SETTLED_SECONDS)
             before, trial.most_memory = trial.memory(), 0
-            for _ in range(arguments.upgrades):
-                trial.upgrade()
+            for number in range(max(arguments.upgrades, arguments.failing)):
+                if number < arguments.failing:
+                    trial.fail(("refused", "ended")[number % 2])
+                if number < arguments.upgrades:
+                    trial.upgrade()
             for visitors in others:
                 trial.hear(visitors)
+            failed, most_memory = trial.counts["failed"], trial.most_memory
+            for _ in range(arguments.stopped):
+                trial.upgrade(old_stops=True)
         finally:
             for visitors in others:
                 visitors.kill()
@@ -252,9 +287,12 @@ def main():
                 thread.join()
             os.kill(trial.pid(), signal.SIGQUIT)
         counts = trial.counts
+        of_stopped, counts["failed"] = counts["failed"] - failed, failed
         print(f"{arguments.upgrades} upgrades: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
         print(f"hit ratio {100 * counts['hits'] / max(1, counts['answers']):.2f} %")
-        print(f"memory {before / MB:.1f} MB before, at most {(trial.most_memory - before) / MB:.1f} MB more")
+        print(f"memory {before / MB:.1f} MB before, at most {(most_memory - before) / MB:.1f} MB more")
+        print(f"{arguments.failing} upgrades failed as they must")
+        print(f"{arguments.stopped} old processes were stopped and killed: {of_stopped} of their requests had no answer")
         wrong = counts["old"] + counts["torn"] + counts["failed"]
         if wrong:
             print(f"{trial.examples[:5]}\n{trial.log()}")
