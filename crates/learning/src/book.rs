@@ -140,6 +140,11 @@ impl Book {
         }
     }
 
+    /// Is there no page that may be shown by what is known of it?
+    pub fn has_nothing_to_show(&self, now: Instant) -> bool {
+        self.pages.iter().all(|(_, page)| !page.is_fresh(now))
+    }
+
     /// The statements of pages that writes concern most often.
     pub fn noisiest(&self, most: usize) -> Vec<NoisyStatement> {
         let indexes = self.databases.iter().filter_map(|it| it.index.as_ref());

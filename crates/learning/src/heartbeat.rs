@@ -2,7 +2,8 @@
 //!
 //! A process waits for an acknowledgement, but not for ever: if this thread stands still, PHP goes on. So it notes
 //! a time at which nothing that was said before was left to be read; pages are shown by what is known of them for
-//! half of the time that a process waits.
+//! half of the time that a process waits. Where there is no such page and no fetch, nothing is noted, and the thread
+//! sleeps.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::LearnedPool;
+use crate::mark::Marks;
 
 /// The library waits for a second (`WAITS_SECONDS`).
 const HOLDS_MILLISECONDS: u64 = 500;
@@ -42,11 +44,13 @@ impl ProcessConnections {
 /// Runs as long as the pool is there. Who connects is given to `accepted`.
 pub async fn run(
     pool: Weak<LearnedPool>,
+    marks: Arc<Marks>,
     socket: Arc<UnixListener>,
     connections: ProcessConnections,
     accepted: mpsc::Sender<Arc<UnixStream>>,
 ) {
     loop {
+        marks.until_awake().await;
         let began = clock::now();
         while !accept_all(&socket, &connections, &accepted).await {
             sleep(AGAIN).await;
@@ -57,10 +61,11 @@ pub async fn run(
                 sleep(AGAIN).await;
             }
         }
+        // Its end says that nothing is heard any more.
         let Some(pool) = pool.upgrade() else {
             return;
         };
-        pool.marks.note_heard(began + HOLDS_MILLISECONDS);
+        marks.note_heard(began + HOLDS_MILLISECONDS);
         drop(pool);
         sleep(EVERY).await;
     }

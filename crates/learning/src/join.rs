@@ -92,6 +92,10 @@ impl Join {
         Some(half)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Pages whose record has not come in time.
     pub fn sweep(&mut self, now: Instant) -> Vec<JoinedPage> {
         let is_late = |(half, since): &(Half, Instant)| {

@@ -195,6 +195,7 @@ impl LearnedPool {
 
     /// A fetch begins.
     pub fn begin(self: &Arc<Self>) -> Fetch {
+        self.marks.begin_fetch();
         let number = self.last_fetch.fetch_add(1, Ordering::Relaxed) + 1;
         Fetch {
             pool: self.clone(),
@@ -241,6 +242,7 @@ impl LearnedPool {
             LearnedEnd::Free => end.mark.let_free(),
             LearnedEnd::Gone => end.mark.give_up(),
             LearnedEnd::Known(number, moves) => {
+                self.marks.wake();
                 end.mark.know(number, moves, showing);
                 let keep = end.page.keep.filter(|_| showing != Showing::Ordinary);
                 if keep.is_some_and(|keep| keep()) {
@@ -347,6 +349,7 @@ impl Fetch {
 
 impl Drop for Fetch {
     fn drop(&mut self) {
+        self.pool.marks.end_fetch();
         if !self.is_over {
             let _ = self.pool.ends.try_send(End::Dropped(self.number));
         }

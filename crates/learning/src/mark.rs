@@ -10,12 +10,13 @@
 //! was found unchanged at this number is shown without a look into the book. A page of which nothing is
 //! known yet is shown at this very number alone, by which its fetch has begun.
 
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::LearnedPool;
 use crate::book::Showing;
@@ -51,6 +52,10 @@ pub struct Marks {
     heard_until: AtomicU64,
     /// Until then, the writes of other programs are.
     polled_until: AtomicU64,
+    /// Fetches that are under way.
+    fetches: AtomicU64,
+    /// Is there a page that may be shown by what is known of it, or a fetch? Otherwise the pool's thread sleeps.
+    is_awake: watch::Sender<bool>,
 }
 
 impl Marks {
@@ -60,7 +65,38 @@ impl Marks {
             under_way: AtomicU64::new(0),
             heard_until: AtomicU64::new(0),
             polled_until: AtomicU64::new(0),
+            fetches: AtomicU64::new(0),
+            is_awake: watch::Sender::new(false),
         }
+    }
+
+    pub fn begin_fetch(&self) {
+        self.fetches.fetch_add(1, SeqCst);
+        self.wake();
+    }
+
+    pub fn end_fetch(&self) {
+        self.fetches.fetch_sub(1, SeqCst);
+    }
+
+    /// There may be something to look after.
+    pub fn wake(&self) {
+        self.is_awake
+            .send_if_modified(|is_awake| !std::mem::replace(is_awake, true));
+    }
+
+    /// There is nothing to look after, unless a fetch has begun meanwhile.
+    pub fn rest(&self) {
+        self.is_awake.send_if_modified(|is_awake| {
+            *is_awake = self.fetches.load(SeqCst) > 0;
+            false
+        });
+    }
+
+    pub async fn until_awake(&self) {
+        let mut is_awake = self.is_awake.subscribe();
+        // It ends with what it would end with: the pool.
+        let _ = is_awake.wait_for(|is_awake| *is_awake).await;
     }
 
     /// Call with the book's lock held, once it knows what has changed.

@@ -1,5 +1,6 @@
 //! The thread of a pool: accepts its workers, takes what the server says of fetches, and looks about once
-//! a second at what nobody tells: files, pages that have been known for long enough, workers that are gone.
+//! a second at what no message tells: files, pages that have been known for long enough, workers that are gone. It
+//! sleeps while no page may be shown by what is known, and none is fetched.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -11,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::LearnedPool;
 use crate::channel::Worker;
@@ -19,6 +21,7 @@ use crate::doubts::{AskedServer, QUESTIONS};
 use crate::files;
 use crate::heartbeat::{self, ProcessConnections};
 use crate::join::{End, Join};
+use crate::mark::Marks;
 use crate::poll;
 use crate::process;
 use crate::record::ServerName;
@@ -44,7 +47,7 @@ pub fn begin(
     socket: OwnedFd,
     ends: mpsc::Receiver<End>,
 ) -> io::Result<()> {
-    let weak = Arc::downgrade(pool);
+    let (weak, marks) = (Arc::downgrade(pool), pool.marks.clone());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -52,12 +55,17 @@ pub fn begin(
         .build()?;
     // Names of threads are cut.
     let name = format!("learn-{}", pool.name());
-    let run = move || runtime.block_on(run(weak, socket, ends));
+    let run = move || runtime.block_on(run(weak, marks, socket, ends));
     std::thread::Builder::new().name(name).spawn(run)?;
     Ok(())
 }
 
-async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<End>) {
+async fn run(
+    pool: Weak<LearnedPool>,
+    marks: Arc<Marks>,
+    socket: OwnedFd,
+    mut ends: mpsc::Receiver<End>,
+) {
     // It keeps the bounds of packets, which makes no difference to who accepts.
     let Ok(socket) = UnixListener::from_std(socket.into()) else {
         return;
@@ -67,6 +75,7 @@ async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<
     let (by_heartbeat, mut accepted) = mpsc::channel(1);
     tokio::spawn(heartbeat::run(
         pool.clone(),
+        marks.clone(),
         socket.clone(),
         connections.clone(),
         by_heartbeat,
@@ -77,6 +86,7 @@ async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<
     // When each server was asked for its tables. A pool has few.
     let mut readings = HashMap::new();
     let mut looks = tokio::time::interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             accepted = socket.accept() => {
@@ -107,13 +117,14 @@ async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<
                 let (Some(end), Some(pool)) = (end, pool.upgrade()) else {
                     return;
                 };
+                marks.wake();
                 let joined = join.lock().end(end, Instant::now());
                 if let Some((end, record)) = joined {
                     pool.learn(end, record);
                 }
             }
             Some(_) = workers.join_next() => {}
-            _ = looks.tick() => {
+            () = next_look(&marks, &mut looks) => {
                 let Some(pool) = pool.upgrade() else {
                     return;
                 };
@@ -121,9 +132,19 @@ async fn run(pool: Weak<LearnedPool>, socket: OwnedFd, mut ends: mpsc::Receiver<
                 polls.begin(&pool);
                 ask_for_connections(&pool);
                 look(&pool, &join).await;
+                let has_nothing = pool.book.lock().has_nothing_to_show(Instant::now());
+                if has_nothing && join.lock().is_empty() {
+                    marks.rest();
+                }
             }
         }
     }
+}
+
+/// At rest, the next look comes with the next fetch: what changes until then is in its page.
+async fn next_look(marks: &Marks, looks: &mut Interval) {
+    marks.until_awake().await;
+    looks.tick().await;
 }
 
 /// Hears a process of the account that runs PHP, or of root, and no other.

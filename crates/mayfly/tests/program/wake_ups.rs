@@ -10,13 +10,16 @@ use testkit::wait::until;
 
 use crate::program;
 
-/// How often the threads of a process went to sleep so far.
-fn sleeps(pid: u32) -> u64 {
+/// How often the threads of a process went to sleep so far, those whose names begin so.
+fn sleeps(pid: u32, names: &str) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
         .flatten();
     let of_task = tasks.flatten().map(|task| {
         let text = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        if !text.starts_with(&format!("Name:\t{names}")) {
+            return 0;
+        }
         let line = text
             .lines()
             .find(|line| line.starts_with("voluntary_ctxt_switches"));
@@ -28,13 +31,17 @@ fn sleeps(pid: u32) -> u64 {
 
 /// Waits until a server that had its last visitor just now rests, and counts how often it wakes up.
 async fn wake_ups(server: u32) -> u64 {
+    wake_ups_of(&descendants(server), "").await
+}
+
+/// The same for these processes, and for threads whose names begin so.
+async fn wake_ups_of(processes: &[u32], names: &str) -> u64 {
     // The pauses grow for half a minute.
     let rest = Duration::from_secs(40);
     // Longer than until the next look would come, were the pauses to grow on.
     let measured = Duration::from_secs(35);
     tokio::time::sleep(rest).await;
-    let processes = descendants(server);
-    let count = || processes.iter().map(|pid| sleeps(*pid)).sum::<u64>();
+    let count = || processes.iter().map(|pid| sleeps(*pid, names)).sum::<u64>();
     let before = count();
     tokio::time::sleep(measured).await;
     count() - before
@@ -51,6 +58,30 @@ async fn a_server_without_visitors_does_not_wake_up() {
     assert!(wake_ups(server.pid()).await <= 1);
     // And it is awake at once when a client comes.
     assert_eq!(server.target().get("/").await.status, 204);
+}
+
+/// Where a pool keeps no page. (PHP is looked after all the same.)
+#[tokio::test]
+async fn nor_does_the_thread_that_learns() {
+    let folder = testkit::serving::FolderServer::folder();
+    if !crate::has_php_fpm() {
+        return;
+    }
+    let user = if is_root() { "user www-data;" } else { "" };
+    let script = folder.path().join("page.php");
+    std::fs::write(&script, "<?php echo 'page';").expect("a script");
+    let http = format!(
+        "fastcgi_cache_path %%/cache keys_zone=pages:1m; server {{ listen unix:%%/http; location / {{\n\
+         fastcgi_pass php:learned; fastcgi_cache pages; fastcgi_cache_valid 1s; cache_learn on;\n\
+         fastcgi_param SCRIPT_FILENAME {}; fastcgi_param REQUEST_METHOD $request_method; }} }}",
+        script.display()
+    );
+    let main = format!("worker_processes 2; php_pool learned {{ workers 1; {user} }}");
+    let server = RunningServer::start(program(), &main, &http).await;
+    assert_eq!(server.target().get("/").await.status, 200);
+    assert!(sleeps(server.pid(), "learn-") > 0, "it is there");
+    assert!(wake_ups_of(&[server.pid()], "learn-").await <= 1);
+    assert_eq!(server.target().get("/").await.status, 200);
 }
 
 /// The parent has nothing to do with what the worker does.
