@@ -1,9 +1,10 @@
-//! The way to Mayfly: it connects with the first message, and closes at the first doubt.
+//! The way to Mayfly: it connects with the first message, and closes at the first doubt. Where Mayfly has ended, another
+//! one may listen in its place, and is told at once.
 #![forbid(unsafe_code)]
 
 use learn_record::{Acknowledgement, Doubt, DoubtReason, Hello, Message, VERSION};
 
-use crate::system::{self, Socket};
+use crate::system::{self, ReceivedPacket, SentPacket, Socket};
 
 /// After a failure, the next connection is tried no earlier.
 const PAUSE_MILLISECONDS: u64 = 1000;
@@ -11,12 +12,26 @@ const PAUSE_MILLISECONDS: u64 = 1000;
 /// Names of extensions in the first message.
 const MOST_EXTENSIONS: usize = 32;
 
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToldEnd {
+    /// Mayfly has taken note of it.
+    Heard,
+    /// It closed the channel, or has ended.
+    Closed,
+    NotHeard,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     path: Vec<u8>,
     socket: Option<Socket>,
+    /// Counts connections.
+    connections: u64,
     opens_again_at: u64,
     has_spoken: bool,
+    /// Something of this process is not seen any more: whoever listens has to know.
+    has_missed: bool,
     unseen_extensions: Vec<Vec<u8>>,
     message: Vec<u8>,
 }
@@ -38,64 +53,118 @@ impl Channel {
         }
     }
 
+    /// The number of the connection that is there, or was there last.
+    pub(crate) fn connection(&self) -> u64 {
+        self.connections
+    }
+
     /// Connects unless that is done, or failed a moment ago.
-    pub(crate) fn open(&mut self) -> bool {
+    pub(crate) fn open(&mut self) {
         if self.socket.is_some() {
-            return true;
+            return;
         }
         let now = system::milliseconds();
         if now < self.opens_again_at {
-            return false;
+            return;
         }
         self.opens_again_at = now + PAUSE_MILLISECONDS;
         self.socket = Socket::connect(&self.path);
+        let is_again = self.has_spoken;
+        // What is written until the next time is not told.
+        self.has_spoken = true;
+        if self.socket.is_some() {
+            self.connections += 1;
+            self.greet(is_again);
+        }
+        if self.has_missed {
+            self.let_go(DoubtReason::Missed);
+        }
+    }
+
+    /// Something was written that this connection does not know of: Mayfly counts it before this returns.
+    pub(crate) fn greet_again(&mut self) {
+        match self.socket {
+            Some(_) => self.greet(true),
+            None => self.open(),
+        }
+    }
+
+    fn greet(&mut self, is_again: bool) {
         let names = self.unseen_extensions.clone();
         let hello = Hello {
             version: VERSION,
             pid: system::process_id(),
-            is_again: self.has_spoken,
+            is_again,
             unseen_extensions: names.iter().map(Vec::as_slice).collect(),
         };
-        // What is written until the next time is not told.
-        self.has_spoken = true;
-        self.socket.is_some() && self.send(&Message::Hello(hello))
+        let hello = Message::Hello(hello);
+        let _ = match is_again {
+            true => self.tell(&hello, 0),
+            false => self.send(&hello),
+        };
+    }
+
+    /// Sends a message, and waits until Mayfly has taken note of it.
+    pub(crate) fn tell(&mut self, message: &Message<'_>, number: u64) -> ToldEnd {
+        match self.send(message) {
+            ToldEnd::Heard => self.await_acknowledgement(number),
+            other => other,
+        }
     }
 
     /// Sends a message; if that does not work at once, the channel is closed.
-    pub(crate) fn send(&mut self, message: &Message<'_>) -> bool {
+    fn send(&mut self, message: &Message<'_>) -> ToldEnd {
         self.message.clear();
         message.encode(&mut self.message);
         let packet = std::mem::take(&mut self.message);
-        let is_sent = self.send_packet(&packet);
+        let sent = self.send_packet(&packet);
         self.message = packet;
         self.message.shrink_to(4096);
-        is_sent
+        sent
     }
 
-    pub(crate) fn send_packet(&mut self, packet: &[u8]) -> bool {
-        let is_sent = self
-            .socket
-            .as_ref()
-            .is_some_and(|socket| socket.send(packet));
-        if !is_sent {
-            self.let_go(DoubtReason::Channel);
+    pub(crate) fn send_packet(&mut self, packet: &[u8]) -> ToldEnd {
+        let Some(socket) = &self.socket else {
+            return ToldEnd::NotHeard;
+        };
+        match socket.send(packet) {
+            SentPacket::Sent => ToldEnd::Heard,
+            SentPacket::Closed => self.note_closed(),
+            SentPacket::NotSent => self.not_heard(DoubtReason::Channel),
         }
-        is_sent
     }
 
-    /// Waits until Mayfly has taken note of this write.
-    pub(crate) fn await_acknowledgement(&mut self, number: u64) {
-        let Some(socket) = &self.socket else { return };
+    fn await_acknowledgement(&mut self, number: u64) -> ToldEnd {
+        let Some(socket) = &self.socket else {
+            return ToldEnd::NotHeard;
+        };
         let mut packet = [0; Acknowledgement::BYTES];
-        let length = socket.receive(&mut packet);
-        let answer = length.and_then(|length| Acknowledgement::decode(&packet[..length]).ok());
-        if answer != Some(Acknowledgement { number }) {
-            self.let_go(DoubtReason::Acknowledgement);
+        let answer = match socket.receive(&mut packet) {
+            ReceivedPacket::Packet(length) => Acknowledgement::decode(&packet[..length]).ok(),
+            ReceivedPacket::Closed => return self.note_closed(),
+            ReceivedPacket::Nothing => None,
+        };
+        match answer == Some(Acknowledgement { number }) {
+            true => ToldEnd::Heard,
+            false => self.not_heard(DoubtReason::Acknowledgement),
         }
+    }
+
+    /// The next message opens another channel at once.
+    fn note_closed(&mut self) -> ToldEnd {
+        self.socket = None;
+        self.opens_again_at = 0;
+        ToldEnd::Closed
+    }
+
+    fn not_heard(&mut self, reason: DoubtReason) -> ToldEnd {
+        self.let_go(reason);
+        ToldEnd::NotHeard
     }
 
     /// Says why, if it can, and closes the channel. Mayfly counts what is outstanding as written.
     pub(crate) fn let_go(&mut self, reason: DoubtReason) {
+        self.has_missed |= reason == DoubtReason::Missed;
         if let Some(socket) = self.socket.take() {
             self.opens_again_at = system::milliseconds() + PAUSE_MILLISECONDS;
             let mut packet = Vec::new();

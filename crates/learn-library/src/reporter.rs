@@ -9,10 +9,13 @@ use learn_record::{
     MOST_INPUTS, Message, RecordWriter, Session, Statement, Write, WriteOutcome,
 };
 
-use crate::channel::Channel;
+use crate::channel::{Channel, ToldEnd};
 
 /// A longer path is an input of another kind than a file: it is not compared.
 const MOST_PATH_BYTES: usize = 1024;
+
+/// How often a write is announced: a Mayfly that takes the place of another one is told as well.
+const MOST_ANNOUNCEMENTS: usize = 2;
 
 /// A write in one message: texts and parameters beyond this are left out.
 const MOST_WRITE_BYTES: usize = 48 * 1024;
@@ -37,6 +40,9 @@ pub(crate) struct Reporter {
     record_number: u64,
     noted: NotedHashes,
     writes: u64,
+    /// The connection to Mayfly that there was last, and the last write that was announced on one before it.
+    connection: u64,
+    last_of_others: u64,
 }
 
 impl Reporter {
@@ -48,6 +54,8 @@ impl Reporter {
             record_number: 1,
             noted: NotedHashes::default(),
             writes: 0,
+            connection: 0,
+            last_of_others: 0,
         }
     }
 
@@ -57,7 +65,15 @@ impl Reporter {
             fetch,
             has_ended: false,
         });
+        self.open();
+    }
+
+    fn open(&mut self) {
         self.channel.open();
+        if self.connection != self.channel.connection() {
+            self.connection = self.channel.connection();
+            self.last_of_others = self.writes;
+        }
     }
 
     /// The request is over without a record, or has one.
@@ -79,8 +95,9 @@ impl Reporter {
         if fetch == 0 && self.noted.is_empty() {
             return;
         }
-        self.record
-            .send(fetch, |packet| self.channel.send_packet(packet));
+        self.record.send(fetch, |packet| {
+            self.channel.send_packet(packet) == ToldEnd::Heard
+        });
     }
 
     /// The number of the record that is being made, where statements are wanted.
@@ -146,9 +163,6 @@ impl Reporter {
     /// Tells that a statement is about to be sent that may write, and waits until Mayfly knows: pages that it concerns are
     /// not shown from then on. `write` gets its number and the fetch.
     pub(crate) fn announce(&mut self, mut write: Write<'_>) -> u64 {
-        self.writes += 1;
-        self.channel.open();
-        write.number = self.writes;
         write.fetch = self.request.map_or(0, |request| request.fetch);
         if write.text.len() > MOST_WRITE_BYTES
             || parameter_bytes(&write) > MOST_WRITE_BYTES - write.text.len()
@@ -156,17 +170,32 @@ impl Reporter {
             (write.text, write.is_complete) = (b"", false);
             write.parameters.clear();
         }
-        let number = self.writes;
-        if self.channel.send(&Message::Write(write)) {
-            self.channel.await_acknowledgement(number);
+        for _ in 0..MOST_ANNOUNCEMENTS {
+            self.open();
+            self.writes += 1;
+            write.number = self.writes;
+            let told = self
+                .channel
+                .tell(&Message::Write(write.clone()), self.writes);
+            if told != ToldEnd::Closed {
+                break;
+            }
         }
-        number
+        self.writes
     }
 
-    /// Tells that it was answered, and waits until Mayfly knows.
+    /// Tells that it was answered, and waits until Mayfly knows. A Mayfly that was not told of the announcement, because
+    /// it has taken the place of another one since, is told that something was written.
     pub(crate) fn written(&mut self, written: WriteOutcome) {
-        if self.channel.send(&Message::Written(written)) {
-            self.channel.await_acknowledgement(written.number);
+        let is_known = written.number > self.last_of_others;
+        let told = match is_known {
+            true => self
+                .channel
+                .tell(&Message::Written(written), written.number),
+            false => ToldEnd::Closed,
+        };
+        if told == ToldEnd::Closed {
+            self.channel.greet_again();
         }
     }
 }

@@ -18,6 +18,25 @@ const MOST_WAITS: usize = 4;
 /// The socket to Mayfly, or -1. It is closed also where nothing else of the state can be trusted.
 static CHANNEL: AtomicI32 = AtomicI32::new(-1);
 
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SentPacket {
+    Sent,
+    /// The other end is closed.
+    Closed,
+    NotSent,
+}
+
+/// What came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReceivedPacket {
+    Packet(usize),
+    /// The other end is closed.
+    Closed,
+    /// None came in time, or one that is too long.
+    Nothing,
+}
+
 /// A connection to Mayfly.
 #[derive(Debug)]
 pub(crate) struct Socket(c_int);
@@ -55,7 +74,7 @@ impl Socket {
     }
 
     /// Sends one packet, or fails at once.
-    pub(crate) fn send(&self, packet: &[u8]) -> bool {
+    pub(crate) fn send(&self, packet: &[u8]) -> SentPacket {
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         // SAFETY: pointer and length are those of a slice, which is only read.
         let sent = unsafe {
@@ -69,12 +88,19 @@ impl Socket {
                 0_usize,
             )
         };
-        usize::try_from(sent).is_ok_and(|sent| sent == packet.len())
+        if usize::try_from(sent).is_ok_and(|sent| sent == packet.len()) {
+            return SentPacket::Sent;
+        }
+        // SAFETY: the address of this thread's `errno` is always valid.
+        match unsafe { *libc::__errno_location() } {
+            libc::EPIPE | libc::ECONNRESET if sent < 0 => SentPacket::Closed,
+            _ => SentPacket::NotSent,
+        }
     }
 
     /// Reads one packet into `packet`, for which it waits no longer than [`WAITS_SECONDS`], a few times
     /// that where signals come. A longer packet counts as none.
-    pub(crate) fn receive(&self, packet: &mut [u8]) -> Option<usize> {
+    pub(crate) fn receive(&self, packet: &mut [u8]) -> ReceivedPacket {
         for _ in 0..MOST_WAITS {
             // SAFETY: pointer and length are those of a slice of our own.
             let received = unsafe {
@@ -88,17 +114,20 @@ impl Socket {
                     null::<c_void>(),
                 )
             };
-            if received >= 0 {
-                return usize::try_from(received)
-                    .ok()
-                    .filter(|length| *length <= packet.len());
+            match usize::try_from(received) {
+                Ok(0) => return ReceivedPacket::Closed,
+                Ok(length) if length <= packet.len() => return ReceivedPacket::Packet(length),
+                Ok(_) => return ReceivedPacket::Nothing,
+                Err(_) => {}
             }
             // SAFETY: the address of this thread's `errno` is always valid.
-            if unsafe { *libc::__errno_location() } != libc::EINTR {
-                return None;
+            match unsafe { *libc::__errno_location() } {
+                libc::EINTR => {}
+                libc::ECONNRESET => return ReceivedPacket::Closed,
+                _ => return ReceivedPacket::Nothing,
             }
         }
-        None
+        ReceivedPacket::Nothing
     }
 
     /// Reading waits from now on, with a limit; sending says itself that it does not.

@@ -1,11 +1,11 @@
 //! What the library that PHP loads and Mayfly say to each other about the making of a page.
 //!
 //! ```text
-//! library ─► Mayfly   Hello                        once for each process, and after each connection anew
+//! library ─► Mayfly   Hello                        once for each process, and again where something was not told
 //!                     Write, Written                    around each statement that may change data
 //!                     RecordPart ... (is_last)     what a request read, before its END_REQUEST leaves
 //!                     Doubt                        the library lets go of this process
-//! Mayfly ─► library   Acknowledgement              answers a Write, and a Written
+//! Mayfly ─► library   Acknowledgement              answers a Write, a Written, and a Hello that comes again
 //! ```
 //!
 //! Each message is one packet of a unix socket (SOCK_SEQPACKET), whose path PHP's master finds in the
@@ -34,7 +34,7 @@ pub use message::{
 pub use writer::RecordWriter;
 
 /// The library's version of these messages; another one is not understood.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Holds the path of the socket. The library removes it from the environment of the process.
 pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";

@@ -13,12 +13,13 @@ pub enum Message<'a> {
     Doubt(Doubt<'a>),
 }
 
-/// A process speaks for the first time on this connection.
+/// A process speaks for the first time on this connection, or has written something that was not told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello<'a> {
     pub version: u16,
     pub pid: u32,
-    /// The process lost an earlier connection: what it wrote since then was not told.
+    /// The process spoke before, and what it has written since then may not have been told. It waits until that counts,
+    /// with the number 0.
     pub is_again: bool,
     /// Extensions that were loaded and whose inputs the library cannot see.
     pub unseen_extensions: Vec<&'a [u8]>,

@@ -271,7 +271,7 @@ impl Book {
 
     /// A process that runs PHP for the pool is not heard any more.
     pub fn note_unheard(&mut self, pid: u32) {
-        if self.unheard.len() < MOST_UNHEARD {
+        if self.unheard.len() < MOST_UNHEARD && !self.unheard.contains(&pid) {
             self.unheard.push(pid);
         }
     }

@@ -685,6 +685,27 @@ fn a_restart_of_the_database_and_a_worker_in_doubt_end_pages() {
 }
 
 #[test]
+fn what_a_process_may_have_written_unheard_is_in_no_page_whose_fetch_was_under_way() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let before = end(&book, 1);
+    book.note_unheard_writes("a worker was not heard for a while", now);
+    assert_eq!(
+        kept(&mut book, &before, reads(&[SECOND_POST]), now),
+        LearnedEnd::Gone
+    );
+    let after = end(&book, 1);
+    let learned = kept(&mut book, &after, reads(&[SECOND_POST]), now);
+    assert!(!book.has_nothing_to_show(now));
+    let LearnedEnd::Known(number, _) = learned else {
+        panic!("it is not kept");
+    };
+    book.note_unheard_writes("a worker was not heard for a while", now);
+    assert_eq!(book.confirm(number, 1, now), None);
+    assert!(book.has_nothing_to_show(now));
+}
+
+#[test]
 fn a_fetch_that_was_overtaken_is_not_compared_with_a_newer_one() {
     let now = Instant::now();
     let mut book = polled_book(now);

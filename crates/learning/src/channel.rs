@@ -57,6 +57,8 @@ pub struct Worker {
     /// Tells it from others, also from one that had its process number.
     process: u64,
     has_greeted: bool,
+    /// Another Mayfly may know what its transactions have written so far.
+    has_spoken_elsewhere: bool,
     /// Extensions whose reads the library cannot see.
     unseen: Option<String>,
     parts: RecordParts,
@@ -83,6 +85,7 @@ impl Worker {
             pid,
             process: LAST_PROCESS.fetch_add(1, Ordering::Relaxed),
             has_greeted: false,
+            has_spoken_elsewhere: false,
             unseen: None,
             parts: RecordParts::default(),
             writes: HashMap::new(),
@@ -126,7 +129,8 @@ impl Worker {
         let message = Message::decode(bytes).map_err(|_| ConnectionEnd::Refused)?;
         match message {
             Message::Hello(hello) => {
-                if self.has_greeted || hello.version != learn_record::VERSION {
+                let is_out_of_place = self.has_greeted && !hello.is_again;
+                if is_out_of_place || hello.version != learn_record::VERSION {
                     return Err(ConnectionEnd::Refused);
                 }
                 self.has_greeted = true;
@@ -134,7 +138,12 @@ impl Worker {
                 let unseen: Vec<_> = unseen.map(|name| told::shown(name)).collect();
                 self.unseen = (!unseen.is_empty()).then(|| unseen.join(" "));
                 if hello.is_again {
-                    self.suspect_all("a worker was not heard for a while");
+                    self.has_spoken_elsewhere = true;
+                    for pool in self.pool.with_neighbours() {
+                        let (why, now) = ("a worker was not heard for a while", Instant::now());
+                        pool.change(|book| book.note_unheard_writes(why, now));
+                    }
+                    self.acknowledge(0)?;
                 }
             }
             _ if !self.has_greeted => return Err(ConnectionEnd::Refused),
@@ -186,7 +195,7 @@ impl Worker {
             session: told::session_of(&write.session, &modes),
             text: write.text.to_vec(),
             parameters: write.parameters.iter().map(told::value_of).collect(),
-            is_complete: write.is_complete && !is_command,
+            is_complete: write.is_complete && !is_command && !self.has_unknown_writes(write),
         };
         let mut meant = vec![sent.clone()];
         if may_end_transaction(&sent.text)
@@ -202,6 +211,13 @@ impl Worker {
         }
         self.writes.insert(write.number, sent);
         self.acknowledge(write.number)
+    }
+
+    /// Whether the statement may end a transaction that has written what was not told here.
+    fn has_unknown_writes(&self, write: &Write<'_>) -> bool {
+        self.has_spoken_elsewhere
+            && write.status_before & told::WITHIN_TRANSACTION != 0
+            && !self.transactions.contains_key(&write.session.connection)
     }
 
     /// PHP waits for it: with the statement that it has announced, or with what the server answered.

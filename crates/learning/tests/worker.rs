@@ -241,6 +241,28 @@ fn a_write_is_acknowledged_once_it_counts() {
 }
 
 #[test]
+fn a_process_that_was_heard_by_another_program_makes_all_suspect_before_it_goes_on() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    let report = pool.make(&worker, |_| {});
+    assert!(matches!(report, PageReport::Learned { suspect: None, .. }));
+    for _ in 0..2 {
+        let suspect = pool.pool.counts().matched;
+        // On a connection of its own, and on one that it has.
+        worker.say(&Message::Hello(Hello {
+            version: learn_record::VERSION,
+            pid: std::process::id(),
+            is_again: true,
+            unseen_extensions: Vec::new(),
+        }));
+        assert_eq!(worker.answer(), Some(0));
+        assert_eq!(pool.pool.counts().matched, suspect + 1);
+        let report = pool.make(&worker, |_| {});
+        assert!(matches!(report, PageReport::Learned { suspect: None, .. }));
+    }
+}
+
+#[test]
 fn hostile_workers_are_refused_and_others_are_heard() {
     let pool = Pool::begin();
     let mut refused = 0;

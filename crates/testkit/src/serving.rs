@@ -142,6 +142,9 @@ pub fn write_files(folder: &Path, files: &[(&str, &str)]) {
 }
 
 /// Lets every account enter and read a folder.
-fn open_to_all(folder: &Path) {
+///
+/// # Panics
+/// When it is not ours.
+pub fn open_to_all(folder: &Path) {
     std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).expect("a mode");
 }

@@ -221,8 +221,14 @@ impl Purges {
 
     /// They do again: for what is fetched from now on.
     pub(crate) fn trust_guards(&self) {
-        self.labels_changed();
-        self.guarded_since.store(self.stamp().0, SeqCst);
+        if !self.trusts_guards() {
+            self.labels_changed();
+            self.guarded_since.store(self.stamp().0, SeqCst);
+        }
+    }
+
+    pub(crate) fn trusts_guards(&self) -> bool {
+        self.guarded_since.load(SeqCst) != u64::MAX
     }
 
     /// Are guards of fetches of this stamp in doubt?

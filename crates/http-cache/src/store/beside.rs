@@ -65,10 +65,21 @@ impl Zone {
         self.other.publisher.read().is_some()
     }
 
-    /// There is no other process any more.
+    /// There is no other process any more. What it has started may still write, until [`Zone::trust_guards`].
     pub fn end_beside(&self) {
         self.other.is_there.store(false, Release);
-        self.purges.trust_guards();
         *self.other.listener.write() = None;
+    }
+
+    /// Nothing that belonged to the other process writes any more: guards hear of everything that changes what is fetched
+    /// from now on.
+    pub fn trust_guards(&self) {
+        self.purges.trust_guards();
+    }
+
+    /// May guards be relied on?
+    #[must_use]
+    pub fn trusts_guards(&self) -> bool {
+        !self.is_beside_another() && self.purges.trusts_guards()
     }
 }

@@ -41,6 +41,14 @@ impl Book {
         self.moves += u64::from(self.count(write));
     }
 
+    /// A process may have written anything that it did not tell: also what pages read that are being fetched.
+    pub fn note_unheard_writes(&mut self, why: &str, now: Instant) {
+        self.suspect_all(why, now, |_| true);
+        for database in &mut self.databases {
+            database.written(Effect::Everything, why.to_owned());
+        }
+    }
+
     /// How often something happened that may alter pages.
     pub fn moves(&self) -> u64 {
         self.moves

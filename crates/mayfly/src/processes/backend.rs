@@ -197,6 +197,14 @@ impl Backend {
         }
     }
 
+    /// The program beside this one has ended, with all that it had started.
+    pub fn is_alone(&mut self) {
+        match self {
+            Backend::InProcess(threads) => threads.serving.is_alone(),
+            Backend::Separate { worker, .. } => worker.is_alone(),
+        }
+    }
+
     /// What issuers of certificates look for from now on.
     ///
     /// # Errors

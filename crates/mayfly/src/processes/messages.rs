@@ -52,6 +52,8 @@ pub enum ToWorker {
     Reopen(LogFiles),
     /// What issuers of certificates look for.
     Answers(AcmeAnswerTexts),
+    /// The program beside this one has ended, with all that it had started.
+    Alone,
     /// Whether all workers still serve.
     LifeSign,
     /// What came of an order.
@@ -86,6 +88,7 @@ enum ParentMessage {
     Pool(PoolStatus),
     Reopen(LogNames),
     Answers(AcmeAnswerTexts),
+    Alone,
     LifeSign,
     Outcome(u64, Outcome),
     Stop { awaits_next_requests: bool },
@@ -202,6 +205,12 @@ pub fn send_answers(channel: BorrowedFd<'_>, answers: &AcmeAnswerTexts) -> io::R
 
 /// # Errors
 /// What the system says.
+pub fn send_alone(channel: BorrowedFd<'_>) -> io::Result<()> {
+    send(channel, &ParentMessage::Alone, &[])
+}
+
+/// # Errors
+/// What the system says.
 pub fn ask_for_life_sign(channel: BorrowedFd<'_>) -> io::Result<()> {
     send(channel, &ParentMessage::LifeSign, &[])
 }
@@ -275,6 +284,7 @@ fn to_worker(message: Message) -> io::Result<ToWorker> {
         ParentMessage::Pool(pool) => Some(ToWorker::Pool(pool)),
         ParentMessage::Reopen(names) => log_files(names, &mut fds).map(ToWorker::Reopen),
         ParentMessage::Answers(answers) => Some(ToWorker::Answers(answers)),
+        ParentMessage::Alone => Some(ToWorker::Alone),
         ParentMessage::LifeSign => Some(ToWorker::LifeSign),
         ParentMessage::Outcome(number, outcome) => Some(ToWorker::Outcome(number, outcome)),
         ParentMessage::Stop {

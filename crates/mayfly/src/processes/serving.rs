@@ -172,6 +172,13 @@ impl RunningWorkers {
         Ok(Former(Arc::downgrade(&former)))
     }
 
+    /// The program beside this one has ended. So has its PHP, which wrote what was not told here: pages may be kept again
+    /// by what is known of them.
+    pub fn is_alone(&self) {
+        let zones = self.shared.configuration().live.alive_zones.zones();
+        zones.iter().for_each(|zone| zone.trust_guards());
+    }
+
     /// A pool has a new master, perhaps with another number of workers.
     pub fn pool_changed(&mut self, status: PoolStatus) {
         self.apply(&status);

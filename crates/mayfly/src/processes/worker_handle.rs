@@ -164,6 +164,10 @@ impl WorkerProcess {
         let _ = messages::send_pool(self.channel.as_fd(), status);
     }
 
+    pub fn is_alone(&self) {
+        let _ = messages::send_alone(self.channel.as_fd());
+    }
+
     /// Asks whether all workers serve, unless the last answer is still awaited.
     pub fn ask_for_life_sign(&mut self) {
         if !self.awaits_life_sign {

@@ -120,6 +120,11 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                     serving.pool_changed(status);
                 }
             }
+            ToWorker::Alone => {
+                if let Some(serving) = &serving {
+                    serving.is_alone();
+                }
+            }
             ToWorker::Reopen(logs) => {
                 if let Some(serving) = &serving {
                     serving.reopen(&logs);

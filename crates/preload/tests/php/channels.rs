@@ -20,6 +20,7 @@ fn page_is_the_same_whatever_the_channel_does() {
         Manner::Garbage,
         Manner::Flood,
         Manner::Closes,
+        Manner::Ends,
         Manner::Deaf,
     ] {
         let mayfly = Mayfly::listen(manner);
@@ -80,6 +81,37 @@ fn silence_ends_the_channel_and_a_later_request_says_hello_again() {
     php.run(3, "echo 1;");
     // The first thing on the new connection has been taken by the look above: a record follows.
     assert!(mayfly.record().is_complete);
+}
+
+/// The second Mayfly listens where the first did: after an upgrade, and after a crash of the process that serves.
+#[test]
+fn a_mayfly_in_the_place_of_another_is_told_of_a_write_before_php_knows_its_end() {
+    let mayfly = Mayfly::listen(Manner::Ends);
+    let php = Php::with_library(&mayfly);
+    php.run(
+        1,
+        &(pdo("") + "$db->exec('UPDATE t SET n = n WHERE id = 97'); sleep(1);"),
+    );
+    let begun = Instant::now();
+    assert!(matches!(
+        mayfly.next(),
+        ToldMessage::Hello {
+            is_again: false,
+            ..
+        }
+    ));
+    let mut told = Vec::new();
+    while !matches!(told.last(), Some(ToldMessage::Hello { is_again: true, .. })) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{told:?}");
+        told.push(mayfly.next());
+    }
+    assert!(
+        told.contains(&ToldMessage::End)
+            && !told.iter().any(|it| matches!(it, ToldMessage::Doubt(_))),
+        "{told:?}"
+    );
+    // The record of the same request follows, on the new connection.
+    assert_eq!(mayfly.record().fetch, 1);
 }
 
 #[test]

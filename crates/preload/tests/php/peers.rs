@@ -244,6 +244,8 @@ pub enum Manner {
     Garbage,
     Flood,
     Closes,
+    /// Takes note of an announcement, and ends before the answer.
+    Ends,
     /// Accepts and never reads.
     Deaf,
 }
@@ -326,15 +328,20 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
         let told = match Message::decode(&packet[..length])
             .expect("the library's messages are understood")
         {
-            Message::Hello(hello) => ToldMessage::Hello {
-                pid: hello.pid,
-                is_again: hello.is_again,
-                unseen_extensions: hello
-                    .unseen_extensions
-                    .iter()
-                    .map(|it| string(it))
-                    .collect(),
-            },
+            Message::Hello(hello) => {
+                if hello.is_again {
+                    answer(connection, Manner::Acknowledges, 0);
+                }
+                ToldMessage::Hello {
+                    pid: hello.pid,
+                    is_again: hello.is_again,
+                    unseen_extensions: hello
+                        .unseen_extensions
+                        .iter()
+                        .map(|it| string(it))
+                        .collect(),
+                }
+            }
             Message::Write(write) => {
                 if !answer(connection, manner, write.number) {
                     let _ = tell.send(ToldMessage::End);
@@ -371,6 +378,10 @@ fn answer(mut connection: &Socket, manner: Manner, number: u64) -> bool {
         Manner::Garbage => drop(connection.write(b"12345678")),
         Manner::Flood => drop(connection.write(&[7; 60_000])),
         Manner::Closes => return false,
+        Manner::Ends => {
+            let _ = connection.write(&Acknowledgement { number }.encode());
+            return false;
+        }
     }
     true
 }

@@ -185,7 +185,11 @@ fn cache_part(lookup: &Lookup) -> CachePart {
         address: readable(&lookup.address),
         disk: DiskPages::of(&lookup.zone).map_or_else(String::new, |pages| {
             let state = pages.state();
+            let keeps_learned = lookup.rules.learn.as_ref().is_some_and(|it| it.keeps);
             match (state.why(), pages.has(&lookup.key)) {
+                _ if keeps_learned => {
+                    "is not used here: pages that are learned are kept in memory alone".to_owned()
+                }
                 (Some(why), _) => format!("{}: {why}", state.word()),
                 (None, true) => "has a response for this key".to_owned(),
                 (None, false) => "has nothing for this key".to_owned(),

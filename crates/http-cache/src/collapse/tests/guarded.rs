@@ -166,7 +166,10 @@ fn what_was_fetched_before_the_end_of_another_process_is_not_shown_by_its_guard(
     assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
     let (under_way, _) = lead(&client);
     zone.end_beside();
+    assert!(!zone.trusts_guards(), "its PHP may still write");
     assert!(matches!(client.not_fresh().kind, NotFreshKind::Miss));
+    zone.trust_guards();
+    assert!(zone.trusts_guards());
     publish(under_way, SECOND, &[], None)
         .complete(T0)
         .expect("stored");

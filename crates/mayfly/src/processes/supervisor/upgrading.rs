@@ -270,11 +270,13 @@ impl Supervisor {
         {
             self.journal.error(message);
         }
+        self.backend.is_alone();
     }
 
     /// The program before has ended; an upgrade that waited for that begins.
     async fn predecessor_gone(&mut self, signals: &mut Signals) -> Option<Shutdown> {
         self.held_by_other.clear();
+        self.backend.is_alone();
         let former = std::mem::replace(&mut self.role, Role::Alone);
         let Role::Incoming { predecessor, next } = former else {
             return None;

@@ -39,8 +39,7 @@ impl LearnedFetch {
         let rules = plan.rules.learn.as_ref()?;
         let fetch = learned::begin(request, pass)?;
         // During an upgrade the PHP of the other process writes as well. Pages of one session are few.
-        let keeps =
-            rules.keeps && !plan.zone.is_beside_another() && plan.audience.group().is_none();
+        let keeps = rules.keeps && plan.zone.trusts_guards() && plan.audience.group().is_none();
         if keeps {
             leader.set_guard(Box::new(MarkedPage(fetch.mark().clone())));
         }

@@ -1,4 +1,7 @@
-//! `cache_learn watch`: what a page was made of is told by the pool, and said by `mayfly explain`.
+//! `cache_learn`: what a page was made of is told by the pool, and said by `mayfly explain`.
+
+pub mod database_site;
+mod upgrade;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -91,11 +94,16 @@ impl Library {
 }
 
 async fn explained(server: &RunningServer, path: &str) -> Explanation {
+    explained_by(&server.path("pid.control"), path).await
+}
+
+/// What the server with this control socket says.
+async fn explained_by(control: &Path, path: &str) -> Explanation {
     let request = ExplainRequest {
         url: format!("http://site.test{path}"),
         ..ExplainRequest::default()
     };
-    let told = control::client::explain(&server.path("pid.control"), &request).await;
+    let told = control::client::explain(control, &request).await;
     told.unwrap_or_else(|error| panic!("{error}"))
 }
 

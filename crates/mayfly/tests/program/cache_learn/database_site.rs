@@ -1,0 +1,179 @@
+//! A site whose page is a row of a MariaDB, in a folder whose files may be learned: not among temporary ones.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tempfile::TempDir;
+use testkit::client::Target;
+use testkit::mariadb::MariaDb;
+use testkit::serving::{open_to_all, write_files};
+use testkit::wait::TIMEOUT;
+
+use super::{PAUSE, explained_by};
+use crate::has_php_fpm;
+
+/// It has what means something in a configuration.
+pub const PASSWORD: &str = "se$cret \"x\\y;";
+
+const CONNECT: &str = "<?php
+require __DIR__ . '/wp-config.php';
+$database = new mysqli('localhost', DB_USER, DB_PASSWORD, DB_NAME, null, explode(':', DB_HOST)[1]);
+function wait_for_flag($name) {
+    while (!file_exists(__DIR__ . '/flags/' . $name)) { clearstatcache(); usleep(2000); }
+}
+";
+
+/// It shows the version.
+const PAGE: &str = "<?php
+require __DIR__ . '/connect.php';
+echo $database->query('SELECT version FROM post WHERE id = 1')->fetch_row()[0];
+";
+
+/// It writes the next version, at once or when it is told to, in a transaction or without, or after its answer.
+const WRITE: &str = "<?php
+ignore_user_abort(true);
+require __DIR__ . '/connect.php';
+$way = $_GET['way'] ?? '';
+if ($way === 'transaction') {
+    $database->begin_transaction();
+    $database->query('UPDATE post SET version = version + 1 WHERE id = 1');
+}
+if ($way === 'answered') {
+    echo 'answered';
+    fastcgi_finish_request();
+}
+if ($way !== '') {
+    touch(__DIR__ . '/flags/held');
+    wait_for_flag('go');
+}
+if ($way === 'transaction') {
+    $database->commit();
+} else {
+    $database->query('UPDATE post SET version = version + 1 WHERE id = 1');
+}
+touch(__DIR__ . '/flags/done');
+echo 'written';
+";
+
+/// It locks the row until it is told to let go of it.
+const LOCK: &str = "<?php
+ignore_user_abort(true);
+require __DIR__ . '/connect.php';
+$database->begin_transaction();
+$database->query('SELECT version FROM post WHERE id = 1 FOR UPDATE');
+touch(__DIR__ . '/flags/held');
+wait_for_flag('go');
+$database->rollback();
+";
+
+pub struct DatabaseSite {
+    folder: TempDir,
+    pub database: MariaDb,
+}
+
+impl DatabaseSite {
+    /// `None` without PHP.
+    pub fn make() -> Option<DatabaseSite> {
+        if !has_php_fpm() {
+            return None;
+        }
+        let place = env!("CARGO_TARGET_TMPDIR");
+        let folder = tempfile::tempdir_in(place).expect("a folder");
+        open_to_all(folder.path());
+        let database = MariaDb::start();
+        open_to_all(database.socket().parent().expect("its folder"));
+        let quoted = PASSWORD.replace('\\', "\\\\").replace('\'', "\\'");
+        database.run(&format!(
+            "CREATE DATABASE blog; CREATE TABLE blog.post (id INT PRIMARY KEY, version INT) ENGINE=InnoDB;
+             INSERT INTO blog.post VALUES (1, 1);
+             CREATE USER blog@localhost IDENTIFIED BY '{quoted}'; GRANT ALL ON blog.* TO blog@localhost;"
+        ));
+        let settings = format!(
+            "<?php\ndefine('DB_NAME', 'blog');\ndefine('DB_USER', 'blog');\ndefine('DB_PASSWORD', '{quoted}');\n\
+             define('DB_HOST', 'localhost:{}');\n",
+            database.socket().display()
+        );
+        write_files(
+            folder.path(),
+            &[
+                ("wp-config.php", &settings),
+                ("connect.php", CONNECT),
+                ("index.php", PAGE),
+                ("write.php", WRITE),
+                ("lock.php", LOCK),
+                ("flags/.keep", ""),
+            ],
+        );
+        // A file that is younger than a second when a page is made says nothing of it.
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        for entry in std::fs::read_dir(folder.path())
+            .expect("a folder")
+            .flatten()
+        {
+            let file = std::fs::File::open(entry.path()).expect("a file");
+            file.set_modified(long_ago).expect("a time");
+        }
+        let everybody_writes = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(folder.path().join("flags"), everybody_writes).expect("a mode");
+        Some(DatabaseSite { folder, database })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn flag(&self, name: &str) -> PathBuf {
+        self.path().join("flags").join(name)
+    }
+
+    pub fn raise(&self, name: &str) {
+        std::fs::write(self.flag(name), "").expect("a flag");
+    }
+
+    pub fn is_raised(&self, name: &str) -> bool {
+        self.flag(name).exists()
+    }
+
+    pub fn lower_all(&self) {
+        for name in ["held", "go", "done"] {
+            let _ = std::fs::remove_file(self.flag(name));
+        }
+    }
+
+    /// Writes as another program.
+    pub fn write(&self) {
+        let update = "UPDATE blog.post SET version = version + 1 WHERE id = 1";
+        self.database.run(update);
+    }
+
+    pub fn version(&self) -> String {
+        let select = "SELECT version FROM blog.post WHERE id = 1";
+        self.database.run(select).trim().to_owned()
+    }
+}
+
+/// Asks for the page until it comes from memory by what is known of it.
+pub async fn until_kept(target: &Target, control: &Path, path: &str) {
+    until_one_is_kept(target, control, |_| path.to_owned()).await;
+}
+
+/// Asks for one page after the other until one is kept; which one.
+pub async fn until_one_is_kept(
+    target: &Target,
+    control: &Path,
+    path: impl Fn(u32) -> String,
+) -> String {
+    let started = std::time::Instant::now();
+    for number in 0.. {
+        let path = path(number);
+        target.get(&path).await;
+        tokio::time::sleep(PAUSE).await;
+        let reply = target.get(&path).await;
+        let part = explained_by(control, &path).await.learned.expect("a part");
+        if reply.x_cache() == "HIT" && part.sentence.contains("it is kept for") {
+            return path;
+        }
+        assert!(started.elapsed() < TIMEOUT, "{part:?}");
+    }
+    unreachable!("the numbers do not end")
+}
