@@ -339,8 +339,9 @@ impl Book {
     pub fn learn(&mut self, end: &PageEnd, record: Option<RunRecord>, now: Instant) -> LearnedEnd {
         let known = self.pages.named(&end.page.name);
         let changed = known.map_or(0, |(_, page)| page.changed);
+        let is_guarded = known.is_some_and(|(_, page)| page.is_guarded) && end.page.keep.is_some();
         let before = self.compare(end, now);
-        let differs = before.1 > changed;
+        let differs = is_guarded && before.1 > changed;
         self.count_under_way_again();
         let made_of = self.understand(end, record, now);
         let known = self.pages.named(&end.page.name).map(|(number, _)| number);
@@ -603,6 +604,7 @@ impl Book {
             files: made_of.files.into(),
             suspect: None,
             fetch: end.mark.fetch(),
+            is_guarded: end.page.keep.is_some(),
             is_kept: false,
             not_kept: not_kept.map(Box::new),
             same,

@@ -651,6 +651,19 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
 }
 
 #[test]
+fn a_page_of_a_time_when_not_all_was_heard_is_no_sign_that_the_next_one_differs() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    // During an upgrade, in which another program's PHP writes.
+    let unguarded = end(&book, 2);
+    let learned = book.learn(&unguarded, Some(reads(&[SECOND_POST])), now);
+    assert!(matches!(learned, LearnedEnd::Known(..)));
+    let after = end(&book, 1);
+    let learned = kept(&mut book, &after, reads(&[SECOND_POST]), now);
+    assert_eq!(book.showing(learned), Showing::KeptWhilePolled);
+}
+
+#[test]
 fn a_restart_of_the_database_and_a_worker_in_doubt_end_pages() {
     let now = Instant::now();
     let mut book = polled_book(now);

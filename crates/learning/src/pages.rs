@@ -41,6 +41,8 @@ pub struct LearnedPage {
     pub suspect: Option<Arc<Cause>>,
     /// The fetch by which it was made.
     pub fetch: u64,
+    /// It was fetched while all that writes was heard, or seen by polls: not during an upgrade.
+    pub is_guarded: bool,
     /// It is shown beyond its ordinary lifetime.
     pub is_kept: bool,
     /// Why it is not shown beyond its ordinary lifetime.
@@ -209,6 +211,7 @@ mod tests {
             files: Box::default(),
             suspect: None,
             fetch: 1,
+            is_guarded: false,
             is_kept: false,
             not_kept: None,
             same: 0,
