@@ -34,6 +34,16 @@ pub struct DatabaseAccount {
     pub password: String,
 }
 
+impl DatabaseAccount {
+    /// Is this the server that a worker names? It is connected to by its own address, not by the worker's. PHP may know
+    /// a socket by another path, such as `/var/run` for `/run`.
+    pub fn is_for(&self, server: &str) -> bool {
+        let resolved = |server: &str| std::fs::canonicalize(server.strip_prefix("unix:")?).ok();
+        self.server == server
+            || resolved(server).is_some_and(|path| Some(path) == resolved(&self.server))
+    }
+}
+
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
@@ -317,6 +327,27 @@ mod tests {
         assert_eq!(hex, "7abe1a8776b59e931059451f81e596a60dbbf7a8");
         assert_eq!(super::proof(NATIVE, "", b"x"), Some(Vec::new()));
         assert_eq!(super::proof(b"dialog", "secret", b"x"), None);
+    }
+
+    #[test]
+    fn a_socket_is_known_by_each_of_its_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| format!("unix:{}/{name}", folder.path().display());
+        std::fs::create_dir(folder.path().join("run")).unwrap();
+        std::fs::write(folder.path().join("run/sock"), "").unwrap();
+        std::fs::write(folder.path().join("run/other"), "").unwrap();
+        std::os::unix::fs::symlink("run", folder.path().join("var")).unwrap();
+        let account = |server: &str| DatabaseAccount {
+            server: server.to_owned(),
+            user: String::new(),
+            password: String::new(),
+        };
+        let by_socket = account(&path("run/sock"));
+        assert!(by_socket.is_for(&path("run/sock")) && by_socket.is_for(&path("var/sock")));
+        assert!(!by_socket.is_for(&path("var/other")) && !by_socket.is_for("127.0.0.1:3306"));
+        // Nothing is there.
+        assert!(!account(&path("none")).is_for(&path("no")));
+        assert!(account("127.0.0.1:3306").is_for("127.0.0.1:3306"));
     }
 
     #[test]

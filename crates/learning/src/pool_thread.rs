@@ -196,9 +196,10 @@ fn read_schemas(pool: &Arc<LearnedPool>, readings: &mut HashMap<ServerName, Inst
     }
 }
 
+/// The account for a server that PHP reached by this address.
 fn account_of(pool: &LearnedPool, server: &str) -> Option<DatabaseAccount> {
     let accounts = pool.accounts.lock();
-    accounts.iter().find(|it| it.server == server).cloned()
+    accounts.iter().find(|it| it.is_for(server)).cloned()
 }
 
 /// Servers that are being asked what other programs have written.

@@ -11,6 +11,7 @@ mod cache_rules;
 mod closed_folders;
 mod conf_text;
 mod dashboard;
+mod database_login;
 mod detect;
 mod http_settings;
 mod https;
@@ -20,6 +21,7 @@ mod mediawiki;
 mod mediawiki_purges;
 mod nested_applications;
 mod options;
+mod php_literals;
 mod php_params;
 mod redirects;
 mod refused;
@@ -36,10 +38,13 @@ mod write_config;
 
 pub use applications::{ignored_arguments, known_names};
 pub use closed_folders::{Bounds, closed_folders};
+pub use database_login::database_login;
 pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
 pub use kind::Kind;
-pub use options::{AccessLogPlace, DEFAULT_TTL, Dashboard, Https, LearnMode, ServeOptions};
+pub use options::{
+    AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, Https, LearnMode, ServeOptions,
+};
 pub use redirects::HtaccessRedirect;
 pub use refused_queries::RefusedQuery;
 pub use root_htaccess::{RootRules, root_rules};

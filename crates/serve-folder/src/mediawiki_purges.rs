@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use super::options::ServeOptions;
+use super::php_literals::without_comments;
 
 /// What the settings say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,41 +108,6 @@ fn strings_of(value: &str) -> Option<Vec<String>> {
         (!text.contains(['\'', '"', '$', '\\'])).then(|| text.to_owned())
     };
     items.map(text).collect()
-}
-
-/// The text less what PHP takes for comments.
-fn without_comments(text: &str) -> String {
-    let mut left = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let end = match first {
-            '\'' | '"' => {
-                let closing = rest
-                    .char_indices()
-                    .skip(1)
-                    .scan(false, |is_escaped, (at, byte)| {
-                        let ends = byte == first && !*is_escaped;
-                        *is_escaped = byte == '\\' && !*is_escaped;
-                        Some((at, ends))
-                    });
-                let closing = closing
-                    .filter(|(_, ends)| *ends)
-                    .map(|(at, _)| at + 1)
-                    .next();
-                let end = closing.unwrap_or(rest.len());
-                left.push_str(&rest[..end]);
-                end
-            }
-            _ if first == '#' || rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            _ if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |at| at + 2),
-            _ => {
-                left.push(first);
-                first.len_utf8()
-            }
-        };
-        rest = &rest[end..];
-    }
-    left
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the command line of `mayfly serve` asks for.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +17,24 @@ pub enum LearnMode {
     Watch,
 }
 
+/// The account by which a database is asked about its tables.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseLogin {
+    /// `unix:PATH` or `IP:PORT`.
+    pub server: String,
+    pub user: String,
+    /// `None`: it is left out of the configuration, which people see.
+    pub password: Option<String>,
+    /// The file that says so.
+    pub settings: &'static str,
+}
+
+impl fmt::Debug for DatabaseLogin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "DatabaseLogin({} {})", self.server, self.user)
+    }
+}
+
 /// What the command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
@@ -27,6 +46,8 @@ pub struct ServeOptions {
     pub vouched_ttl: Option<Duration>,
     /// `--learn`: what pages are made of is found out.
     pub learn: Option<LearnMode>,
+    /// By which account the database is asked of what pages were made, if that is known.
+    pub learn_database: Option<DatabaseLogin>,
     /// Pages are kept below this folder.
     pub cache_folder: PathBuf,
     /// PHP workers; `None` lets the machine decide.
@@ -94,6 +115,7 @@ impl Default for ServeOptions {
             ttl: DEFAULT_TTL,
             vouched_ttl: None,
             learn: None,
+            learn_database: None,
             cache_folder: "/var/cache/mayfly".into(),
             workers: None,
             php: None,

@@ -75,18 +75,7 @@ pub fn write_config(
     }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
-        if let Some(mode) = options.learn {
-            conf.note(match mode {
-                LearnMode::On => "Pages are kept until something that they were made of may have changed.",
-                LearnMode::Watch => {
-                    "What pages are made of is found out and reported; nothing is kept longer for it."
-                }
-            });
-            conf.line(match mode {
-                LearnMode::On => "cache_learn on;",
-                LearnMode::Watch => "cache_learn watch;",
-            });
-        }
+        learn(&mut conf, options);
         match found.kind {
             Kind::MediaWiki => mediawiki::changes(&mut conf, found, options),
             _ => max_valid(&mut conf, options),
@@ -102,6 +91,47 @@ pub fn write_config(
     dashboard(&mut conf, options)?;
     conf.close();
     Ok(conf.text)
+}
+
+/// `--learn`
+fn learn(conf: &mut Conf, options: &ServeOptions) {
+    let Some(mode) = options.learn else {
+        return;
+    };
+    let (note, line) = match mode {
+        LearnMode::On => (
+            "Pages are kept until something that they were made of may have changed.",
+            "cache_learn on;",
+        ),
+        LearnMode::Watch => (
+            "What pages are made of is found out and reported; nothing is kept longer for it.",
+            "cache_learn watch;",
+        ),
+    };
+    conf.note(note);
+    conf.line(line);
+    let Some(login) = &options.learn_database else {
+        return;
+    };
+    // A password may have a `$`, which means nothing here.
+    let argument = |text: &str| word(text).unwrap_or_else(|_| quoted(text));
+    let account = format!("{} {}", argument(&login.server), argument(&login.user));
+    match login.password.as_deref() {
+        Some("") => conf.line(&format!("cache_learn_database {account};")),
+        Some(password) => {
+            conf.line(&format!(
+                "cache_learn_database {account} {};",
+                argument(password)
+            ));
+        }
+        None => {
+            conf.note(&format!(
+                "The account of {}. Write its password for PASSWORD:",
+                login.settings
+            ));
+            conf.note(&format!("cache_learn_database {account} PASSWORD;"));
+        }
+    }
 }
 
 fn main_context(
@@ -223,7 +253,7 @@ mod tests {
 
     use super::super::mediawiki_purges::PurgeSettings;
     use super::*;
-    use crate::{AccessLogPlace, Dashboard, Https};
+    use crate::{AccessLogPlace, Dashboard, DatabaseLogin, Https};
 
     fn found(kind: Kind) -> DetectedSite {
         DetectedSite {
@@ -261,6 +291,12 @@ mod tests {
             ttl: Duration::from_millis(200),
             vouched_ttl: None,
             learn: Some(LearnMode::Watch),
+            learn_database: Some(DatabaseLogin {
+                server: "unix:/run/mysqld/mysqld.sock".to_owned(),
+                user: "blog".to_owned(),
+                password: Some("a $b \"c\\".to_owned()),
+                settings: "wp-config.php",
+            }),
             workers: Some(4),
             php: Some("/opt/php 8/php-fpm".into()),
             prepend: None,

@@ -88,8 +88,9 @@ pub struct ServeArgs {
     ///
     /// PHP is started with a small library that reads what it asks the database. `mayfly explain` says what a page was
     /// made of. With watch nothing is served differently: the numbers say how many pages could have been kept, and
-    /// whether any would have been old. The account by which the database is asked stands in the configuration
-    /// (cache_learn_database): print it with --print-config, and add it.
+    /// whether any would have been old. The database is asked when its tables were written, with the account that
+    /// wp-config.php (WordPress) or LocalSettings.php (MediaWiki) names in plain words. Elsewhere the start says what to
+    /// write.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub learn: Option<LearnMode>,
     /// WordPress takes this address for its home [default: the one it is served at]

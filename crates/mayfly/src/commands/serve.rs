@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use serve_folder::wordpress_plugin::{MustUse, State};
 use serve_folder::{
-    AccessLogPlace, DEFAULT_TTL, Dashboard, DetectedSite, Files, Folder, Https, Kind, ServeOptions,
-    UpstreamUrl, WatchedFolder, detect, write_config, write_upstream_config,
+    AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, DetectedSite, Files, Folder, Https,
+    Kind, ServeOptions, UpstreamUrl, WatchedFolder, database_login, detect, write_config,
+    write_upstream_config,
 };
 
 use crate::cli::{LearnMode, ServeArgs, Workers};
@@ -113,6 +114,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         (None, true) => return Err(no_folder_for_plugin(&shown, &found)),
         (None, false) => false,
     };
+    let login = learn_database(args, &files, &found);
     let options = ServeOptions {
         listen: listen.clone(),
         ttl: args.ttl.unwrap_or(DEFAULT_TTL),
@@ -121,6 +123,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
             LearnMode::On => serve_folder::LearnMode::On,
             LearnMode::Watch => serve_folder::LearnMode::Watch,
         }),
+        learn_database: login.as_ref().and_then(|login| login.clone().ok()),
         cache_folder: paths::cache(),
         workers: match args.workers {
             Workers::Auto => None,
@@ -142,6 +145,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
     notes.extend(files.refused().map(|refused| format!("{refused}.")));
     notes.extend(local.as_ref().map(how_to_trust));
+    notes.extend(login.as_ref().map(learn_note));
     notes.extend(serve_htaccess::read(&mut found, &document_root));
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
     let is_cached = found.kind != Kind::Static && !options.ttl.is_zero();
@@ -170,6 +174,39 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         home,
         is_wordpress: found.kind == Kind::WordPress,
     })
+}
+
+/// The account by which `--learn` asks the database, or why it is not known; `None`: it is not needed. The printed
+/// configuration goes to terminals and into files that others may read: it has no password.
+fn learn_database(
+    args: &ServeArgs,
+    files: &dyn Files,
+    found: &DetectedSite,
+) -> Option<Result<DatabaseLogin, String>> {
+    use std::os::unix::fs::FileTypeExt;
+    args.learn.filter(|_| found.kind != Kind::Static)?;
+    let is_socket = |path: &str| std::fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
+    let login = database_login(files, found, &is_socket);
+    Some(login.map(|login| DatabaseLogin {
+        password: login.password.filter(|_| !args.print_config),
+        ..login
+    }))
+}
+
+/// Whose account it is, or what to do.
+fn learn_note(login: &Result<DatabaseLogin, String>) -> String {
+    match login {
+        Ok(login) => format!(
+            "for --learn, the database is asked about its tables with the account of {} ({} at {}).",
+            login.settings, login.user, login.server
+        ),
+        Err(why) => format!(
+            "pages are not learned before it is known by which account the database can be asked about its tables. \
+             {why}.\n  Write it into a configuration of your own (serve --print-config), beside cache_learn:\n  \
+             cache_learn_database unix:/run/mysqld/mysqld.sock USER PASSWORD;\n  mayfly explain shows the \
+             address of the server in its place."
+        ),
+    }
 }
 
 /// Where WordPress's must-use plug-ins are; `None` where that cannot be told.

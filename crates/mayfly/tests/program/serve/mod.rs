@@ -2,6 +2,7 @@
 
 mod dashboard;
 pub mod http_upstream;
+mod learn;
 mod mediawiki;
 mod options;
 mod root_htaccess;

@@ -1,0 +1,310 @@
+//! The account by which an application uses its database, as far as its settings say it in plain words: `--learn` asks
+//! the database by it when tables were written. Pure over [`Files`]; the password is shown nowhere.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use super::detect::DetectedSite;
+use super::kind::Kind;
+use super::options::DatabaseLogin;
+use super::php_literals::PhpSettings;
+use super::site_files::Files;
+
+/// Where PHP finds a database on its own machine, unless its settings name another place.
+const SOCKETS: [&str; 4] = [
+    "/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/run/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+];
+
+const PORT: u16 = 3306;
+
+/// Reads it. `is_socket` knows where sockets are.
+///
+/// # Errors
+/// Why it is not known.
+pub fn database_login(
+    files: &dyn Files,
+    found: &DetectedSite,
+    is_socket: &dyn Fn(&str) -> bool,
+) -> Result<DatabaseLogin, String> {
+    let in_root = |name: &str| {
+        let path = Path::new(found.document_root).join(name);
+        path.to_string_lossy().into_owned()
+    };
+    match found.kind {
+        Kind::WordPress => {
+            let mut file = in_root("wp-config.php");
+            // WordPress looks there as well.
+            let above = in_root("../wp-config.php");
+            if !files.is_file(&file) && !files.is_file(&in_root("../wp-settings.php")) {
+                file = above;
+            }
+            login(files, &file, "wp-config.php", is_socket, |settings| {
+                Ok([
+                    ("DB_HOST", settings.constant("DB_HOST")),
+                    ("DB_USER", settings.constant("DB_USER")),
+                    ("DB_PASSWORD", settings.constant("DB_PASSWORD")),
+                ])
+            })
+        }
+        Kind::MediaWiki => {
+            let file = in_root("LocalSettings.php");
+            login(files, &file, "LocalSettings.php", is_socket, |settings| {
+                let several = ["wgDBservers", "wgLBFactoryConf"];
+                if several.iter().any(|name| settings.mentions(name)) {
+                    return Err("it names several database servers".to_owned());
+                }
+                let is_mysql = settings.variable("wgDBtype").as_deref() == Some("mysql");
+                if settings.mentions("wgDBtype") && !is_mysql {
+                    return Err("$wgDBtype is not 'mysql'".to_owned());
+                }
+                Ok([
+                    ("$wgDBserver", settings.variable("wgDBserver")),
+                    ("$wgDBuser", settings.variable("wgDBuser")),
+                    ("$wgDBpassword", settings.variable("wgDBpassword")),
+                ])
+            })
+        }
+        kind => Err(format!(
+            "which file of {} names the database is not known",
+            kind.name()
+        )),
+    }
+}
+
+/// What the file says: the host, the user and the password with the names of their settings.
+type AccountSettings = [(&'static str, Option<String>); 3];
+
+fn login(
+    files: &dyn Files,
+    path: &str,
+    settings: &'static str,
+    is_socket: &dyn Fn(&str) -> bool,
+    read: impl Fn(&PhpSettings) -> Result<AccountSettings, String>,
+) -> Result<DatabaseLogin, String> {
+    let why = |why: String| format!("{settings}: {why}");
+    let text = files.text(path);
+    let text = text.ok_or_else(|| why("it cannot be read".to_owned()))?;
+    let said = read(&PhpSettings::of(&text)).map_err(why)?;
+    let mut values = Vec::with_capacity(said.len());
+    for (name, value) in said {
+        let value =
+            value.ok_or_else(|| why(format!("{name} is not set once, to a string in quotes")))?;
+        // What was not UTF-8 is not known any more.
+        if value
+            .chars()
+            .any(|it| it.is_control() || it == char::REPLACEMENT_CHARACTER)
+        {
+            return Err(why(format!(
+                "{name} has a letter that the configuration cannot have"
+            )));
+        }
+        values.push((name, value));
+    }
+    let Ok([(name, host), (_, user), (_, password)]) = <[_; 3]>::try_from(values) else {
+        return Err(why("it says too little".to_owned()));
+    };
+    let server = server(&host, is_socket).map_err(|reason| why(format!("{name} {reason}")))?;
+    Ok(DatabaseLogin {
+        server,
+        user,
+        password: Some(password),
+        settings,
+    })
+}
+
+/// The server that PHP reaches under the name `host`, as WordPress and MediaWiki read it.
+fn server(host: &str, is_socket: &dyn Fn(&str) -> bool) -> Result<String, String> {
+    if let Some((before, path)) = host.split_once(":/")
+        && is_this_machine(before)
+    {
+        return Ok(format!("unix:/{path}"));
+    }
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((name, "")) => (name, None),
+            Some((name, port)) => (name, port.strip_prefix(':')),
+            None => (host, None),
+        },
+        // More than one colon: an address of version 6 without a port.
+        None => match host.split_once(':') {
+            Some((name, port)) if !port.contains(':') => (name, Some(port)),
+            _ => (host, None),
+        },
+    };
+    if is_this_machine(name) {
+        let socket = SOCKETS.iter().find(|path| is_socket(path));
+        let nowhere = || {
+            format!(
+                "is this machine, and there is no socket at {}",
+                SOCKETS.join(", ")
+            )
+        };
+        return socket
+            .map(|path| format!("unix:{path}"))
+            .ok_or_else(nowhere);
+    }
+    let ip: Option<IpAddr> = name.parse().ok();
+    let port = port.map_or(Ok(PORT), str::parse);
+    match (ip, port) {
+        (Some(ip), Ok(port)) => Ok(SocketAddr::from((ip, port)).to_string()),
+        (None, Ok(_)) => Err(
+            "is a name, which PHP looks up for each page; with the IP address there instead, pages can be learned"
+                .to_owned(),
+        ),
+        (_, Err(_)) => Err("has no port that can be read".to_owned()),
+    }
+}
+
+/// PHP takes the socket then, whatever port is said.
+fn is_this_machine(name: &str) -> bool {
+    matches!(name, "" | "localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::detect;
+
+    struct Texts(BTreeMap<&'static str, &'static str>);
+
+    impl Files for Texts {
+        fn is_file(&self, path: &str) -> bool {
+            self.0.contains_key(path)
+        }
+
+        fn names(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn text(&self, path: &str) -> Option<String> {
+            self.0.get(path).map(|&text| text.to_owned())
+        }
+    }
+
+    fn read(files: &[(&'static str, &'static str)]) -> Result<DatabaseLogin, String> {
+        let texts = Texts(files.iter().copied().collect());
+        let is_socket = |path: &str| path == "/run/mysqld/mysqld.sock";
+        database_login(&texts, &detect(&texts), &is_socket)
+    }
+
+    const CORE: [(&str, &str); 3] = [
+        ("wp-load.php", ""),
+        ("wp-includes/version.php", ""),
+        ("index.php", ""),
+    ];
+
+    fn wordpress(path: &'static str, config: &'static str) -> Result<DatabaseLogin, String> {
+        read(&[&CORE[..], &[(path, config)]].concat())
+    }
+
+    #[test]
+    fn the_account_of_wordpress_is_read_beside_its_files_or_above_them() {
+        const CONFIG: &str = "<?php
+            define( 'DB_NAME', 'blog' );
+            define( 'DB_USER', 'ada' );
+            define( 'DB_PASSWORD', 'pa$$ \"word\"' );
+            define( 'DB_HOST', 'localhost' );
+            require_once ABSPATH . 'wp-settings.php';";
+        let expected = DatabaseLogin {
+            server: "unix:/run/mysqld/mysqld.sock".to_owned(),
+            user: "ada".to_owned(),
+            password: Some("pa$$ \"word\"".to_owned()),
+            settings: "wp-config.php",
+        };
+        assert_eq!(wordpress("wp-config.php", CONFIG), Ok(expected.clone()));
+        assert_eq!(wordpress("../wp-config.php", CONFIG), Ok(expected.clone()));
+        assert!(!format!("{expected:?}").contains("word"), "it is not shown");
+        // That of another WordPress.
+        let above = [("../wp-config.php", CONFIG), ("../wp-settings.php", "")];
+        assert!(read(&[&CORE[..], &above].concat()).is_err());
+    }
+
+    #[test]
+    fn the_account_of_mediawiki_is_read_where_it_has_one_server() {
+        let wiki = |settings| {
+            read(&[
+                ("load.php", ""),
+                ("includes/WebStart.php", ""),
+                ("LocalSettings.php", settings),
+            ])
+        };
+        const SETTINGS: &str = "<?php
+            $wgDBtype = 'mysql'; $wgDBserver = '127.0.0.1'; $wgDBname = 'wiki';
+            $wgDBuser = 'wiki'; $wgDBpassword = '';";
+        let login = wiki(SETTINGS).unwrap();
+        assert_eq!(login.server, "127.0.0.1:3306");
+        assert_eq!(
+            (login.user.as_str(), login.password.as_deref()),
+            ("wiki", Some(""))
+        );
+        let sqlite = wiki(
+            "<?php $wgDBtype = 'sqlite'; $wgDBserver = ''; $wgDBuser = ''; $wgDBpassword = '';",
+        );
+        assert!(sqlite.unwrap_err().contains("$wgDBtype"));
+        let several = wiki("<?php $wgDBservers = [ [ 'host' => '10.0.0.1' ] ];");
+        assert!(several.unwrap_err().contains("several"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_and_no_value_is() {
+        for (config, expected) in [
+            ("<?php", "DB_HOST"),
+            (
+                "<?php define('DB_HOST', 'localhost'); define('DB_USER', getenv('U')); define('DB_PASSWORD', 'secret');",
+                "DB_USER",
+            ),
+            (
+                "<?php define('DB_HOST', 'localhost'); define('DB_USER', 'a'); define('DB_PASSWORD', 'sec\nret');",
+                "DB_PASSWORD",
+            ),
+            (
+                "<?php define('DB_HOST', 'db'); define('DB_USER', 'a'); define('DB_PASSWORD', 'secret');",
+                "DB_HOST is a name",
+            ),
+        ] {
+            let why = wordpress("wp-config.php", config).unwrap_err();
+            assert!(
+                why.starts_with("wp-config.php: ") && why.contains(expected),
+                "{why}"
+            );
+            assert!(!why.contains("secret"), "{why}");
+        }
+        assert!(read(&CORE).unwrap_err().contains("cannot be read"));
+        let plain = read(&[("index.php", ""), ("page.php", "")]).unwrap_err();
+        assert!(plain.contains("is not known"), "{plain}");
+    }
+
+    #[test]
+    fn hosts_lead_to_servers_as_php_reaches_them() {
+        for (host, expected) in [
+            ("localhost", Some("unix:/run/mysqld/mysqld.sock")),
+            ("", Some("unix:/run/mysqld/mysqld.sock")),
+            ("localhost:3307", Some("unix:/run/mysqld/mysqld.sock")),
+            ("localhost:/srv/sql.sock", Some("unix:/srv/sql.sock")),
+            (":/srv/sql.sock", Some("unix:/srv/sql.sock")),
+            ("127.0.0.1", Some("127.0.0.1:3306")),
+            ("10.0.0.7:3307", Some("10.0.0.7:3307")),
+            ("::1", Some("[::1]:3306")),
+            ("[::1]", Some("[::1]:3306")),
+            ("[::1]:3307", Some("[::1]:3307")),
+            ("db.example.org", None),
+            ("10.0.0.7:", None),
+            ("10.0.0.7:/srv/sql.sock", None),
+            ("[::1", None),
+        ] {
+            let is_socket = |path: &str| path == "/run/mysqld/mysqld.sock";
+            let found = server(host, &is_socket);
+            assert_eq!(found.ok().as_deref(), expected, "{host}");
+        }
+        assert!(
+            server("localhost", &|_| false)
+                .unwrap_err()
+                .contains("no socket")
+        );
+    }
+}
