@@ -1,9 +1,13 @@
 <?php
 // Pages whose versions are in the database. GET shows one, and takes its time between reading and answering; POST
-// changes one, in a transaction or without.
+// changes one, in a transaction or without, or dies once others see the change and before it has read the answer.
 [, $table, $page] = explode('/', $_SERVER['PAGE']);
 mysqli_report(MYSQLI_REPORT_ERROR | MYSQLI_REPORT_STRICT);
-$database = new mysqli('localhost', $_SERVER['DB_USER'], $_SERVER['DB_PASSWORD'], 'site', null, $_SERVER['DB_SOCKET']);
+function connect()
+{
+    return new mysqli('localhost', $_SERVER['DB_USER'], $_SERVER['DB_PASSWORD'], 'site', null, $_SERVER['DB_SOCKET']);
+}
+$database = connect();
 $at = (int) $page;
 $table = $table === 'own' ? 'own' : 'others';
 if ($_SERVER['REQUEST_METHOD'] === 'POST') {
@@ -13,6 +17,12 @@ if ($_SERVER['REQUEST_METHOD'] === 'POST') {
         $database->query("UPDATE $table SET version = version + 1 WHERE page = $at");
         usleep(random_int(0, 3000));
         $database->commit();
+    } elseif ($_SERVER['QUERY_STRING'] === 'die') {
+        $select = "SELECT version FROM $table WHERE page = $at";
+        $before = $database->query($select)->fetch_row();
+        $database->query("UPDATE $table SET version = version + 1 WHERE page = $at", MYSQLI_ASYNC);
+        for ($others = connect(); $others->query($select)->fetch_row() == $before; usleep(100));
+        posix_kill(getmypid(), 9);
     } else {
         $database->query("UPDATE $table SET version = version + 1 WHERE page = $at");
     }

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Pages that are kept by what they were made of (`cache_learn on`): is any answer older than the database?
 
-    scripts/promise/learned.py [--program target/debug/mayfly] [--seconds 60] [--kills] [--late]
+    scripts/promise/learned.py [--program target/debug/mayfly] [--seconds 60] [--late]
+    scripts/promise/learned.py --readers 200 --writes 1000 --foreign 10000 --kills 1000
 
 A MariaDB, a server on loopback with a PHP pool of its own, and pages that are fresh for a second and show which version of a
 row they were made from. Writers change rows through PHP, with and without a transaction. Readers ask the database
 themselves, with a plain SELECT, then ask for the page: an answer is old if it shows an earlier version than the one
 that was selected before it was asked for, or that PHP had told a writer. Another program changes rows of another table: these pages
-may be old for two seconds. Now and then all writing stops, so that pages are kept. With --kills, workers of PHP are killed
-while they write: the database goes on with what they have sent.
+may be old for two seconds, and after each such write its page is asked for when they are over. Now and then all writing stops, so
+that pages are kept. With --kills, so many workers of PHP are killed once others see what they have written, and before they have read the answer of
+the database, which Mayfly is therefore not told; and as many at any moment. The run goes on until there are so many writes, foreign writes and kills as
+are asked for.
 
 Ends with 1 where an answer was old, or where too few were kept: then nothing was tried. With --late the server
 compares a page with the writes since its fetch ended, not since it began, which a build with debug assertions can
@@ -16,10 +19,12 @@ be told: it ends with 0 if old answers are found.
 """
 
 import argparse
+import bisect
 import collections
 import contextlib
 import http.client
 import os
+import queue
 import random
 import re
 import signal
@@ -33,9 +38,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "apps"))
 
 from harness import mariadb, workdir  # noqa: E402
 
-PAGES = 6
-READERS = 8
+# The last own page is written by workers that are killed for it.
+PAGES = 7
 WRITERS = 3
+# One in so many readers reads what the other program writes.
+READS_OTHERS = 4
+# A client of the database is shared by so many readers.
+SHARE_SQL = 10
+# Who looks at the page of each foreign write.
+WATCHERS = 4
 WRITES_SECONDS, RESTS_SECONDS = 2.0, 2.5
 # What another program has committed is shown no later.
 SEEN_SECONDS = 2.0
@@ -43,6 +54,8 @@ SEEN_SECONDS = 2.0
 LEARN_SECONDS = 60
 LEAST_HITS, LEAST_KEPT = 200, 20
 BETWEEN_KILLS_SECONDS = 0.1
+# Beyond it the server has not answered what is waited for.
+LONGEST_SECONDS = 3600
 # Files of temporary folders say nothing of pages.
 PLACE = "/var/lib"
 
@@ -85,13 +98,15 @@ class Sql:
         command = ["mariadb", "--no-defaults", f"--socket={database.socket}", f"--user={database.user}",
                    f"--password={database.password}", "--batch", "--skip-column-names", "--unbuffered",
                    database.name]  # fmt: skip
+        self._lock = threading.Lock()
         self._client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, statement):
         """The first field of the first row. A statement without one is followed by one that has."""
-        self._client.stdin.write(f"{statement};\n")
-        self._client.stdin.flush()
-        line = self._client.stdout.readline()
+        with self._lock:
+            self._client.stdin.write(f"{statement};\n")
+            self._client.stdin.flush()
+            line = self._client.stdout.readline()
         if not line:
             raise OSError("the client of the database has ended")
         return line.split("\t")[0].strip()
@@ -112,6 +127,7 @@ class Trial:
         self.told = [0] * PAGES
         # Of others: when each version was seen to be committed.
         self.committed = [[] for _ in range(PAGES)]
+        self.to_watch = queue.Queue()
         self.is_over, self.may_write = threading.Event(), threading.Event()
         self.threads = []
 
@@ -172,8 +188,8 @@ class Trial:
         # The ordinary lifetime is a second.
         self.count("kept", is_hit and age >= 2)
 
-    def read_own(self, number):
-        chance, sql, connection = random.Random(number), Sql(self.database), self.connection()
+    def read_own(self, number, sql):
+        chance, connection = random.Random(number), self.connection()
         while not self.is_over.is_set():
             page = chance.randrange(PAGES)
             told = self.told[page]
@@ -185,14 +201,12 @@ class Trial:
             if version < max(told, selected):
                 self.count("old")
                 self.examples.append(("own", page, version, told, selected, is_hit, age))
-        sql.stop()
 
     def read_others(self, number):
         chance, connection = random.Random(number), self.connection()
         while not self.is_over.is_set():
             page = chance.randrange(PAGES)
-            before = time.monotonic() - SEEN_SECONDS
-            at_least = max((version for at, version in self.committed[page] if at <= before), default=0)
+            at_least = self.committed_before(page, time.monotonic() - SEEN_SECONDS)
             version, is_hit, age = self.get(connection, f"/others/{page}")
             if version is None:
                 continue
@@ -201,13 +215,36 @@ class Trial:
                 self.count("late")
                 self.examples.append(("others", page, version, at_least, is_hit, age))
 
+    def committed_before(self, page, moment):
+        """The version of a page of the other program: one writes, so that they follow one another."""
+        versions = self.committed[page]
+        at = bisect.bisect_right(versions, (moment, sys.maxsize))
+        return versions[at - 1][1] if at else 0
+
+    def watch(self):
+        """Looks at the page of each foreign write when it has to be shown."""
+        connection = self.connection()
+        while not (self.is_over.is_set() and self.to_watch.empty()):
+            try:
+                page, committed, at_least = self.to_watch.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            time.sleep(max(0, committed + SEEN_SECONDS - time.monotonic()))
+            version, is_hit, age = self.get(connection, f"/others/{page}")
+            if version is None:
+                continue
+            self.count("foreign writes looked at")
+            if version < at_least:
+                self.count("late")
+                self.examples.append(("others, looked at", page, version, at_least, is_hit, age))
+
     def write_own(self, number):
         chance, connection = random.Random(100 + number), self.connection()
         while not self.is_over.is_set():
             self.may_write.wait(0.1)
             if not self.may_write.is_set():
                 continue
-            page = number + WRITERS * chance.randrange(PAGES // WRITERS)
+            page = number + WRITERS * chance.randrange((PAGES - 1) // WRITERS)
             way = chance.choice(("", "?transaction"))
             version, _, _ = self.get(connection, f"/own/{page}{way}", "POST")
             if version is not None:
@@ -225,9 +262,11 @@ class Trial:
             where = f"WHERE page = {page}"
             update = f"UPDATE others SET version = version + 1 {where}"
             version = int(sql.ask(f"{update}; SELECT version FROM others {where}"))
-            self.committed[page].append((time.monotonic(), version))
+            committed = time.monotonic()
+            self.committed[page].append((committed, version))
+            self.to_watch.put((page, committed, version))
             self.count("foreign writes")
-            time.sleep(chance.random() * 0.1)
+            time.sleep(chance.random() * (0.01 if self.chosen.foreign else 0.1))
         sql.stop()
 
     def learn_all(self):
@@ -254,18 +293,45 @@ class Trial:
                     self.count("kills")
             time.sleep(chance.random() * 2 * BETWEEN_KILLS_SECONDS)
 
+    def die(self):
+        """Has workers write, and be killed before they know that they have written."""
+        chance, connection = random.Random(400), self.connection()
+        while not self.is_over.is_set():
+            self.may_write.wait(0.1)
+            if self.may_write.is_set():
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    connection.request("POST", f"/own/{PAGES - 1}?die", headers={"Host": "site.test"})
+                    answer = connection.getresponse()
+                    answer.read()
+                    # PHP has gone without a word.
+                    self.count("kills before the answer" if answer.status == 502 else f"status {answer.status} of those who die")
+            time.sleep(chance.random() * 2 * BETWEEN_KILLS_SECONDS)
+
+    def is_enough(self):
+        wanted = {"writes": self.chosen.writes, "foreign writes": self.chosen.foreign, "kills before the answer": self.chosen.kills}
+        return all(self.counts[what] >= number for what, number in wanted.items())
+
     def run(self):
         self.start()
         self.learn_all()
-        for number in range(READERS):
-            self.begin(self.read_own if number % 4 else self.read_others, number)
+        clients = [Sql(self.database) for _ in range(1 + self.chosen.readers // SHARE_SQL)]
+        for number in range(self.chosen.readers):
+            if number % READS_OTHERS:
+                self.begin(self.read_own, number, clients[number // SHARE_SQL])
+            else:
+                self.begin(self.read_others, number)
+        for _ in range(WATCHERS):
+            self.begin(self.watch)
         for number in range(WRITERS):
             self.begin(self.write_own, number)
         self.begin(self.write_others)
         if self.chosen.kills:
             self.begin(self.kill)
-        until = time.monotonic() + self.chosen.seconds
-        while time.monotonic() < until and not self.is_caught():
+            self.begin(self.die)
+        began = time.monotonic()
+        while not self.is_caught() and time.monotonic() - began < LONGEST_SECONDS:
+            if time.monotonic() - began >= self.chosen.seconds and self.is_enough():
+                break
             self.may_write.set()
             time.sleep(WRITES_SECONDS)
             self.may_write.clear()
@@ -273,6 +339,9 @@ class Trial:
         self.is_over.set()
         for thread in self.threads:
             thread.join(30)
+        for client in clients:
+            client.stop()
+        print(f"{round(time.monotonic() - began)} s, {self.chosen.readers} readers")
         return self.verdict()
 
     def is_caught(self):
@@ -287,6 +356,7 @@ class Trial:
         if self.chosen.late:
             return 0 if counts["old"] else 1
         is_tried = counts["hits"] >= LEAST_HITS and counts["kept"] >= LEAST_KEPT
+        is_tried = is_tried and self.is_enough()
         is_wrong = counts["old"] or counts["late"] or counts["broken threads"]
         return 1 if is_wrong or not is_tried else 0
 
@@ -309,7 +379,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", default="target/debug/mayfly")
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--kills", action="store_true")
+    parser.add_argument("--readers", type=int, default=8)
+    parser.add_argument("--writes", type=int, default=0)
+    parser.add_argument("--foreign", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--late", action="store_true")
     chosen = parser.parse_args()
     chosen.program = os.path.abspath(chosen.program)
