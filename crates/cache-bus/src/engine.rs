@@ -2,7 +2,8 @@
 //! says what each means.
 //!
 //! ```text
-//! NAME:nodes   hash     log: identifier, tip: number of the newest entry, node:INSTANCE: beat:position:name
+//! NAME:nodes   hash     log: identifier, tip: number of the newest entry, node:INSTANCE: beat:position:name,
+//!                       expelled: instances that stay out
 //! NAME:log     stream   entry N-0: node INSTANCE purge BYTES epoch MARK
 //! ```
 //!
@@ -77,15 +78,51 @@ impl EngineFacts {
     }
 }
 
-/// Asks the engine in force what it is.
-///
-/// # Errors
-/// Why it does not say.
-pub async fn ask_engine(settings: &BusSettings) -> Result<EngineFacts, String> {
-    let asked = RedisEngine::connect(settings, 0).await;
-    asked
-        .map(|engine| engine.facts.clone())
-        .map_err(|error| error.0)
+/// A node as the engine knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownNode {
+    /// Of this life of the node.
+    pub instance: u64,
+    /// Grows with each renewal of the lease.
+    pub beat: u64,
+    /// All entries of the log up to this one are applied there.
+    pub position: u64,
+    /// By which people know it.
+    pub name: String,
+    pub is_expelled: bool,
+}
+
+/// What the engine knows of the nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownNodes {
+    /// The number of the newest entry of the log.
+    pub tip: u64,
+    pub nodes: Vec<KnownNode>,
+}
+
+impl KnownNodes {
+    /// Reads the fields of the hash. What another version has written beside them is left out.
+    fn of(fields: &[(String, String)]) -> KnownNodes {
+        let field = |name| fields.iter().find(|(field, _)| field == name);
+        let expelled = field("expelled").map_or("", |(_, list)| list);
+        let node = |(field, noted): &(String, String)| {
+            let instance = field.strip_prefix("node:")?;
+            let mut parts = noted.splitn(3, ':');
+            Some(KnownNode {
+                is_expelled: expelled.split(' ').any(|it| it == instance),
+                instance: instance.parse().ok()?,
+                beat: parts.next()?.parse().ok()?,
+                position: parts.next()?.parse().ok()?,
+                name: parts.next().unwrap_or(instance).to_owned(),
+            })
+        };
+        let mut nodes: Vec<KnownNode> = fields.iter().filter_map(node).collect();
+        nodes.sort_by(|one, other| one.name.cmp(&other.name));
+        KnownNodes {
+            tip: field("tip").map_or(0, |(_, tip)| tip.parse().unwrap_or_default()),
+            nodes,
+        }
+    }
 }
 
 /// A connection to an engine.
@@ -111,6 +148,7 @@ struct Scripts {
     publish: Script,
     read: Script,
     confirm: Script,
+    expel: Script,
 }
 
 impl Scripts {
@@ -122,6 +160,7 @@ impl Scripts {
             publish: script(include_str!("scripts/publish.lua")),
             read: script(include_str!("scripts/read.lua")),
             confirm: script(include_str!("scripts/confirm.lua")),
+            expel: script(include_str!("scripts/expel.lua")),
         }
     }
 }
@@ -172,12 +211,12 @@ impl RedisEngine {
         }
     }
 
-    /// `join`. A new log gets the identifier `log`.
+    /// `join`; `None` where this node was expelled. A new log gets the identifier `log`.
     pub async fn join(
         &self,
         call: &JoinCall<Epoch>,
         log: u64,
-    ) -> Result<JoinAnswer<Epoch>, BusError> {
+    ) -> Result<Option<JoinAnswer<Epoch>>, BusError> {
         let (epoch, position) = match &call.applied {
             Some((epoch, position)) => (&**epoch, *position),
             None => ("", 0),
@@ -194,11 +233,11 @@ impl RedisEngine {
             .arg(&self.name)
             .invoke_async(&mut self.calls())
             .await?;
-        Ok(JoinAnswer {
+        Ok((!epoch.is_empty()).then(|| JoinAnswer {
             epoch: epoch.into(),
             first,
             tip,
-        })
+        }))
     }
 
     /// `renew`; with the number of the newest entry and how many nodes there are.
@@ -311,15 +350,28 @@ impl RedisEngine {
         })
     }
 
+    /// The nodes that the engine knows.
+    pub async fn nodes(&self) -> Result<KnownNodes, BusError> {
+        let mut get = redis::cmd("HGETALL");
+        let fields: Vec<(String, String)> = get
+            .arg(&self.keys[0])
+            .query_async(&mut self.calls())
+            .await?;
+        Ok(KnownNodes::of(&fields))
+    }
+
     /// By which name people know a node; its number where it has none.
     pub async fn name_of(&self, instance: u64) -> Result<String, BusError> {
-        let mut get = redis::cmd("HGET");
-        get.arg(&self.keys[0]).arg(format!("node:{instance}"));
-        let noted: Option<String> = get.query_async(&mut self.calls()).await?;
-        let name = noted
-            .as_deref()
-            .and_then(|noted| noted.splitn(3, ':').nth(2));
-        Ok(name.map_or_else(|| instance.to_string(), str::to_owned))
+        let nodes = self.nodes().await?.nodes;
+        let node = nodes.into_iter().find(|node| node.instance == instance);
+        Ok(node.map_or_else(|| instance.to_string(), |node| node.name))
+    }
+
+    /// From now on this node gets no lease in this life. Whether the engine knows it.
+    pub async fn expel(&self, instance: u64) -> Result<bool, BusError> {
+        let mut script = self.scripts.expel.key(&self.keys);
+        let known: u8 = script.arg(instance).invoke_async(&mut self.calls()).await?;
+        Ok(known == 1)
     }
 
     /// The node uses nothing any more that is stored: purges need not wait for it.
@@ -414,6 +466,38 @@ mod tests {
         let entry = Value::Array(vec![text(id), Value::Array(fields)]);
         let stream = Value::Array(vec![text("log"), Value::Array(vec![entry])]);
         Value::Array(vec![stream])
+    }
+
+    #[test]
+    fn nodes_are_read_from_the_hash_and_what_is_not_understood_is_left_out() {
+        let fields = [
+            ("log", "5"),
+            ("tip", "12"),
+            ("expelled", " 7 "),
+            ("node:8", "3:11:web2, process 1: first"),
+            ("node:7", "2:4:web1"),
+            ("node:6", "1:0"),
+            ("node:9", "a later form"),
+            ("lease:9", "1:2:3"),
+        ];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let node = |instance, beat, position, name: &str| KnownNode {
+            instance,
+            beat,
+            position,
+            name: name.to_owned(),
+            is_expelled: instance == 7,
+        };
+        let expected = KnownNodes {
+            tip: 12,
+            nodes: vec![
+                node(6, 1, 0, "6"),
+                node(7, 2, 4, "web1"),
+                node(8, 3, 11, "web2, process 1: first"),
+            ],
+        };
+        assert_eq!(KnownNodes::of(&fields), expected);
+        assert_eq!(KnownNodes::of(&[]), KnownNodes::default());
     }
 
     #[test]

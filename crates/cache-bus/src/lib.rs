@@ -10,6 +10,7 @@
 //! One thread does all of it, so that a busy server does not lose its lease. A lost connection is made again
 //! within a bound; nothing that was published is forgotten until it is confirmed.
 
+mod administration;
 mod connection;
 mod engine;
 mod member;
@@ -26,8 +27,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+pub use administration::{Administration, AdministrationError};
 pub use cache_nodes::{AppliedPurges, BootMillis};
-pub use engine::{EngineFacts, Epoch, ask_engine};
+pub use engine::{EngineFacts, Epoch, KnownNode, KnownNodes};
 pub use outgoing::tls;
 pub use pages::{FetchTurn, GivenPage, OpenedPage, SharedPages, TakenPage};
 pub use seal::LEAST_KEY_BYTES;

@@ -200,8 +200,8 @@ impl Member {
             {
                 let mut seen = self.seen.lock();
                 seen.trouble = Some(error.0.clone());
-                // One that was there had its own life: what it says now is news.
-                if std::mem::take(&mut seen.is_connected) {
+                // One that was there had its own life: what it says now is news. An expelled node is told each time.
+                if std::mem::take(&mut seen.is_connected) && error != expelled() {
                     told = None;
                 }
             }
@@ -265,7 +265,9 @@ impl Member {
             (node.join(), before)
         };
         let log = random().map_err(|error| BusError(error.to_string()))?;
-        let answer = engine.join(&call, log).await?;
+        let Some(answer) = engine.join(&call, log).await? else {
+            return Err(expelled());
+        };
         let is_in_force = engine.is_in_force().await;
         if epoch_before.as_ref() != Some(&answer.epoch) {
             self.outbox.lock().publish_again();
@@ -611,6 +613,10 @@ fn confirm_pause(asked: u32) -> Duration {
 
 fn not_in_force() -> BusError {
     BusError("a majority of the Sentinels does not name this engine any more".to_owned())
+}
+
+fn expelled() -> BusError {
+    BusError("an administrator has expelled this node: restart the server".to_owned())
 }
 
 async fn blocking(work: impl FnOnce() + Send + 'static) -> Result<(), BusError> {

@@ -84,7 +84,8 @@ impl fmt::Display for BusEvent {
             ),
             BusEvent::Stuck(node) => write!(
                 f,
-                "the node of {node} renews its lease and applies no purges: they wait for it. Stop that server"
+                "the node of {node} renews its lease and applies no purges: they wait for it. Stop that server, or write \
+                 mayfly nodes --expel '{node}'"
             ),
             BusEvent::FillsUp(policy) => write!(
                 f,

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cache_bus::{
-    AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, EngineAddress, Epoch, GivenPage,
-    HostPort, Login, NodeHost, SharedPages, TakenPage,
+    Administration, AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, EngineAddress, Epoch,
+    GivenPage, HostPort, KnownNodes, Login, NodeHost, SharedPages, TakenPage,
 };
 use parking_lot::Mutex;
 use testkit::redis::RedisServer;
@@ -23,10 +24,14 @@ struct TestHost {
     voids: Mutex<usize>,
     events: Mutex<Vec<BusEvent>>,
     positions: Mutex<Vec<u64>>,
+    hangs: AtomicBool,
 }
 
 impl NodeHost for TestHost {
     fn apply(&self, purges: &[Vec<u8>]) {
+        while self.hangs.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let texts = purges
             .iter()
             .map(|it| String::from_utf8_lossy(it).into_owned());
@@ -168,6 +173,46 @@ async fn a_node_that_has_gone_delays_a_purge_until_its_lease_has_ended() {
     let nodes = redis.say(&["HGETALL", "test:nodes"]);
     // Another node's number may begin with 7.
     assert!(!nodes.contains("node:7\r\n"), "{nodes}");
+}
+
+#[tokio::test]
+async fn a_node_that_hangs_can_be_expelled_and_purges_wait_for_its_lease_only() {
+    let (_folder, redis) = redis(false);
+    let node = TestNode::with_lease(&redis).await;
+    let hung = TestNode::with_lease(&redis).await;
+    let settings = settings(EngineAddress::Unix(redis.socket()));
+    let engine = Administration::connect(&settings)
+        .await
+        .expect("a connection");
+    hung.told.hangs.store(true, Ordering::SeqCst);
+    let number = node.bus.publish(b"it hangs".to_vec());
+    let behind = async || {
+        let KnownNodes { tip, nodes } = engine.nodes().await.expect("an answer");
+        let (behind, others): (Vec<_>, Vec<_>) =
+            nodes.into_iter().partition(|it| it.position < tip);
+        (others.len() == 1 && tip == 1).then(|| behind[0].instance)
+    };
+    let instance = loop {
+        if let Some(instance) = behind().await {
+            break instance;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    assert_eq!(node.bus.state().waiting, 1);
+    assert!(
+        !engine.expel(instance + 1).await.expect("an answer"),
+        "unknown"
+    );
+    assert!(engine.expel(instance).await.expect("an answer"));
+    let confirmed = tokio::time::timeout(TIMEOUT, node.bus.confirmed(number)).await;
+    // Asked first, as by a request.
+    assert!(!hung.may_use_stored() && confirmed.is_ok());
+    hung.told.hangs.store(false, Ordering::SeqCst);
+    hung.told.until_told("has expelled this node").await;
+    until("one node", || node.bus.state().nodes == 1).await;
+    assert!(!hung.may_use_stored());
+    // Its server was restarted.
+    TestNode::with_lease(&redis).await;
 }
 
 #[tokio::test]

@@ -11,9 +11,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use cache_bus::{
-    AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, BusState, EngineAddress, EngineFacts,
-    Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, SharedPages,
+    Administration, AdministrationError, AppliedPurges, BootMillis, Bus, BusEvent, BusSettings,
+    BusState, EngineAddress, Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, SharedPages,
 };
+pub use cache_bus::{KnownNode, KnownNodes};
 use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
 use parking_lot::Mutex;
 use site::{CacheNodes, ErrorLog, LogLevel, NodesEngine, Site};
@@ -168,17 +169,24 @@ impl PurgeListener for Nodes {
     }
 }
 
-/// Asks the engine that is configured what it is, for whoever looks for faults.
+/// Does an administrator's work at the engine that is configured.
 ///
 /// # Errors
-/// Why it does not say.
-pub fn ask_engine(terms: &CacheNodes) -> Result<EngineFacts, String> {
+/// Why the engine does not answer.
+pub fn administer<T>(
+    terms: &CacheNodes,
+    work: impl AsyncFnOnce(&Administration) -> Result<T, AdministrationError>,
+) -> Result<T, String> {
     let settings = settings(terms, &TlsFiles::default()).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(cache_bus::ask_engine(&settings))
+    let done = runtime.block_on(async {
+        let engine = Administration::connect(&settings).await?;
+        work(&engine).await
+    });
+    done.map_err(|error: AdministrationError| error.to_string())
 }
 
 /// From now on the purges of these zones are published, or they are no longer.

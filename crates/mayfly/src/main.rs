@@ -99,6 +99,7 @@ fn run(command: Command, start: Start) -> Exit {
         Command::Advise(args) => commands::advise::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Nodes(args) => commands::nodes::run(&args),
         Command::Cache(word) => commands::cache::run(&word),
         Command::Manual(folder) => match cli::write_manual(&folder) {
             Ok(()) => Exit::Done,

@@ -23,3 +23,9 @@ local function member(instance)
     local beat, position = string.match(noted, '^(%d+):(%d+)')
     return tonumber(beat), tonumber(position)
 end
+
+-- An administrator has expelled it. To the node it is as if its calls were lost.
+local function is_expelled(instance)
+    local expelled = redis.call('HGET', KEYS[1], 'expelled')
+    return expelled and string.find(expelled, ' ' .. instance .. ' ', 1, true)
+end

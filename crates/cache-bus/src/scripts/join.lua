@@ -1,4 +1,7 @@
 -- instance, beat, epoch that is known, position in it, identifier for a new log, name for people
+if is_expelled(ARGV[1]) then
+    return {'', 0, 0}
+end
 if not redis.call('HGET', KEYS[1], 'log') then
     redis.call('DEL', KEYS[1], KEYS[2])
     redis.call('HSET', KEYS[1], 'log', ARGV[5], 'tip', 0)

@@ -19,8 +19,8 @@ pub use manual::write as write_manual;
 pub use serve_args::{LearnMode, ServeArgs, Workers};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
-    AdviseArgs, BenchArgs, CacheWord, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ReportFormat,
-    ServerArgs, TopArgs, WarmArgs,
+    AdviseArgs, BenchArgs, CacheWord, CheckArgs, DoctorArgs, ExplainArgs, NodesArgs, PurgeArgs,
+    ReportFormat, ServerArgs, TopArgs, WarmArgs,
 };
 use words::{Word, WordResult};
 
@@ -39,6 +39,7 @@ pub enum Command {
     Bench(Box<BenchArgs>),
     Doctor(DoctorArgs),
     Upgrade(ServerArgs),
+    Nodes(NodesArgs),
     Cache(CacheWord),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
@@ -114,6 +115,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         WordResult::Word(Word::Bench(args)) => Command::Bench(args),
         WordResult::Word(Word::Doctor(args)) => Command::Doctor(args),
         WordResult::Word(Word::Upgrade(args)) => Command::Upgrade(args),
+        WordResult::Word(Word::Nodes(args)) => Command::Nodes(args),
         WordResult::Word(Word::Cache(word)) => Command::Cache(word),
         WordResult::Word(Word::Version) => Command::Text(version::version_text()),
         WordResult::Text(text) => Command::Text(text),
@@ -163,11 +165,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, cache, help, version.",
+                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, cache, help, version.",
             ),
             (
                 "sevre",
-                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, cache, help, version.",
+                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, cache, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

@@ -1,5 +1,5 @@
 //! Words beside nginx's flags: `serve`, `check`, `explain`, `purge`, `warm`, `top`, `advise`, `bench`,
-//! `doctor`, `upgrade`, `help`, `version`.
+//! `doctor`, `upgrade`, `nodes`, `cache`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -59,6 +59,8 @@ pub enum Word {
     /// old one takes no more connections, finishes what is under way, and ends. If the new one refuses to
     /// serve, ends or does not answer, the old one goes on, and this command says why and ends with 1.
     Upgrade(ServerArgs),
+    /// Show the servers that share purges (cache_nodes), or expel one that hangs
+    Nodes(NodesArgs),
     /// Look into a folder in which a zone keeps pages on disk
     #[command(subcommand)]
     Cache(CacheWord),
@@ -340,6 +342,25 @@ pub struct DoctorArgs {
     /// Where /proc, /sys, /etc and the document roots are
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub root: Option<PathBuf>,
+}
+
+/// The engine is asked that the configuration names, once more after a second: a node that renews its lease without
+/// applying purges makes all of them wait.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct NodesArgs {
+    /// Expel this node, by its name or number: it answers nothing from memory any more, and purges wait for it for
+    /// the rest of its lease only. It comes back when its server is restarted
+    #[arg(long, value_name = "NODE")]
+    pub expel: Option<String>,
+    /// The configuration [default: that of mayfly -c]
+    #[arg(short = 'c', value_name = "FILE")]
+    pub conf: Option<PathBuf>,
+    /// Where relative paths of the configuration begin
+    #[arg(short = 'p', value_name = "FOLDER")]
+    pub prefix_folder: Option<PathBuf>,
+    /// Print the nodes as JSON
+    #[arg(long, conflicts_with = "expel")]
+    pub json: bool,
 }
 
 /// What is done with such a folder.

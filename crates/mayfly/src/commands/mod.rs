@@ -9,6 +9,7 @@ pub mod check;
 pub mod doctor;
 pub mod explain;
 pub mod local_authority;
+pub mod nodes;
 pub mod purge;
 pub mod run_file;
 pub mod running_server;

@@ -2,6 +2,7 @@
 //! not return.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -439,4 +440,37 @@ async fn a_node_that_joins_takes_what_others_have_fetched_unless_it_was_purged()
     cluster.until_numbers(1, &[("lease_held", Some(1.0))]).await;
     assert_eq!(number(&cluster.get(1, "/kept").await), pages[0]);
     assert!(number(&cluster.get(1, "/purged").await) > pages[1]);
+}
+
+#[tokio::test]
+async fn nodes_are_listed_and_an_expelled_one_comes_back_when_it_is_restarted() {
+    let mut cluster = Cluster::start(2).await;
+    let conf = cluster.servers[0].path("test.conf");
+    let nodes = |arguments: &[&str]| {
+        let mut command = Command::new(crate::program());
+        command.arg("nodes").arg("-c").arg(&conf).args(arguments);
+        let output = command.output().expect("the program");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (
+            output.status.code(),
+            text + &String::from_utf8_lossy(&output.stderr),
+        )
+    };
+    let (code, text) = nodes(&["--json"]);
+    let listed: Vec<serde_json::Value> = serde_json::from_str(&text).expect("a list");
+    assert_eq!((code, listed.len()), (Some(0), 2), "{text}");
+    let own = testkit::process::descendants(cluster.servers[1].pid());
+    let is_own = |name: &str| own.iter().any(|pid| name.ends_with(&format!(" {pid}")));
+    let mut names = listed.iter().filter_map(|node| node["name"].as_str());
+    let name = names.find(|name| is_own(name)).expect("the other server");
+    assert_eq!(nodes(&["--expel", "another"]).0, Some(1));
+    let (code, text) = nodes(&["--expel", name]);
+    assert_eq!(code, Some(0), "{text}");
+    cluster.until_logged(1, "has expelled this node").await;
+    assert_eq!(cluster.purge(0).await.status, 200);
+    assert_eq!(cluster.get(1, "/warm").await.field("x-reason"), "no-lease");
+    cluster.servers[1].signal(Signal::TERM);
+    cluster.servers[1].ended().await;
+    cluster.servers[1].start_again(crate::program()).await;
+    cluster.until_hit(1, "/warm").await;
 }

@@ -1,0 +1,59 @@
+//! What an administrator asks the engine in force, beside the nodes: what it is, which nodes it knows, and that it
+//! expels one that hangs.
+
+use std::fmt;
+
+use crate::connection::BusError;
+use crate::engine::{EngineFacts, KnownNodes, RedisEngine};
+use crate::settings::BusSettings;
+
+/// A connection of an administrator. It is no node.
+pub struct Administration {
+    engine: RedisEngine,
+}
+
+/// Why the engine does not answer.
+#[derive(Debug)]
+pub struct AdministrationError(BusError);
+
+impl fmt::Display for AdministrationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.0)
+    }
+}
+
+impl Administration {
+    /// Connects to the engine in force.
+    ///
+    /// # Errors
+    /// Why that is not possible.
+    pub async fn connect(settings: &BusSettings) -> Result<Administration, AdministrationError> {
+        let engine = RedisEngine::connect(settings, 0).await;
+        let engine = engine.map_err(AdministrationError)?;
+        Ok(Administration { engine })
+    }
+
+    /// What the engine says of itself.
+    #[must_use]
+    pub fn facts(&self) -> &EngineFacts {
+        &self.engine.facts
+    }
+
+    /// The nodes that the engine knows.
+    ///
+    /// # Errors
+    /// Why the engine does not say.
+    pub async fn nodes(&self) -> Result<KnownNodes, AdministrationError> {
+        self.engine.nodes().await.map_err(AdministrationError)
+    }
+
+    /// From now on this node gets no lease in this life: once the lease that it may hold has ended, purges wait for it no
+    /// longer. Whether the engine knows the node.
+    ///
+    /// # Errors
+    /// Why the engine does not do it.
+    pub async fn expel(&self, instance: u64) -> Result<bool, AdministrationError> {
+        let done = self.engine.expel(instance).await;
+        done.map_err(AdministrationError)
+    }
+}
