@@ -18,7 +18,7 @@ use cache_nodes::{
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::NodeHost;
 use crate::connection::BusError;
@@ -34,6 +34,9 @@ use crate::state::{BusEvent, BusState};
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// Between two joins over one connection.
 const JOIN_PAUSE: Duration = Duration::from_millis(20);
+/// Between two publications: purges that come meanwhile go together, so that the work of all nodes and of the engine is
+/// bounded however many there are.
+const PUBLISH_EACH: Duration = Duration::from_millis(2);
 /// How often `confirm` is asked: some times at once, for a purge that all nodes take, then less and less often.
 const CONFIRM_PAUSES: [(u32, Duration); 3] = [
     (5, Duration::from_millis(1)),
@@ -447,12 +450,17 @@ impl Member {
 
     /// Publishes what is purged here.
     async fn send(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
+        let mut earliest = Instant::now();
         loop {
+            if !self.outbox.lock().has_unpublished() {
+                self.has_purges.notified().await;
+            }
+            sleep_until(earliest).await;
             let to_publish = self.outbox.lock().to_publish();
             let Some((number, purges)) = to_publish else {
-                self.has_purges.notified().await;
                 continue;
             };
+            earliest = Instant::now() + PUBLISH_EACH;
             let Some(AppliedPurges { epoch, .. }) = self.applied() else {
                 return Ok(RoundEnd::JoinAgain);
             };

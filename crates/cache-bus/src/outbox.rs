@@ -81,6 +81,11 @@ impl Outbox {
         self.kept.len()
     }
 
+    /// Is there one that the engine has not got in this epoch?
+    pub fn has_unpublished(&self) -> bool {
+        self.kept.back().is_some_and(|purge| purge.entry.is_none())
+    }
+
     /// What is published next: the number of the last one, and all of them.
     pub fn to_publish(&self) -> Option<(u64, Vec<Vec<u8>>)> {
         let mut bytes = 0;
