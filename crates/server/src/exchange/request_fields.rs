@@ -25,6 +25,10 @@ pub fn put_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
         return false;
     };
     out.extend_from_slice(first);
+    // Requests that repeat these are refused; nginx has read the first then.
+    if matches!(name, b"host" | b"content_length") {
+        return true;
+    }
     let separator = if name == b"cookie" { b"; " } else { b", " };
     for (_, value) in fields.filter(|(field, _)| is_spelt(name, field)) {
         out.extend_from_slice(separator);

@@ -48,8 +48,8 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ),
     (
         "bad chunk",
-        &["content_length"],
-        "what came of the body is let go",
+        &["content_length", "proxy_host", "proxy_port"],
+        "no handler is asked, and what came of the body is let go",
     ),
 ];
 
