@@ -6,11 +6,18 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use tempfile::TempDir;
+
 use crate::process::{has_pid_file, is_root};
+use crate::serving::FolderServer;
 use crate::started::StartedProcess;
 
 /// A running server.
-pub struct RunningServer(StartedProcess);
+pub struct RunningServer {
+    started: StartedProcess,
+    /// `user`, where root starts it.
+    account: &'static str,
+}
 
 impl RunningServer {
     /// Starts `program` with `http` as the content of the http block; `%%` in
@@ -23,10 +30,32 @@ impl RunningServer {
             .prefix("mayfly-test")
             .tempdir()
             .expect("a folder");
-        let child = spawn(program, folder.path(), main, http);
+        // As root it would serve as another user, who may not read the folder.
+        RunningServer::start_in(folder, program, main, http, "root").await
+    }
+
+    /// The same where root starts it, with an account of its own for the process that serves: its parent keeps the rights
+    /// of root, and PHP.
+    ///
+    /// # Panics
+    /// When it does not start; with what it said.
+    pub async fn start_divided(program: &str, main: &str, http: &str) -> RunningServer {
+        let folder = FolderServer::folder();
+        RunningServer::start_in(folder, program, main, http, "nobody").await
+    }
+
+    async fn start_in(
+        folder: TempDir,
+        program: &str,
+        main: &str,
+        http: &str,
+        account: &'static str,
+    ) -> RunningServer {
+        write_configuration(folder.path(), main, http);
+        let child = spawn(program, folder.path(), account);
         let mut started = StartedProcess::new(child, folder, &["error.log", "stderr"]);
         started.wait_for_start(has_pid_file).await;
-        RunningServer(started)
+        RunningServer { started, account }
     }
 
     /// Starts `program` again in the same folder, with the configuration that is there, after it has ended.
@@ -38,9 +67,9 @@ impl RunningServer {
         for name in ["pid", "http"] {
             let _ = std::fs::remove_file(self.path(name));
         }
-        let child = spawn_configured(program, self.folder_path());
-        self.0.replace_child(child);
-        self.0.wait_for_start(has_pid_file).await;
+        let child = spawn(program, self.folder_path(), self.account);
+        self.started.replace_child(child);
+        self.started.wait_for_start(has_pid_file).await;
     }
 
     /// Replaces the configuration file.
@@ -56,13 +85,13 @@ impl Deref for RunningServer {
     type Target = StartedProcess;
 
     fn deref(&self) -> &StartedProcess {
-        &self.0
+        &self.started
     }
 }
 
 impl DerefMut for RunningServer {
     fn deref_mut(&mut self) -> &mut StartedProcess {
-        &mut self.0
+        &mut self.started
     }
 }
 
@@ -75,18 +104,12 @@ fn write_configuration(folder: &Path, main: &str, http: &str) {
     std::fs::write(folder.join("test.conf"), text.replace("%%", shown)).expect("a configuration");
 }
 
-fn spawn(program: &str, folder: &Path, main: &str, http: &str) -> Child {
-    write_configuration(folder, main, http);
-    spawn_configured(program, folder)
-}
-
-fn spawn_configured(program: &str, folder: &Path) -> Child {
+fn spawn(program: &str, folder: &Path, account: &str) -> Child {
     let stderr = std::fs::File::create(folder.join("stderr")).expect("a file for stderr");
     let mut command = Command::new(program);
     command.arg("-p").arg(folder);
     if is_root() {
-        // As root it would serve as another user, who may not read the folder.
-        command.args(["-g", "user root;"]);
+        command.arg("-g").arg(format!("user {account};"));
     }
     command
         .args(["-c", "test.conf", "-e", "error.log"])

@@ -1,12 +1,9 @@
 //! A server without visitors sleeps.
 
-use std::process::Command;
 use std::time::Duration;
 
-use testkit::client::Target;
-use testkit::process::{KilledOnDrop, descendants, has_pid_file, is_root};
+use testkit::process::{descendants, is_root};
 use testkit::running::RunningServer;
-use testkit::wait::until;
 
 use crate::program;
 
@@ -91,21 +88,8 @@ async fn nor_do_a_parent_and_its_worker() {
         eprintln!("skipped: only root can give up root's rights");
         return;
     }
-    let folder = testkit::serving::FolderServer::folder();
-    let shown = folder.path().to_str().expect("a plain path");
-    let text = format!(
-        "user nobody; daemon off; pid %%/pid; error_log %%/error.log; events {{}} http {{ {HTTP} }}"
-    );
-    let conf = folder.path().join("test.conf");
-    std::fs::write(&conf, text.replace("%%", shown)).expect("a file");
-    let child = Command::new(program())
-        .args(["-p", shown, "-c", "test.conf"])
-        .spawn()
-        .expect("the program");
-    let child = KilledOnDrop(child);
-    until("the pid file", || has_pid_file(folder.path())).await;
-    let target = Target(folder.path().join("http"));
-    assert_eq!(target.get("/").await.status, 204);
-    assert!(wake_ups(child.0.id()).await <= 1);
-    assert_eq!(target.get("/").await.status, 204);
+    let server = RunningServer::start_divided(program(), "", HTTP).await;
+    assert_eq!(server.target().get("/").await.status, 204);
+    assert!(wake_ups(server.pid()).await <= 1);
+    assert_eq!(server.target().get("/").await.status, 204);
 }

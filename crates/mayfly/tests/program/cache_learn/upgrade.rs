@@ -1,13 +1,9 @@
 //! Kept pages where one program, or one process that serves, follows another: after a restart, in an upgrade, and after a
 //! crash, where PHP goes on and what it told the process before is not lost.
 
-use std::process::Command;
-
-use tempfile::TempDir;
 use testkit::client::{Client, Target};
-use testkit::process::{KilledOnDrop, Signal, children, has_pid_file, is_root, send_signal};
+use testkit::process::{Signal, children, is_root, send_signal};
 use testkit::running::RunningServer;
-use testkit::serving::FolderServer;
 use testkit::wait::until;
 
 use super::database_site::{DatabaseSite, PASSWORD, until_kept, until_one_is_kept};
@@ -58,32 +54,19 @@ async fn is_shown(server: &ReplacedServer, site: &DatabaseSite, when: &str) {
     );
 }
 
-/// With accounts of their own for the program and its PHP, so that the process that serves is another than the one that has
-/// PHP.
-async fn start_divided(site: &DatabaseSite) -> (KilledOnDrop, TempDir) {
-    let folder = FolderServer::folder();
-    let shown = folder.path().to_str().expect("a plain path");
+/// The process that serves is another than the one that has PHP.
+async fn start_divided(site: &DatabaseSite) -> RunningServer {
     let (main, http) = configuration(site, "1ms");
-    let text = format!(
-        "user nobody; daemon off; pid %%/pid; error_log %%/error.log info;\n{main}\nevents {{}} http {{ {http} }}"
-    );
-    std::fs::write(folder.path().join("test.conf"), text.replace("%%", shown)).expect("a file");
-    let child = Command::new(program())
-        .args(["-p", shown, "-c", "test.conf"])
-        .spawn()
-        .expect("the program");
-    let child = KilledOnDrop(child);
-    until("the pid file", || has_pid_file(folder.path())).await;
-    (child, folder)
+    RunningServer::start_divided(program(), &main, &http).await
 }
 
 /// Of its children, the one that serves is called as it is.
-fn serving_process(server: &KilledOnDrop) -> Option<u32> {
+fn serving_process(server: &RunningServer) -> Option<u32> {
     let is_it = |pid: &u32| {
         let text = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         !String::from_utf8_lossy(&text).contains("php-fpm")
     };
-    let mut children = children(server.0.id()).into_iter();
+    let mut children = children(server.pid()).into_iter();
     children.rfind(is_it)
 }
 
@@ -96,12 +79,8 @@ async fn a_write_that_was_told_to_a_process_that_has_ended_ends_pages_of_the_nex
     let Some(site) = DatabaseSite::make() else {
         return;
     };
-    let (server, folder) = start_divided(&site).await;
-    let (target, control) = (
-        Target(folder.path().join("http")),
-        folder.path().join("pid.control"),
-    );
-    let log = || std::fs::read_to_string(folder.path().join("error.log")).unwrap_or_default();
+    let server = start_divided(&site).await;
+    let (target, control) = (server.target(), server.path("pid.control"));
     for way in ["later", "transaction", "waits for a lock"] {
         until_kept(&target, &control, "/index.php").await;
         site.lower_all();
@@ -130,7 +109,12 @@ async fn a_write_that_was_told_to_a_process_that_has_ended_ends_pages_of_the_nex
         until(&format!("a write: {way}"), || site.is_raised("done")).await;
         assert_ne!(site.version(), before);
         let reply = target.get("/index.php").await;
-        assert_eq!(reply.text(), site.version(), "{way}: {}", log());
+        assert_eq!(
+            reply.text(),
+            site.version(),
+            "{way}: {}",
+            server.error_log()
+        );
     }
 }
 
@@ -143,26 +127,23 @@ async fn no_page_is_kept_while_the_php_of_the_program_before_may_write() {
     let Some(site) = DatabaseSite::make() else {
         return;
     };
-    let (server, folder) = start_divided(&site).await;
-    let (target, control) = (
-        Target(folder.path().join("http")),
-        folder.path().join("pid.control"),
-    );
-    let log = || std::fs::read_to_string(folder.path().join("error.log")).unwrap_or_default();
-    let old = server.0.id();
+    let server = start_divided(&site).await;
+    let (target, control) = (server.target(), server.path("pid.control"));
+    let old = server.pid();
     let answer = target.ask("POST", "/write.php?way=answered", "", "").await;
     assert_eq!(answer.text(), "answered");
     send_signal(old, Signal::USR2);
     until("another program", || {
-        log().contains(&format!("in the place of process {old} "))
+        server
+            .error_log()
+            .contains(&format!("in the place of process {old} "))
     })
     .await;
-    let new = std::fs::read_to_string(folder.path().join("pid")).expect("a number");
-    let new = KilledProcess(new.trim().parse().expect("a number"));
+    let new = KilledProcess(server.read("pid").trim().parse().expect("a number"));
     send_signal(old, Signal::QUIT);
     // The process that served has ended, and PHP is asked to.
     until("the end of PHP's work", || {
-        log().contains("php-fpm: Finishing")
+        server.error_log().contains("php-fpm: Finishing")
     })
     .await;
     // As long as it takes until a page is kept.
@@ -178,7 +159,7 @@ async fn no_page_is_kept_while_the_php_of_the_program_before_may_write() {
         target.get("/index.php").await.text(),
         site.version(),
         "{}",
-        log()
+        server.error_log()
     );
     until_kept(&target, &control, "/index.php").await;
     drop(new);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::process::{KilledOnDrop, Signal, free_port, has_pid_file, is_root};
+use testkit::process::{KilledOnDrop, Signal, free_port, is_root};
 use testkit::wait::until;
 
 use super::*;
@@ -233,31 +233,17 @@ async fn a_server_that_serves_as_another_account_answers_on_the_socket_of_root()
         return;
     }
     let php = tagged_pages().await;
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
     let http = configuration(&php, "", "", "");
-    let shown_folder = shown(folder.path());
-    let text = format!(
-        "user nobody; daemon off; pid %%/pid; error_log %%/error.log notice; events {{}} http {{ access_log off; {http} }}"
-    );
-    let conf = folder.path().join("test.conf");
-    std::fs::write(&conf, text.replace("%%", &shown_folder)).expect("a file");
-    let child = Command::new(crate::program())
-        .args(["-p", &shown_folder, "-c", "test.conf", "-e", "error.log"])
-        .spawn()
-        .expect("the program");
-    let child = testkit::process::KilledOnDrop(child);
-    until("the pid file", || has_pid_file(folder.path())).await;
-    let target = Target(folder.path().join("http"));
+    let server = RunningServer::start_divided(crate::program(), "", &http).await;
+    let (target, conf) = (server.target(), server.path("test.conf"));
     for reloads in 1..=2 {
         store(&target, &["/news/5"]).await;
         let output = purge(&["-c", &shown(&conf), "--tag", "news/5"]).await;
         assert!(said(&output).contains("Purged 1"), "{}", said(&output));
         assert_eq!(gone(&target, &["/news/5"]).await, ["/news/5"]);
-        testkit::process::send_signal(child.0.id(), Signal::HUP);
-        let log = || std::fs::read_to_string(folder.path().join("error.log")).unwrap_or_default();
+        server.signal(Signal::HUP);
         until("the reload", || {
-            log().matches("reloaded").count() == reloads
+            server.error_log().matches("reloaded").count() == reloads
         })
         .await;
     }
