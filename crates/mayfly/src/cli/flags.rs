@@ -50,6 +50,15 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// Those of a command that has `-c` and `-p` alone.
+    pub fn of_configuration(conf: Option<&PathBuf>, prefix: Option<&PathBuf>) -> Flags {
+        Flags {
+            conf: conf.cloned(),
+            prefix: prefix.cloned(),
+            ..Flags::default()
+        }
+    }
+
     /// The prefix, absolute.
     pub fn prefix(&self) -> PathBuf {
         let prefix = self.prefix.clone().unwrap_or_else(|| paths::PREFIX.into());

@@ -50,11 +50,7 @@ impl NodeState {
 
 /// Does what was typed.
 pub fn run(args: &NodesArgs) -> Exit {
-    let flags = Flags {
-        conf: args.conf.clone(),
-        prefix: args.prefix_folder.clone(),
-        ..Flags::default()
-    };
+    let flags = Flags::of_configuration(args.conf.as_ref(), args.prefix_folder.as_ref());
     let site = match config::judge(Invocation::from_flags(&flags).read()) {
         Ok(accepted) => accepted.site,
         Err(rejected) => {
@@ -131,16 +127,20 @@ fn table(reports: &[NodeReport]) -> String {
 }
 
 fn expel(terms: &CacheNodes, wanted: &str) -> Result<String, String> {
-    let known = nodes::administer(terms, async |engine| engine.nodes().await)?;
-    let node = the_one(&known, wanted)?;
-    let done = nodes::administer(terms, async |engine| engine.expel(node.instance).await)?;
-    match done {
-        true => Ok(format!(
-            "Expelled {}. Purges wait for the rest of its lease, two seconds at most.\n",
-            node.name
-        )),
-        false => Err(format!("{} has left meanwhile", node.name)),
-    }
+    nodes::administer(terms, async |engine| {
+        let known = engine.nodes().await?;
+        let node = match the_one(&known, wanted) {
+            Ok(node) => node,
+            Err(why) => return Ok(Err(why)),
+        };
+        Ok(match engine.expel(node.instance).await? {
+            true => Ok(format!(
+                "Expelled {}. Purges wait for the rest of its lease, two seconds at most.\n",
+                node.name
+            )),
+            false => Err(format!("{} has left meanwhile", node.name)),
+        })
+    })?
 }
 
 /// The node that is meant.

@@ -25,11 +25,7 @@ pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, 
     if let Some(path) = &args.socket {
         return Ok(paths::from_here(path.clone()));
     }
-    let flags = Flags {
-        conf: args.conf.clone(),
-        prefix: args.prefix_folder.clone(),
-        ..Flags::default()
-    };
+    let flags = Flags::of_configuration(args.conf.as_ref(), args.prefix_folder.as_ref());
     let is_asked_for = args.conf.is_some() || args.prefix_folder.is_some();
     let mut candidates = Vec::new();
     if is_asked_for || flags.conf().exists() {
@@ -143,11 +139,7 @@ pub fn is_named(args: &ServerArgs) -> bool {
 
 /// The configuration of a server that does not run, where one is at hand.
 pub fn configuration_at_hand(args: &ServerArgs) -> Option<AcceptedConfiguration> {
-    let flags = Flags {
-        conf: args.conf.clone(),
-        prefix: args.prefix_folder.clone(),
-        ..Flags::default()
-    };
+    let flags = Flags::of_configuration(args.conf.as_ref(), args.prefix_folder.as_ref());
     let is_there = args.conf.is_some() || args.prefix_folder.is_some() || flags.conf().exists();
     let read = is_there.then(|| config::judge(Invocation::from_flags(&flags).read()));
     read?.ok()

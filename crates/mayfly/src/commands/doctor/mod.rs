@@ -18,11 +18,7 @@ use crate::exit::Exit;
 
 /// Does what was typed.
 pub fn run(args: &DoctorArgs) -> Exit {
-    let flags = Flags {
-        conf: args.conf.clone(),
-        prefix: args.prefix_folder.clone(),
-        ..Flags::default()
-    };
+    let flags = Flags::of_configuration(args.conf.as_ref(), args.prefix_folder.as_ref());
     let root = args.root.as_deref().unwrap_or(Path::new("/"));
     let is_asked_for = args.conf.is_some() || args.prefix_folder.is_some();
     let mut findings = Vec::new();
