@@ -254,7 +254,8 @@ impl StoredFields {
         &self.block
     }
 
-    /// The fields of a block that was kept elsewhere, of which so many bytes are lines. `None`: the block is none of theirs.
+    /// Reads a block that was kept elsewhere: `lines_len` bytes of lines, then their spans. `None`: its spans do not fit its
+    /// lines.
     pub(crate) fn of_block(block: Bytes, lines_len: u32) -> Option<StoredFields> {
         let (lines, spans) = block.split_at_checked(lines_len as usize)?;
         let (spans, []) = spans.as_chunks() else {

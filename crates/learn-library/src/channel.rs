@@ -30,7 +30,7 @@ pub(crate) struct Channel {
     connections: u64,
     opens_again_at: u64,
     has_spoken: bool,
-    /// Something of this process is not seen any more: whoever listens has to know.
+    /// The library does not see all statements of this process any more: the next connection tells Mayfly so.
     has_missed: bool,
     unseen_extensions: Vec<Vec<u8>>,
     message: Vec<u8>,

@@ -344,7 +344,7 @@ mod tests {
         line.split_ascii_whitespace().map(str::to_owned).collect()
     }
 
-    /// The lines that the redirect of `rule` after these conditions becomes; empty where it is none.
+    /// The lines that the redirect of `rule` after these conditions becomes; an empty text without a redirect.
     fn written(conditions: &[&str], rule: &str) -> String {
         let conditions: Vec<Vec<String>> = conditions.iter().map(|it| words(it)).collect();
         let rule = words(rule);

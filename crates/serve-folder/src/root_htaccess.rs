@@ -401,7 +401,7 @@ impl Reader<'_> {
         is_made
     }
 
-    /// Adds a redirect; false where it is none.
+    /// Adds a redirect. False: it cannot be written, or there are too many.
     fn redirect(&mut self, redirect: Option<HtaccessRedirect>) -> bool {
         let is_usable = |it: &HtaccessRedirect| {
             it.pattern.len() <= MAX_PATTERN_BYTES && (self.is_pattern)(&it.pattern)

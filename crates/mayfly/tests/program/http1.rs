@@ -273,7 +273,7 @@ async fn broken_chunks_are_refused_and_never_reach_php_as_whole() {
     assert_eq!(php.requests(), 0);
 }
 
-/// What follows such a body could not be found, whoever answers.
+/// The server could not find the next request behind such a body.
 #[tokio::test]
 async fn broken_chunks_are_refused_where_no_handler_reads_the_body() {
     let server = crate::site("location / { return 200 fine; }").await;

@@ -237,8 +237,8 @@ impl WorkersState {
         self.sockets.subscribe()
     }
 
-    /// No requests have come for a while: each worker gives back what it keeps for the next ones, and what is left of stores
-    /// that held so many bytes and are empty now.
+    /// No requests have come for a while: each worker gives back what it keeps for the next ones. Stores have let go of
+    /// `emptied_bytes`; what the allocator keeps of them goes as well.
     pub fn rest(&self, emptied_bytes: u64) {
         self.rests.send_replace(emptied_bytes);
     }
