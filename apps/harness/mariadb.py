@@ -23,8 +23,10 @@ def account():
         return "daemon"
 
 
-# A small log: what is written is little, and copied for each scenario.
-OPTIONS = ("--no-defaults", f"--user={account()}", "--innodb-log-file-size=8M")
+def options(data):
+    """Of the server and of mariadb-install-db. A small log: what is written is little, and copied for each scenario.
+    A server removes the temporary tables that it finds when it starts: each has its own folder for them."""
+    return ["--no-defaults", f"--user={account()}", "--innodb-log-file-size=8M", f"--datadir={data}", f"--tmpdir={data}"]
 
 
 class Database:
@@ -46,8 +48,7 @@ def first_data():
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     shutil.chown(folder, account())
     done = subprocess.run(
-        ["mariadb-install-db", *OPTIONS, f"--datadir={folder}", "--skip-test-db",
-         "--auth-root-authentication-method=socket"],
+        ["mariadb-install-db", *options(folder), "--skip-test-db", "--auth-root-authentication-method=socket"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
     )  # fmt: skip
     if done.returncode != 0:
@@ -72,8 +73,7 @@ def start(workdir):
         "mariadb",
         [
             shutil.which("mariadbd", path=os.environ.get("PATH", "") + ":/usr/sbin"),
-            *OPTIONS,
-            f"--datadir={data}",
+            *options(data),
             f"--socket={socket}",
             f"--pid-file={data}/pid",
             f"--init-file={init}",

@@ -20,11 +20,13 @@ impl MariaDb {
     /// When that fails.
     pub fn start() -> MariaDb {
         let folder = tempfile::tempdir().expect("a folder");
-        let data = format!("--datadir={}", folder.path().join("data").display());
-        // It does not run as root unless it is asked for so.
+        let data = folder.path().join("data");
+        // It does not run as root unless it is asked for so. A server removes the temporary tables that it finds
+        // when it starts: each has its own folder for them.
         let common = [
             "--no-defaults",
-            &data,
+            &format!("--datadir={}", data.display()),
+            &format!("--tmpdir={}", folder.path().display()),
             "--user=root",
             "--innodb-log-file-size=8M",
         ];

@@ -54,6 +54,8 @@ impl Database {
         let common = [
             "--no-defaults".into(),
             format!("--datadir={}", at("data")),
+            // A server removes the temporary tables that it finds when it starts.
+            format!("--tmpdir={}", folder.display()),
             "--user=root".into(),
             "--innodb-log-file-size=8M".into(),
         ];
