@@ -1,7 +1,10 @@
-//! Table of directives about index files and listings, and about responses that need no file
-//! (`empty_gif`, `stub_status`).
+//! Table of directives about index files, listings and videos, and about responses that need no
+//! file (`empty_gif`, `stub_status`).
 
 use super::{Context, Directive};
+
+/// Of lines about parts of videos that a player names by their time.
+const NO_SEEKING: &str = "videos are served whole, and ranges of bytes work";
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
@@ -38,6 +41,12 @@ pub(super) const TABLE: &[Directive] = &[
         .short("serves a transparent picture of one pixel")
         .long("Every request for the location gets the picture, from memory. Use it for counting views.")
         .example("empty_gif;"),
+    Directive::new("flv", &[Context::Location])
+        .takes(0, 0, "")
+        .missing(NO_SEEKING)
+        .short("cuts Flash videos where a player asks for it")
+        .long("The files are served whole, and `?start=` does not count.")
+        .example("flv;"),
     Directive::new("index", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "FILE ...").inherited_as_a_whole().repeats()
         .default("index.html")
@@ -46,6 +55,35 @@ pub(super) const TABLE: &[Directive] = &[
             If the path ends in a slash, the names are tried in order. The first file that exists is \
             served by an internal redirect: `/index.php` is then handled by the location for PHP.")
         .example("index index.php index.html;"),
+    Directive::new("mp4", &[Context::Location])
+        .takes(0, 0, "")
+        .missing(NO_SEEKING)
+        .short("cuts MP4 videos where a player asks for it")
+        .long("\
+            The files are served whole, and `?start=` and `?end=` do not count. Players of browsers ask for \
+            ranges instead, which work.")
+        .example("mp4;"),
+    Directive::new("mp4_buffer_size", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "SIZE").inherited()
+        .default("512k")
+        .ignored("nothing is read for `mp4`")
+        .short("sets the memory for the beginning of an MP4 video")
+        .long("The line may be removed.")
+        .example("mp4_buffer_size 1m;"),
+    Directive::new("mp4_max_buffer_size", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "SIZE").inherited()
+        .default("10m")
+        .ignored("nothing is read for `mp4`")
+        .short("limits the memory for the beginning of an MP4 video")
+        .long("The line may be removed.")
+        .example("mp4_max_buffer_size 5m;"),
+    Directive::new("mp4_start_key_frame", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .ignored("videos are served whole")
+        .short("sets whether a cut MP4 video begins with a key frame")
+        .long("The line may be removed.")
+        .example("mp4_start_key_frame on;"),
     Directive::new("random_index", &[Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")

@@ -525,6 +525,12 @@ pub(super) const TABLE: &[Directive] = &[
             (`auth_basic`) and `auth_request`. With `any`, one of them is enough. Use `any` to let a \
             network in without a password.")
         .example("satisfy any;"),
+    Directive::new("scgi_cache_path", &[Context::Http])
+        .takes(2, usize::MAX, "PATH keys_zone=NAME:SIZE [PARAMETER ...]").repeats()
+        .ignored("there are no SCGI upstreams")
+        .short("defines a cache for SCGI upstreams")
+        .long("The line is accepted because the configurations of some images write it.")
+        .example("scgi_cache_path /var/cache/scgi keys_zone=scgi:10m;"),
     Directive::new("scgi_temp_path", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "PATH [LEVEL ...]").inherited()
         .ignored("there are no SCGI upstreams")
@@ -671,6 +677,12 @@ pub(super) const TABLE: &[Directive] = &[
             With `off`, such fields are ignored. A script cannot tell `A-B` from `A_B`, because both \
             become `HTTP_A_B`: with `on`, a client could use one in place of the other.")
         .example("underscores_in_headers on;"),
+    Directive::new("uwsgi_cache_path", &[Context::Http])
+        .takes(2, usize::MAX, "PATH keys_zone=NAME:SIZE [PARAMETER ...]").repeats()
+        .ignored("there are no uwsgi upstreams")
+        .short("defines a cache for uwsgi upstreams")
+        .long("The line is accepted because the configurations of some images write it.")
+        .example("uwsgi_cache_path /var/cache/uwsgi keys_zone=uwsgi:10m;"),
     Directive::new("uwsgi_temp_path", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "PATH [LEVEL ...]").inherited()
         .ignored("there are no uwsgi upstreams")

@@ -9,6 +9,14 @@ const NO_STAPLING: &str = "there is no OCSP stapling; certificates are sent with
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
+    Directive::new("ssl", &[Context::Server])
+        .takes(1, 1, "on | off")
+        .default("off")
+        .short("speaks TLS on all addresses of the server")
+        .long("\
+            nginx has removed it; write `ssl` after the address in `listen` instead. What this server says \
+            of an address holds for all servers of the address.")
+        .example("ssl off;"),
     Directive::new("ssl_buffer_size", SERVERS)
         .takes(1, 1, "SIZE").inherited()
         .default("16k")

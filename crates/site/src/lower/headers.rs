@@ -94,6 +94,10 @@ impl Lowering<'_> {
                 }
             };
             let name = node.arg(0);
+            if name.is_empty() && node.arg(1).is_empty() {
+                // Adds nothing, and keeps out the lines of outer levels, which the line is written for.
+                continue;
+            }
             if name.is_empty()
                 || name
                     .bytes()

@@ -201,6 +201,37 @@ impl Lowering<'_> {
     }
 
     fn listens(&mut self, server: &Node<'_>) -> Vec<ListenLine> {
+        let mut lines = self.listen_lines(server);
+        if self.says_ssl_on(server) {
+            let tcp = lines.iter_mut().filter(|line| !line.options.quic);
+            tcp.for_each(|line| line.options.ssl = true);
+        }
+        lines
+    }
+
+    /// `ssl on`, which nginx had before `listen ... ssl` and removed in 1.25.1.
+    fn says_ssl_on(&mut self, server: &Node<'_>) -> bool {
+        let Some(node) = server.children.iter().find(|node| node.name() == "ssl") else {
+            return false;
+        };
+        let message =
+            "the \"ssl\" directive is deprecated, use the \"listen ... ssl\" directive instead";
+        self.report(
+            Diagnostic::warning(node.span(), message)
+                .label("nginx 1.25.1 has removed it")
+                .cause("ssl on"),
+        );
+        match node.arg(0).text.as_str() {
+            "on" => true,
+            "off" => false,
+            _ => {
+                self.invalid(node.arg(0), "value", "expected on or off");
+                false
+            }
+        }
+    }
+
+    fn listen_lines(&mut self, server: &Node<'_>) -> Vec<ListenLine> {
         let lines: Vec<&Node<'_>> = server
             .children
             .iter()
