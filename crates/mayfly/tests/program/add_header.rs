@@ -12,6 +12,37 @@ async fn added_fields_with_line_breaks_are_sent_on_one_line() {
     assert_eq!(split.field("x-a"), "one: /a  X-B: c two");
 }
 
+/// Roots Trellis and h5bp decide how long browsers keep a response by its type: what a map of the type said
+/// was not seen by `expires`, and no field was sent.
+#[tokio::test]
+async fn expires_and_charset_see_the_type_of_the_response() {
+    let server = site_with(
+        "map $sent_http_content_type $expires { default off; text/css 1h; ~image/ max; }\n\
+         map $sent_http_content_type $charset { default off; text/plain utf-8; }",
+        "expires $expires; charset $charset; charset_types text/plain text/css;\n\
+         location /css { default_type text/css; return 200 a; }\n\
+         location /image { default_type image/png; return 200 a; }\n\
+         location /text { default_type text/plain; return 200 a; }",
+    )
+    .await;
+    for (path, cache_control, content_type) in [
+        ("/css", "max-age=3600", "text/css"),
+        ("/image", "max-age=315360000", "image/png"),
+        ("/text", "", "text/plain; charset=utf-8"),
+    ] {
+        let reply = server.target().get(path).await;
+        assert_eq!(
+            reply.has("cache-control"),
+            !cache_control.is_empty(),
+            "{path}"
+        );
+        if reply.has("cache-control") {
+            assert_eq!(reply.field("cache-control"), cache_control, "{path}");
+        }
+        assert_eq!(reply.field("content-type"), content_type, "{path}");
+    }
+}
+
 #[tokio::test]
 async fn added_fields_and_added_trailers_are_inherited_each_for_themselves() {
     let server = site(

@@ -133,7 +133,8 @@ fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
     let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(0);
     let rule = match rule {
         Expires::Variable { value, modified } => {
-            let value = variable::evaluate(request, value);
+            // Usually a map of `$sent_http_content_type`.
+            let value = variable::evaluate_sent(request, Some(&reply.head), value);
             match parse(&value, *modified) {
                 Some(rule) => rule,
                 None => return,
@@ -263,7 +264,7 @@ fn charset(
     let wanted = match accel {
         Some(charset) => charset,
         None if settings.charset.is_empty() || reply.head.keeps_charset => return None,
-        None => variable::evaluate(request, &settings.charset),
+        None => variable::evaluate_sent(request, Some(&reply.head), &settings.charset),
     };
     if wanted.is_empty() || wanted == b"off" {
         return None;
