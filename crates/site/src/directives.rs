@@ -103,6 +103,8 @@ pub enum Inheritance {
     Value,
     /// All lines of the nearest level that has any.
     Whole,
+    /// All lines of all levels, those of outer ones first.
+    Joined,
 }
 
 /// Whether a directive has an effect.
@@ -191,6 +193,11 @@ impl Directive {
 
     const fn inherited_as_a_whole(mut self) -> Self {
         self.inheritance = Inheritance::Whole;
+        self
+    }
+
+    const fn inherited_and_joined(mut self) -> Self {
+        self.inheritance = Inheritance::Joined;
         self
     }
 

@@ -83,6 +83,9 @@ fn entry(page: &mut String, directive: &Directive) {
     let inherited = match directive.inheritance {
         Inheritance::None => "no",
         Inheritance::Value => "yes",
+        Inheritance::Joined => {
+            "yes; lines of the inner block are applied after those of outer ones"
+        }
         Inheritance::Whole => {
             "yes, unless the inner block has such a line: it then uses its own lines only"
         }

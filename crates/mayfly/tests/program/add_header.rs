@@ -177,3 +177,52 @@ async fn an_expires_beyond_the_year_9999_is_the_last_date_that_http_can_say() {
         .await;
     assert_eq!(reply.status, 200);
 }
+
+#[tokio::test]
+async fn more_set_headers_replaces_and_more_clear_headers_removes_fields_of_any_response() {
+    use testkit::fake_http;
+    let upstream = fake_http::FakeHttp::start(|_| {
+        fake_http::Script::new().raw(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\nCache-Control: max-age=60\r\n\
+             X-A: upstream\r\nX-A: again\r\nX-Debug-Id: 1\r\nX-Debug-Time: 2\r\nX-Powered-By: PHP\r\n\r\nhi",
+        )
+    })
+    .await;
+    let pass = format!("proxy_pass http://{};", upstream.address());
+    let server = site_with(
+        "proxy_cache_path %%/cache keys_zone=z:1m; more_set_headers 'X-A: outer $uri' 'Server: shop';",
+        &format!(
+            "location /plain {{ {pass} }}\n\
+             location /kept {{ proxy_cache z; more_set_headers 'Cache-Control: no-store'; {pass} }}\n\
+             location /own {{ more_set_headers \"X-A: own\nX-B: split\"; add_header X-A added; {pass} }}\n\
+             location /clear {{ more_clear_headers X-A X-Powered-By 'X-Debug-*' Server; {pass} }}\n\
+             location /css {{ more_set_headers -t 'text/css text/plain' 'X-A: style'; {pass} }}\n\
+             location /page {{ more_set_headers -s '200 404' -t text/html 'X-A: page'; {pass} }}\n\
+             location /none {{ more_set_headers -s '404 500' 'X-A: none'; return 404; }}"
+        ),
+    )
+    .await;
+    for (path, a, other) in [
+        ("/plain", "outer /plain", "x-powered-by: PHP"),
+        ("/kept", "outer /kept", "cache-control: no-store"),
+        ("/kept", "outer /kept", "cache-control: no-store"),
+        ("/own", "own X-B: split, added", "x-debug-id: 1"),
+        ("/clear", "", "content-type: text/html"),
+        ("/css", "outer /css", "server: shop"),
+        ("/page", "page", "server: shop"),
+        ("/none", "none", "server: shop"),
+    ] {
+        let reply = server.target().get(path).await;
+        let fields = reply.fields.iter();
+        let lines: Vec<String> = fields
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        let values = lines.iter().filter_map(|line| line.strip_prefix("x-a: "));
+        assert_eq!(values.collect::<Vec<_>>().join(", "), a, "{path}");
+        assert!(lines.iter().any(|line| line == other), "{path}: {lines:?}");
+        if path == "/clear" {
+            let gone = ["x-powered-by", "x-debug-id", "x-debug-time", "server"];
+            assert!(gone.iter().all(|name| !reply.has(name)), "{lines:?}");
+        }
+    }
+}

@@ -231,9 +231,10 @@ fn has_access_rules(settings: &Settings) -> bool {
     !settings.access.is_empty() || settings.auth.is_some() || settings.auth_request.is_some()
 }
 
-/// `add_header`, `expires`, `userid` or `charset` may add a field.
+/// `add_header`, `more_set_headers`, `expires`, `userid` or `charset` may add or change a field.
 pub fn adds_fields(settings: &Settings) -> bool {
     !settings.headers.add.is_empty()
+        || !settings.headers.edits.is_empty()
         || settings.headers.expires != Expires::Off
         || settings.headers.user_id.is_some()
         || !settings.charset.charset.is_empty()

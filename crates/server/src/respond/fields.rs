@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http_semantics::Fields;
-use site::{Expires, LogLevel};
+use site::{Expires, FieldChange, FieldEdit, LogLevel};
 
 use crate::exchange::compiled_location::adds_fields;
 use crate::exchange::reply::{Reply, ReplySource};
@@ -29,6 +29,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
     }
     let settings = request.settings_held();
     let headers = &settings.headers;
+    edit(request, reply, &headers.edits);
     let is_usual = ADDED_TO.contains(&reply.head.status);
     if is_usual && headers.expires != Expires::Off {
         expires(request, reply, &headers.expires);
@@ -53,6 +54,42 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
         }
     }
     charset(request, reply, &settings.charset)
+}
+
+/// `more_set_headers` and `more_clear_headers`, ahead of all that adds, as in the module headers-more.
+fn edit(request: &mut Request, reply: &mut Reply, edits: &[FieldEdit]) {
+    for edit in edits {
+        if !holds_for(edit, reply) {
+            continue;
+        }
+        match &edit.change {
+            FieldChange::RemoveFamily => {
+                reply.head.unpack();
+                let fields = &mut reply.head.fields;
+                fields.retain(|name, _| !begins_with(name, &edit.name));
+            }
+            FieldChange::Set(value) => {
+                let value = variable::evaluate_sent(request, Some(&reply.head), value);
+                set(reply, &edit.name, on_one_line(value.into()));
+            }
+        }
+    }
+}
+
+fn holds_for(edit: &FieldEdit, reply: &Reply) -> bool {
+    let is_of_status = edit.statuses.is_empty() || edit.statuses.contains(&reply.head.status);
+    is_of_status
+        && (edit.types.is_empty() || {
+            let media_type = reply.head.field("content-type").unwrap_or_default();
+            let end = media_type.iter().position(|&byte| byte == b';');
+            let bare = media_type[..end.unwrap_or(media_type.len())].trim_ascii();
+            edit.types.iter().any(|one| one.eq_ignore_ascii_case(bare))
+        })
+}
+
+fn begins_with(name: &[u8], start: &[u8]) -> bool {
+    name.get(..start.len())
+        .is_some_and(|beginning| beginning.eq_ignore_ascii_case(start))
 }
 
 fn adds_nothing(request: &Request) -> bool {
@@ -113,19 +150,22 @@ fn add_own_trailers(request: &mut Request) {
 fn put(reply: &mut Reply, name: &Bytes, value: Bytes) {
     if http_semantics::same_name(name, b"last-modified") || http_semantics::same_name(name, b"etag")
     {
-        reply.head.unpack();
-        if http_semantics::same_name(name, b"last-modified") {
-            reply.head.last_modified = http_semantics::date::parse(&value);
-        }
-        if value.is_empty() {
-            reply.head.fields.remove(name);
-        } else {
-            reply.head.fields.set(name.clone(), value);
-        }
-        return;
-    }
-    if !value.is_empty() {
+        set(reply, name, value);
+    } else if !value.is_empty() {
         reply.head.fields.append(name.clone(), value);
+    }
+}
+
+/// Sets a field in place of what is there; an empty value removes it.
+fn set(reply: &mut Reply, name: &Bytes, value: Bytes) {
+    reply.head.unpack();
+    if http_semantics::same_name(name, b"last-modified") {
+        reply.head.last_modified = http_semantics::date::parse(&value);
+    }
+    if value.is_empty() {
+        reply.head.fields.remove(name);
+    } else {
+        reply.head.fields.set(name.clone(), value);
     }
 }
 

@@ -93,6 +93,22 @@ pub(super) const TABLE: &[Directive] = &[
             - `off`: no field is added.\n\n\
             The value may be a variable.")
         .example("expires 30d;"),
+    Directive::new("more_clear_headers", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
+        .takes(1, usize::MAX, "[-s STATUSES] [-t TYPES] NAME ...").inherited_and_joined().repeats()
+        .short("removes fields of responses")
+        .long("\
+            It works like `more_set_headers`. `*` at the end of a name stands for any text.")
+        .example("more_clear_headers X-Powered-By 'X-Debug-*';"),
+    Directive::new("more_set_headers", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
+        .takes(1, usize::MAX, "[-s STATUSES] [-t TYPES] 'NAME: VALUE' ...").inherited_and_joined().repeats()
+        .short("sets fields of responses, in place of those that they have")
+        .long("\
+            It is from the module headers-more. A field with this name, of the upstream or of the server, is \
+            replaced; an empty value removes it. It holds for all statuses, or for those after `-s`, and for all \
+            media types, or for those after `-t`, in quotes and with spaces between them. Lines of outer levels \
+            are applied first, and `add_header` afterwards. `Server` sets what `server_tokens` sets. Fields by \
+            which the server delimits a body or keeps a connection cannot be set.")
+        .example("more_set_headers 'X-Frame-Options: SAMEORIGIN';"),
     Directive::new("override_charset", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "on | off").inherited()
         .default("off")

@@ -92,11 +92,6 @@ const THIRD_PARTY: &[(&str, &str)] = &[
         "leave it out; browsers have no such dictionary",
     ),
     ("pagespeed", "leave it out"),
-    ("more_set_headers", "use `add_header ... always`"),
-    (
-        "more_clear_headers",
-        "use `proxy_hide_header` or `fastcgi_hide_header`",
-    ),
     (
         "more_set_input_headers",
         "use `proxy_set_header` or `fastcgi_param HTTP_...`",

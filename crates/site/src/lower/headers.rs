@@ -24,6 +24,7 @@ const CHARSET_TYPES: [&str; 6] = [
 impl Lowering<'_> {
     pub fn header_settings(&mut self, level: &Level<'_>) -> HeaderSettings {
         HeaderSettings {
+            edits: self.field_edits(level),
             add: self.added(level, "add_header", "add_header_inherit"),
             trailers: self.added(level, "add_trailer", "add_trailer_inherit"),
             expires: self.expires(level),
@@ -98,11 +99,7 @@ impl Lowering<'_> {
                 // Adds nothing, and keeps out the lines of outer levels, which the line is written for.
                 continue;
             }
-            if name.is_empty()
-                || name
-                    .bytes()
-                    .any(|byte| byte <= b' ' || byte == b':' || byte >= 127)
-            {
+            if !is_field_name(name) {
                 self.invalid(
                     name,
                     "field name",
@@ -121,6 +118,9 @@ impl Lowering<'_> {
     }
 
     fn server_tokens(&mut self, level: &Level<'_>) -> ServerTokens {
+        if let Some(text) = self.edited_server_text(level) {
+            return ServerTokens::Text(text);
+        }
         let Some(node) = level.find("server_tokens") else {
             return ServerTokens::On;
         };
@@ -269,6 +269,12 @@ impl Lowering<'_> {
         self.media_types.insert(written_at, list.clone());
         list
     }
+}
+
+/// Does the text do for a field name, as nginx has it?
+pub fn is_field_name(text: &str) -> bool {
+    let is_part = |byte: u8| byte > b' ' && byte != b':' && byte < 127;
+    !text.is_empty() && text.bytes().all(is_part)
 }
 
 fn expires_word(word: &Word) -> Option<Expires> {

@@ -85,6 +85,18 @@ impl<'t> Level<'t> {
         }
     }
 
+    /// The lines of all `names` together, of all levels, those of outer ones first.
+    pub fn joined(&self, names: &[&str]) -> Vec<&'t Node<'t>> {
+        names.iter().copied().for_each(assert_is_in_the_table);
+        let mut lines = match self.parent {
+            Some(parent) => parent.joined(names),
+            None => Vec::new(),
+        };
+        let own = self.nodes.iter();
+        lines.extend(own.filter(|node| names.contains(&node.name())));
+        lines
+    }
+
     /// The lines of all `names` together, in order, at the nearest level that
     /// has any of them: `allow` and `deny` are one list.
     pub fn list(&self, names: &[&str]) -> Vec<&'t Node<'t>> {

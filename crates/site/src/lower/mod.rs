@@ -19,6 +19,7 @@ mod ciphers;
 mod compression;
 mod exchange;
 mod fastcgi;
+mod field_edits;
 mod file_copy;
 mod files;
 mod headers;

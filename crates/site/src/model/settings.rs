@@ -246,6 +246,8 @@ pub struct OpenFileCache {
 
 #[derive(Debug, Clone)]
 pub struct HeaderSettings {
+    /// `more_set_headers` and `more_clear_headers`, in the order in which they are applied.
+    pub edits: Vec<FieldEdit>,
     pub add: Vec<AddHeader>,
     /// `add_trailer`
     pub trailers: Vec<AddHeader>,
@@ -298,6 +300,25 @@ pub struct AddHeader {
     /// The value where it holds no variable.
     pub constant: Option<Bytes>,
     pub always: bool,
+}
+
+/// A field of `more_set_headers` or `more_clear_headers`: what becomes of the one that a response has.
+#[derive(Debug, Clone)]
+pub struct FieldEdit {
+    pub name: Bytes,
+    pub change: FieldChange,
+    /// The statuses for which it holds; empty: all.
+    pub statuses: Vec<u16>,
+    /// The media types for which it holds; empty: all.
+    pub types: Vec<Box<[u8]>>,
+}
+
+#[derive(Debug, Clone)]
+pub enum FieldChange {
+    /// One field with this value is there afterwards; none, if the value is empty.
+    Set(Template),
+    /// All fields whose names begin with the name are removed.
+    RemoveFamily,
 }
 
 /// Without `constant`, which repeats the value.

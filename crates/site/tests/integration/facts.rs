@@ -138,7 +138,9 @@ fn facts_of(settings: &Settings) -> Vec<(String, String)> {
         lingering_close, lingering_time, lingering_timeout, http2_chunk_bytes, reset_timedout,
         chunked_transfer_encoding),
     );
-    facts.extend(fields!(settings, headers: add, trailers, expires, server_tokens, cache_status));
+    facts.extend(
+        fields!(settings, headers: edits, add, trailers, expires, server_tokens, cache_status),
+    );
     facts.extend(
         fields!(settings, limits: requests, on_requests, connections, on_connections,
         auth_delay),
