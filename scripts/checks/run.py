@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: documents, imports, words, structs, scripts, measurements, TLS, metrics, top, clients of others, several nodes, learned pages, a year in a minute, the PHP library, the demo site, the example.
+"""Checks of what surrounds the crates: documents, imports, words, structs, scripts, measurements, TLS, metrics, top, clients of others, several nodes, learned pages, a year in a minute, the PHP library, the demo site, the examples.
 
     scripts/checks/run.py [--binary FILE] [PART...]
 
@@ -32,11 +32,12 @@ import metrics
 import nodes
 import php_library
 import scripts
+import set_ups
 import structs
 import top
 import words
 
-PARTS = {part.__name__: part for part in (documents, imports, words, structs, manifests, scripts, measurements, encryption, metrics, top, clients, nodes, learned, churn, php_library, demo, example)}
+PARTS = {part.__name__: part for part in (documents, imports, words, structs, manifests, scripts, measurements, encryption, metrics, top, clients, nodes, learned, churn, php_library, demo, example, set_ups)}
 
 
 def main():
