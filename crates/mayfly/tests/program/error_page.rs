@@ -119,3 +119,20 @@ async fn msie_refresh_leads_on_with_a_page() {
     }
     assert_eq!(server.target().get("/").await.status, 301);
 }
+
+/// As in nginx, `recursive_error_pages` counts where the first error is, which the manual of TYPO3's static file
+/// cache relies on.
+#[tokio::test]
+async fn recursive_error_pages_of_the_first_location_lets_the_second_have_a_page() {
+    let server = site(
+        "location = /first { recursive_error_pages on; error_page 405 = @page; return 405; }\n\
+         location = /second { error_page 405 = @recursive; return 405; }\n\
+         location @page { error_page 405 = @last; return 405; }\n\
+         location @recursive { recursive_error_pages on; error_page 405 = @last; return 405; }\n\
+         location @last { return 200 last; }",
+    )
+    .await;
+    for (path, status) in [("/first", 200), ("/second", 405)] {
+        assert_eq!(server.target().get(path).await.status, status, "{path}");
+    }
+}

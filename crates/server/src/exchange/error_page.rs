@@ -6,19 +6,23 @@ pub enum ErrorPage {
     /// None was tried.
     #[default]
     Untried,
-    /// One was tried, and may not be tried again without `recursive_error_pages`.
+    /// One was tried.
     Tried {
         /// The status that it is a page for.
         error: u16,
         /// The status that the answer carries whatever the page says
         /// (`error_page ... =CODE`).
         forced: Option<u16>,
+        /// No other is tried, whatever the location of this one says: the location of the error has
+        /// `recursive_error_pages off`.
+        is_last: bool,
     },
 }
 
 impl ErrorPage {
-    pub fn is_tried(self) -> bool {
-        self != ErrorPage::Untried
+    /// May a page be tried for an error that comes now?
+    pub fn may_follow(self) -> bool {
+        !matches!(self, ErrorPage::Tried { is_last: true, .. })
     }
 
     /// The status that a page is being made for.

@@ -169,7 +169,7 @@ impl Request {
     /// Would an `error_page` take this status?
     pub fn may_intercept(&self, status: u16) -> bool {
         let pages = &self.settings().error_pages;
-        (!self.delivery.error_page.is_tried() || self.settings().recursive_error_pages)
+        self.delivery.error_page.may_follow()
             && pages.iter().any(|page| page.statuses.contains(&status))
     }
 

@@ -132,7 +132,7 @@ fn broken(request: &mut Request) -> Next {
 fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     request.delivery.error_page.stop_forcing();
     let settings = request.settings_held();
-    let may_use_page = !request.delivery.error_page.is_tried() || settings.recursive_error_pages;
+    let may_use_page = request.delivery.error_page.may_follow();
     let page = settings
         .error_pages
         .iter()
@@ -164,6 +164,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     request.delivery.error_page = ErrorPage::Tried {
         error: status,
         forced: forced.filter(|_| is_here),
+        is_last: !settings.recursive_error_pages,
     };
     if target.first() == Some(&b'@') {
         return named(request, &target);
