@@ -1,4 +1,4 @@
-//! `rewrite`.
+//! `rewrite`, `return` and where `try_files` leads.
 
 use crate::site;
 
@@ -31,5 +31,51 @@ async fn a_return_without_text_has_the_type_of_its_path_and_204_none() {
         let reply = server.target().get(path).await;
         assert_eq!((reply.status, &*reply.text()), (status, ""));
         assert_eq!(reply.field("content-type"), content_type, "{path}");
+    }
+}
+
+/// The manual of Nextcloud has `rewrite ... /index.php$request_uri`: arguments came twice.
+#[tokio::test]
+async fn a_question_mark_begins_arguments_where_it_is_written_and_not_in_a_variable() {
+    let server = site(
+        "location /variable { rewrite ^ /said$request_uri last; }\n\
+         location /written { rewrite ^ /said?to=$arg_to last; }\n\
+         location /dropped { rewrite ^ /said$request_uri? last; }\n\
+         location /said { return 200 \"$uri|$args\"; }",
+    )
+    .await;
+    for (target, expected) in [
+        ("/variable?a=1", "/said/variable?a=1|a=1"),
+        ("/variable", "/said/variable|"),
+        ("/written?to=x?y", "/said|to=x?y&to=x?y"),
+        ("/dropped?a=1", "/said/dropped?a=1|"),
+    ] {
+        assert_eq!(
+            server.target().get(target).await.text(),
+            expected,
+            "{target}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_last_uri_of_try_files_brings_its_own_arguments_alone() {
+    let server = site(
+        "location /plain { try_files $uri /said; }\n\
+         location /own { try_files $uri /said?b=2; }\n\
+         location /passed { try_files $uri /said$is_args$args; }\n\
+         location /said { return 200 \"$uri|$args\"; }",
+    )
+    .await;
+    for (target, expected) in [
+        ("/plain?a=1", "/said|"),
+        ("/own?a=1", "/said|b=2"),
+        ("/passed?a=1", "/said|a=1"),
+    ] {
+        assert_eq!(
+            server.target().get(target).await.text(),
+            expected,
+            "{target}"
+        );
     }
 }

@@ -106,15 +106,14 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
                 }
                 let redirects =
                     *is_redirect || matches!(then, RewriteThen::Redirect | RewriteThen::Permanent);
-                let target = substitute(request, replacement, *drops_arguments, redirects);
                 if redirects {
                     let permanent = *then == RewriteThen::Permanent;
                     return Step::Done(Rewritten::Redirect {
                         permanent,
-                        location: target,
+                        location: redirect_target(request, replacement, *drops_arguments),
                     });
                 }
-                apply(request, target, *drops_arguments);
+                apply(request, replacement, *drops_arguments);
                 *changed = true;
                 match then {
                     RewriteThen::Last => return Step::Done(Rewritten::Relocate),
@@ -127,20 +126,17 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
     Step::Next
 }
 
-/// The replacement's value. For a redirect, captured text that was decoded is
-/// escaped again and the old arguments are appended.
-fn substitute(
+/// Where a redirect leads: captured text that was decoded is escaped again, and the old arguments
+/// are appended.
+fn redirect_target(
     request: &mut Request,
     replacement: &Template,
     drops_arguments: bool,
-    redirects: bool,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
-    put_replacement(request, replacement, redirects, &mut out);
-    if redirects {
-        out = decode_redirect(out);
-    }
-    if redirects && !drops_arguments && !request.route.args.is_empty() {
+    put_replacement(request, replacement, true, &mut out);
+    let mut out = decode_redirect(out);
+    if !drops_arguments && !request.route.args.is_empty() {
         out.push(if out.contains(&b'?') { b'&' } else { b'?' });
         out.extend_from_slice(&request.route.args);
     }
@@ -180,9 +176,11 @@ fn decode_redirect(target: Vec<u8>) -> Vec<u8> {
     out
 }
 
-/// Makes `target` the request's path and arguments.
-fn apply(request: &mut Request, target: Vec<u8>, drops_arguments: bool) {
-    match target.iter().position(|&byte| byte == b'?') {
+/// Makes the replacement's value the request's path and arguments. As in nginx, a `?` that is
+/// written begins the arguments, and one of a variable belongs to the path.
+fn apply(request: &mut Request, replacement: &Template, drops_arguments: bool) {
+    let mut target = Vec::with_capacity(64);
+    match put_replacement(request, replacement, false, &mut target) {
         Some(mark) => {
             let mut args = target[mark + 1..].to_vec();
             if !drops_arguments && !request.route.args.is_empty() {
@@ -292,22 +290,23 @@ fn is_file(request: &mut Request, test: FileTest, path: &[u8]) -> bool {
 }
 
 /// A `rewrite` replacement: captures of a decoded path are escaped again where
-/// they land in arguments or in a redirect.
+/// they land in arguments or in a redirect. Gives the position of the first `?` that is written.
 fn put_replacement(
     request: &mut Request,
     replacement: &Template,
     redirects: bool,
     out: &mut Vec<u8>,
-) {
+) -> Option<usize> {
     let was_escaped = {
         let target = request.received.head().target();
         target.contains(&b'%') || target.contains(&b'+')
     };
-    let mut in_args = false;
+    let mut mark = None;
     for part in &replacement.parts {
         match part {
             Part::Literal(text) => {
-                in_args |= text.contains(&b'?');
+                let written = memchr::memchr(b'?', text).map(|at| out.len() + at);
+                mark = mark.or(written);
                 out.extend_from_slice(text);
             }
             Part::Variable(Variable::Capture(group)) => {
@@ -317,7 +316,7 @@ fn put_replacement(
                     .captures
                     .group(usize::from(*group))
                     .unwrap_or_default();
-                if was_escaped && (in_args || redirects) {
+                if was_escaped && (mark.is_some() || redirects) {
                     out.extend_from_slice(&http_semantics::escape::escape_args(text));
                 } else {
                     out.extend_from_slice(text);
@@ -328,6 +327,7 @@ fn put_replacement(
             }
         }
     }
+    mark
 }
 
 #[cfg(test)]

@@ -643,7 +643,8 @@ pub(super) const TABLE: &[Directive] = &[
         .short("serves the first file that exists")
         .long("\
             The names are tried in order. A name that ends in a slash is a directory. If none exists, \
-            the last argument is used: a URI to continue with, a location `@name`, or `=` and a status.\n\n\
+            the last argument is used: a URI to continue with, a location `@name`, or `=` and a status. The \
+            URI goes on with its own arguments: those of the request are `$args`.\n\n\
             Use it to serve existing files and to send everything else to the front controller of an \
             application. The directive is not inherited.")
         .example("try_files $uri $uri/ /index.php?$args;"),

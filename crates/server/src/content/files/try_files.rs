@@ -36,11 +36,11 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<StageEnd
             match target.first() {
                 Some(b'@') => StageEnd::Named(target),
                 _ => {
+                    // As in nginx, a URI without arguments goes on without those of the request.
                     let (path, args) = http_semantics::split_query(&target);
-                    let args = args.map_or_else(|| request.route.args.clone(), <[u8]>::to_vec);
                     StageEnd::Redirect {
                         path: path.to_vec(),
-                        args,
+                        args: args.unwrap_or_default().to_vec(),
                     }
                 }
             }
