@@ -40,3 +40,22 @@ async fn set_overrides_a_variable_of_a_field_from_its_line_on() {
         assert_eq!(reply.text(), expected, "{path}");
     }
 }
+
+/// As in nginx. Friendica's sample gives a request without a field an identifier in this way.
+#[tokio::test]
+async fn no_pattern_of_a_map_matches_an_empty_value() {
+    let server = start(
+        "map $arg_a $found { default none; ~*  $arg_a; }\n\
+         map $arg_a $anchored { default none; ~^$ empty; }\n\
+         map $arg_a $exact { default none; '' empty; }\n\
+         server { listen unix:%%/http; location / { return 200 \"$found/$anchored/$exact\"; } }",
+    )
+    .await;
+    for (target, expected) in [("/", "none/none/empty"), ("/?a=x", "x/none/none")] {
+        assert_eq!(
+            server.target().get(target).await.text(),
+            expected,
+            "{target}"
+        );
+    }
+}

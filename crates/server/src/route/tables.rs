@@ -53,7 +53,8 @@ fn find_in_map<'m>(request: &mut Request, map: &'m Map, key: &[u8]) -> &'m Templ
             return value;
         }
     }
-    for (pattern, value) in &map.patterns {
+    // As in nginx, no pattern matches an empty value, not even `~^$`.
+    for (pattern, value) in map.patterns.iter().filter(|_| !key.is_empty()) {
         if pattern::matches(request, pattern, key) {
             return value;
         }
