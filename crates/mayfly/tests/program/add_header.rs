@@ -22,13 +22,15 @@ async fn expires_and_charset_see_the_type_of_the_response() {
         "expires $expires; charset $charset; charset_types text/plain text/css;\n\
          location /css { default_type text/css; return 200 a; }\n\
          location /image { default_type image/png; return 200 a; }\n\
-         location /text { default_type text/plain; return 200 a; }",
+         location /text { default_type text/plain; return 200 a; }\n\
+         location /moved { charset utf-8; charset_types text/html; return 301 /text; }",
     )
     .await;
     for (path, cache_control, content_type) in [
         ("/css", "max-age=3600", "text/css"),
         ("/image", "max-age=315360000", "image/png"),
         ("/text", "", "text/plain; charset=utf-8"),
+        ("/moved", "", "text/html"),
     ] {
         let reply = server.target().get(path).await;
         assert_eq!(
@@ -220,9 +222,31 @@ async fn more_set_headers_replaces_and_more_clear_headers_removes_fields_of_any_
         let values = lines.iter().filter_map(|line| line.strip_prefix("x-a: "));
         assert_eq!(values.collect::<Vec<_>>().join(", "), a, "{path}");
         assert!(lines.iter().any(|line| line == other), "{path}: {lines:?}");
+        assert_eq!(reply.has("server"), path != "/clear", "{path}");
         if path == "/clear" {
-            let gone = ["x-powered-by", "x-debug-id", "x-debug-time", "server"];
+            let gone = ["x-powered-by", "x-debug-id", "x-debug-time"];
             assert!(gone.iter().all(|name| !reply.has(name)), "{lines:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn server_tokens_with_an_empty_text_sends_no_field() {
+    let server = site(
+        "server_tokens ''; location /none { return 200; }\n\
+         location /of_variable { server_tokens $arg_name; return 200; }",
+    )
+    .await;
+    for (path, name) in [
+        ("/none", None),
+        ("/of_variable", None),
+        ("/of_variable?name=a", Some("a")),
+    ] {
+        let reply = server.target().get(path).await;
+        assert_eq!(
+            reply.has("server").then(|| reply.field("server")),
+            name,
+            "{path}"
+        );
     }
 }

@@ -142,8 +142,8 @@ fn server_field(request: &Request) -> ServerField<'_> {
         ServerLine::Version => ServerField::Version,
         ServerLine::Name => ServerField::Name,
         ServerLine::Text => match &request.extras.carried.server_text {
-            Some(text) => ServerField::Text(text),
-            None => ServerField::None,
+            Some(text) if !text.is_empty() => ServerField::Text(text),
+            _ => ServerField::None,
         },
     }
 }
