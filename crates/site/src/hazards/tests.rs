@@ -54,6 +54,7 @@ fn planted() -> Vec<(&'static str, String)> {
         ("key-without-method", run("fastcgi_cache_methods GET HEAD POST; fastcgi_cache_key $host$request_uri$request_body;")),
         ("php-in-uploads", format!("{DOTFILES} location /uploads/ {{ expires 1d; }}\n{PHP}")),
         ("php-in-uploads", format!("{DOTFILES} location = /wp-login.php {{ return 403; }}\n{PHP}")),
+        ("php-in-uploads", format!("{DOTFILES}\n{PHP} location ~* /(?:uploads|files)/.*\\.php$ {{ deny all; }}")),
         ("access-lost-in-pattern", format!("location /admin/ {{\nauth_basic x; auth_basic_user_file /etc/x; }} {}", php(""))),
         ("php-pattern", format!("{DOTFILES}\n{}", PHP.replace(r"\.php$", r"\.php"))),
         ("php-pattern", format!("{DOTFILES}\n{}", PHP.replace(r"\.php$", ".php$"))),

@@ -205,7 +205,8 @@ impl<'t, 'a> Block<'t, 'a> {
         self.written().map(Directive::head)
     }
 
-    fn matches(self, path: &str) -> bool {
+    /// Is the path one that it would answer if no other location did?
+    pub(super) fn matches(self, path: &str) -> bool {
         let Some((kind, text)) = self.location() else {
             return false;
         };

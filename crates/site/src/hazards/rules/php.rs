@@ -15,6 +15,15 @@ const APPLICATIONS: [(&str, &str); 3] = [
     ("typo3", "/fileadmin/x.php"),
 ];
 
+/// Scripts that a visitor may have uploaded, as patterns that close them have them in mind.
+const UPLOADED_SCRIPTS: [&str; 5] = [
+    "/wp-content/uploads/x.php",
+    "/app/uploads/x.php",
+    "/uploads/x.php",
+    "/files/x.php",
+    "/media/x.php",
+];
+
 pub(super) fn php_in_uploads(block: Block<'_, '_>, sink: &mut HazardSink<'_>) {
     if !block.is(Context::Server) {
         return;
@@ -32,6 +41,15 @@ pub(super) fn php_in_uploads(block: Block<'_, '_>, sink: &mut HazardSink<'_>) {
             && (is_upload(text) || takes_files)
         {
             paths.push(format!("{}/x.php", text.trim_end_matches('/')));
+        }
+        // Patterns are tried in order: one that closes uploads behind the one for scripts does nothing.
+        if kind == LocationKind::Pattern && (location.is_closed() || location.returns_error()) {
+            let mut scripts = UPLOADED_SCRIPTS.iter();
+            paths.extend(
+                scripts
+                    .find(|path| location.matches(path))
+                    .map(|path| (*path).to_owned()),
+            );
         }
         for (name, path) in APPLICATIONS {
             if text.contains(name) {
