@@ -392,7 +392,11 @@ impl Lowering<'_> {
         if !algorithms.tls12 && !algorithms.tls13 {
             let lines = ["ssl_protocols", "ssl_conf_command"];
             if let Some(node) = level.list(&lines).first() {
-                self.error(node.span(), "neither TLSv1.2 nor TLSv1.3 is enabled");
+                self.report(
+                    Diagnostic::error(node.span(), "neither TLSv1.2 nor TLSv1.3 is enabled")
+                        .label("no protocol below TLSv1.2 is spoken")
+                        .hint("write ssl_protocols TLSv1.2 TLSv1.3;"),
+                );
             }
         }
         algorithms
