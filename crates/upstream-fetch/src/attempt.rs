@@ -12,7 +12,7 @@ use super::connecting::{connect_anew, take_kept, unconnected};
 use super::context::FetchContext;
 use super::error::{FailedRequest, Failure, FetchError, client_status};
 use super::exchange::{Error, Event, Exchange, Head};
-use super::hint_sender::HintSender;
+use super::hint_sender::{Hint, HintSender};
 use super::outgoing_body::OutgoingBody;
 use super::resend::Resend;
 use super::spec::FetchSpec;
@@ -168,12 +168,11 @@ async fn read_head(
         };
         match event.map_err(HeadFailure::Exchange)? {
             Some(Event::Head(head)) => return Ok(head),
-            Some(Event::Interim(head)) if head.status == 103 => {
+            Some(Event::Interim(head)) => {
                 if let Some(hints) = hints {
                     hint(upstream, hints, head, &mut hinted_bytes);
                 }
             }
-            Some(Event::Interim(_)) => {}
             Some(Event::Stderr(text)) => {
                 upstream.log_stderr(&text, "reading response header from upstream");
                 let caught = upstream.context.pass.fastcgi().is_some_and(|fastcgi| {
@@ -193,7 +192,7 @@ async fn read_head(
     }
 }
 
-/// Sends a 103 on its way. As with nginx, all of a try together have as much room as
+/// Sends an informational response on its way. As with nginx, all of a try together have as much room as
 /// a response head.
 fn hint(upstream: &UpstreamBody, hints: &HintSender, head: Head, hinted_bytes: &mut u64) {
     let lengths = head
@@ -205,7 +204,10 @@ fn hint(upstream: &UpstreamBody, hints: &HintSender, head: Head, hinted_bytes: &
         let message = format_args!("upstream sent too big early hints");
         return upstream.report(LogLevel::Info, message);
     }
-    hints.send(head.fields);
+    hints.send(Hint {
+        status: head.status,
+        fields: head.fields,
+    });
 }
 
 fn contains(text: &[u8], wanted: &[u8]) -> bool {

@@ -44,7 +44,7 @@ pub use context::{FetchContext, FetchLog};
 pub use error::FetchError;
 pub use exchange::Event;
 pub use file_copy::FileCopy;
-pub use hint_sender::{HintFields, HintSender};
+pub use hint_sender::{Hint, HintSender};
 pub use outgoing_body::{OutgoingBody, StreamedBody};
 pub use spec::{FetchSpec, FetchTarget};
 pub use trace::{Trace, Try};

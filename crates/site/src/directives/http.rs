@@ -153,17 +153,18 @@ pub(super) const TABLE: &[Directive] = &[
         .example("disable_symlinks on;"),
     Directive::new("early_hints", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "VALUE ...").inherited_as_a_whole().repeats()
-        .short("passes 103 responses of the upstream on to the client")
+        .short("passes 103 and other informational responses of the upstream on to the client")
         .long("\
             If at least one value is neither empty nor `0`, a response 103 (Early Hints) of an HTTP \
             upstream is sent to the client before the final response. Browsers use it to load styles and \
-            scripts while the page is still being made.\n\n\
-            - Clients with HTTP/1.0 never get a 103. Some old clients with HTTP/1.1 take it for the \
+            scripts while the page is still being made. So are other informational responses, such as 102 \
+            (RFC 9110, section 15.2), which nginx keeps to itself.\n\n\
+            - Clients with HTTP/1.0 never get one. Some old clients with HTTP/1.1 take it for the \
             final response: the value `$http_sec_fetch_mode` allows it for browsers only.\n\
             - Fields that `proxy_hide_header` names are left out.\n\
-            - A 103 is not stored. If several requests wait for one fetch of the cache, only the client \
-            that caused the fetch gets it.\n\
-            - All hints for a request together are limited to `proxy_buffer_size`. The rest is left out.")
+            - They are not stored. If several requests wait for one fetch of the cache, only the client \
+            that caused the fetch gets them.\n\
+            - All of a request together are limited to `proxy_buffer_size`. The rest is left out.")
         .example("early_hints $http_sec_fetch_mode;"),
     Directive::new("error_page", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(2, usize::MAX, "CODE ... [=[RESPONSE]] URI").inherited_as_a_whole().repeats()

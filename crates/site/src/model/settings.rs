@@ -46,7 +46,7 @@ pub struct Settings {
     pub limits: Limits,
     /// `otel_*`; `None`: nothing is traced.
     pub otel: Option<Arc<OtelSettings>>,
-    /// `early_hints`: if any of them is true, a 103 is sent on to the client.
+    /// `early_hints`: if any of them is true, informational responses are sent on to the client.
     pub early_hints: Vec<Template>,
     /// `error_page`, in order.
     pub error_pages: Vec<ErrorPage>,

@@ -1,4 +1,4 @@
-//! Early hints (RFC 8297) on their way from an upstream to the client.
+//! Informational responses, such as early hints (RFC 8297), on their way from an upstream to the client.
 
 use super::*;
 
@@ -19,7 +19,8 @@ async fn hinting(gate: &Arc<Semaphore>) -> FakeHttp {
     .await
 }
 
-const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n\
+const HINTS: &str = "HTTP/1.1 102 \r\nX-Kind: other\r\n\r\n\
+                     HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n\
                      HTTP/1.1 103 Early Hints\r\nLink: </more.css>\r\n\r\n";
 
 fn get(path: &str, version: &str) -> String {

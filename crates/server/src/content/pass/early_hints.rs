@@ -1,4 +1,4 @@
-//! `early_hints`: a 103 of an HTTP upstream (RFC 8297) goes on to the client that
+//! `early_hints`: the informational responses of an HTTP upstream, such as 103 (RFC 8297), go on to the client that
 //! waits for the response.
 //!
 //! A fetch puts what the upstream says into a channel; the client's own task, which waits for the
@@ -15,14 +15,14 @@ use transport::client::{ClientSide, Informational};
 use super::response::is_sent;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use upstream_fetch::{FetchSpec, HintFields, HintSender};
+use upstream_fetch::{FetchSpec, Hint, HintSender};
 
-/// The status of early hints (RFC 8297 §2).
+/// Early hints (RFC 8297 §2); without fields, they say nothing.
 const EARLY_HINTS: u16 = 103;
 
 /// The client's end, where hints come out.
 pub struct EarlyHints {
-    hints: mpsc::Receiver<HintFields>,
+    hints: mpsc::Receiver<Hint>,
     client: Informational,
 }
 
@@ -51,12 +51,12 @@ impl EarlyHints {
         loop {
             tokio::select! {
                 biased;
-                Some(fields) = self.hints.recv() => {
-                    self.pass_on(request, exchange, &fields).await?;
+                Some(hint) = self.hints.recv() => {
+                    self.pass_on(request, exchange, &hint).await?;
                 }
                 done = &mut waited => {
-                    while let Ok(fields) = self.hints.try_recv() {
-                        self.pass_on(request, exchange, &fields).await?;
+                    while let Ok(hint) = self.hints.try_recv() {
+                        self.pass_on(request, exchange, &hint).await?;
                     }
                     return Some(done);
                 }
@@ -64,22 +64,17 @@ impl EarlyHints {
         }
     }
 
-    async fn pass_on(
-        &self,
-        request: &mut Request,
-        exchange: &Exchange,
-        fields: &HintFields,
-    ) -> Option<()> {
+    async fn pass_on(&self, request: &mut Request, exchange: &Exchange, hint: &Hint) -> Option<()> {
         let settings = request.settings_held();
-        let fields = passed_on(fields, exchange);
-        if fields.is_empty() {
+        let fields = passed_on(&hint.fields, exchange);
+        if fields.is_empty() && hint.status == EARLY_HINTS {
             return Some(());
         }
         if !variable::is_any_true(request, &settings.early_hints) {
             return Some(());
         }
         let timeout = settings.connection.send_timeout;
-        let sent = self.client.send(EARLY_HINTS, &fields, timeout).await.ok()?;
+        let sent = self.client.send(hint.status, &fields, timeout).await.ok()?;
         request.delivery.bytes_sent += sent;
         request.delivery.head_bytes_sent += sent;
         Some(())
@@ -87,7 +82,7 @@ impl EarlyHints {
 }
 
 /// The fields that go on to clients.
-fn passed_on(fields: &HintFields, exchange: &Exchange) -> HintFields {
+fn passed_on(fields: &[(Bytes, Bytes)], exchange: &Exchange) -> Vec<(Bytes, Bytes)> {
     let is = |name: &[u8], field: &str| name.eq_ignore_ascii_case(field.as_bytes());
     let is_passed_on = |(name, _): &&(Bytes, Bytes)| {
         is_sent(name, exchange)
