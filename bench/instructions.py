@@ -192,6 +192,38 @@ class Watched(Mayfly):
         return path
 
 
+class Node(Watched):
+    """The same where purges are shared with other machines, and nothing stored is used without a lease."""
+
+    def configure(self, template, kind, values):
+        path = super().configure(template, kind, values)
+        self._engine = os.path.join(self.folder, "engine")
+        with open(path) as file:
+            text = file.read()
+        with open(path, "w") as file:
+            file.write(text.replace("http {", f"http {{\n    cache_nodes unix:{self._engine};", 1))
+        return path
+
+    def launch(self):
+        command = ["redis-server", "--port", "0", "--unixsocket", self._engine, "--save", "", "--dir", self.folder]
+        self._redis = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        super().launch()
+
+    def wait(self):
+        super().wait()
+        process.wait_until(self._holds_lease, "a lease", 60)
+
+    def _holds_lease(self):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            connection.sendall(load.request_bytes("GET", "/metrics", ()))
+            return b"\nmayfly_nodes_lease_held 1.0\n" in load.receive(connection, False)
+
+    def stop(self):
+        super().stop()
+        self._redis.terminate()
+        self._redis.wait()
+
+
 @dataclasses.dataclass
 class Counted:
     """A request that is counted. `{}` in the target is its number, where each is for another page."""
@@ -263,6 +295,7 @@ OWN = [
     Counted("serve_wordpress", "a hit of `serve` on WordPress, a browser with cookies", "/?bytes=21504&age=3600",
             Serve, (*scenarios.BROWSER, COOKIES)),
     Counted("tagged", "a hit of 40 bytes with 40 tags", scenarios.PAGE.format(0) % 40 + "&tags=40"),
+    Counted("leased", "a hit of 40 bytes at a node with a lease", scenarios.PAGE.format(0) % 40, Node),
     Counted("miss", "a page that is not stored", "/page/{}?bytes=2048&age=3600"),
     Counted("proxied_1k", "a proxied response of 1 KB", "/small", PassingOn),
     Counted("proxied_21k", "a proxied response of 21 KB", "/large", PassingOn),

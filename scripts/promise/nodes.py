@@ -143,6 +143,7 @@ class Node:
             self.process = subprocess.Popen(
                 [self._program, "-p", self.folder, "-c", self._config], stdout=output, stderr=output,
                 start_new_session=True, env=self._environment)  # fmt: skip
+        self._group = self.process.pid
         wait_until(self._listens, f"{self.name} listening")
         self.is_up.set()
 
@@ -164,8 +165,16 @@ class Node:
         return text
 
     def signal(self, how):
-        """To all its processes."""
-        os.killpg(self.process.pid, how)
+        """To all its processes, those as well that took another's place."""
+        os.killpg(self._group, how)
+
+    def is_running(self):
+        self.process.poll()
+        try:
+            self.signal(0)
+            return True
+        except ProcessLookupError:
+            return False
 
     def pause(self, seconds):
         self.is_up.clear()
@@ -177,10 +186,23 @@ class Node:
     def kill(self):
         self.is_up.clear()
         self.signal(signal.SIGKILL)
-        self.process.wait()
+        wait_until(lambda: not self.is_running(), f"the end of {self.name}")
+
+    def finish(self):
+        """A clean stop, which writes what only memory has."""
+        self.is_up.clear()
+        with open(f"{self.folder}/pid") as file:
+            os.kill(int(file.read()), signal.SIGTERM)
+        wait_until(lambda: not self.is_running(), f"the end of {self.name}")
+
+    def upgrade(self):
+        command = [self._program, "upgrade", "--socket", f"{self.folder}/pid.control"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        if done.returncode != 0:
+            raise RuntimeError(f"{self.name}: upgrade: {done.stdout}\n{self.log()[-1000:]}")
 
     def stop(self):
-        if self.process.poll() is None:
+        if self.is_running():
             self.signal(signal.SIGCONT)
             self.kill()
 
@@ -425,6 +447,20 @@ class Trial:
         except OSError:
             self.count("no answer")
 
+    def start_one_again(self):
+        """Its pages are on its disk, and the others purge while it is away."""
+        for end in (Node.kill, Node.finish, Node.kill):
+            node = self.random.choice(self.nodes)
+            end(node)
+            self.settle("the end of a node")
+            node.start()
+            self.settle("the start of a node")
+
+    def upgrade_one(self):
+        """Its pages go over to the program that takes its place, while all purge."""
+        for _ in range(3):
+            self.random.choice(self.nodes).upgrade()
+
     def rejoin_with_slow_fetch(self):
         """A fetch begins before a purge elsewhere and ends after its node has come back."""
         at, page = self.random.randrange(len(self.nodes)), self.random.randrange(PAGES)
@@ -480,7 +516,7 @@ class Trial:
 ONE_ENGINE = (
     Trial.restart_with_data, Trial.restart_without_data, Trial.stop_engine, Trial.flush, Trial.trim, Trial.cut_one,
     Trial.flicker, Trial.slow_down, Trial.mute_one, Trial.stop_nodes, Trial.crash_after_publishing,
-    Trial.rejoin_with_slow_fetch,
+    Trial.rejoin_with_slow_fetch, Trial.start_one_again, Trial.upgrade_one,
 )  # fmt: skip
 SENTINELS = (Trial.fail_over_with_lost_tail, Trial.fail_over_while_stopped)
 FAULTS = {fault.__name__: fault for fault in ONE_ENGINE + SENTINELS}

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cache_bus::{BootMillis, Bus, BusEvent, BusSettings, EngineAddress, Epoch, Login, NodeHost};
+use cache_bus::{
+    AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, EngineAddress, Epoch, Login, NodeHost,
+};
 use testkit::redis::RedisServer;
 use tokio::task::JoinSet;
 
@@ -21,6 +23,7 @@ impl NodeHost for Host {
     fn apply(&self, _: &[Vec<u8>]) {}
     fn void(&self) {}
     fn advanced(&self, _: &Epoch, _: u64) {}
+    fn keep(&self, _: &AppliedPurges<Epoch>) {}
     fn tell(&self, _: BusEvent) {}
 }
 

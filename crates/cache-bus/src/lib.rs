@@ -50,6 +50,10 @@ pub trait NodeHost: Send + Sync + 'static {
     /// All purges up to this position are applied, those of this node too. Told where pages are shared.
     fn advanced(&self, epoch: &Epoch, position: u64);
 
+    /// All purges up to there are applied: what is stored may be used by a later life that reads the log from there on.
+    /// Told now and then, and when the node leaves. Must not block.
+    fn keep(&self, applied: &AppliedPurges<Epoch>);
+
     /// Something to be logged.
     fn tell(&self, event: BusEvent);
 }
@@ -114,6 +118,11 @@ impl Bus {
     /// The pages that nodes share, if they do.
     pub fn pages(&self) -> Option<&SharedPages> {
         self.member.pages.as_ref()
+    }
+
+    /// Up to where all purges are applied to what is stored, also where the engine cannot be reached.
+    pub fn applied_to_stored(&self) -> Option<AppliedPurges<Epoch>> {
+        self.member.applied_to_stored()
     }
 
     /// What has been applied here, while this node is a member.

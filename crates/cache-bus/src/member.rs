@@ -49,6 +49,8 @@ const OWN_POSITION_TIMEOUT: Duration = Duration::from_millis(20);
 const WATCH_EACH: Duration = Duration::from_millis(100);
 /// A node that renews its lease for so long without applying an entry is told of.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
+/// How often the host is told up to where purges are applied.
+const KEEP_EACH: Duration = Duration::from_secs(1);
 /// For taking one's leave.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -150,6 +152,9 @@ impl Member {
     }
 
     pub fn leave(&self) {
+        if let Some(applied) = self.applied_to_stored() {
+            self.host.keep(&applied);
+        }
         self.may_hold_lease.store(false, Ordering::SeqCst);
         self.lease_until.store(0, Ordering::SeqCst);
         self.leaves.send_replace(true);
@@ -419,6 +424,7 @@ impl Member {
     /// Renews the lease, and says how far this node has come.
     async fn renew(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         let each = Duration::from_millis(self.node.lock().times().renew_each());
+        let (mut kept, mut keep_from) = (None, Instant::now());
         loop {
             let sent_at = now();
             let Some(call) = self.node.lock().renew() else {
@@ -444,6 +450,13 @@ impl Member {
             }
             self.told_position.send_replace(call.position);
             self.note_lease();
+            if Instant::now() >= keep_from
+                && let Some(applied) = self.applied_to_stored()
+                && kept.as_ref() != Some(&applied)
+            {
+                self.host.keep(&applied);
+                (kept, keep_from) = (Some(applied), Instant::now() + KEEP_EACH);
+            }
             let _ = timeout(each, self.has_advanced.notified()).await;
         }
     }
@@ -565,6 +578,11 @@ impl Member {
         {
             self.host.advanced(&epoch, position.max(number));
         }
+    }
+
+    /// Up to where all purges are applied to what is stored, in which epoch; `None` before that is known.
+    pub fn applied_to_stored(&self) -> Option<AppliedPurges<Epoch>> {
+        self.node.lock().applied_to_stored().cloned()
     }
 
     fn has_applied(&self, number: u64) {

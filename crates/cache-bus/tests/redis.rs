@@ -24,6 +24,7 @@ struct TestHost {
     voids: Mutex<usize>,
     events: Mutex<Vec<BusEvent>>,
     positions: Mutex<Vec<u64>>,
+    kept: Mutex<Option<AppliedPurges<Epoch>>>,
     hangs: AtomicBool,
 }
 
@@ -44,6 +45,10 @@ impl NodeHost for TestHost {
 
     fn advanced(&self, _: &Epoch, position: u64) {
         self.positions.lock().push(position);
+    }
+
+    fn keep(&self, applied: &AppliedPurges<Epoch>) {
+        *self.kept.lock() = Some(applied.clone());
     }
 
     fn tell(&self, event: BusEvent) {
@@ -225,6 +230,37 @@ async fn a_node_that_leaves_delays_nothing() {
     let left = || redis.say(&["HLEN", "test:nodes"]) == ":3\r\n";
     until("it has left", left).await;
     node.purge("after").await;
+}
+
+#[tokio::test]
+async fn a_node_that_comes_back_with_what_it_kept_reads_on_from_there() {
+    let (_folder, redis) = redis(false);
+    let node = TestNode::with_lease(&redis).await;
+    let first = TestNode::with_lease(&redis).await;
+    node.purge("before").await;
+    first.bus.leave();
+    let kept = first.told.kept.lock().clone().expect("a position");
+    drop(first);
+    node.purge("meanwhile").await;
+    let second = TestNode::start(&redis, Some(kept.clone()));
+    until("a lease", || second.may_use_stored()).await;
+    assert_eq!((second.voids(), second.has("before")), (0, false));
+    assert!(second.has("meanwhile"));
+    assert_eq!(second.bus.applied(), second.bus.applied_to_stored());
+
+    redis.say(&["FLUSHALL"]);
+    let other_epoch = TestNode::start(&redis, Some(kept));
+    until("a lease", || other_epoch.may_use_stored()).await;
+    assert_eq!(other_epoch.voids(), 1);
+}
+
+#[tokio::test]
+async fn a_host_is_told_of_a_position_while_the_node_runs() {
+    let (_folder, redis) = redis(false);
+    let node = TestNode::with_lease(&redis).await;
+    node.purge("one").await;
+    let kept = || node.told.kept.lock().as_ref().map(|kept| kept.position);
+    until("position 1", || kept() == Some(1)).await;
 }
 
 #[tokio::test]

@@ -57,6 +57,8 @@ pub struct Node<E, R = EveryRule> {
     times: LeaseTimes,
     beat: u64,
     applied: Option<AppliedPurges<E>>,
+    /// What is stored has missed purges, and is about to be let go of.
+    is_stored_void: bool,
     is_member: bool,
     lease: Lease,
     /// The epoch that it saw last, and when this life of it first did.
@@ -72,6 +74,7 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
             times,
             beat: 0,
             applied,
+            is_stored_void: false,
             is_member: false,
             lease: Lease::default(),
             seen_epoch: None,
@@ -91,6 +94,11 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
     /// What it has applied.
     pub fn applied(&self) -> Option<&AppliedPurges<E>> {
         self.applied.as_ref()
+    }
+
+    /// What it has applied to all that is stored; `None` also where it has yet to let go of that.
+    pub fn applied_to_stored(&self) -> Option<&AppliedPurges<E>> {
+        self.applied.as_ref().filter(|_| !self.is_stored_void)
     }
 
     /// The epoch in which it is a member.
@@ -168,7 +176,8 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         });
         self.lease.after_catching_up = Some((sent_at.plus(self.times.lease), answer.tip));
         self.begin_lease();
-        match keeps {
+        self.is_stored_void |= !keeps;
+        match !self.is_stored_void {
             true => JoinEffect::Keep,
             false => JoinEffect::Void { tip: answer.tip },
         }
@@ -239,6 +248,7 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         if let Some(applied) = &mut self.applied {
             applied.position = applied.position.max(number);
         }
+        self.is_stored_void = false;
         self.begin_lease();
     }
 
@@ -302,7 +312,9 @@ mod tests {
         let effect = node.joined(answer(0, 1, 2), true, at(1000), at(1000));
         assert_eq!(effect, JoinEffect::Void { tip: 2 });
         assert!(!node.may_use(at(1001)));
+        assert_eq!(node.applied_to_stored(), None);
         node.has_applied(1);
+        assert_eq!(node.applied_to_stored().map(|it| it.position), Some(1));
         assert!(!node.may_use(at(1001)));
         node.renew();
         node.renewed(&0, RenewAnswer::Renewed, true, at(1050), at(1060));

@@ -9,7 +9,7 @@ use crate::journal::queue::JournalQueue;
 use crate::journal::writer::{JournalSizes, JournalWriter};
 use crate::loader::load_all;
 use crate::parts::{TierCounters, TierParts, count};
-use crate::purge::{PurgeTicket, WrittenPurge};
+use crate::purge::{LogPosition, PurgeTicket, WrittenPurge};
 use crate::read_queue::{ReadQueue, RecordTicket};
 use crate::reader::{ReadMode, read_record};
 use crate::record::{NewRecord, ReadNow, RecordPlace, RecordPlaces, StopReport, WriteVerdict};
@@ -45,6 +45,10 @@ pub struct Recovery {
     pub floor: u64,
     /// All purges that are kept, in the order in which they were written.
     pub purges: Vec<WrittenPurge>,
+    /// All purges up to here, of the log that was named, are among them.
+    pub position: Option<LogPosition>,
+    /// There are segments of earlier starts.
+    pub has_segments: bool,
     /// The wall clock stands before the last moment in the journal: records of earlier boots have no known age.
     pub wall_clock_is_behind: bool,
     pub events: Vec<TierEvent>,
@@ -141,6 +145,11 @@ impl TierFolder {
     /// purge is synced. What was never offered to [`TierFolder::write`] need not wait for it.
     pub fn append_purge(&self, purge: &WrittenPurge) -> PurgeTicket {
         self.parts().journal.append(purge)
+    }
+
+    /// Writes down how far the log of other machines is applied: all its purges up to there have been appended before.
+    pub fn note_position(&self, position: LogPosition) {
+        self.parts().journal.note_position(position);
     }
 
     /// Where the records of a key may lie, newest first. Memory only. Empty while the tier rests, and while purges cannot
@@ -294,6 +303,8 @@ impl TierWorks {
             start: start.start,
             floor: start.floor,
             purges: std::mem::take(&mut start.history.purges),
+            position: start.history.position.take(),
+            has_segments: start.has_segments(),
             wall_clock_is_behind: now.wall_millis < shown,
             events: std::mem::take(&mut start.events),
         };

@@ -81,8 +81,8 @@ pub use error::TierError;
 pub use folder::{Recovery, TierFolder, UseVerdict};
 pub use hash::stable_hash;
 pub use purge::{
-    PurgeMode, PurgeNotWritten, PurgeOutcome, PurgeTicket, StoppedPurge, TARGET_BYTES_MAX,
-    WrittenPurge,
+    LogPosition, PurgeMode, PurgeNotWritten, PurgeOutcome, PurgeTicket, StoppedPurge,
+    TARGET_BYTES_MAX, WrittenPurge,
 };
 pub use read_queue::RecordTicket;
 pub use record::{

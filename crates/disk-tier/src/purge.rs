@@ -28,6 +28,15 @@ pub struct WrittenPurge {
     pub target: Bytes,
 }
 
+/// How far the purges of a log that several machines share are written down: all up to `number`, and whatever else had
+/// to be purged for what this machine has missed before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogPosition {
+    /// The log's name; at most [`TARGET_BYTES_MAX`].
+    pub log: Bytes,
+    pub number: u64,
+}
+
 /// A purge that is said while no server has the folder. Its stamp is made by the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoppedPurge {

@@ -96,7 +96,7 @@ impl FolderStart {
         }
     }
 
-    fn has_segments(&self) -> bool {
+    pub(crate) fn has_segments(&self) -> bool {
         self.segments().next().is_some()
     }
 

@@ -6,6 +6,7 @@ use crate::form::segment::{HEADER_BYTES, SegmentHeader, SegmentOpening, segment_
 use crate::form::{footer, journal, record};
 use crate::journal::history::JournalHistory;
 use crate::listing::{ListingSource, SegmentListing};
+use crate::purge::LogPosition;
 use crate::start::{io_error, is_ours};
 use crate::storage::{Storage, StorageFile};
 use bytes::BytesMut;
@@ -20,6 +21,8 @@ pub struct FolderReport {
     pub journals: usize,
     /// Purges that are kept.
     pub purges: usize,
+    /// How far the purges of other machines are among them.
+    pub position: Option<LogPosition>,
     /// What is wrong with the journals.
     pub journal_damage: Vec<String>,
     /// Records with an earlier stamp are void.
@@ -122,6 +125,10 @@ impl fmt::Display for FolderReport {
             "{} journals: {} purges, start {}, floor {:#x}",
             self.journals, self.purges, self.last_start, self.floor
         )?;
+        if let Some(LogPosition { log, number }) = &self.position {
+            let log = String::from_utf8_lossy(log);
+            writeln!(f, "purges of other machines: up to {number} of log {log}")?;
+        }
         for damage in &self.journal_damage {
             writeln!(f, "damaged: {damage}")?;
         }
@@ -168,6 +175,7 @@ pub fn verify(path: &Path, storage: &dyn Storage) -> Result<FolderReport, TierEr
     let mut report = FolderReport {
         journals: history.files.len(),
         purges: history.purges.len(),
+        position: history.position,
         floor,
         last_start: history.last_start,
         journal_damage: history.damage,

@@ -9,6 +9,7 @@
 //! A zone begins to wait when it is made, so that no purge is missed. Only one process, and one zone in it, has a
 //! folder; another waits for it and works without meanwhile.
 
+mod log_position;
 mod opening;
 mod records;
 mod tickets;
@@ -31,9 +32,11 @@ use parking_lot::{Mutex, RwLock};
 use site::{CacheDisk, CacheZone};
 use tokio::sync::watch;
 
+pub use log_position::{NodeBegin, applied_to_stored, note_position};
 pub use opening::{close_all, is_any_waiting, open_all};
 pub use told::{DiskState, log_events};
 
+use log_position::PurgesOfOthers;
 use records::page_of;
 pub(crate) use records::{new_record, variant_for, variant_of};
 use tickets::Tickets;
@@ -71,7 +74,7 @@ enum FolderState {
 #[derive(Default)]
 struct WaitingFolder {
     purges: Vec<(Vec<u8>, PurgeMode)>,
-    /// More came than are noted.
+    /// More came than are noted, or it is not known which there were.
     is_overflown: bool,
     /// Why it is not open, once that was tried.
     why: Option<String>,
@@ -83,6 +86,8 @@ struct WaitingFolder {
 struct OpenFolder {
     tier: TierFolder,
     tickets: Tickets,
+    /// What is known of the purges of other machines that the pages of earlier starts have seen.
+    seen: PurgesOfOthers,
 }
 
 impl DiskPages {

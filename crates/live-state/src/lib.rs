@@ -5,6 +5,7 @@
 //! Nothing here knows a request. Users of a zone or a group ask the configuration in force for it.
 
 pub mod acme_answers;
+pub mod applied_log;
 mod build_error;
 pub mod cache_zones;
 pub mod connectors;
@@ -37,6 +38,7 @@ use http_cache::Zone;
 use site::{CacheZone, ErrorLog, LogLevel, Site, Template};
 
 use acme_answers::AcmeAnswers;
+use applied_log::AppliedLog;
 pub use build_error::BuildError;
 use cache_zones::AliveZones;
 use error_log::ErrorLogs;
@@ -177,21 +179,30 @@ impl LiveState {
     /// Opens the folders that zones keep pages in. Blocks: the purges of earlier starts have to be known before
     /// the first request. Call it again, and those are tried that another process had.
     pub fn open_disk_pages(&self, logs: &[ErrorLog]) {
-        for (level, line) in disk_pages::open_all(&self.zones, &self.alive_zones.zones()) {
+        let node = self.nodes.as_ref().and_then(|nodes| nodes.began_with());
+        for (level, line) in disk_pages::open_all(&self.zones, &self.alive_zones.zones(), &node) {
             let message = format_args!("{line}");
             self.error_logs.write(logs, level, 0, message, "");
         }
     }
 
-    /// Begins to share purges with other machines, or ends that. Call it when folders are open.
+    /// Begins to share purges with other machines, or ends that. Call it when folders are open. `applied` is up to where
+    /// their purges are applied to pages that another process has handed over.
     ///
     /// # Errors
     /// What the system says of a thread.
-    pub fn begin_nodes(&self, logs: &[ErrorLog]) -> std::io::Result<()> {
+    pub fn begin_nodes(
+        &self,
+        applied: Option<AppliedLog>,
+        logs: &[ErrorLog],
+    ) -> std::io::Result<()> {
         let zones = self.alive_zones.zones();
         nodes::attach(self.nodes.as_ref(), &zones);
         match &self.nodes {
-            Some(nodes) => nodes.begin(&zones, &self.error_logs, logs),
+            Some(nodes) => {
+                let applied = disk_pages::applied_to_stored(&zones, applied);
+                nodes.begin(&zones, applied, &self.error_logs, logs)
+            }
             None => Ok(()),
         }
     }

@@ -11,16 +11,18 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use cache_bus::{
-    Administration, AdministrationError, AppliedPurges, BootMillis, Bus, BusEvent, BusSettings,
-    BusState, EngineAddress, Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, SharedPages,
+    Administration, AdministrationError, BootMillis, Bus, BusEvent, BusSettings, BusState,
+    EngineAddress, Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, SharedPages,
 };
 pub use cache_bus::{KnownNode, KnownNodes};
 use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
 use parking_lot::Mutex;
 use site::{CacheNodes, ErrorLog, LogLevel, NodesEngine, Site};
 
+use crate::applied_log::AppliedLog;
 use crate::build_error::BuildError;
 use crate::cache_zones::AliveZones;
+use crate::disk_pages::{self, NodeBegin};
 use crate::error_log::ErrorLogs;
 use crate::shared_pages::ZonePositions;
 use crate::sibling;
@@ -39,6 +41,8 @@ pub struct Nodes {
     host: Arc<Host>,
     /// Once it has begun.
     bus: OnceLock<Bus>,
+    /// Where it has begun to read the log.
+    began_with: OnceLock<Option<AppliedLog>>,
     /// Zones whose purges are published, or were.
     known: Mutex<Vec<Weak<Zone>>>,
     /// A fault for a test: `scripts/promise/nodes.py` must find what comes of it.
@@ -81,18 +85,21 @@ impl Nodes {
                 positions: ZonePositions::default(),
             }),
             bus: OnceLock::new(),
+            began_with: OnceLock::new(),
             known: Mutex::default(),
             ignores_lease: cfg!(debug_assertions) && std::env::var_os(LEASE_FAILPOINT).is_some(),
         })))
     }
 
-    /// Starts the connection to the other nodes, unless it has begun. `zones` are all zones of the server.
+    /// Starts the connection to the other nodes, unless it has begun. `zones` are all zones of the server; `applied`
+    /// is up to where purges are applied to what is stored there already, which is void without it.
     ///
     /// # Errors
     /// What the system says of a thread.
     pub fn begin(
         &self,
         zones: &[Arc<Zone>],
+        applied: Option<AppliedLog>,
         error_logs: &Arc<ErrorLogs>,
         logs: &[ErrorLog],
     ) -> io::Result<()> {
@@ -106,9 +113,15 @@ impl Nodes {
             zones.iter().filter(is_new).for_each(void);
             return Ok(());
         }
-        let bus = Bus::start(self.settings.clone(), self.host.clone(), None)?;
+        let _ = self.began_with.set(applied.clone());
+        let bus = Bus::start(self.settings.clone(), self.host.clone(), applied)?;
         let _ = self.bus.set(bus);
         Ok(())
+    }
+
+    /// Where it has begun to read the log; `None` before that.
+    pub fn began_with(&self) -> NodeBegin {
+        self.began_with.get().cloned()
     }
 
     /// May stored responses be used by a request that has been read? Reads the clock.
@@ -131,8 +144,13 @@ impl Nodes {
         self.bus.get()?.pages()
     }
 
+    /// Up to where purges are applied to all that is stored; `None`: it is not known.
+    pub fn applied_to_stored(&self) -> Option<AppliedLog> {
+        self.bus.get()?.applied_to_stored()
+    }
+
     /// Which purges hold here, while this node is a member.
-    pub fn applied(&self) -> Option<AppliedPurges<Epoch>> {
+    pub fn applied(&self) -> Option<AppliedLog> {
         self.bus.get()?.applied()
     }
 
@@ -215,6 +233,10 @@ impl NodeHost for Host {
 
     fn advanced(&self, epoch: &Epoch, position: u64) {
         self.positions.advance(epoch, position, &self.zones.zones());
+    }
+
+    fn keep(&self, applied: &AppliedLog) {
+        disk_pages::note_position(&self.zones.zones(), applied);
     }
 
     fn tell(&self, event: BusEvent) {

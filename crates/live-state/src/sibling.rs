@@ -32,6 +32,7 @@ use rustix::process::{PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal}
 use tokio::sync::watch;
 use transport::http3::{self, QuicEstate};
 
+use crate::applied_log::AppliedLog;
 use crate::cache_zones::AliveZones;
 use pages::ListeningZones;
 
@@ -72,6 +73,8 @@ struct Link {
     /// How many parcels of pages were taken there.
     parcels_taken: Mutex<u64>,
     is_taken: Condvar,
+    /// Up to where the purges of other machines are applied to the pages that come from there.
+    applied_to_pages: Mutex<Option<AppliedLog>>,
     /// Counts what came from there.
     heard: AtomicU64,
     /// The process.
@@ -94,8 +97,9 @@ impl Sibling {
     }
 
     /// Goes on beside another process until the other end of `socket` is closed; it takes the place of this one, if it
-    /// is the successor. `on_end` is called then, on a thread that may block; purges that wait for the other process wait
-    /// for it as well.
+    /// is the successor, and gets its pages, with `applied`: up to where the purges of other machines are applied to them.
+    /// Where this one is the successor, that is what is returned. `on_end` is called at the end, on a thread that may
+    /// block; purges that wait for the other process wait for it as well.
     ///
     /// # Errors
     /// What the system says.
@@ -103,9 +107,10 @@ impl Sibling {
         self: &Arc<Self>,
         socket: OwnedFd,
         zones: &Arc<AliveZones>,
+        applied: Option<AppliedLog>,
         is_successor: bool,
         on_end: impl Fn() + Send + 'static,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<AppliedLog>> {
         let quic = match is_successor {
             true => Some(http3::hand_over()?),
             false => None,
@@ -119,6 +124,7 @@ impl Sibling {
             applied: watch::Sender::new(0),
             parcels_taken: Mutex::default(),
             is_taken: Condvar::new(),
+            applied_to_pages: Mutex::default(),
             heard: AtomicU64::new(0),
             process: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -141,21 +147,23 @@ impl Sibling {
         thread("sibling-tell").spawn(move || writer.write())?;
         if is_successor {
             let (sender, zones) = (link.clone(), zones.clone());
-            thread("sibling-pages").spawn(move || pages::send_all(&sender, &zones))?;
+            let send = move || pages::send_all(&sender, &zones, applied.as_ref());
+            thread("sibling-pages").spawn(send)?;
         }
         let (arrived, all_pages) = mpsc::sync_channel(1);
+        let heard = link.clone();
         thread("sibling-hear").spawn(move || {
-            link.read(&alive, &listening, arrived);
+            heard.read(&alive, &listening, arrived);
             // The folders of the other process are free: what was purged is written down there before it is answered.
             on_end();
             on_disk::wait(&alive);
-            sibling.ended(&link, &alive);
+            sibling.ended(&heard, &alive);
         })?;
         if !is_successor {
             // Or the other process has ended, and with it the other end of this.
             let _ = all_pages.recv_timeout(pages::WITHIN);
         }
-        Ok(())
+        Ok(link.applied_to_pages.lock().take())
     }
 
     /// Zones of another configuration are told of as well.
@@ -311,6 +319,7 @@ impl Link {
             PURGE => to.purges.send(message).ok()?,
             pages::PARCEL => to.parcels.send((message, Some(fds.pop()?))).ok()?,
             pages::END => to.parcels.send((message, None)).ok()?,
+            pages::APPLIED => *self.applied_to_pages.lock() = pages::read_applied(&message),
             pages::TAKEN => {
                 *self.parcels_taken.lock() += 1;
                 self.is_taken.notify_all();
@@ -410,7 +419,7 @@ fn add_message(waiting: &mut VecDeque<Vec<u8>>, message: Vec<u8>, told: u64) {
         let is_of =
             |message: &Vec<u8>, kinds: &[u8]| message.first().is_some_and(|it| kinds.contains(it));
         let answer = waiting.iter().rfind(|it| is_of(it, &[DONE])).cloned();
-        waiting.retain(|message| is_of(message, &[pages::TAKEN, pages::END]));
+        waiting.retain(|message| is_of(message, &[pages::APPLIED, pages::TAKEN, pages::END]));
         waiting.extend(answer);
         let everything = PurgeTarget::Everything;
         waiting.push_back(purge_message(told, PurgeMode::Hard, "", everything));
@@ -607,10 +616,10 @@ mod tests {
         let (old, zones_of_old, sibling_of_old) = make();
         let (new, zones_of_new, sibling_of_new) = make();
         sibling_of_old
-            .begin(socket, &zones_of_old, true, || {})
+            .begin(socket, &zones_of_old, None, true, || {})
             .unwrap();
         sibling_of_new
-            .begin(theirs, &zones_of_new, false, || {})
+            .begin(theirs, &zones_of_new, None, false, || {})
             .unwrap();
         let now = Millis(clock::now());
         for round in 1..=100 {

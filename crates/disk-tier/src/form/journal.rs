@@ -13,6 +13,8 @@
 //! 40  wall clock          u64       32  highest stamp before u64
 //! 48  start               u16       40  24 bytes of the target     time (kind 4): as a purge without a target:
 //! 52  units of the file   u32                                      what the wall clock has shown
+//!                                                                  position (kind 6): as a purge; the stamp is a
+//!                                                                  number in a log, the target the log's name
 //! ```
 //!
 //! What each unit says of others makes a lost one visible: everything before the begin of a batch was synced when the
@@ -28,6 +30,7 @@ const PURGE: u8 = 2;
 const CONTINUED: u8 = 3;
 const TIME: u8 = 4;
 const END: u8 = 5;
+const POSITION: u8 = 6;
 /// A unit with no more bits than these was never written: one that was has its check sum, numbers and stamps. So a bit
 /// that flips in the blank end of a file does not look like a lost purge.
 const BLANK_BITS: u32 = 3;
@@ -66,15 +69,24 @@ pub(crate) struct PurgeUnit {
     pub(crate) highest_before: u64,
 }
 
+/// What takes more than a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    Purge,
+    Position,
+}
+
 /// What a unit says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UnitContent<'a> {
     /// Never written.
     Blank,
-    Purge {
-        purge: PurgeUnit,
-        target_len: usize,
-        target: &'a [u8],
+    /// The first unit of a purge, or of a position, whose number in the log stands for the stamp.
+    Begun {
+        kind: EntryKind,
+        entry: PurgeUnit,
+        len: usize,
+        first: &'a [u8],
     },
     Continued(&'a [u8]),
     Time(PurgeUnit),
@@ -147,7 +159,7 @@ fn put_purge_unit(purge: &PurgeUnit, rest: &mut Vec<u8>) {
     rest.put_u64_le(purge.highest_before);
 }
 
-/// How many units a purge with such a target takes.
+/// How many units an entry with such a target takes.
 pub(crate) fn units_of(target_len: usize) -> u32 {
     let continued = target_len
         .saturating_sub(TARGET_OF_PURGE)
@@ -155,12 +167,22 @@ pub(crate) fn units_of(target_len: usize) -> u32 {
     u32::try_from(1 + continued).unwrap_or(u32::MAX)
 }
 
-/// Appends the units of a purge. The target is at most [`TARGET_BYTES_MAX`] long.
-pub(crate) fn put_purge(purge: &PurgeUnit, target: &[u8], at: UnitPosition, out: &mut Vec<u8>) {
+/// Appends the units of an entry. The target is at most [`TARGET_BYTES_MAX`] long.
+pub(crate) fn put_entry(
+    kind: EntryKind,
+    entry: &PurgeUnit,
+    target: &[u8],
+    at: UnitPosition,
+    out: &mut Vec<u8>,
+) {
     let (first, others) = target.split_at(target.len().min(TARGET_OF_PURGE));
-    let mode = u8::from(purge.mode == PurgeMode::Hard);
-    let mut rest = opening(PURGE, mode, target.len(), at);
-    put_purge_unit(purge, &mut rest);
+    let mode = u8::from(entry.mode == PurgeMode::Hard);
+    let kind = match kind {
+        EntryKind::Purge => PURGE,
+        EntryKind::Position => POSITION,
+    };
+    let mut rest = opening(kind, mode, target.len(), at);
+    put_purge_unit(entry, &mut rest);
     rest.put_slice(first);
     out.put_slice(&sealed(&rest));
     for (count, part) in (1..).zip(others.chunks(TARGET_OF_CONTINUED)) {
@@ -233,14 +255,17 @@ fn read_content(kind: u8, mode: u8, len: usize, mut rest: &[u8]) -> UnitContent<
         wall_millis: rest.get_u64_le(),
         highest_before: rest.get_u64_le(),
     };
-    match kind {
-        TIME => UnitContent::Time(purge),
-        PURGE if len <= TARGET_BYTES_MAX => UnitContent::Purge {
-            purge,
-            target_len: len,
-            target: &rest[..len.min(TARGET_OF_PURGE)],
-        },
-        _ => UnitContent::Damaged,
+    let kind = match kind {
+        TIME => return UnitContent::Time(purge),
+        PURGE if len <= TARGET_BYTES_MAX => EntryKind::Purge,
+        POSITION if len <= TARGET_BYTES_MAX => EntryKind::Position,
+        _ => return UnitContent::Damaged,
+    };
+    UnitContent::Begun {
+        kind,
+        entry: purge,
+        len,
+        first: &rest[..len.min(TARGET_OF_PURGE)],
     }
 }
 

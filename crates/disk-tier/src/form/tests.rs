@@ -2,8 +2,8 @@
 
 use super::footer::{BLOCK_BYTES, FooterBlock, FooterEntry, TRAILER_BYTES, Trailer, footer_bytes};
 use super::journal::{
-    JournalHeader, JournalUnit, PurgeUnit, UnitContent, UnitPosition, end_unit, journal_number,
-    put_purge, read_unit, time_unit, units_of,
+    EntryKind, JournalHeader, JournalUnit, PurgeUnit, UnitContent, UnitPosition, end_unit,
+    journal_number, put_entry, read_unit, time_unit, units_of,
 };
 use super::record::{RecordHead, RecordHeader, RecordOrigin, put_record};
 use super::segment::{SegmentHeader, SegmentOpening, segment_name, segment_number};
@@ -229,12 +229,15 @@ fn units(bytes: &[u8]) -> &[JournalUnit] {
 }
 
 #[test]
-fn purges_of_all_lengths_are_read_as_they_were_written() {
-    for len in [0, 1, 24, 25, 72, 73, 1000] {
+fn entries_of_all_lengths_are_read_as_they_were_written() {
+    for (len, written) in [0, 1, 24, 25, 72, 73, 1000]
+        .into_iter()
+        .flat_map(|len| [(len, EntryKind::Purge), (len, EntryKind::Position)])
+    {
         let target = vec![b't'; len];
         let at = UnitPosition { batch: 2, unit: 3 };
         let mut bytes = Vec::new();
-        put_purge(&purge_unit(), &target, at, &mut bytes);
+        put_entry(written, &purge_unit(), &target, at, &mut bytes);
         let units = units(&bytes);
         assert_eq!(units.len(), units_of(len) as usize);
         let mut read = Vec::new();
@@ -242,13 +245,15 @@ fn purges_of_all_lengths_are_read_as_they_were_written() {
             let (content, position) = read_unit(unit, number);
             assert_eq!((position.batch, position.unit), (2, number));
             match content {
-                UnitContent::Purge {
-                    purge,
-                    target_len,
-                    target,
+                UnitContent::Begun {
+                    kind,
+                    entry,
+                    len: whole,
+                    first,
                 } => {
-                    assert_eq!((number, purge, target_len), (3, purge_unit(), len));
-                    read.extend_from_slice(target);
+                    assert_eq!((number, entry, whole), (3, purge_unit(), len));
+                    assert_eq!(kind, written);
+                    read.extend_from_slice(first);
                 }
                 UnitContent::Continued(part) => read.extend_from_slice(part),
                 other => panic!("{other:?}"),
@@ -261,12 +266,8 @@ fn purges_of_all_lengths_are_read_as_they_were_written() {
 #[test]
 fn each_flipped_bit_of_a_unit_is_seen() {
     let mut bytes = Vec::new();
-    put_purge(
-        &purge_unit(),
-        b"tag",
-        UnitPosition { batch: 1, unit: 1 },
-        &mut bytes,
-    );
+    let at = UnitPosition { batch: 1, unit: 1 };
+    put_entry(EntryKind::Purge, &purge_unit(), b"tag", at, &mut bytes);
     let time = time_unit(9, 4, UnitPosition { batch: 1, unit: 1 });
     let end = end_unit(2, UnitPosition { batch: 1, unit: 1 });
     for unit in [units(&bytes)[0], time, end] {

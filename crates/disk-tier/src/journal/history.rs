@@ -3,9 +3,9 @@
 
 use crate::form::UNIT;
 use crate::form::journal::{
-    JournalHeader, PurgeUnit, UnitContent, UnitPosition, journal_number, read_unit,
+    EntryKind, JournalHeader, PurgeUnit, UnitContent, UnitPosition, journal_number, read_unit,
 };
-use crate::purge::WrittenPurge;
+use crate::purge::{LogPosition, WrittenPurge};
 use crate::storage::{ListedFile, Storage};
 use std::path::Path;
 
@@ -32,6 +32,8 @@ pub(crate) struct JournalTail {
 #[derive(Debug, Default)]
 pub(crate) struct JournalHistory {
     pub(crate) purges: Vec<WrittenPurge>,
+    /// The last position that was written: all purges before it are here, or below the floor.
+    pub(crate) position: Option<LogPosition>,
     pub(crate) files: Vec<JournalFile>,
     /// Records with an earlier stamp are void.
     pub(crate) floor: u64,
@@ -54,9 +56,20 @@ pub(crate) struct JournalHistory {
 #[derive(Debug, Default)]
 struct FileScan {
     first_blank: Option<u32>,
-    unfinished: Option<(PurgeUnit, usize, Vec<u8>)>,
+    unfinished: Option<UnfinishedEntry>,
     is_ended: bool,
     is_damaged: bool,
+}
+
+/// An entry of which not all units have been read.
+#[derive(Debug)]
+struct UnfinishedEntry {
+    kind: EntryKind,
+    entry: PurgeUnit,
+    len: usize,
+    bytes: Vec<u8>,
+    /// The power may have gone while its batch was written: purges that it was to stand behind are blank.
+    is_behind_blank: bool,
 }
 
 impl JournalHistory {
@@ -168,20 +181,29 @@ impl JournalHistory {
             .take_if(|blank| *blank < at.batch)
             .is_some();
         if let UnitContent::Continued(part) = content {
-            self.continue_purge(scan, part);
+            self.continue_entry(scan, part);
             return;
         }
         scan.is_damaged |= scan.unfinished.take().is_some();
         match content {
-            UnitContent::Purge {
-                purge,
-                target_len,
-                target,
+            UnitContent::Begun {
+                kind,
+                entry,
+                len,
+                first,
             } => {
-                self.meet(scan, &purge);
-                self.highest = self.highest.max(purge.stamp);
-                scan.unfinished = Some((purge, target_len, Vec::new()));
-                self.continue_purge(scan, target);
+                self.meet(scan, &entry);
+                if kind == EntryKind::Purge {
+                    self.highest = self.highest.max(entry.stamp);
+                }
+                scan.unfinished = Some(UnfinishedEntry {
+                    kind,
+                    entry,
+                    len,
+                    bytes: Vec::new(),
+                    is_behind_blank: scan.first_blank.is_some(),
+                });
+                self.continue_entry(scan, first);
             }
             UnitContent::Time(purge) => self.meet(scan, &purge),
             UnitContent::End { next } => {
@@ -201,21 +223,31 @@ impl JournalHistory {
         }
     }
 
-    fn continue_purge(&mut self, scan: &mut FileScan, part: &[u8]) {
-        let Some((purge, target_len, mut target)) = scan.unfinished.take() else {
+    fn continue_entry(&mut self, scan: &mut FileScan, part: &[u8]) {
+        let Some(mut read) = scan.unfinished.take() else {
             return;
         };
-        target.extend_from_slice(part);
-        if target.len() < target_len {
-            scan.unfinished = Some((purge, target_len, target));
+        read.bytes.extend_from_slice(part);
+        if read.bytes.len() < read.len {
+            scan.unfinished = Some(read);
             return;
         }
-        self.purges.push(WrittenPurge {
-            stamp: purge.stamp,
-            mode: purge.mode,
-            wall_millis: purge.wall_millis,
-            target: target.into(),
-        });
+        let (entry, bytes) = (read.entry, read.bytes.into());
+        match read.kind {
+            EntryKind::Purge => self.purges.push(WrittenPurge {
+                stamp: entry.stamp,
+                mode: entry.mode,
+                wall_millis: entry.wall_millis,
+                target: bytes,
+            }),
+            EntryKind::Position if read.is_behind_blank => {}
+            EntryKind::Position => {
+                self.position = Some(LogPosition {
+                    log: bytes,
+                    number: entry.stamp,
+                });
+            }
+        }
     }
 
     fn finish(&mut self) {

@@ -6,7 +6,8 @@
 use super::writer::JournalWriter;
 use crate::config::JOURNAL_RETRY;
 use crate::purge::{
-    PurgeNotWritten, PurgeOutcome, PurgeTicket, TARGET_BYTES_MAX, TicketState, WrittenPurge,
+    LogPosition, PurgeNotWritten, PurgeOutcome, PurgeTicket, TARGET_BYTES_MAX, TicketState,
+    WrittenPurge,
 };
 use parking_lot::{Condvar, Mutex};
 use std::io;
@@ -25,12 +26,18 @@ struct WaitingPurges {
     purges: Vec<WrittenPurge>,
     tickets: Vec<oneshot::Sender<PurgeOutcome>>,
     bytes: usize,
+    /// It is written behind the purges: those up to it are among them, or were written before.
+    position: Option<LogPosition>,
     /// The highest stamp of those that found no room.
     lost: u64,
     is_closed: bool,
 }
 
 impl WaitingPurges {
+    fn is_empty(&self) -> bool {
+        self.purges.is_empty() && self.position.is_none() && self.lost == 0
+    }
+
     fn take(&mut self) -> WaitingPurges {
         let is_closed = self.is_closed;
         let none = WaitingPurges {
@@ -47,6 +54,7 @@ impl WaitingPurges {
         self.purges = before.purges;
         self.tickets = before.tickets;
         self.bytes += before.bytes;
+        self.position = self.position.take().or(before.position);
         self.lost = self.lost.max(before.lost);
     }
 }
@@ -97,17 +105,27 @@ impl JournalQueue {
         PurgeTicket(TicketState::Waiting(receiver))
     }
 
+    /// Writes a position down, behind all purges that wait. A later one takes its place.
+    pub(crate) fn note_position(&self, position: LogPosition) {
+        let mut waiting = self.waiting.lock();
+        if !waiting.is_closed && position.log.len() <= TARGET_BYTES_MAX {
+            waiting.position = Some(position);
+            drop(waiting);
+            self.wake.notify_one();
+        }
+    }
+
     /// Writes what waits now, and says how many purges that were.
     ///
     /// # Errors
     /// The disk refuses. They go on waiting, unless the queue is closed.
     pub(crate) fn commit(&self) -> io::Result<usize> {
         let batch = self.waiting.lock().take();
-        if batch.purges.is_empty() && batch.lost == 0 {
+        if batch.is_empty() {
             return Ok(0);
         }
         let mut writer = self.writer.lock();
-        let done = writer.commit(&batch.purges, batch.lost);
+        let done = writer.commit(&batch.purges, batch.position.as_ref(), batch.lost);
         self.syncs.store(writer.syncs, Relaxed);
         drop(writer);
         if let Err(error) = &done {
@@ -135,7 +153,7 @@ impl JournalQueue {
     /// Waits for purges. `false`: the queue was closed, and nothing waits any more.
     pub(crate) fn wait(&self) -> bool {
         let mut waiting = self.waiting.lock();
-        while waiting.purges.is_empty() && waiting.lost == 0 {
+        while waiting.is_empty() {
             if waiting.is_closed {
                 return false;
             }

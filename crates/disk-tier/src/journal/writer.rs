@@ -4,9 +4,10 @@ use super::history::{JournalFile, JournalHistory};
 use crate::config::JOURNAL_BYTES_MAX;
 use crate::form::UNIT;
 use crate::form::journal::{
-    JournalHeader, PurgeUnit, UnitPosition, end_unit, journal_name, put_purge, time_unit, units_of,
+    EntryKind, JournalHeader, PurgeUnit, UnitPosition, end_unit, journal_name, put_entry,
+    time_unit, units_of,
 };
-use crate::purge::WrittenPurge;
+use crate::purge::{LogPosition, PurgeMode, WrittenPurge};
 use crate::storage::{Storage, StorageFile};
 use std::collections::VecDeque;
 use std::io;
@@ -109,18 +110,28 @@ impl JournalWriter {
         self.files.front().map_or(0, |file| file.begins_at)
     }
 
-    /// Writes purges and syncs them. Purges up to `lost` may be nowhere (0: all are there): what is older than they are
+    /// Writes purges and a position behind them, and syncs them. Purges up to `lost` may be nowhere (0: all are there): what is older than they are
     /// must not come back.
     ///
     /// # Errors
     /// None of them is sure to be on the disk. Write them again: that begins another file.
-    pub(crate) fn commit(&mut self, purges: &[WrittenPurge], lost: u64) -> io::Result<()> {
-        let done = self.write_batch(purges, lost);
+    pub(crate) fn commit(
+        &mut self,
+        purges: &[WrittenPurge],
+        position: Option<&LogPosition>,
+        lost: u64,
+    ) -> io::Result<()> {
+        let done = self.write_batch(purges, position, lost);
         self.is_broken |= done.is_err();
         done
     }
 
-    fn write_batch(&mut self, purges: &[WrittenPurge], lost: u64) -> io::Result<()> {
+    fn write_batch(
+        &mut self,
+        purges: &[WrittenPurge],
+        position: Option<&LogPosition>,
+        lost: u64,
+    ) -> io::Result<()> {
         if self.is_broken || lost > 0 {
             self.highest = self.highest.max(lost);
             self.begin_next(lost)?;
@@ -128,26 +139,37 @@ impl JournalWriter {
         }
         let mut batch = self.position;
         let mut bytes = Vec::new();
-        for purge in purges {
-            let units = units_of(purge.target.len());
+        let wall_millis = self.storage.now().wall_millis;
+        let position = position.map(|position| WrittenPurge {
+            stamp: position.number,
+            mode: PurgeMode::Soft,
+            wall_millis,
+            target: position.log.clone(),
+        });
+        let purges = purges.iter().map(|purge| (EntryKind::Purge, purge));
+        let position = position.iter().map(|it| (EntryKind::Position, it));
+        for (kind, entry) in purges.chain(position) {
+            let units = units_of(entry.target.len());
             if self.position + units >= self.units {
                 self.write_units(&bytes, batch)?;
                 self.begin_next(0)?;
                 (batch, bytes) = (self.position, Vec::new());
             }
             let unit = PurgeUnit {
-                mode: purge.mode,
-                stamp: purge.stamp,
-                wall_millis: purge.wall_millis,
+                mode: entry.mode,
+                stamp: entry.stamp,
+                wall_millis: entry.wall_millis,
                 highest_before: self.highest,
             };
             let at = UnitPosition {
                 batch,
                 unit: self.position,
             };
-            put_purge(&unit, &purge.target, at, &mut bytes);
+            put_entry(kind, &unit, &entry.target, at, &mut bytes);
             self.position += units;
-            self.highest = self.highest.max(purge.stamp);
+            if kind == EntryKind::Purge {
+                self.highest = self.highest.max(entry.stamp);
+            }
         }
         self.write_units(&bytes, batch)
     }
@@ -255,7 +277,7 @@ pub(crate) fn write_stopped(
             batch: 1,
             unit: position,
         };
-        put_purge(&unit, &purge.target, at, &mut units);
+        put_entry(EntryKind::Purge, &unit, &purge.target, at, &mut units);
         position += units_of(purge.target.len());
         highest = highest.max(purge.stamp);
     }

@@ -1,7 +1,11 @@
 //! Purges whose ticket resolved are there after whatever happened; where they may not be, the floor is above them.
 
 use super::*;
-use crate::{PurgeNotWritten, TARGET_BYTES_MAX, TierEvent, WriteVerdict};
+use crate::form::UNIT;
+use crate::form::journal::{EntryKind, JournalHeader, PurgeUnit, UnitPosition, put_entry};
+use crate::journal::history::JournalHistory;
+use crate::testing::{DiskFault, DiskOperation};
+use crate::{LogPosition, PurgeMode, PurgeNotWritten, TARGET_BYTES_MAX, TierEvent, WriteVerdict};
 
 #[test]
 fn confirmed_purges_are_there_after_a_power_cut() {
@@ -295,4 +299,108 @@ fn last_start_that_stamps_can_count_is_followed_by_an_empty_folder() {
             .iter()
             .any(|(path, _)| path.ends_with("theirs"))
     );
+}
+
+fn position(number: u64) -> LogPosition {
+    LogPosition {
+        log: Bytes::from(vec![b'l'; 102]),
+        number,
+    }
+}
+
+#[test]
+fn the_last_position_is_there_after_a_power_cut_with_the_purges_before_it() {
+    for seed in 0..50 {
+        let disk = SimulatedDisk::new();
+        let (tier, recovery) = open(&disk);
+        assert_eq!(recovery.position, None);
+        let first = recovery.first_stamp();
+        for at in 1..=20 {
+            tier.note_position(position(at - 1));
+            let ticket = tier.append_purge(&purge(first + at, &at.to_string()));
+            tier.note_position(position(at));
+            tier.commit_purges();
+            assert_eq!(ticket.wait(), Ok(()));
+        }
+        // The power goes while these are written: the position is there only if the purge is.
+        disk.set_fault(DiskOperation::Sync, Some(DiskFault::Failing));
+        drop(tier.append_purge(&purge(first + 21, "21")));
+        tier.note_position(position(21));
+        tier.commit_purges();
+        disk.cut_power(seed);
+        disk.set_fault(DiskOperation::Sync, None);
+        drop(tier);
+        let (_, recovery) = open(&disk);
+        let found = recovery.position.clone().expect("a position");
+        assert_eq!(found.log, position(0).log, "seed {seed}");
+        assert!(found.number >= 20, "seed {seed}");
+        assert!(
+            found.number <= targets(&recovery).len() as u64,
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn a_position_alone_is_written() {
+    let disk = SimulatedDisk::new();
+    let (tier, _) = open(&disk);
+    tier.note_position(position(7));
+    tier.commit_purges();
+    let (_, recovery) = restart(&disk, tier);
+    assert_eq!(recovery.position, Some(position(7)));
+}
+
+#[test]
+fn a_position_that_the_disk_refused_is_written_later_unless_another_one_came() {
+    for later in [None, Some(9)] {
+        let disk = SimulatedDisk::new();
+        let (tier, recovery) = open(&disk);
+        disk.set_fault(DiskOperation::Sync, Some(DiskFault::Failing));
+        drop(tier.append_purge(&purge(recovery.first_stamp() + 1, "a")));
+        tier.note_position(position(7));
+        tier.commit_purges();
+        disk.set_fault(DiskOperation::Sync, None);
+        if let Some(number) = later {
+            tier.note_position(position(number));
+        }
+        tier.commit_purges();
+        let (_, recovery) = restart(&disk, tier);
+        assert_eq!(targets(&recovery), ["a"]);
+        assert_eq!(recovery.position, Some(position(later.unwrap_or(7))));
+    }
+}
+
+#[test]
+fn a_position_behind_a_purge_of_its_batch_that_is_blank_says_nothing() {
+    let entry = |stamp| PurgeUnit {
+        mode: PurgeMode::Hard,
+        stamp,
+        wall_millis: 0,
+        highest_before: 0,
+    };
+    let header = JournalHeader {
+        number: 1,
+        begins_at: 0,
+        void_before: 0,
+        wall_millis: 0,
+        start: 1,
+        units: 8,
+    };
+    let read = |is_torn: bool| {
+        let mut bytes = header.bytes().to_vec();
+        let at = |unit| UnitPosition { batch: 1, unit };
+        put_entry(EntryKind::Purge, &entry(1), b"tag", at(1), &mut bytes);
+        put_entry(EntryKind::Position, &entry(5), b"log", at(2), &mut bytes);
+        bytes.resize(8 * UNIT, 0);
+        if is_torn {
+            bytes[UNIT..2 * UNIT].fill(0);
+        }
+        let mut history = JournalHistory::default();
+        history.add_file(1, &bytes);
+        assert!(!history.is_void(), "that purge was not confirmed");
+        history.position.map(|found| found.number)
+    };
+    assert_eq!(read(false), Some(5));
+    assert_eq!(read(true), None);
 }

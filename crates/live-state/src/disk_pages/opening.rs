@@ -9,6 +9,7 @@ use http_cache::{Millis, OwnedPurgeTarget, PurgeMode, Stamp, Zone};
 use parking_lot::Mutex;
 use site::{CacheDisk, LogLevel};
 
+use super::log_position::{NodeBegin, PurgesOfOthers};
 use super::records::{new_record, written_purge};
 use super::tickets::Tickets;
 use super::told::level_of;
@@ -31,8 +32,13 @@ const MOST_AT_STOP: usize = 1_000_000;
 static OPENING: Mutex<()> = Mutex::new(());
 
 /// Opens the folders of all zones that wait for theirs. `others`: zones of earlier configurations, which give
-/// a folder up that one of these wants. Blocks. Gives what is worth a line, for each.
-pub fn open_all(zones: &[Arc<Zone>], others: &[Arc<Zone>]) -> Vec<(LogLevel, String)> {
+/// a folder up that one of these wants. What lies in a folder that is opened after this node has begun (`node`) is void
+/// if it may lack purges of other machines. Blocks. Gives what is worth a line, for each.
+pub fn open_all(
+    zones: &[Arc<Zone>],
+    others: &[Arc<Zone>],
+    node: &NodeBegin,
+) -> Vec<(LogLevel, String)> {
     let _one = OPENING.lock();
     let mut lines = Vec::new();
     for zone in zones {
@@ -46,7 +52,7 @@ pub fn open_all(zones: &[Arc<Zone>], others: &[Arc<Zone>]) -> Vec<(LogLevel, Str
                 other.close();
             }
         }
-        lines.extend(pages.try_open(zone));
+        lines.extend(pages.try_open(zone, node));
     }
     lines
 }
@@ -73,7 +79,7 @@ impl DiskPages {
 
     /// Opens the folder, and tells the zone's clock of the purges that it has. A reason that was told is not
     /// told again.
-    fn try_open(&self, zone: &Arc<Zone>) -> Vec<(LogLevel, String)> {
+    fn try_open(&self, zone: &Arc<Zone>, node: &NodeBegin) -> Vec<(LogLevel, String)> {
         let opened = open(&self.terms, self).and_then(|(tier, recovery)| {
             let tickets = Tickets::new().map_err(|error| TierError::Io {
                 what: "start a thread for",
@@ -92,8 +98,17 @@ impl DiskPages {
         let FolderState::Waiting(waiting) = &mut *state else {
             return Vec::new();
         };
-        let opened = Arc::new(OpenFolder { tier, tickets });
-        opened.append_noted(std::mem::take(waiting), zone);
+        let mut waiting = std::mem::take(waiting);
+        let seen = PurgesOfOthers::of(&recovery);
+        if let Some(begin) = node {
+            waiting.is_overflown |= !seen.reach(begin.as_ref());
+        }
+        let opened = Arc::new(OpenFolder {
+            tier,
+            tickets,
+            seen,
+        });
+        opened.append_noted(waiting, zone);
         *state = FolderState::Open(Arc::clone(&opened));
         drop(state);
         self.lines_of(&recovery)

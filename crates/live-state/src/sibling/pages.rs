@@ -4,6 +4,7 @@
 //! ```text
 //!  the process before                       the process that takes its place
 //!   tells each purge from now on             notes where the clocks of its zones stand
+//!   Applied: the log of other machines ────► joins them where the one before was, and reads on
 //!   parcel of pages, a memory file ────────► a fetch that began then: stored if no purge names it
 //!                    ◄─────────────── Taken
 //!   ...
@@ -11,8 +12,9 @@
 //! ```
 //!
 //! What was purged there before is not sent, and what is purged there later is told. Purges of other machines
-//! are not told, for both processes hear of them; but the one before may be behind, and its pages old. So
-//! zones that have purges in common with other machines begin without pages.
+//! are not told, for both processes hear of them. The one before may be behind, and its pages old: so it says first up
+//! to where it has applied their log, and the other one uses nothing before it has read on from there. Where that is not
+//! known, zones that have purges in common with other machines begin without pages.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -28,6 +30,7 @@ use http_cache::{KeyRef, Millis, Stamp, Zone};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::{Link, send_with};
+use crate::applied_log::AppliedLog;
 use crate::cache_zones::AliveZones;
 use crate::disk_pages::new_record;
 
@@ -46,6 +49,8 @@ const FRAME_BYTES: usize = 4 * 8;
 pub(super) const PARCEL: u8 = b'S';
 /// The other process has taken a parcel.
 pub(super) const TAKEN: u8 = b'T';
+/// Up to where the purges of other machines are applied to all pages: this letter, the number of the entry, the epoch.
+pub(super) const APPLIED: u8 = b'N';
 /// There are no more parcels.
 pub(super) const END: u8 = b'E';
 
@@ -58,24 +63,36 @@ pub(super) fn listening(zones: &AliveZones) -> ListeningZones {
         let stamp = zone.stamp();
         (zone, stamp)
     };
-    alone(zones).map(stamped).collect()
+    zones.zones().into_iter().map(stamped).collect()
 }
 
-/// The zones of which no other machine purges.
-fn alone(zones: &AliveZones) -> impl Iterator<Item = Arc<Zone>> {
-    let zones = zones.zones().into_iter();
-    zones.filter(|zone| !zone.is_published())
-}
-
-/// Sends what memory has, most wanted first, as far as time allows.
-pub(super) fn send_all(link: &Link, zones: &AliveZones) {
+/// Sends what memory has, most wanted first, as far as time allows. `applied` is from before the first page is chosen.
+pub(super) fn send_all(link: &Link, zones: &AliveZones, applied: Option<&AppliedLog>) {
     let (until, mut sent) = (Instant::now() + WITHIN, 0);
-    for zone in alone(zones) {
+    if let Some(applied) = applied {
+        link.queue(written_applied(applied));
+    }
+    let zones = zones.zones().into_iter();
+    for zone in zones.filter(|zone| applied.is_some() || !zone.is_published()) {
         if send_zone(link, &zone, &mut sent, until).is_none() {
             break;
         }
     }
     link.queue(vec![END]);
+}
+
+fn written_applied(applied: &AppliedLog) -> Vec<u8> {
+    let number = applied.position.to_le_bytes();
+    [&[APPLIED][..], &number, applied.epoch.as_bytes()].concat()
+}
+
+/// What [`APPLIED`] says; `None`: nothing that makes sense.
+pub(super) fn read_applied(message: &[u8]) -> Option<AppliedLog> {
+    let (number, epoch) = message.get(1..)?.split_first_chunk()?;
+    Some(AppliedLog {
+        epoch: std::str::from_utf8(epoch).ok()?.into(),
+        position: u64::from_le_bytes(*number),
+    })
 }
 
 /// `None`: the time is over, or the other process has ended.
@@ -189,25 +206,16 @@ fn store(zone: &Zone, page: &SentPage, begin: Stamp) {
 
 #[cfg(test)]
 mod tests {
-    use http_cache::{PurgeListener, PurgeMode, PurgeTarget, ZoneConfig};
-
     use super::*;
 
-    struct OtherMachines;
-
-    impl PurgeListener for OtherMachines {
-        fn purged(&self, _: &str, _: PurgeTarget<'_>, _: PurgeMode) {}
-    }
-
     #[test]
-    fn zones_that_other_machines_purge_take_no_pages() {
-        let zone = Zone::new(ZoneConfig::default());
-        let zones = AliveZones::default();
-        zones.add(std::slice::from_ref(&zone));
-        assert_eq!(listening(&zones).len(), 1);
-        zone.set_publisher(Some(Arc::new(OtherMachines)));
-        assert_eq!(listening(&zones).len(), 0);
-        zone.set_publisher(None);
-        assert_eq!(listening(&zones).len(), 1);
+    fn what_is_said_of_other_machines_is_read_as_it_was_written() {
+        let applied = AppliedLog {
+            epoch: "run:history:7".into(),
+            position: 1 << 40,
+        };
+        assert_eq!(read_applied(&written_applied(&applied)), Some(applied));
+        assert_eq!(read_applied(b"N1234567"), None);
+        assert_eq!(read_applied(b"N12345678\xff"), None);
     }
 }

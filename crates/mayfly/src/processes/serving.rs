@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use live_state::Resources;
 use live_state::acme_answers::AcmeAnswerTexts;
+use live_state::applied_log::AppliedLog;
 use live_state::log_sinks::LogSinks;
 use live_state::tls_files::TlsFiles;
 use live_state::upstream_groups::PoolAddress;
@@ -98,7 +99,7 @@ impl RunningWorkers {
             pools,
             left,
         } = build(served, None)?;
-        begin_beside(&configuration, sibling)?;
+        begin_with_others(&configuration, sibling)?;
         let shared = WorkersState::new(configuration, sockets);
         let workers = Arc::new(Workers::start(&shared, count).map_err(no_workers)?);
         let of_left = Arc::downgrade(&shared);
@@ -152,7 +153,7 @@ impl RunningWorkers {
             left: _,
         } = build(served, Some(&former))?;
         self.workers.add_missing(count).map_err(no_workers)?;
-        begin_beside(&configuration, sibling)?;
+        begin_with_others(&configuration, sibling)?;
         self.workers.set_accepting(count);
         self.shared.replace(configuration, sockets);
         open_waiting_folders(&self.shared);
@@ -330,23 +331,39 @@ fn open_left_folders(configuration: &Weak<ActiveConfiguration>) {
     }
 }
 
-/// Before anything is answered under the configuration.
-fn begin_beside(
+/// Before anything is answered under the configuration: the process beside this one hands its pages over, and the other
+/// machines are joined where it was.
+fn begin_with_others(
     configuration: &Arc<ActiveConfiguration>,
     sibling: Option<SiblingSocket>,
 ) -> Result<(), String> {
+    let applied = begin_beside(configuration, sibling)?;
+    let logs = &configuration.site.process.error_logs;
+    let begun = configuration.live.begin_nodes(applied, logs);
+    begun.map_err(|error| format!("purges cannot be shared with other nodes: {error}"))
+}
+
+/// Goes on beside another process. Up to where the purges of other machines are applied to the pages that came from it.
+fn begin_beside(
+    configuration: &Arc<ActiveConfiguration>,
+    sibling: Option<SiblingSocket>,
+) -> Result<Option<AppliedLog>, String> {
     let Some(SiblingSocket {
         socket,
         is_successor,
     }) = sibling
     else {
-        return Ok(());
+        return Ok(None);
     };
     let live = &configuration.live;
     let watched = Arc::downgrade(configuration);
     let on_end = move || open_left_folders(&watched);
     let zones = &live.alive_zones;
-    let begun = live.sibling.begin(socket, zones, is_successor, on_end);
+    let applied = live
+        .nodes
+        .as_ref()
+        .and_then(|nodes| nodes.applied_to_stored());
+    let begun = (live.sibling).begin(socket, zones, applied, is_successor, on_end);
     begun.map_err(|error| format!("the other process cannot be told of purges: {error}"))
 }
 
@@ -401,10 +418,6 @@ fn build(
     configuration
         .live
         .open_disk_pages(&configuration.site.process.error_logs);
-    let begun = configuration
-        .live
-        .begin_nodes(&configuration.site.process.error_logs);
-    begun.map_err(|error| format!("purges cannot be shared with other nodes: {error}"))?;
     Ok(BuiltConfiguration {
         configuration,
         sockets,

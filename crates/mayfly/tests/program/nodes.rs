@@ -1,6 +1,8 @@
 //! Several servers and one Redis (`cache_nodes`): a purge that returned on one holds on all of them, or the purge does
 //! not return.
 
+mod coming_and_going;
+
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::Arc;
@@ -17,7 +19,8 @@ use tokio::task::JoinSet;
 
 use crate::start;
 
-/// Servers in front of one PHP, whose pages say how often one was made and carry the tag `all`.
+/// Servers in front of one PHP, whose pages say how often one was made and carry the tag `all`, but
+/// `/untagged`.
 struct Cluster {
     _folder: tempfile::TempDir,
     redis: RedisServer,
@@ -57,6 +60,7 @@ impl Cluster {
             }
             let field = match path {
                 "/edit" => "X-Cache-Purge-Tags: all\r\nCache-Control: no-store\r\n",
+                "/untagged" => "",
                 _ => "X-Cache-Tags: all\r\n",
             };
             let fields = format!("Content-Type: text/html\r\n{field}");
@@ -105,13 +109,7 @@ impl Cluster {
 
     /// Asks until the page comes from memory: the node holds a lease.
     async fn until_hit(&self, server: usize, path: &str) {
-        for _ in 0..2000 {
-            if self.get(server, path).await.x_cache() == "HIT" {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-        panic!("server {server} does not answer from memory");
+        until_hit(&self.servers[server], path).await;
     }
 
     /// The value of a number in `/metrics`; `None` where it is missing.
@@ -166,6 +164,17 @@ impl Cluster {
             .ask("POST", "/purge", fields, r#"{"tags":["all"]}"#)
             .await
     }
+}
+
+/// Asks until the page comes from memory.
+async fn until_hit(server: &RunningServer, path: &str) {
+    for _ in 0..2000 {
+        if server.target().get(path).await.x_cache() == "HIT" {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("no answer from memory: {}", server.error_log());
 }
 
 /// What a page says: how often one was made.
