@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+/// The server and its folder end with the standard input of this shell.
+const END_WITH_OWNER: &str =
+    r#"mariadbd "$@" </dev/null & read -r _; kill -9 $!; wait; rm -rf "$0""#;
+
 /// The server; it ends when it is dropped.
 pub struct MariaDb {
     folder: TempDir,
@@ -19,6 +23,15 @@ impl MariaDb {
     /// # Panics
     /// When that fails.
     pub fn start() -> MariaDb {
+        MariaDb::start_with(&[])
+    }
+
+    /// The same with more of `mariadbd`'s options. The server ends with this process as well, whose static values are
+    /// never dropped.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn start_with(options: &[String]) -> MariaDb {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
         // It does not run as root unless it is asked for so. A server removes the temporary tables that it finds
@@ -41,7 +54,9 @@ impl MariaDb {
             String::from_utf8_lossy(&installed.stdout)
         );
         let log = std::fs::File::create(folder.path().join("log")).expect("a log");
-        let process = Command::new("mariadbd")
+        let process = Command::new("sh")
+            .args(["-c", END_WITH_OWNER])
+            .arg(folder.path())
             .args(common)
             .args([
                 "--skip-networking",
@@ -49,6 +64,8 @@ impl MariaDb {
                 "--innodb-buffer-pool-size=16M",
             ])
             .arg(format!("--socket={}", folder.path().join("sock").display()))
+            .args(options)
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -76,9 +93,14 @@ impl MariaDb {
     /// # Panics
     /// When a statement fails.
     pub fn run(&self, script: &str) -> String {
+        let printed = self.try_run(script);
+        printed.unwrap_or_else(|| panic!("{script}"))
+    }
+
+    /// The same; `None` when a statement fails.
+    pub fn try_run(&self, script: &str) -> Option<String> {
         let (printed, is_done) = self.client(script, &[]);
-        assert!(is_done, "{script}");
-        printed
+        is_done.then_some(printed)
     }
 
     /// What the client prints; statements that fail do not end it.
@@ -117,7 +139,7 @@ impl MariaDb {
 
 impl Drop for MariaDb {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }

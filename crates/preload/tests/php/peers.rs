@@ -5,12 +5,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use learn_record::{Acknowledgement, Message, RecordParts, StatementKind, Value};
 use rustix::process::{Pid, Signal, kill_process};
 use socket2::{Domain, SockAddr, Socket, Type};
+use testkit::mariadb::MariaDb;
 
 /// Something that is waited for is late, and the test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -23,11 +24,7 @@ pub fn database() -> &'static Database {
     DATABASE.get_or_init(Database::start)
 }
 
-pub struct Database {
-    folder: PathBuf,
-    #[expect(dead_code, reason = "ends with this process")]
-    process: Mutex<Process>,
-}
+pub struct Database(MariaDb);
 
 /// Ends with its owner. A static owner is never dropped: then it ends with this process, which gives it
 /// its standard input.
@@ -45,60 +42,15 @@ impl Drop for Process {
 
 impl Database {
     fn start() -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("preload-db-")
-            .tempdir()
-            .unwrap()
-            .keep();
-        let at = |name: &str| folder.join(name).display().to_string();
-        let common = [
-            "--no-defaults".into(),
-            format!("--datadir={}", at("data")),
-            // A server removes the temporary tables that it finds when it starts.
-            format!("--tmpdir={}", folder.display()),
-            "--user=root".into(),
-            "--innodb-log-file-size=8M".into(),
-        ];
-        let installed = Command::new("mariadb-install-db")
-            .args(&common)
-            .args(["--skip-test-db", "--auth-root-authentication-method=normal"])
-            .output()
-            .expect("this test needs mariadb-server");
-        assert!(
-            installed.status.success(),
-            "{}",
-            String::from_utf8_lossy(&installed.stdout)
-        );
-        certificate(&folder);
-        let log = std::fs::File::create(at("log")).unwrap();
-        // The shell ends the server and removes its folder when this process has ended, however it did.
-        let process = Command::new("sh")
-            .args([
-                "-c",
-                "mariadbd \"$@\" </dev/null & read -r _; kill -9 $!; wait; rm -rf \"$0\"",
-            ])
-            .arg(&folder)
-            .args(&common)
-            .args(["--skip-networking", "--general-log=1", "--log-output=TABLE"])
-            .args([
-                "--innodb-flush-log-at-trx-commit=0",
-                "--innodb-buffer-pool-size=16M",
-            ])
-            .args([
-                format!("--ssl-cert={}", at("cert")),
-                format!("--ssl-key={}", at("key")),
-            ])
-            .arg(format!("--socket={}", at("sock")))
-            .arg(format!("--pid-file={}", at("pid")))
-            .stdin(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .expect("this test needs mariadb-server");
-        let database = Self {
-            folder,
-            process: Mutex::new(Process(process)),
+        let certificate = tempfile::tempdir().unwrap();
+        make_certificate(certificate.path());
+        let of = |option: &str, name: &str| {
+            let path = certificate.path().join(name);
+            format!("--{option}={}", path.display())
         };
-        wait_for("mariadbd", || database.try_run("SELECT 1").is_some());
+        let log = ["--general-log=1", "--log-output=TABLE"].map(str::to_owned);
+        let tls = [of("ssl-cert", "cert"), of("ssl-key", "key")];
+        let database = Self(MariaDb::start_with(&[log, tls].concat()));
         database.run(&format!(
             "CREATE DATABASE site CHARACTER SET utf8mb4; USE site;
              CREATE USER site@localhost IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON *.* TO site@localhost;
@@ -109,31 +61,11 @@ impl Database {
     }
 
     pub fn socket(&self) -> String {
-        self.folder.join("sock").display().to_string()
+        self.0.socket().display().to_string()
     }
 
     pub fn run(&self, script: &str) -> String {
-        self.try_run(script).expect("the script runs")
-    }
-
-    fn try_run(&self, script: &str) -> Option<String> {
-        let output = Command::new("mariadb")
-            .args([
-                "--no-defaults",
-                "--batch",
-                "--skip-column-names",
-                "--raw",
-                "--user=root",
-            ])
-            .arg(format!("--socket={}", self.socket()))
-            .args(["--execute", script])
-            .stdin(Stdio::null())
-            .output()
-            .expect("this test needs mariadb-client");
-        output
-            .status
-            .success()
-            .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        self.0.run(script)
     }
 
     /// What the server wrote down of these connections, statement by statement.
@@ -158,7 +90,7 @@ fn unhex(line: &str) -> String {
     String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
 }
 
-fn certificate(folder: &Path) {
+fn make_certificate(folder: &Path) {
     let made = Command::new("openssl")
         .args([
             "req",
