@@ -191,6 +191,23 @@ async fn a_cookie_of_a_304_is_for_the_visitor_who_asked() {
     }
 }
 
+/// RFC 9111 §4.2.3: the age that a 304 has gathered on its way counts.
+#[tokio::test]
+async fn a_page_is_as_old_as_the_304_that_validated_it() {
+    for spelling in Spelling::BOTH {
+        let site = Site::caching(spelling, "").await;
+        site.put("/t", tagged(VALIDATED, "\"1\"", "page"));
+        site.get("/t").await;
+        let fields = "Cache-Control: max-age=36000\r\nAge: 30\r\n";
+        site.put("/t", move |_| OriginAnswer::status(304, fields));
+        site.expect(&[("/t", "REVALIDATED", "page")]).await;
+        let reply = site.get("/t").await;
+        assert_eq!(reply.x_cache(), "HIT", "{spelling:?}");
+        let age: u64 = reply.field("age").parse().expect("an age");
+        assert!(age >= 30, "{spelling:?} {age}");
+    }
+}
+
 /// RFC 9111 §4.2.2
 #[tokio::test]
 async fn a_heuristic_lifetime_is_for_requests_without_cookies() {

@@ -307,12 +307,7 @@ fn freshen(
         return report.send(outcome);
     }
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
-    let mut merged: Cow<'_, [(Bytes, Bytes)]> = stale
-        .head
-        .fields
-        .freshened(&fetched.fields)
-        .pairs()
-        .collect();
+    let mut merged = Cow::Owned(stale.fields_after(&fetched.fields));
     store.name_what_was_sent(&mut merged);
     let facts = ResponseFacts {
         status: stale.head.status,
