@@ -493,10 +493,16 @@ class Trial:
         wait_until(self._has_replica_again, "the old engine follows the new one")
 
     def _exchange_engines(self):
-        wait_until(lambda: self.replica.say("INFO", "replication", lines=3).endswith("role:master"), "a failover")
+        wait_until(lambda: self._is_master(self.replica), "a failover")
         self.engine, self.replica = self.replica, self.engine
 
+    def _is_master(self, engine):
+        return engine.say("INFO", "replication", lines=3).endswith("role:master")
+
     def _has_replica_again(self):
+        # The Sentinels may have gone back to the first one.
+        if self._is_master(self.replica) and not self._is_master(self.engine):
+            self.engine, self.replica = self.replica, self.engine
         return self.engine.say("WAIT", "1", "100") == ":1" and self._has_replica()
 
     def end(self):
