@@ -83,16 +83,16 @@ def memory_bytes(*roots, field="VmRSS"):
 
     Pages that several processes share count once for each of them.
     """
-    total = 0
-    for pid in (pid for root in roots for pid in tree(root)):
-        try:
-            with open(f"/proc/{pid}/status") as file:
-                for line in file:
-                    if line.startswith(field + ":"):
-                        total += int(line.split()[1]) * 1024
-        except OSError:
-            continue
-    return total
+    return sum(own_memory_bytes(pid, field) for root in roots for pid in tree(root))
+
+
+def own_memory_bytes(pid, field="VmRSS"):
+    """The same of one process; 0 of one that ended."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(field + ":"))
+    except OSError:
+        return 0
 
 
 def proportional_bytes(pid):

@@ -20,7 +20,9 @@ class Holdings:
         self.threads = sum(len(_listed(f"/proc/{pid}/task")) for pid in servers)
         self.descriptors = collections.Counter(kind for pid in servers for kind in _descriptors(pid))
         self.files = sorted(_files(os.path.join(folder, "body"))) + sorted(_temporary(folder))
-        self.anonymous_mb = process.memory_bytes(root, field="RssAnon") / MB
+        # PHP is in the tree if this program has started it, and not if another has handed it over.
+        own = (pid for pid in servers if not _name(pid).startswith("php-fpm"))
+        self.anonymous_mb = sum(process.own_memory_bytes(pid, "RssAnon") for pid in own) / MB
 
     def left_since(self, before):
         """One line for each kind of thing of which there is more than before. What happened thousands of times
