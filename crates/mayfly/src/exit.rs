@@ -5,8 +5,8 @@
 //! | 0 | done, or stopped as asked |
 //! | 1 | refused: a bad configuration, a flag nginx would refuse too, a start, a reload or a signal that failed |
 //! | 2 | a word (`serve`, `check`, ...) was used wrongly, or `purge` or `warm` found no server |
-//! | 3 | `doctor` or `check` has warnings |
-//! | 4 | `doctor` or `check` has errors |
+//! | 3 | `doctor` or `check` has warnings, or `convert` left lines untranslated |
+//! | 4 | `doctor` or `check` has errors, or `convert` left lines untranslated that keep visitors out |
 
 use std::process::ExitCode;
 

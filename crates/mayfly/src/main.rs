@@ -91,6 +91,7 @@ fn run(command: Command, start: Start) -> Exit {
         Command::Successor(command) => succeed(*command, start),
         Command::Upgrade(args) => commands::upgrade::run(&args),
         Command::Check(args) => commands::check::check(&args),
+        Command::Convert(args) => commands::convert::run(&args),
         Command::Serve(args) => serve_folder(&args, start),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Purge(args) => commands::purge::run(&args),

@@ -19,6 +19,7 @@ mod loader;
 mod parser;
 mod render;
 mod source;
+pub mod text;
 mod value;
 
 pub use ast::{Ast, Directive, Word};

@@ -12,9 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::apache_patterns::{forbids, is_everything};
 use super::root_htaccess::refused_in_folder;
 use super::site_files::begin_of_text;
+use apache_conf::patterns::{forbids, is_everything};
 
 /// A folder that is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]

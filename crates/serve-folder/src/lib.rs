@@ -5,7 +5,6 @@
 //! one's own is a copy. An HTTP server may stand in the folder's place
 //! ([`UpstreamUrl`]). Nothing here starts anything.
 
-mod apache_patterns;
 mod applications;
 mod cache_rules;
 mod closed_folders;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::applications::{PHP, Rules, Scripts};
 use super::closed_folders::{ClosedFolder, Closure};
-use super::conf_text::{Conf, literal_pattern, over_lines, quoted, time};
+use super::conf_text::{Conf, Refusals as _, literal_pattern, over_lines, quoted, time};
 use super::detect::DetectedSite;
 use super::kind::Kind;
 use super::nested_applications;

@@ -4,7 +4,7 @@
 //! hold.
 
 use super::applications::{Cookies, PHP, Rules, Scripts, rules};
-use super::conf_text::{Conf, list};
+use super::conf_text::{Conf, Refusals as _, list};
 use super::detect::{DetectedSite, NestedApplication};
 use super::kind::Kind;
 

@@ -2,8 +2,8 @@
 //! `rewrite`. What `RewriteCond` asks of the path becomes a part of the pattern, and what it asks of files and
 //! fields becomes an `if` in front. A redirect that cannot be said in these terms is not made, and has no effect.
 
-use super::apache_patterns::{count_captures, has_back_reference, has_flag, rule_pattern};
 use super::conf_text::{Conf, literal_pattern, quoted};
+use apache_conf::patterns::{count_captures, has_back_reference, has_flag, rule_pattern};
 
 /// Redirects of one file; each is matched for every request.
 pub(super) const MAX_REDIRECTS: usize = 200;

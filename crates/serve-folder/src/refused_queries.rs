@@ -1,8 +1,8 @@
 //! Query strings that a `.htaccess` refuses: `RewriteRule .* - [F]` after conditions on `%{QUERY_STRING}`, as a `map`
 //! of the query for the alternatives of each condition (`OR`), and one that finds whether all of them hold.
 
-use super::apache_patterns::{has_flag, is_everything};
 use super::conf_text::{Conf, quoted};
+use apache_conf::patterns::{has_flag, is_everything};
 
 /// Such rules of one file; each is matched for every request.
 pub(super) const MAX_QUERIES: usize = 20;

@@ -4,14 +4,16 @@
 //! Rules only refuse and redirect. PHP can write this file, so nothing in it opens what `serve` closes: an exception
 //! lifts a refusal of the same file and no other.
 
-use std::net::IpAddr;
 use std::path::Path;
 
-use super::apache_patterns::{anchored, forbids, glob, has_flag, is_everything, rule_pattern};
 use super::closed_folders::{Closure, closure, read};
 use super::conf_text::literal_pattern;
 use super::redirects::{HtaccessRedirect, MAX_REDIRECTS};
 use super::refused_queries::{MAX_QUERIES, RefusedQuery};
+use apache_conf::lexer::{lines, words};
+use apache_conf::patterns::{
+    anchored, forbids, glob, has_flag, is_everything, network, rule_pattern,
+};
 
 /// Rules that refuse; each is matched for every request.
 const MAX_REFUSED: usize = 200;
@@ -88,63 +90,13 @@ fn rules_of(
             line.split_ascii_whitespace().eq(["rewriteengine", "off"])
         }),
     };
-    for (number, line) in lines(text) {
-        reader.line(number, &line);
+    for line in lines(text) {
+        reader.line(line.number, &line.text);
     }
     let closure = closure(text);
     reader.rules.is_closed = closure == Some(Closure::Whole);
     reader.refuse_names(closure == Some(Closure::AllButSome));
     reader.rules
-}
-
-/// Lines with their numbers, those that go on in the next one joined.
-fn lines(text: &str) -> Vec<(usize, String)> {
-    let mut all: Vec<(usize, String)> = Vec::new();
-    let mut goes_on = false;
-    for (index, line) in text.lines().enumerate() {
-        let (line, continues) = match line.strip_suffix('\\') {
-            Some(line) => (line, true),
-            None => (line, false),
-        };
-        match all.last_mut().filter(|_| goes_on) {
-            Some((_, begin)) => begin.push_str(line),
-            None => all.push((index + 1, line.to_owned())),
-        }
-        goes_on = continues;
-    }
-    all
-}
-
-/// The words of a line, as Apache reads them.
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut rest = line.trim();
-    while let Some(first) = rest.chars().next() {
-        let quote = matches!(first, '"' | '\'').then_some(first);
-        let mut word = String::new();
-        let mut letters = rest.char_indices().skip(usize::from(quote.is_some()));
-        let mut end = rest.len();
-        while let Some((at, letter)) = letters.next() {
-            match quote {
-                Some(quote) if letter == '\\' && rest[at + 1..].starts_with(quote) => {
-                    word.push(quote);
-                    letters.next();
-                }
-                Some(quote) if letter == quote => {
-                    end = at + 1;
-                    break;
-                }
-                None if letter.is_whitespace() => {
-                    end = at;
-                    break;
-                }
-                _ => word.push(letter),
-            }
-        }
-        words.push(word);
-        rest = rest[end..].trim_start();
-    }
-    words
 }
 
 /// A block that the lines are in.
@@ -534,23 +486,6 @@ fn condition(words: &[String]) -> Option<String> {
         false => "",
     };
     Some(format!("({look}.*?(?{caseless}:{pattern}))"))
-}
-
-/// An address, a network, or the begin of an address (`10.1`) as `deny` takes them.
-fn network(text: &str) -> Option<String> {
-    if text.parse::<IpAddr>().is_ok() {
-        return Some(text.to_owned());
-    }
-    if let Some((address, bits)) = text.split_once('/') {
-        let address: IpAddr = address.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.parse().ok().filter(|bits: &u8| *bits <= most)?;
-        return Some(format!("{address}/{bits}"));
-    }
-    let parts: Vec<&str> = text.trim_end_matches('.').split('.').collect();
-    let whole: Vec<&str> = parts.iter().copied().chain(["0"; 4]).take(4).collect();
-    let address: IpAddr = whole.join(".").parse().ok()?;
-    (parts.len() < 4).then(|| format!("{address}/{}", parts.len() * 8))
 }
 
 #[cfg(test)]

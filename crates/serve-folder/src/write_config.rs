@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::applications::rules;
 use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid};
-use super::conf_text::{CannotWrite, Conf, path, quoted, word};
+use super::conf_text::{CannotWrite, Conf, Refusals as _, path, quoted, word};
 use super::dashboard::dashboard;
 use super::detect::DetectedSite;
 use super::http_settings::{compression, log, trusted_proxies, types};

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 /// The words, for the message about a mistyped one.
-pub const WORDS: [&str; 14] = [
-    "serve", "check", "explain", "purge", "warm", "top", "advise", "bench", "doctor", "upgrade",
-    "nodes", "cache", "help", "version",
+pub const WORDS: [&str; 15] = [
+    "serve", "check", "convert", "explain", "purge", "warm", "top", "advise", "bench", "doctor",
+    "upgrade", "nodes", "cache", "help", "version",
 ];
 
 /// Words that other programs have, and what does the same here.

@@ -19,8 +19,8 @@ pub use manual::write as write_manual;
 pub use serve_args::{LearnMode, ServeArgs, Workers};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
-    AdviseArgs, BenchArgs, CacheWord, CheckArgs, DoctorArgs, ExplainArgs, NodesArgs, PurgeArgs,
-    ReportFormat, ServerArgs, TopArgs, WarmArgs,
+    AdviseArgs, BenchArgs, CacheWord, CheckArgs, ConvertArgs, DoctorArgs, ExplainArgs, NodesArgs,
+    PurgeArgs, ReportFormat, ServerArgs, TopArgs, WarmArgs,
 };
 use words::{Word, WordResult};
 
@@ -31,6 +31,7 @@ pub enum Command {
     Flags(Flags, Action),
     Serve(Box<ServeArgs>),
     Check(CheckArgs),
+    Convert(ConvertArgs),
     Explain(Box<ExplainArgs>),
     Purge(Box<PurgeArgs>),
     Warm(Box<WarmArgs>),
@@ -107,6 +108,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
     Ok(match words::parse(arguments).map_err(Refusal::Words)? {
         WordResult::Word(Word::Serve(args)) => Command::Serve(args),
         WordResult::Word(Word::Check(args)) => Command::Check(args),
+        WordResult::Word(Word::Convert(args)) => Command::Convert(args),
         WordResult::Word(Word::Explain(args)) => Command::Explain(args),
         WordResult::Word(Word::Purge(args)) => Command::Purge(args),
         WordResult::Word(Word::Warm(args)) => Command::Warm(args),

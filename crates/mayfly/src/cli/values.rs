@@ -14,3 +14,14 @@ pub fn time(text: &str) -> Result<Duration, String> {
     nginx_conf::parse_duration(text)
         .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())
 }
+
+/// Where PHP-FPM listens, as `fastcgi_pass` has it.
+pub fn fastcgi_address(text: &str) -> Result<String, String> {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"/._-:[]@".contains(&it);
+    match !text.is_empty() && text.bytes().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err(
+            "expected an address such as unix:/run/php/php-fpm.sock or 127.0.0.1:9000".to_owned(),
+        ),
+    }
+}

@@ -1,4 +1,4 @@
-//! Words beside nginx's flags: `serve`, `check`, `explain`, `purge`, `warm`, `top`, `advise`, `bench`,
+//! Words beside nginx's flags: `serve`, `check`, `convert`, `explain`, `purge`, `warm`, `top`, `advise`, `bench`,
 //! `doctor`, `upgrade`, `nodes`, `cache`, `help`, `version`.
 
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::cli::elsewhere::{WORDS, with_tip};
 use crate::cli::page_args::PageArgs;
 use crate::cli::serve_args::ServeArgs;
-use crate::cli::values::{rate, time};
+use crate::cli::values::{fastcgi_address, rate, time};
 
 /// A web server for PHP sites that keeps finished pages in memory.
 #[derive(Parser)]
@@ -38,6 +38,12 @@ pub enum Word {
     /// Exit codes: 0 the configuration is accepted and has no hazards; 1 it is refused; 3 it has hazards that
     /// are warnings; 4 it has hazards that are errors.
     Check(CheckArgs),
+    /// Translate Apache's configuration, .htaccess files or virtual hosts, into nginx's syntax
+    ///
+    /// Each line without a counterpart becomes a comment that says why. Exit codes: 0 all lines are translated, or nothing is
+    /// lost without them; 1 a file cannot be read or written, or its sections do not fit together; 3 some lines are not
+    /// translated; 4 some of these keep visitors out.
+    Convert(ConvertArgs),
     /// Say what a running server would do with a request and why, or show what it has stored
     Explain(Box<ExplainArgs>),
     /// Remove stored responses of a running server
@@ -102,6 +108,22 @@ pub struct CheckArgs {
     /// The configuration file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct ConvertArgs {
+    /// The folder that is the document root of .htaccess files [default: the one of the first]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Where PHP-FPM listens, such as unix:/run/php/php-fpm.sock: the result then runs scripts itself
+    #[arg(long, value_name = "ADDRESS", value_parser = fastcgi_address)]
+    pub php: Option<String>,
+    /// Write into this file, which must not be there yet [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// .htaccess files of one site, or a configuration with virtual hosts; - for standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
 }
 
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -600,6 +622,8 @@ mod tests {
                 "check --format yaml a",
                 "[possible values: text, json, sarif]",
             ),
+            ("convert", "<FILE>"),
+            ("convert --php a;b c", "unix:/run/php"),
             ("explain", "URL|--search"),
             ("explain --ask --tag a", "cannot be used with"),
             ("explain --from ::1 --tag a", "cannot be used with"),
@@ -635,6 +659,7 @@ mod tests {
             "help serve",
             "serve --help",
             "check --help",
+            "convert --help",
             "explain --help",
             "purge --help",
             "warm --help",

@@ -6,6 +6,7 @@ pub mod bench;
 pub mod bench_page;
 pub mod cache;
 pub mod check;
+pub mod convert;
 pub mod doctor;
 pub mod explain;
 pub mod local_authority;

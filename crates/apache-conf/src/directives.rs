@@ -1,0 +1,650 @@
+//! What each directive becomes.
+
+use nginx_conf::text::quoted;
+
+use crate::collect::{Collector, Scope};
+use crate::fields;
+use crate::item::Item;
+use crate::lifetimes::lifetime;
+use crate::media_types::extensions;
+use crate::redirects;
+use crate::rewrite::{Condition, Rule, argument, field_variable};
+use crate::settings::Names;
+
+/// What became of a line.
+pub enum Judged {
+    Taken,
+    LeftOut(String),
+    /// Why, and what to do.
+    Not(String),
+}
+
+/// Directives that need no counterpart, and why.
+const LEFT_OUT: [(&[&str], &str); 9] = [
+    (
+        &[
+            "serversignature",
+            "servertokens",
+            "serveradmin",
+            "usecanonicalname",
+            "hostnamelookups",
+            "contentdigest",
+        ],
+        "it changes nothing that visitors rely on",
+    ),
+    (
+        &[
+            "loadmodule",
+            "loadfile",
+            "user",
+            "group",
+            "pidfile",
+            "mutex",
+            "serverroot",
+            "typesconfig",
+            "accessfilename",
+            "allowoverride",
+            "allowoverridelist",
+            "startservers",
+            "minspareservers",
+            "maxspareservers",
+            "maxrequestworkers",
+            "maxconnectionsperchild",
+            "threadsperchild",
+            "serverlimit",
+            "extendedstatus",
+            "namevirtualhost",
+            "enablemmap",
+            "enablesendfile",
+            "listen",
+            "mimemagicfile",
+            "logformat",
+        ],
+        "it is about Apache itself",
+    ),
+    (
+        &[
+            "timeout",
+            "keepalive",
+            "keepalivetimeout",
+            "maxkeepaliverequests",
+        ],
+        "the times that are set without it are sensible",
+    ),
+    (
+        &[
+            "indexignore",
+            "indexoptions",
+            "addicon",
+            "addiconbytype",
+            "addiconbyencoding",
+            "defaulticon",
+            "readmename",
+            "headername",
+            "addalt",
+            "addaltbytype",
+            "addaltbyencoding",
+            "adddescription",
+            "indexorderdefault",
+            "indexstylesheet",
+            "indexignorereset",
+        ],
+        "it is about the look of listings of folders",
+    ),
+    (
+        &[
+            "languagepriority",
+            "forcelanguagepriority",
+            "addlanguage",
+            "defaultlanguage",
+            "cachenegotiateddocs",
+        ],
+        "languages are not negotiated",
+    ),
+    (
+        &["acceptpathinfo", "cgipassauth", "cgimapextension"],
+        "FastCGI has it anyway",
+    ),
+    (
+        &[
+            "sslrandomseed",
+            "sslsessioncache",
+            "sslsessioncachetimeout",
+            "sslmutex",
+            "sslstaplingcache",
+            "sslcompression",
+            "sslpassphrasedialog",
+            "sslinsecurerenegotiation",
+            "sslstrictsnivhostcheck",
+        ],
+        "TLS does without it",
+    ),
+    (
+        &[
+            "deflatecompressionlevel",
+            "deflatememlevel",
+            "deflatewindowsize",
+            "deflatebuffersize",
+            "deflatefilternote",
+            "brotlicompressionquality",
+            "brotlicompressionwindow",
+        ],
+        "compression has a sensible level without it",
+    ),
+    (
+        &[
+            "rewritelog",
+            "rewriteloglevel",
+            "rewritelock",
+            "proxyrequests_off",
+        ],
+        "it is about logs",
+    ),
+];
+
+/// One directive.
+pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    if collector.settings(scope).access.take(item) {
+        return Judged::Taken;
+    }
+    let name = item.name.as_str();
+    if let Some((_, why)) = LEFT_OUT.iter().find(|it| it.0.contains(&name)) {
+        return Judged::LeftOut((*why).to_owned());
+    }
+    if name.starts_with("rewrite") {
+        return rewrite(collector, item, scope);
+    }
+    if name.starts_with("redirect") {
+        return redirects::redirect(collector, item, scope);
+    }
+    match name {
+        "header" => fields::header(collector, item, scope),
+        "requestheader" => fields::request_header(collector, item),
+        "expiresactive" | "expiresdefault" | "expiresbytype" => expires(collector, item, scope),
+        "addtype" | "forcetype" | "addcharset" | "addhandler" | "sethandler" | "removehandler"
+        | "removetype" | "addencoding" | "removeencoding" => {
+            crate::types::of_files(collector, item, scope)
+        }
+        "adddefaultcharset" => match item.lower(0).as_str() {
+            "off" => Judged::LeftOut("no charset is added anyway".to_owned()),
+            "on" => line(collector, scope, "charset iso-8859-1;"),
+            charset => line(collector, scope, &format!("charset {};", argument(charset))),
+        },
+        "addoutputfilterbytype" | "setoutputfilter" | "addoutputfilter" | "brotlifilterbytype" => {
+            compression(collector, item, scope)
+        }
+        "directoryindex" => directory_index(collector, item, scope),
+        "directoryslash" | "fallbackresource" => fallback(collector, item, scope),
+        "errordocument" => error_document(collector, item, scope),
+        "options" => options(collector, item, scope),
+        "fileetag" => match item.lower(0).as_str() {
+            "none" => line(collector, scope, "etag off;"),
+            _ => Judged::LeftOut("the validator is made of time and size".to_owned()),
+        },
+        "limitrequestbody" => match item.lower(0).parse::<u64>() {
+            Ok(bytes) => line(collector, scope, &format!("client_max_body_size {bytes};")),
+            Err(_) => Judged::Not("it is no number of bytes".to_owned()),
+        },
+        "php_value" | "php_flag" | "php_admin_value" | "php_admin_flag" => {
+            php(collector, item, scope)
+        }
+        "setenv" => set_env(collector, item),
+        "setenvif" | "setenvifnocase" | "browsermatch" | "browsermatchnocase" => {
+            set_env_if(collector, item)
+        }
+        "unsetenv" | "passenv" => {
+            Judged::LeftOut("PHP is given no variables of the server's own environment".to_owned())
+        }
+        "sslrequiressl" => {
+            let settings = collector.settings(scope);
+            settings.access.refuse_methods("$https = \"\"".to_owned());
+            Judged::Taken
+        }
+        _ => crate::sections::server_directive(collector, item, scope),
+    }
+}
+
+/// A line of nginx's as it is.
+pub fn line(collector: &mut Collector, scope: &Scope, line: &str) -> Judged {
+    if scope.names.is_some() && line.starts_with("index ") {
+        return Judged::Not("it holds for whole folders only".to_owned());
+    }
+    let lines = &mut collector.settings(scope).lines;
+    // The last line of a name counts, as in Apache.
+    let name = line.split(' ').next().unwrap_or_default();
+    if name != "error_page" && name != "gzip_types" {
+        lines.retain(|it| it.split(' ').next() != Some(name));
+    }
+    lines.push(line.to_owned());
+    Judged::Taken
+}
+
+fn rewrite(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    if scope.names.is_some() {
+        return Judged::Not("rules hold for whole folders only".to_owned());
+    }
+    let rewrite = &mut collector.folder(scope).rewrite;
+    match item.name.as_str() {
+        "rewriteengine" => {
+            rewrite.is_on = item.lower(0) == "on";
+            rewrite.is_said = true;
+            Judged::Taken
+        }
+        "rewritebase" => match item.args.first() {
+            Some(base) if base.starts_with('/') && !base.contains('$') => {
+                rewrite.base = Some(base.clone());
+                Judged::Taken
+            }
+            _ => Judged::Not("it is no path".to_owned()),
+        },
+        "rewritecond" => match Condition::of(item) {
+            Some(condition) => {
+                rewrite.pending.push(condition);
+                Judged::Taken
+            }
+            None => Judged::Not("a text and a pattern were expected".to_owned()),
+        },
+        "rewriterule" => {
+            let conditions = std::mem::take(&mut rewrite.pending);
+            match Rule::of(item, conditions) {
+                Some(rule) => {
+                    rewrite.rules.push(rule);
+                    Judged::Taken
+                }
+                None => Judged::Not("a pattern and a target were expected".to_owned()),
+            }
+        }
+        "rewriteoptions" => match item.lower(0).as_str() {
+            "inherit" | "inheritbefore" | "inheritdown" | "inheritdownbefore" => Judged::Not(
+                "the rules of each folder stand for themselves; repeat those that are inherited"
+                    .to_owned(),
+            ),
+            _ => Judged::LeftOut("it is so here anyway".to_owned()),
+        },
+        _ => Judged::Not("write a map".to_owned()),
+    }
+}
+
+fn expires(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    let (media_type, text) = match (item.name.as_str(), &item.args[..]) {
+        ("expiresactive", _) if item.lower(0) == "on" => return Judged::Taken,
+        ("expiresactive", _) if scope.names.is_some() => {
+            collector.settings(scope).expires = Some("off".to_owned());
+            return Judged::Taken;
+        }
+        ("expiresactive", _) => {
+            return Judged::LeftOut("no lifetimes are said without it".to_owned());
+        }
+        ("expiresdefault", text) => (None, text.join(" ")),
+        (_, [media_type, text @ ..]) => (Some(media_type), text.join(" ")),
+        _ => return Judged::Not("a media type and a time were expected".to_owned()),
+    };
+    let Some(lifetime) = lifetime(&text) else {
+        return Judged::Not("a time such as \"access plus 1 month\" was expected".to_owned());
+    };
+    let Some(media_type) = media_type else {
+        collector.settings(scope).expires = Some(lifetime);
+        return Judged::Taken;
+    };
+    let extensions: Vec<String> = extensions(media_type)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    if scope.names.is_some() || extensions.is_empty() {
+        return Judged::Not(
+            "write expires in a location for the extensions of these files".to_owned(),
+        );
+    }
+    for extension in extensions {
+        let names = Names::Extensions(vec![extension], true);
+        collector.folder(scope).named(names, item).expires = Some(lifetime.clone());
+    }
+    Judged::Taken
+}
+
+fn compression(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    let lower = item.all_lower();
+    let filters = lower.first().map_or("", String::as_str);
+    let is_known = |it: &str| ["deflate", "brotli_compress", "inflate"].contains(&it);
+    if !filters.split(';').all(is_known) {
+        return Judged::Not("of output filters there is compression only".to_owned());
+    }
+    let types: Vec<&str> = match item.name.as_str() {
+        "addoutputfilterbytype" | "brotlifilterbytype" => {
+            lower[1..].iter().map(String::as_str).collect()
+        }
+        "addoutputfilter" => Vec::new(),
+        _ => vec![
+            "application/javascript",
+            "application/json",
+            "application/xml",
+            "image/svg+xml",
+            "text/css",
+            "text/javascript",
+            "text/plain",
+            "text/xml",
+        ],
+    };
+    let scope = Scope {
+        names: None,
+        ..scope.clone()
+    };
+    let lines = &mut collector.settings(&scope).lines;
+    if !lines.iter().any(|it| it == "gzip on;") {
+        lines.push("gzip on;".to_owned());
+        lines.push("gzip_vary on;".to_owned());
+    }
+    let at = lines.iter().position(|it| it.starts_with("gzip_types"));
+    let mut all: Vec<String> = Vec::new();
+    if let Some(at) = at {
+        let words = lines.remove(at);
+        all.extend(
+            words
+                .trim_end_matches(';')
+                .split(' ')
+                .skip(1)
+                .map(str::to_owned),
+        );
+    }
+    for media_type in types {
+        let is_type = media_type.contains('/')
+            && media_type
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || b"/+.-".contains(&it));
+        // Pages are compressed without being named.
+        if is_type && media_type != "text/html" && !all.iter().any(|it| it == media_type) {
+            all.push(media_type.to_owned());
+        }
+    }
+    if !all.is_empty() {
+        lines.push(format!("gzip_types {};", all.join(" ")));
+    }
+    Judged::Taken
+}
+
+fn directory_index(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    let is_name =
+        |it: &String| !it.is_empty() && !it.contains(['$', '"', ';', '{', '}', ' ', '\\']);
+    match item.args.iter().all(is_name) && item.lower(0) != "disabled" && !item.args.is_empty() {
+        true => line(collector, scope, &format!("index {};", item.args.join(" "))),
+        false => Judged::Not(
+            "an index cannot be switched off; write a location for the folder".to_owned(),
+        ),
+    }
+}
+
+fn fallback(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    if item.name == "directoryslash" {
+        return match item.lower(0).as_str() {
+            "on" => Judged::Taken,
+            _ => Judged::Not(
+                "folders are always redirected to their address with a slash".to_owned(),
+            ),
+        };
+    }
+    match item.args.first() {
+        Some(none) if none.eq_ignore_ascii_case("disabled") => {
+            Judged::LeftOut("there is none without it".to_owned())
+        }
+        Some(script)
+            if script.starts_with('/')
+                && !script.contains(['$', '"', ' ', ';'])
+                && scope.names.is_none() =>
+        {
+            // The same as two conditions and a rule.
+            let lines = format!(
+                "RewriteCond %{{REQUEST_FILENAME}} !-f\nRewriteCond %{{REQUEST_FILENAME}} !-d\nRewriteRule . {script} [L]"
+            );
+            let parsed = crate::item::parse(&lines, &item.place.file);
+            let rewrite = &mut collector.folder(scope).rewrite;
+            rewrite.is_on = true;
+            let mut conditions = Vec::new();
+            for mut line in parsed.items {
+                line.place = item.place.clone();
+                line.text.clone_from(&item.text);
+                match line.name.as_str() {
+                    "rewritecond" => conditions.extend(Condition::of(&line)),
+                    _ => rewrite
+                        .rules
+                        .extend(Rule::of(&line, std::mem::take(&mut conditions))),
+                }
+            }
+            Judged::Taken
+        }
+        _ => Judged::Not("write try_files $uri $uri/ and the script".to_owned()),
+    }
+}
+
+fn error_document(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    let Some(status) = item
+        .lower(0)
+        .parse::<u16>()
+        .ok()
+        .filter(|it| (400..600).contains(it))
+    else {
+        return Judged::Not("a status from 400 to 599 was expected".to_owned());
+    };
+    let text = item.args[1..].join(" ");
+    if text.eq_ignore_ascii_case("default") {
+        return Judged::LeftOut("the server has a page of its own".to_owned());
+    }
+    if scope.names.is_some() {
+        return Judged::Not("write error_page in a location for these files".to_owned());
+    }
+    if text.contains('$') || text.is_empty() {
+        return Judged::Not("this text cannot be written".to_owned());
+    }
+    if text.starts_with('/') || text.starts_with("http://") || text.starts_with("https://") {
+        return line(
+            collector,
+            scope,
+            &format!("error_page {status} {};", argument(&text)),
+        );
+    }
+    let text = text.trim_start_matches('"');
+    collector.site.locations.push(format!(
+        "location @error_{status} {{\n    internal;\n    default_type text/html;\n    return {status} {};\n}}",
+        quoted(text)
+    ));
+    line(
+        collector,
+        scope,
+        &format!("error_page {status} @error_{status};"),
+    )
+}
+
+fn options(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    let mut strange = Vec::new();
+    let (mut taken, mut is_listed) = (false, None);
+    for word in item.all_lower() {
+        let (is_on, name) = match word.strip_prefix('-') {
+            Some(name) => (false, name),
+            None => (true, word.trim_start_matches('+')),
+        };
+        match name {
+            "indexes" => is_listed = Some(is_on),
+            "all" => is_listed = Some(true),
+            "none" => is_listed = Some(false),
+            "multiviews" | "followsymlinks" | "execcgi" | "includes" | "includesnoexec"
+                if !is_on => {}
+            "followsymlinks" | "symlinksifownermatch" => {}
+            "multiviews" => {
+                strange.push("MultiViews has no counterpart; write try_files $uri $uri.html")
+            }
+            "includes" | "includesnoexec" => {
+                strange.push("write ssi on in a location for these files")
+            }
+            "execcgi" => strange.push("CGI has no counterpart; run the script by FastCGI"),
+            _ => strange.push("there is no such option"),
+        }
+    }
+    // Without a sign, what is not named is off.
+    let is_whole = item.args.iter().any(|it| !it.starts_with(['+', '-']));
+    if is_whole && is_listed.is_none() {
+        is_listed = Some(false);
+    }
+    if let Some(is_on) = is_listed {
+        line(
+            collector,
+            scope,
+            if is_on {
+                "autoindex on;"
+            } else {
+                "autoindex off;"
+            },
+        );
+        taken = true;
+    }
+    match (strange.is_empty(), taken) {
+        (false, _) => Judged::Not(strange.join("; ")),
+        (true, true) => Judged::Taken,
+        (true, false) => Judged::LeftOut("it is so here anyway".to_owned()),
+    }
+}
+
+fn php(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    let [name, value, ..] = &item.args[..] else {
+        return Judged::Not("a name and a value were expected".to_owned());
+    };
+    let name = name.to_ascii_lowercase();
+    if name == "engine" {
+        let is_off = ["off", "0", "false"].contains(&value.to_ascii_lowercase().as_str());
+        collector.settings(scope).is_without_php = is_off;
+        return Judged::Taken;
+    }
+    let is_name = name
+        .bytes()
+        .all(|it| it.is_ascii_alphanumeric() || b"_.".contains(&it));
+    if value.contains(['$', '\n', '"', '\\']) || !is_name {
+        return Judged::Not("write it into the pool of PHP-FPM".to_owned());
+    }
+    if scope.names.is_some() || scope.folder.len() > 1 {
+        return Judged::Not(
+            "write fastcgi_param PHP_VALUE in a location for these files".to_owned(),
+        );
+    }
+    if name == "post_max_size" {
+        let size = value.to_ascii_lowercase();
+        if size
+            .trim_end_matches(['k', 'm', 'g'])
+            .parse::<u64>()
+            .is_ok()
+        {
+            line(collector, scope, &format!("client_max_body_size {size};"));
+        }
+    }
+    let setting = format!("{name}={value}");
+    match item.name.contains("admin") {
+        true => collector.site.php_admin_values.push(setting),
+        false => collector.site.php_values.push(setting),
+    }
+    Judged::Taken
+}
+
+fn set_env(collector: &mut Collector, item: &Item) -> Judged {
+    let name = item.args.first().map_or("", String::as_str);
+    let value = item.args.get(1).map_or("", String::as_str);
+    let is_name = !name.is_empty()
+        && name
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    if !is_name || value.contains('$') {
+        return Judged::Not("write fastcgi_param beside fastcgi_pass".to_owned());
+    }
+    collector
+        .site
+        .php_params
+        .push((name.to_owned(), quoted(value)));
+    Judged::Taken
+}
+
+/// Variables that Apache itself reads, for browsers that are gone.
+const FOR_OLD_BROWSERS: [&str; 9] = [
+    "no-gzip",
+    "no-brotli",
+    "gzip-only-text/html",
+    "force-no-vary",
+    "nokeepalive",
+    "downgrade-1.0",
+    "force-response-1.0",
+    "redirect-carefully",
+    "ssl-unclean-shutdown",
+];
+
+fn set_env_if(collector: &mut Collector, item: &Item) -> Judged {
+    let is_browser = item.name.starts_with("browser");
+    let skipped = if is_browser { 1 } else { 2 };
+    if item.args.len() <= skipped {
+        return Judged::Not("a field, a pattern and a variable were expected".to_owned());
+    }
+    let (head, assignments) = item.args.split_at(skipped);
+    let field = if is_browser {
+        "user-agent"
+    } else {
+        head[0].as_str()
+    };
+    let pattern = head[skipped - 1].as_str();
+    let is_old = |it: &String| FOR_OLD_BROWSERS.contains(&it.trim_start_matches('!'));
+    if assignments.iter().all(is_old) {
+        return Judged::LeftOut("the browsers for which it was are gone".to_owned());
+    }
+    let is_authorization = field.eq_ignore_ascii_case("authorization");
+    if is_authorization
+        && assignments
+            .iter()
+            .all(|it| it.to_ascii_uppercase().starts_with("HTTP_AUTHORIZATION="))
+    {
+        return Judged::LeftOut("FastCGI passes on the fields of requests by itself".to_owned());
+    }
+    let variable = match field.to_ascii_lowercase().as_str() {
+        "remote_addr" => Some("remote_addr".to_owned()),
+        "request_uri" => Some("uri".to_owned()),
+        "request_method" => Some("request_method".to_owned()),
+        "request_protocol" => Some("server_protocol".to_owned()),
+        "server_addr" => Some("server_addr".to_owned()),
+        "remote_host" | "remote_user" => None,
+        field => field_variable(field),
+    };
+    let Some(variable) = variable else {
+        return Judged::Not("there is no variable for this".to_owned());
+    };
+    if !crate::patterns::compiles(pattern) {
+        return Judged::Not(format!("{pattern} is no regular expression"));
+    }
+    let compares = if item.name.ends_with("nocase") {
+        "~*"
+    } else {
+        "~"
+    };
+    let mut lines = Vec::new();
+    for assignment in assignments {
+        let (is_unset, assignment) = match assignment.strip_prefix('!') {
+            Some(name) => (true, name),
+            None => (false, assignment.as_str()),
+        };
+        let (name, value) = assignment.split_once('=').unwrap_or((assignment, "1"));
+        let value = if is_unset { "" } else { value };
+        let is_name = !name.is_empty()
+            && name
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
+        if value.contains('$') || !is_name {
+            return Judged::Not(
+                "what was captured cannot be put into a variable; write a map".to_owned(),
+            );
+        }
+        let variable_of = crate::rewrite::environment(name);
+        lines.push((
+            name.to_owned(),
+            format!(
+                "if (${variable} {compares} {}) {{ set ${variable_of} {}; }}",
+                quoted(pattern),
+                quoted(value)
+            ),
+        ));
+    }
+    for (name, line) in lines {
+        collector.site.set_environment(&name, Some(line));
+    }
+    Judged::Taken
+}

@@ -1,0 +1,37 @@
+//! Apache's configuration language, and what of it is said in nginx's: `.htaccess` files become the inside of a `server`,
+//! virtual hosts become whole servers.
+//!
+//! ```text
+//! text --lexer--> lines and words --item--> Items --collect--> Site --write--> nginx's syntax, and Notes
+//! ```
+//!
+//! A line is translated so that it means the same, or it is a [`Note`]: nothing is dropped without a word. What limits
+//! access and cannot be said is closed. Nothing here opens a file.
+
+mod access;
+mod collect;
+mod convert;
+mod directives;
+mod fields;
+mod item;
+pub mod lexer;
+mod lifetimes;
+mod media_types;
+mod modules;
+mod names;
+mod note;
+pub mod patterns;
+mod php;
+mod redirects;
+mod rewrite;
+mod sections;
+mod settings;
+mod site;
+mod types;
+mod write;
+mod write_files;
+
+pub use convert::{Conversion, HtaccessFile, Options, convert_htaccess};
+pub use item::{Item, Mistake, ParsedText, Place, parse};
+pub use note::{Kind, Note};
+pub use php::PARAMS;

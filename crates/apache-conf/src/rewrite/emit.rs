@@ -1,0 +1,682 @@
+//! Writes the rules of a folder or a server.
+
+use nginx_conf::text::{Conf, quoted};
+
+use super::condition::{Captured, SCRIPT_PATH, Surroundings, Test, not_a_pattern};
+use super::expansion::{Part, parts};
+use super::front::{FrontController, is_for_all, passes_only};
+use super::rule::{Action, Condition, Rule};
+use super::target::{ConditionCaptures, TargetMode, TargetText};
+use crate::item::Place;
+use crate::note::{Kind, Note};
+use crate::patterns::{compiles, has_back_reference, of_path, over_lines};
+
+/// The rules of one file, or of a server.
+#[derive(Debug, Default)]
+pub struct RewriteSection {
+    pub is_on: bool,
+    /// A line said whether it is on.
+    pub is_said: bool,
+    /// `RewriteBase`
+    pub base: Option<String>,
+    pub rules: Vec<Rule>,
+    /// Conditions that wait for their rule.
+    pub pending: Vec<Condition>,
+}
+
+/// What the rules of a section become.
+#[derive(Debug, Default)]
+pub struct RewriteProgram {
+    /// Lines for the server.
+    pub text: String,
+    pub front: Option<FrontController>,
+    /// Patterns of paths that rules without a condition refuse, and their statuses: a rule before them may lead there.
+    pub refused: Vec<(String, u16)>,
+    pub notes: Vec<Note>,
+    /// Variables that lines in the program set.
+    pub environment: Vec<String>,
+}
+
+impl RewriteSection {
+    /// `folder`: the path of its folder, or an empty text in a server.
+    pub fn program(&self, folder: &str, is_environment: &dyn Fn(&str) -> bool) -> RewriteProgram {
+        let target_base = match (&self.base, folder) {
+            (Some(base), _) => format!("{}/", base.trim_end_matches('/')),
+            (None, "") => "/".to_owned(),
+            (None, folder) => folder.to_owned(),
+        };
+        let mut emitter = Emitter {
+            folder,
+            target_base,
+            is_environment,
+            conf: Conf::default(),
+            program: RewriteProgram::default(),
+            extra: Vec::new(),
+            is_rewritten: false,
+            skips: Vec::new(),
+            numbers: 0,
+            chain: None,
+        };
+        let front = self.front(&emitter);
+        for (at, rule) in self.rules.iter().enumerate() {
+            match &front {
+                Some((place, front)) if *place == at => {
+                    emitter.program.front = Some(front.clone());
+                    // What follows is for files and folders only: all else was led to the front controller.
+                    let path = format!("$document_root${SCRIPT_PATH}");
+                    emitter.extra.push(Test::both(
+                        format!("-e {path}"),
+                        format!("!-e {path}"),
+                        false,
+                    ));
+                }
+                Some((place, front)) if at < *place && passes_only(rule, folder, front) => {}
+                _ => emitter.rule(at, rule),
+            }
+        }
+        emitter.end(&self.pending)
+    }
+
+    /// The front controller that can be `try_files`, and the place of its rule.
+    fn front(&self, emitter: &Emitter<'_>) -> Option<(usize, FrontController)> {
+        let fronts = self.rules.iter().enumerate().filter_map(|(at, rule)| {
+            Some((
+                at,
+                FrontController::of(rule, emitter.folder, &emitter.target_base)?,
+            ))
+        });
+        let mut fronts = fronts.collect::<Vec<_>>().into_iter();
+        let (Some((at, front)), None) = (fronts.next(), fronts.next()) else {
+            return None;
+        };
+        let before = &self.rules[..at];
+        // A rule that ends the rules, or is skipped over, cannot keep `try_files` from its work.
+        let is_free = before.iter().all(|rule| {
+            let flags = &rule.flags;
+            let passes = rule.is_without_target()
+                && flags.action == Action::Internal
+                && (flags.is_last || flags.skips > 0 || flags.is_chained);
+            (!passes && !flags.is_chained && flags.skips == 0)
+                || passes_only(rule, emitter.folder, &front)
+        });
+        is_free.then_some((at, front))
+    }
+}
+
+struct Emitter<'a> {
+    folder: &'a str,
+    target_base: String,
+    is_environment: &'a dyn Fn(&str) -> bool,
+    conf: Conf,
+    program: RewriteProgram,
+    /// What each further rule asks as well.
+    extra: Vec<Test>,
+    /// A rule before may have made another path of it, and gone on.
+    is_rewritten: bool,
+    /// Variables of rules that skip others, and the last rule that they skip.
+    skips: Vec<(String, usize)>,
+    numbers: usize,
+    /// What the rules before ask that are chained to the next one; `None` in it: they cannot be translated.
+    chain: Option<Option<Vec<Vec<Test>>>>,
+}
+
+/// The path that was asked for.
+const ASKED_PATH: &str = "asked_path";
+
+impl Emitter<'_> {
+    fn rule(&mut self, at: usize, rule: &Rule) {
+        let chain = self.chain.take();
+        let result = match chain {
+            Some(None) => Err("it is chained to a rule that could not be translated".to_owned()),
+            Some(Some(groups)) => self.translate(at, rule, groups),
+            None => self.translate(at, rule, Vec::new()),
+        };
+        if let Err(why) = result {
+            if rule.flags.is_chained {
+                self.chain = Some(None);
+            }
+            self.not_translated(rule, &why);
+        }
+    }
+
+    fn not_translated(&mut self, rule: &Rule, why: &str) {
+        let kind = match rule.flags.action {
+            Action::Refuse(_) => Kind::Unsafe,
+            _ => Kind::NotTranslated,
+        };
+        for condition in &rule.conditions {
+            self.note(
+                &condition.place,
+                &condition.text,
+                "it belongs to the rule below",
+                kind,
+            );
+        }
+        self.note(&rule.item.place, &rule.item.text, why, kind);
+    }
+
+    fn note(&mut self, place: &Place, text: &str, why: &str, kind: Kind) {
+        self.program.notes.push(Note::new(place, text, why, kind));
+    }
+
+    fn translate(&mut self, at: usize, rule: &Rule, chained: Vec<Vec<Test>>) -> Result<(), String> {
+        if let Some(flag) = rule.flags.unknown.first() {
+            return Err(format!("the flag {flag} has no counterpart"));
+        }
+        if !compiles(&rule.pattern) {
+            return Err(not_a_pattern(&rule.pattern));
+        }
+        let Some(mut groups) = self.groups(rule)? else {
+            return Ok(());
+        };
+        groups.splice(0..0, chained);
+        if rule.flags.is_chained {
+            if !rule.is_without_target() || rule.flags.action != Action::Internal {
+                return Err(
+                    "a rule that is chained to the next one and changes the path".to_owned(),
+                );
+            }
+            groups.extend(self.pattern_group(rule));
+            self.chain = Some(Some(groups));
+            return Ok(());
+        }
+        let skips = self.skips.iter().filter(|(_, last)| at <= *last);
+        for (variable, _) in skips {
+            groups.push(vec![Test::both(
+                format!("${variable} = \"\""),
+                format!("${variable} != \"\""),
+                false,
+            )]);
+        }
+        groups.extend(self.extra.iter().map(|it| vec![it.clone()]));
+        match rule.flags.action {
+            Action::Proxy => Err("write a location with proxy_pass for these paths".to_owned()),
+            Action::Refuse(status) => {
+                self.refuse(rule, groups, status);
+                Ok(())
+            }
+            Action::Redirect(status) => self.redirect(rule, groups, status),
+            Action::Internal if rule.is_without_target() => self.without_target(at, rule, groups),
+            Action::Internal => self.internal(rule, groups),
+        }
+    }
+
+    /// What the conditions ask: of each group one must hold. `None`: they never hold.
+    fn groups(&self, rule: &Rule) -> Result<Option<Vec<Vec<Test>>>, String> {
+        let around = Surroundings {
+            is_environment: self.is_environment,
+            path_variable: if self.is_rewritten { ASKED_PATH } else { "uri" },
+        };
+        let mut groups = Vec::new();
+        let mut group = Vec::new();
+        for (at, condition) in rule.conditions.iter().enumerate() {
+            group.push(Test::of(condition, &around)?);
+            if condition.has_alternative && at + 1 < rule.conditions.len() {
+                continue;
+            }
+            let mut tests = std::mem::take(&mut group);
+            if tests.contains(&Test::Always) {
+                continue;
+            }
+            tests.retain(|it| *it != Test::Never);
+            if tests.is_empty() {
+                return Ok(None);
+            }
+            groups.push(tests);
+        }
+        Ok(Some(groups))
+    }
+
+    /// The pattern of the rule as a condition; none where it fits every path.
+    fn pattern_group(&self, rule: &Rule) -> Option<Vec<Test>> {
+        let is_whole = is_for_all(&rule.pattern) && !rule.is_negated;
+        let pattern = of_path(self.folder, &rule.pattern, rule.flags.is_caseless);
+        let within = || {
+            Test::pattern(
+                "$uri",
+                &format!("^{}", crate::patterns::literal(self.folder)),
+                false,
+                false,
+            )
+        };
+        match is_whole {
+            true if self.folder.len() <= 1 => None,
+            true => Some(vec![within()]),
+            false => Some(vec![Test::pattern(
+                "$uri",
+                &pattern,
+                false,
+                rule.is_negated,
+            )]),
+        }
+    }
+
+    fn refuse(&mut self, rule: &Rule, mut groups: Vec<Vec<Test>>, status: u16) {
+        let is_unconditional = groups.is_empty() && !rule.is_negated && self.folder.len() <= 1;
+        if let Some(mut tests) = self.pattern_group(rule) {
+            for test in &mut tests {
+                *test = over_all_lines(test);
+            }
+            if is_unconditional {
+                let pattern = of_path(self.folder, &rule.pattern, rule.flags.is_caseless);
+                self.program.refused.push((over_lines(&pattern), status));
+            }
+            groups.push(tests);
+        }
+        self.write(&groups, None, &[format!("return {status};")]);
+    }
+
+    fn without_target(
+        &mut self,
+        at: usize,
+        rule: &Rule,
+        mut groups: Vec<Vec<Test>>,
+    ) -> Result<(), String> {
+        groups.extend(self.pattern_group(rule));
+        let mut lines = Vec::new();
+        for (name, value) in &rule.flags.environment {
+            match self.environment(name, value)? {
+                Some(line) => lines.push(line),
+                None => self.note(
+                    &rule.item.place,
+                    &rule.item.text,
+                    "FastCGI passes on the fields of requests, and what follows a script's name, by itself",
+                    Kind::LeftOut,
+                ),
+            }
+        }
+        if rule.flags.skips > 0 {
+            self.numbers += 1;
+            let variable = format!("skips_{}", self.numbers);
+            self.conf.line(&format!("set ${variable} \"\";"));
+            lines.push(format!("set ${variable} 1;"));
+            self.skips.push((variable, at + rule.flags.skips));
+        }
+        if rule.flags.is_last {
+            lines.push("break;".to_owned());
+        }
+        if !lines.is_empty() {
+            self.write(&groups, None, &lines);
+        }
+        Ok(())
+    }
+
+    /// The line that sets a variable of the environment; `None` where PHP has it anyway.
+    fn environment(&mut self, name: &str, value: &str) -> Result<Option<String>, String> {
+        let upper = name.to_ascii_uppercase();
+        if upper.starts_with("HTTP_") && value.to_ascii_uppercase().starts_with("%{HTTP:")
+            || upper == "PATH_INFO"
+        {
+            return Ok(None);
+        }
+        let parts = parts(value).ok_or("RewriteMap has no counterpart")?;
+        let mut text = String::new();
+        for part in &parts {
+            match part {
+                Part::Text(plain) if !plain.contains('$') => text.push_str(plain),
+                Part::Variable(variable) => {
+                    let variable = super::expansion::variable(variable, self.is_environment)?;
+                    text.push_str(&format!("${{{variable}}}"));
+                }
+                _ => {
+                    return Err(
+                        "what was captured cannot be put into the environment here".to_owned()
+                    );
+                }
+            }
+        }
+        if !name
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || it == b'_')
+        {
+            return Err(format!("{name} is no name of a variable"));
+        }
+        self.program.environment.push(name.to_owned());
+        Ok(Some(format!(
+            "set ${} {};",
+            super::expansion::environment(name),
+            quoted(&text)
+        )))
+    }
+
+    fn internal(&mut self, rule: &Rule, mut groups: Vec<Vec<Test>>) -> Result<(), String> {
+        if rule.is_negated {
+            groups.extend(self.pattern_group(rule));
+        }
+        let captured = captured(&groups);
+        let captures = captured
+            .as_ref()
+            .map(|it| ConditionCaptures::InVariables(it.count));
+        let target = TargetText::of(rule, &self.target_base, TargetMode::Internal, captures)?;
+        if !target.path().starts_with(['/', '$']) {
+            return Err("its target is no path".to_owned());
+        }
+        let uses = uses_condition(&rule.target).then_some(captured).flatten();
+        let pattern = match rule.is_negated
+            || is_for_all(&rule.pattern) && self.folder.len() <= 1 && !target.has_captures()
+        {
+            true => "^".to_owned(),
+            false => quoted(&of_path(self.folder, &rule.pattern, rule.flags.is_caseless)),
+        };
+        let how = if rule.flags.is_last { " last" } else { "" };
+        let line = format!(
+            "rewrite {pattern} {}{how};",
+            argument(&target.for_rewrite())
+        );
+        self.is_rewritten |= !rule.flags.is_last;
+        self.write(&groups, uses.as_ref(), &[line]);
+        Ok(())
+    }
+
+    fn redirect(
+        &mut self,
+        rule: &Rule,
+        mut groups: Vec<Vec<Test>>,
+        status: u16,
+    ) -> Result<(), String> {
+        if let Some(address) = whole_request(rule, self.folder)
+            && !self.is_rewritten
+        {
+            self.write(
+                &groups,
+                None,
+                &[format!("return {status} {};", argument(&address))],
+            );
+            return Ok(());
+        }
+        let found = captured(&groups);
+        let uses = uses_condition(&rule.target);
+        let captures = match &found {
+            Some(it) if it.is_of_path => ConditionCaptures::InPattern(it.count),
+            Some(it) => ConditionCaptures::InVariables(it.count),
+            None => ConditionCaptures::InVariables(0),
+        };
+        let in_pattern = found.clone().filter(|it| uses && it.is_of_path);
+        let captures = (uses).then_some(captures);
+        let target = TargetText::of(rule, &self.target_base, TargetMode::Redirect, captures)?;
+        let pattern = match in_pattern {
+            Some(captured) => {
+                if has_back_reference(&rule.pattern) || self.is_rewritten {
+                    return Err(
+                        "what its conditions capture cannot stand in its pattern".to_owned()
+                    );
+                }
+                remove_captured(&mut groups);
+                self.with_condition(rule, &captured)
+            }
+            None if rule.is_negated => {
+                groups.extend(self.pattern_group(rule));
+                "^".to_owned()
+            }
+            None => of_path(self.folder, &rule.pattern, rule.flags.is_caseless),
+        };
+        let variables = found.filter(|it| uses && !it.is_of_path);
+        let how = match status {
+            301 => "permanent",
+            302 => "redirect",
+            _ => {
+                let address = target.for_return().ok_or_else(|| {
+                    format!("rewrite knows 301 and 302 only, and return does not escape what was captured: write a location with return {status}")
+                })?;
+                groups.extend(self.pattern_group(rule));
+                self.write(
+                    &groups,
+                    variables.as_ref(),
+                    &[format!("return {status} {};", argument(&address))],
+                );
+                return Ok(());
+            }
+        };
+        let line = format!(
+            "rewrite {} {} {how};",
+            quoted(&pattern),
+            argument(&target.for_rewrite())
+        );
+        self.write(&groups, variables.as_ref(), &[line]);
+        Ok(())
+    }
+
+    /// The pattern of a rule with that of a condition on the path, whose captures come first.
+    fn with_condition(&self, rule: &Rule, captured: &Captured) -> String {
+        if is_for_all(&rule.pattern) && !rule.is_negated && self.folder.len() <= 1 {
+            return captured.pattern.clone();
+        }
+        let own = of_path(self.folder, &rule.pattern, rule.flags.is_caseless);
+        format!("(?s)^(?=.*?(?:{}))(?=.*?(?:{own}))", captured.pattern)
+    }
+
+    /// Writes what is done where of each group a test holds.
+    fn write(&mut self, groups: &[Vec<Test>], captured: Option<&Captured>, lines: &[String]) {
+        match groups {
+            [] => lines.iter().for_each(|line| self.conf.line(line)),
+            [group] if let [Test::If(question)] = &group[..] => {
+                if let Some(setup) = &question.setup {
+                    self.conf.line(setup);
+                }
+                let sets = captured.map_or(0, |it| it.count);
+                match (sets, lines) {
+                    (0, [line]) => self
+                        .conf
+                        .line(&format!("if ({}) {{ {line} }}", question.yes)),
+                    _ => {
+                        self.conf.open(&format!("if ({})", question.yes));
+                        self.set_captured(sets);
+                        lines.iter().for_each(|line| self.conf.line(line));
+                        self.conf.close();
+                    }
+                }
+            }
+            groups => {
+                self.numbers += 1;
+                let name = format!("$applies_{}", self.numbers);
+                self.conf.line(&format!("set {name} 1;"));
+                for group in groups {
+                    self.group(&name, group, captured);
+                }
+                match lines {
+                    [line] => self.conf.line(&format!("if ({name}) {{ {line} }}")),
+                    _ => {
+                        self.conf.open(&format!("if ({name})"));
+                        lines.iter().for_each(|line| self.conf.line(line));
+                        self.conf.close();
+                    }
+                }
+            }
+        }
+    }
+
+    fn set_captured(&mut self, count: usize) {
+        for number in 1..=count {
+            self.conf
+                .line(&format!("set $captured_{number} ${number};"));
+        }
+    }
+
+    /// Takes the variable back where no test of the group holds.
+    fn group(&mut self, name: &str, group: &[Test], captured: Option<&Captured>) {
+        let questions = group.iter().filter_map(|test| match test {
+            Test::If(question) => Some(question),
+            _ => None,
+        });
+        let holds = |it: &Option<Captured>| captured.is_some() && it.as_ref() == captured;
+        let questions: Vec<_> = questions.collect();
+        if let [question] = questions[..]
+            && !holds(&question.captured)
+        {
+            if let Some(setup) = &question.setup {
+                self.conf.line(setup);
+            }
+            self.conf
+                .line(&format!("if ({}) {{ set {name} \"\"; }}", question.no));
+            return;
+        }
+        self.conf.line("set $one_of \"\";");
+        // The first that holds is the last that captures.
+        for question in questions.iter().rev() {
+            if let Some(setup) = &question.setup {
+                self.conf.line(setup);
+            }
+            match &question.captured {
+                Some(it) if captured.is_some() && it.count > 0 => {
+                    self.conf.open(&format!("if ({})", question.yes));
+                    self.conf.line("set $one_of 1;");
+                    self.set_captured(it.count);
+                    self.conf.close();
+                }
+                _ => self
+                    .conf
+                    .line(&format!("if ({}) {{ set $one_of 1; }}", question.yes)),
+            }
+        }
+        self.conf
+            .line(&format!("if ($one_of = \"\") {{ set {name} \"\"; }}"));
+    }
+
+    fn end(mut self, pending: &[Condition]) -> RewriteProgram {
+        for condition in pending {
+            self.note(
+                &condition.place,
+                &condition.text,
+                "no RewriteRule follows it",
+                Kind::NotTranslated,
+            );
+        }
+        let body = std::mem::take(&mut self.conf.text);
+        if body.contains(&format!("${SCRIPT_PATH}")) {
+            self.conf.note(
+                "A script's own path, without what follows its name, as Apache looks for files.",
+            );
+            self.conf.line(&format!("set ${SCRIPT_PATH} $uri;"));
+            self.conf.line(&format!(
+                "if ($uri ~ \"^(.+?\\\\.php)/\") {{ set ${SCRIPT_PATH} $1; }}"
+            ));
+        }
+        if body.contains(&format!("${ASKED_PATH}")) {
+            self.conf.line(&format!("set ${ASKED_PATH} $uri;"));
+        }
+        self.program.text = self.conf.text + &body;
+        self.program
+    }
+}
+
+fn over_all_lines(test: &Test) -> Test {
+    match test {
+        Test::If(question) => {
+            let mut question = question.clone();
+            for text in [&mut question.yes, &mut question.no] {
+                let has_any = text.contains(".*") || text.contains(".+");
+                if has_any && let Some(at) = text.find('"') {
+                    text.insert_str(at + 1, "(?s)");
+                }
+            }
+            Test::If(question)
+        }
+        other => other.clone(),
+    }
+}
+
+/// Text with variables as an argument.
+pub fn argument(text: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-:?&=+,@%$~[]".contains(it);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => quoted(text),
+    }
+}
+
+/// The captures that `%1` means: those of the last group with a pattern.
+fn captured(groups: &[Vec<Test>]) -> Option<Captured> {
+    let of_group = |group: &Vec<Test>| -> Option<Captured> {
+        let mut all = Vec::new();
+        for test in group {
+            match test {
+                Test::If(question) => all.push(question.captured.clone()?),
+                _ => return None,
+            }
+        }
+        let first = all.first()?;
+        match all.len() {
+            1 => Some(first.clone()),
+            _ if all.iter().all(|it| it.is_of_path) => Some(Captured {
+                pattern: format!(
+                    "(?|{})",
+                    all.iter()
+                        .map(|it| it.pattern.as_str())
+                        .collect::<Vec<_>>()
+                        .join("|")
+                ),
+                count: all.iter().map(|it| it.count).max().unwrap_or(0),
+                is_of_path: true,
+            }),
+            _ => Some(first.clone()),
+        }
+    };
+    let has_pattern = |group: &&Vec<Test>| {
+        group
+            .iter()
+            .any(|test| matches!(test, Test::If(question) if question.captured.is_some()))
+    };
+    of_group(groups.iter().rev().find(has_pattern)?)
+}
+
+/// Removes the group whose pattern stands in that of the rule now.
+fn remove_captured(groups: &mut Vec<Vec<Test>>) {
+    let has_pattern = |group: &Vec<Test>| {
+        group
+            .iter()
+            .any(|test| matches!(test, Test::If(question) if question.captured.is_some()))
+    };
+    if let Some(at) = groups.iter().rposition(has_pattern) {
+        groups.remove(at);
+    }
+}
+
+fn uses_condition(target: &str) -> bool {
+    let parts = parts(target).unwrap_or_default();
+    parts.iter().any(|it| matches!(it, Part::OfCondition(_)))
+}
+
+/// The address of a redirect that keeps the whole path and query: `https://%{HTTP_HOST}%{REQUEST_URI}`.
+fn whole_request(rule: &Rule, folder: &str) -> Option<String> {
+    let flags = &rule.flags;
+    let rest = ["%{REQUEST_URI}", "/$1", "$1"]
+        .iter()
+        .find_map(|it| Some((*it, rule.target.strip_suffix(*it)?)));
+    let (put, before) = rest?;
+    let captures_all = ["^(.*)$", "(.*)", "^(.*)", "(.*)$"].contains(&rule.pattern.as_str());
+    let is_whole = match put {
+        "%{REQUEST_URI}" => is_for_all(&rule.pattern),
+        "/$1" => captures_all && folder == "/",
+        _ => captures_all && folder.is_empty(),
+    };
+    let is_free = !rule.is_negated
+        && !flags.drops_query
+        && folder.len() <= 1
+        && !uses_condition(&rule.target);
+    if !is_whole || !is_free {
+        return None;
+    }
+    let host = before
+        .strip_prefix("https://")
+        .or_else(|| before.strip_prefix("http://"))?;
+    let scheme = if before.starts_with("https") {
+        "https"
+    } else {
+        "http"
+    };
+    let host = match host.to_ascii_uppercase().as_str() {
+        "%{HTTP_HOST}" | "%{SERVER_NAME}" if scheme == "https" => "$host",
+        "%{HTTP_HOST}" | "%{SERVER_NAME}" => "$http_host",
+        "" => return None,
+        _ if host
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b".-:[]".contains(&it)) =>
+        {
+            host
+        }
+        "WWW.%{HTTP_HOST}" if scheme == "https" => "www.$host",
+        "WWW.%{HTTP_HOST}" => "www.$http_host",
+        _ => return None,
+    };
+    Some(format!("{scheme}://{host}$request_uri"))
+}

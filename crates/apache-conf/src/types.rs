@@ -1,0 +1,161 @@
+//! `AddType`, `AddCharset`, `AddHandler`, `SetHandler` and their relatives.
+
+use crate::collect::{Collector, Scope};
+use crate::directives::Judged;
+use crate::item::Item;
+use crate::rewrite::argument;
+use crate::settings::Names;
+
+/// One line.
+pub fn of_files(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    let value = item.lower(0);
+    let extensions = || -> Option<Vec<String>> {
+        let all = item
+            .args
+            .get(1..)?
+            .iter()
+            .map(|it| it.trim_start_matches('.').to_owned());
+        let all: Vec<String> = all.collect();
+        let is_plain = |it: &String| {
+            !it.is_empty()
+                && it
+                    .bytes()
+                    .all(|it| it.is_ascii_alphanumeric() || b"_-.".contains(&it))
+        };
+        (!all.is_empty() && all.iter().all(is_plain)).then_some(all)
+    };
+    let is_php = value.contains("php") || value.starts_with("proxy:");
+    match item.name.as_str() {
+        "addtype" | "addhandler" | "sethandler" if is_php => {
+            return php(collector, item, scope, &value, extensions());
+        }
+        "sethandler" if value == "none" => return no_handler(collector, scope),
+        "removehandler" | "removetype" => {
+            let has_php = item
+                .all_lower()
+                .iter()
+                .any(|it| it.trim_start_matches('.').starts_with("ph"));
+            return match has_php {
+                true => no_handler(collector, scope),
+                false => Judged::LeftOut("no handler is set for it".to_owned()),
+            };
+        }
+        "addhandler" | "sethandler" => {
+            return match value.as_str() {
+                "default-handler" => no_handler(collector, scope),
+                "type-map" => Judged::LeftOut("content is not negotiated".to_owned()),
+                "server-status" => Judged::Not("write a location with stub_status".to_owned()),
+                "cgi-script" | "fcgid-script" => {
+                    Judged::Not("CGI has no counterpart; run the script by FastCGI".to_owned())
+                }
+                _ => Judged::Not("this handler has no counterpart".to_owned()),
+            };
+        }
+        "forcetype" => {
+            collector.settings(scope).media_type = media_type(&value);
+            return Judged::Taken;
+        }
+        "addencoding" | "removeencoding" => {
+            return Judged::Not(
+                "write a location with add_header Content-Encoding, or gzip_static, for these files".to_owned(),
+            );
+        }
+        _ => {}
+    }
+    let Some(extensions) = extensions().filter(|_| scope.names.is_none()) else {
+        return Judged::Not(
+            "a type and extensions were expected, outside of other files".to_owned(),
+        );
+    };
+    let is_charset = item.name == "addcharset";
+    if !is_charset && media_type(&value).is_none() {
+        return Judged::Not("it is no media type".to_owned());
+    }
+    for extension in extensions {
+        let settings = collector
+            .folder(scope)
+            .named(Names::Extensions(vec![extension], true), item);
+        match is_charset {
+            true => settings.charset = Some(argument(&value)),
+            false => settings.media_type = media_type(&value),
+        }
+    }
+    Judged::Taken
+}
+
+fn media_type(text: &str) -> Option<String> {
+    let is_type = text.contains('/')
+        && text
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b"/+.-".contains(&it));
+    is_type.then(|| text.to_owned())
+}
+
+/// Scripts are not run.
+fn no_handler(collector: &mut Collector, scope: &Scope) -> Judged {
+    collector.settings(scope).is_without_php = true;
+    Judged::Taken
+}
+
+fn php(
+    collector: &mut Collector,
+    item: &Item,
+    scope: &Scope,
+    value: &str,
+    extensions: Option<Vec<String>>,
+) -> Judged {
+    if value.starts_with("proxy:")
+        && let Some(proxy) = item.args[0].get(6..)
+    {
+        let Some(address) = fastcgi_address(proxy) else {
+            return Judged::Not("write a location with proxy_pass for these files".to_owned());
+        };
+        collector.site.php = Some(address);
+    }
+    let is_known = |it: &String| {
+        let it = it.to_ascii_lowercase();
+        it == "php"
+            || it
+                .strip_prefix("php")
+                .is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()))
+    };
+    let others = extensions.unwrap_or_default();
+    let of_names = match &scope.names {
+        Some((Names::Extensions(all, _), _)) => all.clone(),
+        _ => Vec::new(),
+    };
+    match others
+        .iter()
+        .chain(&of_names)
+        .all(|it| is_known(it) || ["phar", "phtml"].contains(&it.as_str()))
+    {
+        true => Judged::LeftOut("the location for PHP runs scripts".to_owned()),
+        false => Judged::Not(format!(
+            "{}: add these files to the location for PHP",
+            item.args.join(" ")
+        )),
+    }
+}
+
+/// The address of PHP-FPM: `unix:/run/php/php.sock|fcgi://localhost` or `fcgi://127.0.0.1:9000`.
+pub fn fastcgi_address(text: &str) -> Option<String> {
+    let address = match text.split_once('|') {
+        Some((socket, to)) if socket.starts_with("unix:/") && to.starts_with("fcgi:") => {
+            socket.to_owned()
+        }
+        Some(_) => return None,
+        None => {
+            let rest = text.strip_prefix("fcgi://")?;
+            let host = rest.split('/').next()?;
+            if host.contains(':') {
+                host.to_owned()
+            } else {
+                format!("{host}:8000")
+            }
+        }
+    };
+    let is_plain = address
+        .bytes()
+        .all(|it| it.is_ascii_alphanumeric() || b"/._-:[]".contains(&it));
+    is_plain.then_some(address)
+}

@@ -1,0 +1,477 @@
+//! Writes a [`Site`] as lines for the inside of a `server`: what is set, then rules in the order in which Apache applies
+//! them, then locations. Refusals come first among these; a path that is refused or limited is led nowhere by a rule.
+
+use nginx_conf::text::Conf;
+
+use crate::access::Access;
+use crate::names::path_pattern;
+use crate::note::{Kind, Note};
+use crate::patterns::{literal, over_lines};
+use crate::php;
+use crate::rewrite::{FrontController, argument};
+use crate::settings::Settings;
+use crate::site::{Folder, Site};
+use crate::write_files;
+
+/// Names that begin with a dot, but for proofs of ownership.
+pub const DOT: &str = r"/\.(?!well-known(?:/|$))";
+/// Scripts, where they are not run.
+pub const ANY_SCRIPT: &str = r"\.(?i:ph(?:p\d?|ar|tml|t))(?:/|$)";
+
+/// A folder with who may have what is in it.
+pub struct Limited<'a> {
+    pub folder: &'a Folder,
+    pub access: Access,
+    /// Those of the folders around it, and its own.
+    pub settings: Settings,
+    /// Of its `<Files>` sections, in their order; `None` where nothing is said of access.
+    pub named: Vec<Option<Access>>,
+}
+
+/// What all parts know.
+pub struct Writer<'a> {
+    pub site: &'a Site,
+    pub root: Limited<'a>,
+    /// Folders below the root, the deeper ones first.
+    pub below: Vec<Limited<'a>>,
+    pub fronts: Vec<(String, FrontController)>,
+    pub conf: Conf,
+    pub notes: Vec<Note>,
+}
+
+/// The lines of a site, and what is not translated.
+pub fn site(site: &Site) -> (String, Vec<Note>) {
+    let empty = Folder {
+        path: "/".to_owned(),
+        ..Folder::default()
+    };
+    let mut notes = Vec::new();
+    let root = site
+        .folders
+        .iter()
+        .find(|it| it.path == "/")
+        .unwrap_or(&empty);
+    let mut below: Vec<&Folder> = site.folders.iter().filter(|it| it.path.len() > 1).collect();
+    below.sort_by(|a, b| b.path.len().cmp(&a.path.len()).then(a.path.cmp(&b.path)));
+    let root = limited(site, root, &mut notes);
+    let below = below
+        .into_iter()
+        .map(|it| limited(site, it, &mut notes))
+        .collect();
+    let mut writer = Writer {
+        site,
+        root,
+        below,
+        fronts: Vec::new(),
+        conf: Conf::default(),
+        notes,
+    };
+    writer.all();
+    (writer.conf.text, writer.notes)
+}
+
+fn limited<'a>(site: &'a Site, folder: &'a Folder, notes: &mut Vec<Note>) -> Limited<'a> {
+    let knows = |it: &str| site.is_environment(it);
+    let mut around: Vec<&Folder> = site
+        .folders
+        .iter()
+        .filter(|it| {
+            !it.path.is_empty() && folder.path.starts_with(&it.path) && it.path != folder.path
+        })
+        .collect();
+    around.sort_by_key(|it| it.path.len());
+    let settings = around
+        .iter()
+        .fold(Settings::default(), |all, it| all.over(&it.settings))
+        .over(&folder.settings);
+    let own = &folder.settings.access;
+    let says = |it: &&&Folder| !it.settings.access.is_empty();
+    let outer = around.iter().rev().find(says).map(|it| &it.settings.access);
+    // Notes of what is around stand there.
+    let access = match (own.is_empty(), outer) {
+        (false, Some(outer)) => own.clone().with_password_of(outer).access(&knows, notes),
+        (false, None) => own.access(&knows, notes),
+        (true, Some(outer)) => outer.access(&knows, &mut Vec::new()),
+        (true, None) => Access::Open,
+    };
+    let named = folder.named.iter().map(|it| {
+        let own = &it.settings.access;
+        let with_password = own.clone().with_password_of(&folder.settings.access);
+        (!own.is_empty()).then(|| with_password.access(&knows, notes))
+    });
+    Limited {
+        folder,
+        access,
+        settings,
+        named: named.collect(),
+    }
+}
+
+impl Writer<'_> {
+    fn all(&mut self) {
+        self.settings();
+        self.environment();
+        let rules = self.rules();
+        self.root_access();
+        self.conf.text.push_str(&rules);
+        if !rules.is_empty() {
+            self.conf.gap();
+        }
+        self.locations();
+    }
+
+    fn settings(&mut self) {
+        let mut lines: Vec<String> = Vec::new();
+        let settings = match self.site.folders.iter().find(|it| it.path.is_empty()) {
+            Some(server) => server.settings.over(&self.root.settings),
+            None => self.root.settings.clone(),
+        };
+        self.root.settings = settings;
+        let settings = &self.root.settings;
+        lines.extend(settings.lines.iter().cloned());
+        if let Some(expires) = &settings.expires {
+            lines.push(format!("expires {expires};"));
+        }
+        lines.extend(settings.field_lines());
+        for field in &settings.hidden {
+            lines.push(format!("fastcgi_hide_header {field};"));
+        }
+        if self.site.php.is_some() {
+            lines.extend(php::params(self.site));
+        } else if php::says_something(self.site) {
+            lines.push("# PHP is given these beside fastcgi_pass, where lines of this kind take the place of these.".to_owned());
+            lines.extend(php::own_params(self.site));
+        }
+        let is_empty = lines.is_empty();
+        lines.iter().for_each(|it| self.conf.line(it));
+        if !is_empty {
+            self.conf.gap();
+        }
+    }
+
+    fn environment(&mut self) {
+        for variable in &self.site.environment {
+            self.conf.line(&format!(
+                "set ${} \"\";",
+                crate::rewrite::environment(&variable.name)
+            ));
+            variable.lines.iter().for_each(|it| self.conf.line(it));
+        }
+        if !self.site.environment.is_empty() {
+            self.conf.gap();
+        }
+    }
+
+    fn root_access(&mut self) {
+        match self.root.access.clone() {
+            Access::Open => return,
+            Access::Closed => self.conf.line("deny all;"),
+            Access::Limited(limits) => limits.lines().iter().for_each(|it| self.conf.line(it)),
+        }
+        self.conf.gap();
+    }
+
+    /// Redirects and rewrites, for the server.
+    fn rules(&mut self) -> String {
+        let knows = |it: &str| self.site.is_environment(it);
+        let mut conf = Conf::default();
+        let mut refused = Vec::new();
+        let mut notes = Vec::new();
+        let mut fronts = Vec::new();
+        let folders: Vec<&Folder> = self
+            .below
+            .iter()
+            .map(|it| it.folder)
+            .chain([self.root.folder])
+            .collect();
+        let server = self.site.folders.iter().find(|it| it.path.is_empty());
+        let mut first = Conf::default();
+        for folder in server.into_iter() {
+            let program = folder.program(&knows);
+            first.text.push_str(&program.text);
+            notes.extend(program.notes);
+            let redirects = folder.redirects.program("", &knows);
+            first.text.push_str(&redirects.text);
+            notes.extend(redirects.notes);
+        }
+        for folder in &folders {
+            let redirects = folder.redirects.program("", &knows);
+            conf.text.push_str(&redirects.text);
+            notes.extend(redirects.notes);
+        }
+        let has_root_rules =
+            !self.root.folder.rewrite.rules.is_empty() && self.root.folder.rewrite.is_on;
+        for folder in &folders {
+            let program = folder.program(&knows);
+            conf.text.push_str(&program.text);
+            notes.extend(program.notes);
+            refused.extend(program.refused);
+            fronts.extend(program.front.map(|it| (folder.path.clone(), it)));
+            let is_own = folder.rewrite.is_said && folder.path.len() > 1;
+            if is_own && has_root_rules {
+                conf.line(&format!(
+                    "if ($uri ~ ^{}) {{ break; }}",
+                    literal(&folder.path)
+                ));
+            }
+            if !folder.rewrite.is_on {
+                for rule in &folder.rewrite.rules {
+                    let why = "RewriteEngine is not on here";
+                    let lines = rule
+                        .conditions
+                        .iter()
+                        .map(|it| Note::new(&it.place, &it.text, why, Kind::LeftOut));
+                    notes.extend(lines);
+                    notes.push(Note::of(&rule.item, why, Kind::LeftOut));
+                }
+            }
+        }
+        self.notes.extend(notes);
+        self.fronts = fronts;
+        let _ = refused;
+        let mut text = first.text;
+        if !conf.text.is_empty() {
+            let mut guard = Conf::default();
+            let patterns = self.restricted();
+            if !patterns.is_empty() {
+                guard.note("What is refused or limited is led nowhere else.");
+            }
+            for (case, pattern) in patterns {
+                let case = if case { "*" } else { "" };
+                guard.line(&format!(
+                    "if ($uri ~{case} {}) {{ break; }}",
+                    nginx_conf::text::quoted(&pattern)
+                ));
+            }
+            text.push_str(&guard.text);
+            text.push_str(&conf.text);
+        }
+        text
+    }
+
+    /// Patterns of paths that are not for everybody, and whether case does not count.
+    fn restricted(&self) -> Vec<(bool, String)> {
+        let mut patterns = Vec::new();
+        let closed = self.closed_folders();
+        patterns.extend(closed.map(|it| (false, it)));
+        for limited in &self.below {
+            let is_limited = matches!(limited.access, Access::Limited(_))
+                && !limited.folder.settings.access.is_empty();
+            if is_limited {
+                patterns.push((
+                    false,
+                    format!(
+                        "^{}(?:/|$)",
+                        literal(limited.folder.path.trim_end_matches('/'))
+                    ),
+                ));
+            }
+            if limited.folder.settings.is_without_php {
+                patterns.push((false, scripts_in(&limited.folder.path)));
+            }
+        }
+        for limited in self.below.iter().chain([&self.root]) {
+            for (named, access) in limited.folder.named.iter().zip(&limited.named) {
+                if matches!(access, Some(Access::Closed | Access::Limited(_))) {
+                    let (case, pattern) = path_pattern(&named.names, &limited.folder.path);
+                    patterns.push((case, over_lines(&pattern)));
+                }
+            }
+        }
+        patterns
+    }
+
+    /// One pattern for the folders that are closed.
+    fn closed_folders(&self) -> Option<String> {
+        let closed = self
+            .below
+            .iter()
+            .filter(|it| it.access == Access::Closed && !self.is_within_own(it));
+        let mut names: Vec<String> = closed
+            .map(|it| literal(it.folder.path.trim_matches('/')))
+            .collect();
+        names.sort();
+        let pattern = match &names[..] {
+            [] => return None,
+            [one] => one.clone(),
+            all => format!("(?:{})", all.join("|")),
+        };
+        Some(format!("^/{pattern}(?:/|$)"))
+    }
+
+    /// Is it in a folder that has a location of its own, which hides patterns outside of it?
+    fn is_within_own(&self, limited: &Limited<'_>) -> bool {
+        self.below.iter().any(|it| {
+            it.folder.path != limited.folder.path
+                && limited.folder.path.starts_with(&it.folder.path)
+                && write_files::needs_location(it)
+        })
+    }
+
+    fn locations(&mut self) {
+        self.conf.line(&format!("location ~ {DOT} {{"));
+        self.conf.line("    deny all;");
+        self.conf.line("}");
+        self.conf.gap();
+        if let Some(pattern) = self.closed_folders() {
+            self.deny(false, &pattern);
+        }
+        let below = std::mem::take(&mut self.below);
+        for limited in &below {
+            self.folder_refusals(limited);
+        }
+        for limited in &below {
+            let is_closed = limited.access == Access::Closed;
+            self.below_location(limited, &below, is_closed);
+        }
+        self.below = below;
+        write_files::named_access(self);
+        for location in &self.site.locations {
+            location.lines().for_each(|it| self.conf.line(it));
+            self.conf.gap();
+        }
+        php::location(self);
+        write_files::extensions(self);
+        self.front_controllers();
+    }
+
+    pub fn deny(&mut self, is_caseless: bool, pattern: &str) {
+        let compares = if is_caseless { "~*" } else { "~" };
+        self.conf.open(&format!(
+            "location {compares} {}",
+            argument_of_pattern(pattern)
+        ));
+        self.conf.line("deny all;");
+        self.conf.close();
+        self.conf.gap();
+    }
+
+    /// Refusals of files in a folder that has no location of its own.
+    fn folder_refusals(&mut self, limited: &Limited<'_>) {
+        if limited.access == Access::Closed || write_files::needs_location(limited) {
+            return;
+        }
+        let folder = limited.folder;
+        for (named, access) in folder.named.iter().zip(&limited.named).rev() {
+            if *access == Some(Access::Closed) {
+                let (case, pattern) = path_pattern(&named.names, &folder.path);
+                self.deny(case, &over_lines(&pattern));
+            }
+        }
+        if folder.settings.is_without_php {
+            self.deny(false, &scripts_in(&folder.path));
+        }
+    }
+
+    /// A folder with its own location.
+    fn below_location(&mut self, limited: &Limited<'_>, all: &[Limited<'_>], is_closed: bool) {
+        let folder = limited.folder;
+        let is_hidden = all.iter().any(|it| {
+            it.folder.path != folder.path
+                && folder.path.starts_with(&it.folder.path)
+                && write_files::needs_location(it)
+        });
+        if is_closed {
+            if is_hidden {
+                self.conf
+                    .open(&format!("location ^~ {}", argument(&folder.path)));
+                self.conf.line("deny all;");
+                self.conf.close();
+                self.conf.gap();
+            }
+            return;
+        }
+        if !write_files::needs_location(limited) {
+            return;
+        }
+        self.conf
+            .open(&format!("location ^~ {}", argument(&folder.path)));
+        write_files::own_lines(&mut self.conf, limited, &self.root.access);
+        self.conf.gap();
+        self.deny(false, DOT);
+        if limited.settings.is_without_php {
+            self.deny(false, ANY_SCRIPT);
+        }
+        write_files::refusals_within(self, limited);
+        php::location_in(self, &limited.settings);
+        write_files::extensions_of(self, limited);
+        if let Some(fallback) = self.fallback(&folder.path) {
+            self.conf.line(&format!("try_files {fallback};"));
+        }
+        self.conf.close();
+        self.conf.gap();
+    }
+
+    /// The arguments of `try_files` for a folder.
+    pub fn fallback(&self, folder: &str) -> Option<String> {
+        let fronts = self.fronts.iter().filter(|it| folder.starts_with(&it.0));
+        let (_, front) = fronts.max_by_key(|it| it.0.len())?;
+        Some(try_files(front))
+    }
+
+    fn front_controllers(&mut self) {
+        let fronts = std::mem::take(&mut self.fronts);
+        for (folder, front) in &fronts {
+            for path in &front.without {
+                self.conf.open(&format!("location = {}", argument(path)));
+                self.conf.line("try_files $uri =404;");
+                self.conf.close();
+                self.conf.gap();
+            }
+            self.conf.open(&format!("location {}", argument(folder)));
+            self.conf.line(&format!("try_files {};", try_files(front)));
+            self.conf.close();
+            self.conf.gap();
+            if let Some(pattern) = &front.pattern {
+                self.conf
+                    .open(&format!("location {}", named_location(front)));
+                self.conf.line(&format!(
+                    "rewrite {} {} last;",
+                    argument_of_pattern(pattern),
+                    argument(&front.target)
+                ));
+                self.conf.close();
+                self.conf.gap();
+            }
+        }
+        self.fronts = fronts;
+        while self.conf.text.ends_with("\n\n") {
+            self.conf.text.pop();
+        }
+    }
+}
+
+fn try_files(front: &FrontController) -> String {
+    let folders = if front.keeps_folders { " $uri/" } else { "" };
+    match front.pattern {
+        Some(_) => format!("$uri{folders} {}", named_location(front)),
+        None => format!("$uri{folders} {}", argument(&front.target)),
+    }
+}
+
+/// The name of the location of a front controller whose rule captures the path.
+fn named_location(front: &FrontController) -> String {
+    let name = front.script.trim_matches('/');
+    let letters = name
+        .chars()
+        .map(|it| if it.is_ascii_alphanumeric() { it } else { '_' });
+    format!("@{}", letters.collect::<String>())
+}
+
+/// The pattern of the scripts in a folder.
+pub fn scripts_in(folder: &str) -> String {
+    match folder {
+        "/" => ANY_SCRIPT.to_owned(),
+        folder => format!("(?s)^{}.*{ANY_SCRIPT}", literal(folder)),
+    }
+}
+
+/// A pattern as an argument, without quotes where the syntax can do without.
+pub fn argument_of_pattern(pattern: &str) -> String {
+    let is_plain = !pattern.contains(['{', '}', ';', '"', '\'', '#', ' ', '\t'])
+        && !pattern.chars().any(char::is_control);
+    match is_plain && !pattern.starts_with('(') {
+        true => pattern.to_owned(),
+        false => nginx_conf::text::quoted(pattern),
+    }
+}

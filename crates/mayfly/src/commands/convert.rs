@@ -1,0 +1,164 @@
+//! `mayfly convert`: Apache's `.htaccess` files and virtual hosts in nginx's syntax. Files are read and written here; the
+//! translation is `apache-conf`'s.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use apache_conf::{Conversion, HtaccessFile, Kind, Options, convert_htaccess};
+use system_error::SystemError;
+
+use crate::cli::ConvertArgs;
+use crate::commands::running_server::complain;
+use crate::exit::Exit;
+
+/// A longer file is none that was written by hand.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// A text with its path.
+struct ReadFile {
+    path: PathBuf,
+    text: String,
+}
+
+/// Does what was typed.
+pub fn run(args: &ConvertArgs) -> Exit {
+    let files: Result<Vec<ReadFile>, String> = args.files.iter().map(|it| read(it)).collect();
+    let conversion = files.and_then(|files| converted(args, &files));
+    let conversion = match conversion {
+        Ok(conversion) => conversion,
+        Err(message) => return complain(Exit::Refused, &message),
+    };
+    if let Err(message) = write(args.output.as_deref(), &conversion.text) {
+        return complain(Exit::Refused, &message);
+    }
+    summarize(&conversion)
+}
+
+fn read(path: &Path) -> Result<ReadFile, String> {
+    let mut bytes = Vec::new();
+    let result = match path.as_os_str() == "-" {
+        true => io::stdin()
+            .lock()
+            .take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes),
+        false => {
+            std::fs::File::open(path).and_then(|it| it.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        }
+    };
+    result.map_err(|error| format!("{}: {}", path.display(), SystemError(&error)))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!(
+            "{}: more than {} MB",
+            path.display(),
+            MAX_BYTES >> 20
+        ));
+    }
+    Ok(ReadFile {
+        path: path.to_owned(),
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+    })
+}
+
+fn converted(args: &ConvertArgs, files: &[ReadFile]) -> Result<Conversion, String> {
+    let options = Options {
+        php: args.php.clone(),
+    };
+    let root = match (&args.root, files.first()) {
+        (Some(root), _) => Some(absolute(root)?),
+        (None, Some(first)) if first.path.as_os_str() != "-" => {
+            absolute(&first.path)?.parent().map(Path::to_owned)
+        }
+        (None, _) => None,
+    };
+    let names: Vec<String> = files
+        .iter()
+        .map(|it| it.path.display().to_string())
+        .collect();
+    let folders: Result<Vec<String>, String> = files
+        .iter()
+        .map(|it| folder(&it.path, root.as_deref()))
+        .collect();
+    let folders = folders?;
+    let htaccess: Vec<HtaccessFile<'_>> = files
+        .iter()
+        .zip(names.iter().zip(&folders))
+        .map(|(file, (name, folder))| HtaccessFile {
+            name,
+            text: &file.text,
+            folder,
+        })
+        .collect();
+    Ok(convert_htaccess(&htaccess, &options))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, String> {
+    let absolute = path.canonicalize();
+    absolute.map_err(|error| format!("{}: {}", path.display(), SystemError(&error)))
+}
+
+/// The path of the address of the folder in which a file is.
+fn folder(file: &Path, root: Option<&Path>) -> Result<String, String> {
+    let Some(root) = root.filter(|_| file.as_os_str() != "-") else {
+        return Ok("/".to_owned());
+    };
+    let file = absolute(file)?;
+    let folder = file.parent().and_then(|it| it.strip_prefix(root).ok());
+    let folder = folder.and_then(Path::to_str).ok_or_else(|| {
+        let (file, root) = (file.display(), root.display());
+        format!("{file} is not in {root}: give the document root with --root DIR")
+    })?;
+    match folder {
+        "" => Ok("/".to_owned()),
+        folder => Ok(format!("/{folder}/")),
+    }
+}
+
+fn write(output: Option<&Path>, text: &str) -> Result<(), String> {
+    let Some(path) = output else {
+        // A pipe that was closed wants no more.
+        let _ = io::stdout().write_all(text.as_bytes());
+        return Ok(());
+    };
+    let file = std::fs::File::create_new(path);
+    let written = file.and_then(|mut it| it.write_all(text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("{}: it is there already; give another name", path.display())
+        }
+        _ => format!("{}: {}", path.display(), SystemError(&error)),
+    })
+}
+
+/// Says what became of the lines.
+fn summarize(conversion: &Conversion) -> Exit {
+    let mut stderr = io::stderr().lock();
+    for mistake in &conversion.mistakes {
+        let (file, line) = (&mistake.place.file, mistake.place.line);
+        let _ = writeln!(stderr, "error: {file}:{line}: {}", mistake.message);
+    }
+    let left_out = conversion.count(Kind::LeftOut);
+    let (others, guards) = (
+        conversion.count(Kind::NotTranslated),
+        conversion.count(Kind::Unsafe),
+    );
+    for note in conversion.notes.iter().filter(|it| it.kind == Kind::Unsafe) {
+        let _ = writeln!(stderr, "error: {note}");
+    }
+    let _ = writeln!(
+        stderr,
+        "{} lines: {} translated, {left_out} left out without a loss, {} not translated{}",
+        conversion.lines,
+        conversion.translated(),
+        others + guards,
+        match guards {
+            0 => String::new(),
+            count => format!(", {count} of which keep visitors out"),
+        }
+    );
+    match (conversion.mistakes.is_empty(), guards, others) {
+        (false, ..) => Exit::Refused,
+        (true, 1.., _) => Exit::Errors,
+        (true, 0, 1..) => Exit::Warnings,
+        (true, 0, 0) => Exit::Done,
+    }
+}
