@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Compares `mayfly serve` with Debian's Apache on the .htaccess files that six applications document.
+"""Compares `mayfly serve` and `mayfly convert` with Debian's Apache on the .htaccess files that six applications document.
 
-    scripts/conformance/apache_htaccess.py [--binary FILE] [--show] [SITE...]
+    scripts/conformance/apache_htaccess.py [--binary FILE] [--way WAY] [--show] [SITE...]
 
-Both serve the same folder (htaccess_sites.py) on loopback and get the same 200 requests for each site. Compared are
-the status, where a redirect leads, and what is served: a script with its path and query, or a file. Each request is
-`same`; `closed`, where Mayfly refuses what Apache hands out (`serve` keeps more closed than Apache does, and no file
-opens it); `asked`, where Apache has no such file and Mayfly asks the application, which says so itself; `known`, for
-a reason that htaccess_sites.py gives; or `different`, which fails the comparison. `--show` prints all that is not the
-same. Needs Debian's apache2 with mod_php, php-fpm, and root, as whom both change to www-data.
+All serve the same folder (htaccess_sites.py) on loopback and get the same 200 requests for each site, in three ways:
+`serve` is `mayfly serve` on the folder; `convert` is Mayfly with what `mayfly convert` makes of the files, in a server
+of its own with PHP by FastCGI; `nginx` is Debian's nginx with the same text. Compared are the status, where a redirect
+leads, and what is served: a script with its path and query, or a file. Each request is `same`; `closed`, where what
+Apache hands out is refused (`serve` keeps more closed than Apache does, and no file opens it); `asked`, where Apache has
+no such file and the application is asked, which says so itself; `known`, for a reason that htaccess_sites.py gives; or
+`different`, which fails the comparison. `--show` prints all that is not the same. Needs Debian's apache2 with mod_php,
+nginx, php-fpm, and root, as whom all change to www-data.
 """
 
 import argparse
@@ -32,6 +34,7 @@ MODULES = "/usr/lib/apache2/modules"
 LOADED = "mpm_prefork authn_core authz_core authz_host access_compat alias autoindex deflate dir env expires headers" \
     " mime negotiation rewrite setenvif".split()
 START_SECONDS = 30
+WAYS = ("serve", "convert", "nginx")
 # What a refusal may be called. Its page is not compared.
 REFUSALS = (403, 404)
 OUTCOMES = ("same", "closed", "asked", "known", "different")
@@ -67,6 +70,38 @@ Require all granted
 <FilesMatch "^\\.ht">
 Require all denied
 </FilesMatch>
+"""
+
+CONVERTED = """
+user www-data;
+daemon off;
+pid {work}/{way}.pid;
+error_log {work}/{way}.log;
+worker_processes 1;
+events {{ }}
+http {{
+    access_log off;
+    include /etc/nginx/mime.types;
+    index index.html index.php;
+    server {{
+        listen 127.0.0.1:{port};
+        root {root};
+        include {work}/converted.conf;
+    }}
+}}
+"""
+
+FPM = """
+[global]
+error_log = {work}/fpm.log
+daemonize = no
+[www]
+user = www-data
+group = www-data
+listen = {work}/fpm.sock
+listen.owner = www-data
+pm = static
+pm.max_children = 2
 """
 
 
@@ -131,6 +166,46 @@ def mayfly(binary, work, folder, port):
     return running(command, port, os.path.join(work, "mayfly.out"), environment)
 
 
+@contextlib.contextmanager
+def php_fpm(work):
+    """PHP for what was converted."""
+    config, socket_path = os.path.join(work, "fpm.conf"), os.path.join(work, "fpm.sock")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(FPM.format(work=work))
+    program = sorted(glob.glob("/usr/sbin/php-fpm*"))[-1]
+    process = subprocess.Popen([program, "-y", config], stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + START_SECONDS
+        while not os.path.exists(socket_path):
+            if process.poll() is not None or time.monotonic() > until:
+                sys.exit(f"{program} did not start")
+            time.sleep(0.05)
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(START_SECONDS)
+
+
+def convert(binary, work, root):
+    """What `mayfly convert` makes of all files of the site. It says with its exit code whether something was lost."""
+    files = glob.glob("**/.htaccess", root_dir=root, recursive=True, include_hidden=True)
+    files = [os.path.join(root, file) for file in sorted(files)]
+    output = os.path.join(work, "converted.conf")
+    command = [binary, "convert", "--root", root, "--php", f"unix:{work}/fpm.sock", "--output", output, *files]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    if done.returncode not in (0, 3):
+        sys.exit(f"mayfly convert: {done.stderr}")
+    return done.stderr.splitlines()[-1]
+
+
+def converted(way, binary, work, root, port):
+    config = os.path.join(work, f"{way}.conf")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(CONVERTED.format(work=work, way=way, port=port, root=root))
+    program = binary if way == "convert" else "/usr/sbin/nginx"
+    return running([program, "-p", work, "-c", config], port, os.path.join(work, f"{way}.out"))
+
+
 def ask(port, target):
     """Status, where it leads, and what was served."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
@@ -146,11 +221,11 @@ def ask(port, target):
     return reply.status, location, body if is_own_page else ""
 
 
-def outcome(site, target, theirs, ours):
+def outcome(known, target, theirs, ours):
     is_refusal = ours[0] in REFUSALS
     if theirs == ours or (is_refusal and theirs[0] in REFUSALS):
         return "same"
-    if any(re.search(pattern, target) for pattern in site.get("known", {})):
+    if any(re.search(pattern, target) for pattern in known):
         return "known"
     if is_refusal and theirs[0] == 200:
         return "closed"
@@ -158,40 +233,61 @@ def outcome(site, target, theirs, ours):
     return "asked" if theirs[0] == 404 and is_of_application else "different"
 
 
-def compare(name, binary, shows):
+def compare(name, way, port, answers, shows):
+    """Asks what Apache has answered."""
     site = htaccess_sites.SITES[name]
+    known = site.get("known", {}) if way == "serve" else site.get("known_converted", {})
     counts = dict.fromkeys(OUTCOMES, 0)
+    for target, theirs in answers.items():
+        ours = ask(port, target)
+        found = outcome(known, target, theirs, ours)
+        counts[found] += 1
+        if found == "different" or (shows and found != "same"):
+            print(f"  {found}: {target}\n    Apache: {theirs}\n    {way}: {ours}")
+    print(f"{name}, {way}: {sum(counts.values())} requests, " + ", ".join(f"{n} {kind}" for kind, n in counts.items()))
+    return counts["different"]
+
+
+def compare_site(name, ways, binary, shows):
+    site = htaccess_sites.SITES[name]
     work = tempfile.mkdtemp(prefix="mayfly-htaccess-")
+    different = 0
     try:
         os.chmod(work, 0o755)
         folder = os.path.join(work, "site")
         write_site(site, folder)
-        ports = free_port(), free_port()
         root = os.path.join(folder, site.get("root", ""))
-        with apache(work, root, ports[0]), mayfly(binary, work, folder, ports[1]):
-            for target in htaccess_sites.requests(site):
-                theirs, ours = ask(ports[0], target), ask(ports[1], target)
-                found = outcome(site, target, theirs, ours)
-                counts[found] += 1
-                if found == "different" or (shows and found != "same"):
-                    print(f"  {found}: {target}\n    Apache: {theirs}\n    Mayfly: {ours}")
+        port = free_port()
+        with apache(work, root, port):
+            answers = {target: ask(port, target) for target in htaccess_sites.requests(site)}
+        if "serve" in ways:
+            with mayfly(binary, work, folder, port):
+                different += compare(name, "serve", port, answers, shows)
+        others = [way for way in ways if way != "serve"]
+        if others:
+            print(f"{name}: {convert(binary, work, root)}")
+            with php_fpm(work):
+                for way in others:
+                    with converted(way, binary, work, root, port):
+                        different += compare(name, way, port, answers, shows)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    print(f"{name}: {sum(counts.values())} requests, " + ", ".join(f"{number} {kind}" for kind, number in counts.items()))
-    return counts["different"]
+    return different
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sites", nargs="*", metavar="SITE", help=", ".join(htaccess_sites.SITES))
     parser.add_argument("--binary", default=os.path.join(ROOT, "target/debug/mayfly"))
+    parser.add_argument("--way", action="append", choices=WAYS, help="may be given more than once; all without it")
     parser.add_argument("--show", action="store_true")
     chosen = parser.parse_args()
     unknown = set(chosen.sites) - set(htaccess_sites.SITES)
     if unknown:
         parser.error(f"no such site: {', '.join(sorted(unknown))}")
     binary = os.path.abspath(chosen.binary)
-    different = [compare(name, binary, chosen.show) for name in chosen.sites or htaccess_sites.SITES]
+    sites = chosen.sites or htaccess_sites.SITES
+    different = [compare_site(name, chosen.way or WAYS, binary, chosen.show) for name in sites]
     sys.exit(1 if any(different) else 0)
 
 

@@ -28,6 +28,14 @@ impl Scope {
             is_server: false,
         }
     }
+
+    /// Of a server's own lines.
+    pub fn of_server() -> Scope {
+        Scope {
+            is_server: true,
+            ..Scope::of_folder("/")
+        }
+    }
 }
 
 /// Reads lines.
@@ -55,6 +63,12 @@ impl Collector {
 
     pub fn folder(&mut self, scope: &Scope) -> &mut Folder {
         self.site.folder(&scope.folder)
+    }
+
+    /// The folder whose rules and redirects lines are: those of a server come before those of its folders.
+    pub fn rules(&mut self, scope: &Scope) -> &mut Folder {
+        let path = if scope.is_server { "" } else { &scope.folder };
+        self.site.folder(path)
     }
 
     pub fn note(&mut self, item: &Item, why: &str, kind: Kind) {

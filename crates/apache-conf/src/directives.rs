@@ -43,8 +43,6 @@ const LEFT_OUT: [(&[&str], &str); 9] = [
             "serverroot",
             "typesconfig",
             "accessfilename",
-            "allowoverride",
-            "allowoverridelist",
             "startservers",
             "minspareservers",
             "maxspareservers",
@@ -57,6 +55,10 @@ const LEFT_OUT: [(&[&str], &str); 9] = [
             "enablemmap",
             "enablesendfile",
             "listen",
+            "listenbacklog",
+            "traceenable",
+            "limitinternalrecursion",
+            "errorlogformat",
             "mimemagicfile",
             "logformat",
         ],
@@ -132,12 +134,7 @@ const LEFT_OUT: [(&[&str], &str); 9] = [
         "compression has a sensible level without it",
     ),
     (
-        &[
-            "rewritelog",
-            "rewriteloglevel",
-            "rewritelock",
-            "proxyrequests_off",
-        ],
+        &["rewritelog", "rewriteloglevel", "rewritelock"],
         "it is about logs",
     ),
 ];
@@ -200,7 +197,7 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
             settings.access.refuse_methods("$https = \"\"".to_owned());
             Judged::Taken
         }
-        _ => crate::sections::server_directive(collector, item, scope),
+        _ => crate::server::directive(collector, item, scope),
     }
 }
 
@@ -223,7 +220,7 @@ fn rewrite(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
     if scope.names.is_some() {
         return Judged::Not("rules hold for whole folders only".to_owned());
     }
-    let rewrite = &mut collector.folder(scope).rewrite;
+    let rewrite = &mut collector.rules(scope).rewrite;
     match item.name.as_str() {
         "rewriteengine" => {
             rewrite.is_on = item.lower(0) == "on";

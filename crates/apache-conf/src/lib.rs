@@ -12,7 +12,9 @@ mod access;
 mod collect;
 mod convert;
 mod directives;
+mod expand;
 mod fields;
+mod fuzz;
 mod item;
 pub mod lexer;
 mod lifetimes;
@@ -22,16 +24,23 @@ mod names;
 mod note;
 pub mod patterns;
 mod php;
+mod proxy;
 mod redirects;
 mod rewrite;
 mod sections;
+mod server;
 mod settings;
 mod site;
 mod types;
 mod write;
 mod write_files;
 
-pub use convert::{Conversion, HtaccessFile, Options, convert_htaccess};
+pub use convert::{
+    Conversion, HtaccessFile, Options, convert_htaccess, convert_servers, is_of_servers,
+};
+pub use expand::Load;
+#[doc(hidden)]
+pub use fuzz::fuzz_convert;
 pub use item::{Item, Mistake, ParsedText, Place, parse};
 pub use note::{Kind, Note};
 pub use php::PARAMS;

@@ -183,6 +183,9 @@ pub fn of_path(base: &str, pattern: &str, is_caseless: bool) -> String {
     };
     let case = if is_caseless { "(?i)" } else { "" };
     match pattern.strip_prefix('^') {
+        _ if [".", ".+", "^.", "^.+", "^.+$"].contains(&pattern) && !base.is_empty() => {
+            format!("^{}.", literal(base))
+        }
         _ if base.is_empty() => format!("{case}{pattern}"),
         Some(rest) if is_simple(rest) => {
             format!("{case}^{}{rest}", literal(base))

@@ -75,7 +75,11 @@ pub fn params(site: &Site) -> Vec<String> {
     let own = |name: &str| site.php_params.iter().any(|it| it.0 == name);
     let params = PARAMS.iter().filter(|it| !own(it.0));
     let mut lines: Vec<String> = params
-        .map(|(name, value)| format!("fastcgi_param {name} {value};"))
+        .map(|(name, value)| match *name {
+            // `try_files` makes another path of it, and forgets this.
+            "PATH_INFO" => "fastcgi_param PATH_INFO $path_info;".to_owned(),
+            _ => format!("fastcgi_param {name} {value};"),
+        })
         .collect();
     lines.push("fastcgi_param REDIRECT_STATUS 200;".to_owned());
     if !own("HTTP_PROXY") {
@@ -113,27 +117,16 @@ pub fn body(writer: &mut Writer<'_>, settings: &Settings) {
         writer.conf.line("deny all;");
         return;
     };
-    let root = writer.fronts.iter().find(|it| it.0 == "/").map(|it| &it.1);
+    let front = writer.front("/").map(|it| it.1);
+    let otherwise = front.map_or_else(|| "=404".to_owned(), crate::write::last_argument);
+    let address = address.clone();
     writer
         .conf
         .line(r"fastcgi_split_path_info ^(.+?\.php)(/.*)?$;");
-    let missing = "if (!-f $document_root$fastcgi_script_name)";
-    match root {
-        Some(front) if front.pattern.is_none() => {
-            writer.conf.open(missing);
-            let script = crate::patterns::literal(&front.script);
-            let target = front.target.strip_suffix("?$args");
-            let target = target.map_or_else(|| format!("{}?", front.target), str::to_owned);
-            writer.conf.line(&format!(
-                "rewrite \"^(?!{}(?:/|$))\" {} last;",
-                script.replace('\\', "\\\\"),
-                crate::rewrite::argument(&target)
-            ));
-            writer.conf.line("return 404;");
-            writer.conf.close();
-        }
-        _ => writer.conf.line(&format!("{missing} {{ return 404; }}")),
-    }
+    writer.conf.line("set $path_info $fastcgi_path_info;");
+    writer
+        .conf
+        .line(&format!("try_files $fastcgi_script_name {otherwise};"));
     if settings.expires.is_some() {
         writer
             .conf

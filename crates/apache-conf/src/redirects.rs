@@ -43,7 +43,7 @@ pub fn redirect(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged
     };
     match rule.and_then(|words| of_words(item, &words)) {
         Some(rule) => {
-            let redirects = &mut collector.folder(scope).redirects;
+            let redirects = &mut collector.rules(scope).redirects;
             redirects.is_on = true;
             redirects.rules.push(rule);
             Judged::Taken

@@ -1,20 +1,130 @@
-//! Sections and directives of servers: folders, locations and proxies.
+//! Sections of servers: folders of the disk, and paths of addresses.
 
+use crate::access::AccessLines;
 use crate::collect::{Collector, Scope};
 use crate::directives::Judged;
 use crate::item::Item;
+use crate::patterns::compiles;
+use crate::settings::Names;
 
 /// A section that is none of files.
-pub fn section(_collector: &mut Collector, _item: &Item, _block: &[Item], scope: &Scope) -> Judged {
-    match scope.is_server {
-        true => Judged::Not("this section has no counterpart".to_owned()),
-        false => {
-            Judged::Not("this section may stand in the configuration of a server only".to_owned())
+pub fn section(collector: &mut Collector, item: &Item, block: &[Item], scope: &Scope) -> Judged {
+    if !scope.is_server {
+        return Judged::Not(
+            "this section may stand in the configuration of a server only".to_owned(),
+        );
+    }
+    let argument = item.args.first().map_or("", String::as_str);
+    match (item.name.as_str(), argument, item.args.get(1)) {
+        ("directory" | "location", "~", Some(regex)) => pattern(collector, item, block, regex),
+        ("directorymatch" | "locationmatch", regex, _) => pattern(collector, item, block, regex),
+        ("directory", path, _) => match folder_of(collector, path) {
+            Some(folder) => within(collector, block, &folder),
+            None => Judged::LeftOut("this folder is not served here".to_owned()),
+        },
+        ("location", path, _) => location(collector, item, block, path),
+        ("proxy", ..) => {
+            for line in block {
+                match line.denies() {
+                    true => {
+                        collector.not_translated(line, "write it into the location with proxy_pass")
+                    }
+                    false => collector
+                        .left_out(line, "servers behind this one are asked as locations say"),
+                }
+            }
+            Judged::Taken
         }
+        _ => Judged::Not("this section has no counterpart".to_owned()),
     }
 }
 
-/// A directive of servers.
-pub fn server_directive(_collector: &mut Collector, item: &Item, _scope: &Scope) -> Judged {
-    Judged::Not(format!("{} has no counterpart", item.name))
+fn within(collector: &mut Collector, block: &[Item], folder: &str) -> Judged {
+    let scope = Scope::of_folder(folder);
+    // What a later section says of access takes the place of what an earlier one has said.
+    let mut own = AccessLines::default();
+    for line in block {
+        own.take(line);
+    }
+    if !own.is_empty() {
+        collector.settings(&scope).access = AccessLines::default();
+    }
+    collector.items(block, &scope);
+    Judged::Taken
+}
+
+/// The path of the address of a folder; `None` where the server does not hand it out.
+fn folder_of(collector: &Collector, path: &str) -> Option<String> {
+    let path = path.trim_end_matches('/');
+    let server = &collector.site.server;
+    let rest = |root: &str| -> Option<String> {
+        let root = root.trim_end_matches('/');
+        match path.strip_prefix(root) {
+            Some("") => Some(String::new()),
+            Some(rest) if rest.starts_with('/') => Some(rest[1..].to_owned() + "/"),
+            _ => None,
+        }
+    };
+    if path.contains(['*', '?', '[']) {
+        return None;
+    }
+    for (address, folder) in &server.aliases {
+        if let Some(rest) = rest(folder) {
+            return Some(format!("{}/{rest}", address.trim_end_matches('/')));
+        }
+    }
+    let root = server.root.as_deref()?;
+    if let Some(rest) = rest(root) {
+        return Some(format!("/{rest}"));
+    }
+    // A folder around the document root.
+    let is_around = format!("{}/", root.trim_end_matches('/')).starts_with(&format!("{path}/"));
+    is_around.then(|| "/".to_owned())
+}
+
+fn location(collector: &mut Collector, item: &Item, block: &[Item], path: &str) -> Judged {
+    if !path.starts_with('/') || path.contains(['*', '?', '[', '$', '"']) {
+        return Judged::Not("write a location by pattern".to_owned());
+    }
+    let last = path.rsplit('/').next().unwrap_or_default();
+    if last.contains('.') {
+        // A file: who may have it is said of its name, wherever it is.
+        let names = Some((Names::Literal(last.to_owned()), item.clone()));
+        let scope = Scope {
+            names,
+            ..Scope::of_folder("/")
+        };
+        let mut access = AccessLines::default();
+        for line in block {
+            if access.take(line) {
+                collector.settings(&scope).access.take(line);
+            } else {
+                collector.not_translated(line, "write a location for this file");
+            }
+        }
+        return Judged::Taken;
+    }
+    let folder = match path.trim_end_matches('/') {
+        "" => "/".to_owned(),
+        path => format!("{path}/"),
+    };
+    within(collector, block, &folder)
+}
+
+/// A section whose paths are said by a regular expression: what it closes is closed.
+fn pattern(collector: &mut Collector, item: &Item, block: &[Item], regex: &str) -> Judged {
+    let mut access = AccessLines::default();
+    let others: Vec<&Item> = block.iter().filter(|it| !access.take(it)).collect();
+    let mut notes = Vec::new();
+    let is_closed = access.access(&|_| false, &mut notes) == crate::access::Access::Closed;
+    let is_of_disk = item.name.starts_with("directory") && regex.starts_with('^');
+    if !others.is_empty() || !is_closed || is_of_disk || !compiles(regex) {
+        return Judged::Not("write a location by pattern".to_owned());
+    }
+    let pattern = crate::write::argument_of_pattern(regex);
+    collector
+        .site
+        .locations
+        .insert(0, format!("location ~ {pattern} {{\n    deny all;\n}}"));
+    Judged::Taken
 }

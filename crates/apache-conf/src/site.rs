@@ -13,6 +13,12 @@ pub struct Folder {
     pub rewrite: RewriteSection,
     /// `Redirect` and its relatives.
     pub redirects: RewriteSection,
+    /// `root` or `alias`, where its files are elsewhere.
+    pub place: Option<String>,
+    /// Lines of a location that asks another server, or runs nothing.
+    pub content: Vec<String>,
+    /// Its path without a slash belongs to it as well.
+    pub is_exact: bool,
 }
 
 /// A variable of Apache's environment, and the lines that set it.
@@ -20,6 +26,22 @@ pub struct Folder {
 pub struct EnvironmentVariable {
     pub name: String,
     pub lines: Vec<String>,
+}
+
+/// The address of a server, and what it says once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerLines {
+    pub names: Vec<String>,
+    pub root: Option<String>,
+    pub is_tls: bool,
+    pub has_http2: bool,
+    /// Logs, certificates and what TLS is made of.
+    pub lines: Vec<String>,
+    /// Addresses of `Alias`, and their folders.
+    pub aliases: Vec<(String, String)>,
+    /// The `Host` of the request is passed on to other servers.
+    pub passes_host: bool,
+    pub log_level: Option<String>,
 }
 
 /// A site.
@@ -34,6 +56,8 @@ pub struct Site {
     pub php_admin_values: Vec<String>,
     /// Where PHP listens.
     pub php: Option<String>,
+    /// What a server says of itself.
+    pub server: ServerLines,
     /// Fields, with their quoted values, for servers behind this one.
     pub proxy_fields: Vec<(String, String)>,
     /// Lines about proxies and other folders: whole locations.

@@ -127,6 +127,7 @@ impl Writer<'_> {
             None => self.root.settings.clone(),
         };
         self.root.settings = settings;
+        lines.extend(self.site.server.lines.iter().cloned());
         let settings = &self.root.settings;
         lines.extend(settings.lines.iter().cloned());
         if let Some(expires) = &settings.expires {
@@ -138,7 +139,7 @@ impl Writer<'_> {
         }
         if self.site.php.is_some() {
             lines.extend(php::params(self.site));
-        } else if php::says_something(self.site) {
+        } else if php::says_something(self.site) && self.root.folder.content.is_empty() {
             lines.push("# PHP is given these beside fastcgi_pass, where lines of this kind take the place of these.".to_owned());
             lines.extend(php::own_params(self.site));
         }
@@ -232,7 +233,9 @@ impl Writer<'_> {
         let mut text = first.text;
         if !conf.text.is_empty() {
             let mut guard = Conf::default();
-            let patterns = self.restricted();
+            let mut patterns = self.restricted();
+            // Apache refuses these before it looks at rules.
+            patterns.push((false, r"/\.ht".to_owned()));
             if !patterns.is_empty() {
                 guard.note("What is refused or limited is led nowhere else.");
             }
@@ -309,10 +312,10 @@ impl Writer<'_> {
     }
 
     fn locations(&mut self) {
-        self.conf.line(&format!("location ~ {DOT} {{"));
-        self.conf.line("    deny all;");
-        self.conf.line("}");
-        self.conf.gap();
+        let is_proxy = !self.root.folder.content.is_empty();
+        if !is_proxy {
+            self.deny(false, DOT);
+        }
         if let Some(pattern) = self.closed_folders() {
             self.deny(false, &pattern);
         }
@@ -329,6 +332,13 @@ impl Writer<'_> {
         for location in &self.site.locations {
             location.lines().for_each(|it| self.conf.line(it));
             self.conf.gap();
+        }
+        if is_proxy {
+            self.conf.open("location /");
+            let content = self.content(self.root.folder);
+            content.iter().for_each(|it| self.conf.line(it));
+            self.conf.close();
+            return;
         }
         php::location(self);
         write_files::extensions(self);
@@ -384,6 +394,9 @@ impl Writer<'_> {
         if !write_files::needs_location(limited) {
             return;
         }
+        if !folder.content.is_empty() {
+            return self.content_location(limited);
+        }
         self.conf
             .open(&format!("location ^~ {}", argument(&folder.path)));
         write_files::own_lines(&mut self.conf, limited, &self.root.access);
@@ -393,20 +406,71 @@ impl Writer<'_> {
             self.deny(false, ANY_SCRIPT);
         }
         write_files::refusals_within(self, limited);
-        php::location_in(self, &limited.settings);
+        match &folder.place {
+            // The path of the script would not be that of its file.
+            Some(place) if place.starts_with("alias") => self.deny(false, ANY_SCRIPT),
+            _ => php::location_in(self, &limited.settings),
+        }
         write_files::extensions_of(self, limited);
-        if let Some(fallback) = self.fallback(&folder.path) {
+        if let Some(fallback) = self
+            .fallback(&folder.path)
+            .filter(|_| folder.place.is_none())
+        {
             self.conf.line(&format!("try_files {fallback};"));
         }
         self.conf.close();
         self.conf.gap();
     }
 
+    /// A folder that another server answers for, and its path without a slash, which is one of its own.
+    fn content_location(&mut self, limited: &Limited<'_>) {
+        let folder = limited.folder;
+        let lines = self.content(folder);
+        let without_slash = folder.path.trim_end_matches('/');
+        if folder.is_exact {
+            self.conf
+                .open(&format!("location = {}", argument(without_slash)));
+            write_files::own_lines(&mut self.conf, limited, &self.root.access);
+            for line in &lines {
+                match line
+                    .strip_suffix("/;")
+                    .filter(|it| it.starts_with("proxy_pass "))
+                {
+                    Some(address) => self.conf.line(&format!("{address};")),
+                    None => self.conf.line(line),
+                }
+            }
+            self.conf.close();
+            self.conf.gap();
+        }
+        self.conf
+            .open(&format!("location ^~ {}", argument(&folder.path)));
+        write_files::own_lines(&mut self.conf, limited, &self.root.access);
+        lines.iter().for_each(|it| self.conf.line(it));
+        self.conf.close();
+        self.conf.gap();
+    }
+
+    /// The lines of a location that asks another server, with the fields that this one is given.
+    fn content(&self, folder: &Folder) -> Vec<String> {
+        let mut lines = folder.content.clone();
+        if lines.iter().any(|it| it.starts_with("proxy_pass ")) {
+            let fields = self.site.proxy_fields.iter();
+            lines.extend(fields.map(|(name, value)| format!("proxy_set_header {name} {value};")));
+        }
+        lines
+    }
+
     /// The arguments of `try_files` for a folder.
     pub fn fallback(&self, folder: &str) -> Option<String> {
+        Some(try_files(self.front(folder)?.1))
+    }
+
+    /// The front controller of a folder, with the path of the folder in which it is said.
+    pub fn front(&self, folder: &str) -> Option<(&str, &FrontController)> {
         let fronts = self.fronts.iter().filter(|it| folder.starts_with(&it.0));
-        let (_, front) = fronts.max_by_key(|it| it.0.len())?;
-        Some(try_files(front))
+        let (path, front) = fronts.max_by_key(|it| it.0.len())?;
+        Some((path, front))
     }
 
     fn front_controllers(&mut self) {
@@ -443,9 +507,14 @@ impl Writer<'_> {
 
 fn try_files(front: &FrontController) -> String {
     let folders = if front.keeps_folders { " $uri/" } else { "" };
+    format!("$uri{folders} {}", last_argument(front))
+}
+
+/// Where `try_files` leads what is not there.
+pub fn last_argument(front: &FrontController) -> String {
     match front.pattern {
-        Some(_) => format!("$uri{folders} {}", named_location(front)),
-        None => format!("$uri{folders} {}", argument(&front.target)),
+        Some(_) => named_location(front),
+        None => argument(&front.target),
     }
 }
 
@@ -470,7 +539,8 @@ pub fn scripts_in(folder: &str) -> String {
 pub fn argument_of_pattern(pattern: &str) -> String {
     let is_plain = !pattern.contains(['{', '}', ';', '"', '\'', '#', ' ', '\t'])
         && !pattern.chars().any(char::is_control);
-    match is_plain && !pattern.starts_with('(') {
+    // Without quotes, two backslashes would be read as one.
+    match is_plain && !pattern.starts_with('(') && !pattern.contains(r"\\") {
         true => pattern.to_owned(),
         false => nginx_conf::text::quoted(pattern),
     }

@@ -13,6 +13,9 @@ use crate::write::{Limited, Writer, argument_of_pattern};
 /// Does a folder need a location, for more than refusals of some files in it?
 pub fn needs_location(limited: &Limited<'_>) -> bool {
     let folder = limited.folder;
+    if folder.place.is_some() || !folder.content.is_empty() {
+        return true;
+    }
     let own = &folder.settings;
     let says_access = !own.access.is_empty() && limited.access != Access::Closed;
     let mut settings = own.clone();
@@ -28,6 +31,9 @@ pub fn needs_location(limited: &Limited<'_>) -> bool {
 
 /// What a location of a folder says itself.
 pub fn own_lines(conf: &mut Conf, limited: &Limited<'_>, outer: &Access) {
+    if let Some(place) = &limited.folder.place {
+        conf.line(place);
+    }
     limits(conf, &limited.access, outer);
     let settings = &limited.settings;
     let own = &limited.folder.settings;

@@ -9,7 +9,7 @@ use super::rule::{Action, Condition, Rule};
 use super::target::{ConditionCaptures, TargetMode, TargetText};
 use crate::item::Place;
 use crate::note::{Kind, Note};
-use crate::patterns::{compiles, has_back_reference, of_path, over_lines};
+use crate::patterns::{compiles, has_back_reference, matches, of_path, over_lines};
 
 /// The rules of one file, or of a server.
 #[derive(Debug, Default)]
@@ -52,6 +52,7 @@ impl RewriteSection {
             conf: Conf::default(),
             program: RewriteProgram::default(),
             extra: Vec::new(),
+            has_slashes: false,
             is_rewritten: false,
             skips: Vec::new(),
             numbers: 0,
@@ -111,6 +112,8 @@ struct Emitter<'a> {
     program: RewriteProgram,
     /// What each further rule asks as well.
     extra: Vec<Test>,
+    /// The line that adds slashes to folders is there.
+    has_slashes: bool,
     /// A rule before may have made another path of it, and gone on.
     is_rewritten: bool,
     /// Variables of rules that skip others, and the last rule that they skip.
@@ -229,8 +232,9 @@ impl Emitter<'_> {
 
     /// The pattern of the rule as a condition; none where it fits every path.
     fn pattern_group(&self, rule: &Rule) -> Option<Vec<Test>> {
-        let is_whole = is_for_all(&rule.pattern) && !rule.is_negated;
         let pattern = of_path(self.folder, &rule.pattern, rule.flags.is_caseless);
+        let fits_folder = matches(&pattern, self.top()) == Some(true);
+        let is_whole = is_for_all(&rule.pattern) && !rule.is_negated && fits_folder;
         let within = || {
             Test::pattern(
                 "$uri",
@@ -352,11 +356,22 @@ impl Emitter<'_> {
             return Err("its target is no path".to_owned());
         }
         let uses = uses_condition(&rule.target).then_some(captured).flatten();
-        let pattern = match rule.is_negated
-            || is_for_all(&rule.pattern) && self.folder.len() <= 1 && !target.has_captures()
-        {
+        let whole = of_path(self.folder, &rule.pattern, rule.flags.is_caseless);
+        let is_whole = matches(&whole, self.top()) == Some(true) && is_for_all(&rule.pattern);
+        let is_whole = is_whole && self.folder.len() <= 1 && !target.has_captures();
+        let script = target.path();
+        if script.ends_with(".php") && matches(&whole, &format!("{script}/x")) == Some(true) {
+            // A path that leads to the script already is left as it is, with what follows its name.
+            groups.push(vec![Test::both(
+                format!("${SCRIPT_PATH} != {script}"),
+                format!("${SCRIPT_PATH} = {script}"),
+                false,
+            )]);
+        }
+        self.add_slashes(rule);
+        let pattern = match rule.is_negated || is_whole {
             true => "^".to_owned(),
-            false => quoted(&of_path(self.folder, &rule.pattern, rule.flags.is_caseless)),
+            false => quoted(&whole),
         };
         let how = if rule.flags.is_last { " last" } else { "" };
         let line = format!(
@@ -366,6 +381,26 @@ impl Emitter<'_> {
         self.is_rewritten |= !rule.flags.is_last;
         self.write(&groups, uses.as_ref(), &[line]);
         Ok(())
+    }
+
+    /// The shortest path that its rules see.
+    fn top(&self) -> &str {
+        if self.folder.is_empty() {
+            "/"
+        } else {
+            self.folder
+        }
+    }
+
+    /// Before a rule that would lead folders elsewhere: mod_dir redirects them to their address with a slash all the same.
+    fn add_slashes(&mut self, rule: &Rule) {
+        let asks_for_folders = rule.conditions.iter().any(|it| it.pattern == "-d");
+        let is_wanted = is_for_all(&rule.pattern) && !asks_for_folders && !self.folder.is_empty();
+        if is_wanted && !self.has_slashes {
+            self.has_slashes = true;
+            self.conf
+                .line("if (-d $request_filename) { rewrite ^(.*[^/])$ $1/ permanent; }");
+        }
     }
 
     fn redirect(

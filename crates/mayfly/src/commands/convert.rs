@@ -4,7 +4,9 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use apache_conf::{Conversion, HtaccessFile, Kind, Options, convert_htaccess};
+use apache_conf::{
+    Conversion, HtaccessFile, Kind, Options, convert_htaccess, convert_servers, is_of_servers,
+};
 use system_error::SystemError;
 
 use crate::cli::ConvertArgs;
@@ -13,6 +15,9 @@ use crate::exit::Exit;
 
 /// A longer file is none that was written by hand.
 const MAX_BYTES: u64 = 4 << 20;
+
+/// Files of one `Include`.
+const MAX_INCLUDED: usize = 1000;
 
 /// A text with its path.
 struct ReadFile {
@@ -63,6 +68,19 @@ fn converted(args: &ConvertArgs, files: &[ReadFile]) -> Result<Conversion, Strin
     let options = Options {
         php: args.php.clone(),
     };
+    if let [file] = files
+        && is_of_servers(&file.text)
+    {
+        let name = file.path.display().to_string();
+        let load = |pattern: &str| included(&file.path, pattern);
+        return Ok(convert_servers(&name, &file.text, &load, &options));
+    }
+    if let Some(file) = files.iter().find(|it| is_of_servers(&it.text)) {
+        let file = file.path.display();
+        return Err(format!(
+            "{file} is the configuration of a server: translate it alone"
+        ));
+    }
     let root = match (&args.root, files.first()) {
         (Some(root), _) => Some(absolute(root)?),
         (None, Some(first)) if first.path.as_os_str() != "-" => {
@@ -89,6 +107,35 @@ fn converted(args: &ConvertArgs, files: &[ReadFile]) -> Result<Conversion, Strin
         })
         .collect();
     Ok(convert_htaccess(&htaccess, &options))
+}
+
+/// The files that an `Include` means: below Debian's folder of Apache, or the one around the file's own, where the path is
+/// relative.
+fn included(from: &Path, pattern: &str) -> Result<Vec<(String, String)>, String> {
+    let folder = from.parent().unwrap_or(Path::new(""));
+    let bases = [Path::new("/etc/apache2"), folder, &folder.join("..")];
+    let pattern = match Path::new(pattern).is_absolute() {
+        true => PathBuf::from(pattern),
+        false => {
+            let is_there = |base: &&&Path| base.join(pattern).parent().is_some_and(Path::is_dir);
+            let base = bases.iter().find(is_there).unwrap_or(&bases[0]);
+            base.join(pattern)
+        }
+    };
+    let pattern = match pattern.is_dir() {
+        true => pattern.join("*"),
+        false => pattern,
+    };
+    let pattern = pattern.to_string_lossy();
+    let paths = glob::glob(&pattern).map_err(|error| error.to_string())?;
+    let mut files = Vec::new();
+    for path in paths.take(MAX_INCLUDED) {
+        let path = path.map_err(|error| error.to_string())?;
+        if path.is_file() {
+            files.push((path.display().to_string(), read(&path)?.text));
+        }
+    }
+    Ok(files)
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, String> {

@@ -1,0 +1,149 @@
+//! `ProxyPass` and its relatives.
+
+use crate::collect::{Collector, Scope};
+use crate::directives::Judged;
+use crate::item::Item;
+use crate::rewrite::argument;
+use crate::types::fastcgi_address;
+
+/// Parameters of other servers that need no counterpart.
+const LEFT_OUT: [&str; 16] = [
+    "retry",
+    "keepalive",
+    "disablereuse",
+    "enablereuse",
+    "max",
+    "smax",
+    "min",
+    "ttl",
+    "acquire",
+    "flushpackets",
+    "flushwait",
+    "iobuffersize",
+    "ping",
+    "nocanon",
+    "upgrade",
+    "lbset",
+];
+
+/// `ProxyPass /path http://host/path`, or with the address alone in a `<Location>`.
+pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    let is_path = item.args.first().is_some_and(|it| it.starts_with('/'));
+    let (path, rest) = match &item.args[..] {
+        [path, rest @ ..] if is_path => (path.clone(), rest),
+        rest if !scope.is_server => (scope.folder.clone(), rest),
+        _ => return Judged::Not("a path and an address were expected".to_owned()),
+    };
+    let [to, params @ ..] = rest else {
+        return Judged::Not("an address was expected".to_owned());
+    };
+    if path.contains(['$', '"', ';', '{', '}']) {
+        return Judged::Not("its path is not known here".to_owned());
+    }
+    let folder = format!("{}/", path.trim_end_matches('/'));
+    if to == "!" {
+        collector.site.folder(&folder).content =
+            vec!["# Not for the server behind this one.".to_owned()];
+        return Judged::Taken;
+    }
+    let (is_websocket, address) = match to.strip_prefix("ws") {
+        Some(rest) if rest.starts_with("://") || rest.starts_with("s://") => {
+            (true, format!("http{rest}"))
+        }
+        _ => (false, to.clone()),
+    };
+    let address = match unix(&address) {
+        Some(address) => address,
+        None if address.starts_with("http://") || address.starts_with("https://") => address,
+        None => return Judged::Not("of other servers, those of http:// and https:// are asked here; for balancer: write an upstream".to_owned()),
+    };
+    if address.contains(['$', '"', ';', '{', '}', ' ']) {
+        return Judged::Not("its address is not known here".to_owned());
+    }
+    let mut lines = Vec::new();
+    let mut has_upgrade = is_websocket;
+    for param in params {
+        let (name, value) = param.split_once('=').unwrap_or((param, ""));
+        match (name.to_ascii_lowercase().as_str(), value.parse::<u64>()) {
+            ("timeout", Ok(seconds)) => lines.push(format!("proxy_read_timeout {seconds}s;")),
+            ("connectiontimeout", Ok(seconds)) => {
+                lines.push(format!("proxy_connect_timeout {seconds}s;"))
+            }
+            ("upgrade", _) => has_upgrade = true,
+            (name, _) if LEFT_OUT.contains(&name) => {}
+            (name, _) => {
+                return Judged::Not(format!(
+                    "the parameter {name} has no counterpart; write an upstream"
+                ));
+            }
+        }
+    }
+    // The address of a path that ends with a slash ends with one.
+    let has_path = address.splitn(4, '/').nth(3).is_some();
+    let address = match (folder.as_str(), has_path) {
+        ("/", false) => address,
+        (_, _) if path.ends_with('/') => address,
+        _ => format!("{}/", address.trim_end_matches('/')),
+    };
+    let site = &collector.site;
+    let host = if site.server.passes_host {
+        "$http_host"
+    } else {
+        "$proxy_host"
+    };
+    let mut all = vec![
+        format!("proxy_pass {};", argument(&address)),
+        format!("proxy_set_header Host {host};"),
+        "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;".to_owned(),
+        "proxy_set_header X-Forwarded-Host $http_host;".to_owned(),
+        "proxy_set_header X-Forwarded-Server $server_name;".to_owned(),
+    ];
+    if has_upgrade {
+        all.push("proxy_http_version 1.1;".to_owned());
+        all.push("proxy_set_header Upgrade $http_upgrade;".to_owned());
+        all.push("proxy_set_header Connection \"upgrade\";".to_owned());
+    }
+    all.extend(lines);
+    let place = collector.site.folder(&folder);
+    place.content = all;
+    place.is_exact = !path.ends_with('/');
+    Judged::Taken
+}
+
+/// `unix:/path|http://localhost/path`
+fn unix(address: &str) -> Option<String> {
+    let (socket, to) = address.strip_prefix("unix:")?.split_once('|')?;
+    let to = to.strip_prefix("http://")?;
+    let path = to.split_once('/').map_or("", |it| it.1);
+    Some(match path {
+        "" => format!("http://unix:{socket}"),
+        path => format!("http://unix:{socket}:/{path}"),
+    })
+}
+
+/// `ProxyPassMatch ^/(.*\.php)$ fcgi://127.0.0.1:9000/srv/www/$1`: PHP.
+pub fn pass_match(collector: &mut Collector, item: &Item) -> Judged {
+    let [pattern, to, ..] = &item.args[..] else {
+        return Judged::Not("a pattern and an address were expected".to_owned());
+    };
+    match fastcgi_address(to) {
+        Some(address) if pattern.contains("\\.php") => {
+            collector.site.php = Some(address);
+            Judged::Taken
+        }
+        _ => Judged::Not("write a location by pattern with proxy_pass".to_owned()),
+    }
+}
+
+/// `ProxyPassReverse`
+pub fn reverse(item: &Item) -> Judged {
+    match item.name.as_str() {
+        "proxypassreverse" => {
+            Judged::LeftOut("addresses in responses are changed as proxy_pass says".to_owned())
+        }
+        "proxypassreversecookiedomain" => {
+            Judged::Not("write proxy_cookie_domain into the location".to_owned())
+        }
+        _ => Judged::Not("write proxy_cookie_path into the location".to_owned()),
+    }
+}

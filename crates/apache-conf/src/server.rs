@@ -1,0 +1,287 @@
+//! Directives of servers: names, folders, logs and TLS.
+
+use crate::collect::{Collector, Scope};
+use crate::directives::Judged;
+use crate::item::Item;
+use crate::proxy;
+use crate::rewrite::argument;
+
+/// TLS of Apache, and the line that says the same.
+const TLS: [(&str, &str); 6] = [
+    ("sslcertificatefile", "ssl_certificate"),
+    ("sslcertificatekeyfile", "ssl_certificate_key"),
+    ("sslcacertificatefile", "ssl_client_certificate"),
+    ("sslverifydepth", "ssl_verify_depth"),
+    ("sslopensslconfcmd_dhparam", "ssl_dhparam"),
+    ("sslcarevocationfile", "ssl_crl"),
+];
+
+/// A directive that stands in a server.
+pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+    let value = item.args.first().map_or("", String::as_str).to_owned();
+    let name = item.name.as_str();
+    match name {
+        "allowoverride" | "allowoverridelist" => return allow_override(item),
+        "proxypass" => return proxy::pass(collector, item, scope),
+        "proxypassmatch" => return proxy::pass_match(collector, item),
+        _ => {}
+    }
+    if !scope.is_server {
+        return Judged::Not(format!("{name} has no counterpart"));
+    }
+    if let Some((_, line)) = TLS.iter().find(|it| it.0 == name) {
+        return plain(collector, &format!("{line} {};", argument(&value)), &value);
+    }
+    let server = &mut collector.site.server;
+    match name {
+        "servername" => match host(&value) {
+            Some(host) => {
+                server.names.insert(0, host);
+                Judged::Taken
+            }
+            None => Judged::Not("it is no name of a host".to_owned()),
+        },
+        "serveralias" => {
+            let names: Option<Vec<String>> = item.args.iter().map(|it| host(it)).collect();
+            match names {
+                Some(names) => {
+                    server.names.extend(names);
+                    Judged::Taken
+                }
+                None => Judged::Not(
+                    "a name has other placeholders than a leading *.; write a regular expression"
+                        .to_owned(),
+                ),
+            }
+        }
+        "documentroot" => {
+            server.root = Some(value);
+            Judged::Taken
+        }
+        "alias" => alias(collector, item),
+        "scriptalias" | "scriptaliasmatch" => {
+            Judged::Not("CGI has no counterpart; run the script by FastCGI".to_owned())
+        }
+        "aliasmatch" => Judged::Not("write a location by pattern with alias".to_owned()),
+        "loglevel" => log_level(collector, item),
+        "errorlog" | "customlog" | "transferlog" => log(collector, item, &value),
+        "protocols" => {
+            server.has_http2 = item.all_lower().iter().any(|it| it == "h2");
+            Judged::Taken
+        }
+        "sslengine" => {
+            server.is_tls = ["on", "optional"].contains(&item.lower(0).as_str());
+            Judged::Taken
+        }
+        "sslprotocol" => tls_protocols(collector, item),
+        "sslciphersuite" => match &item.args[..] {
+            [ciphers] if !ciphers.starts_with("PROFILE=") && !ciphers.contains('$') => {
+                let line = format!("ssl_ciphers {};", argument(ciphers));
+                plain(collector, &line, ciphers)
+            }
+            _ => {
+                Judged::LeftOut("the ciphers that are set without it are those of today".to_owned())
+            }
+        },
+        "sslhonorcipherorder" | "sslsessiontickets" | "sslusestapling" => {
+            let line = match name {
+                "sslhonorcipherorder" => "ssl_prefer_server_ciphers",
+                "sslsessiontickets" => "ssl_session_tickets",
+                _ => "ssl_stapling",
+            };
+            let is_on = if item.lower(0) == "on" { "on" } else { "off" };
+            plain(collector, &format!("{line} {is_on};"), &value)
+        }
+        "sslverifyclient" => match item.lower(0).as_str() {
+            "none" => Judged::LeftOut("clients are not asked for certificates anyway".to_owned()),
+            "require" => plain(collector, "ssl_verify_client on;", &value),
+            "optional" => plain(collector, "ssl_verify_client optional;", &value),
+            _ => plain(collector, "ssl_verify_client optional_no_ca;", &value),
+        },
+        "ssloptions" => Judged::LeftOut(
+            "what of TLS applications need is passed on by fastcgi_param".to_owned(),
+        ),
+        "sslcertificatechainfile" => Judged::Not(
+            "append this file to the one of ssl_certificate, which holds the whole chain"
+                .to_owned(),
+        ),
+        "proxypreservehost" => {
+            server.passes_host = item.lower(0) == "on";
+            Judged::Taken
+        }
+        "proxypassreverse" | "proxypassreversecookiedomain" | "proxypassreversecookiepath" => {
+            proxy::reverse(item)
+        }
+        "proxyrequests" if item.lower(0) == "off" => {
+            Judged::LeftOut("it is so here anyway".to_owned())
+        }
+        "proxytimeout" => match value.parse::<u64>() {
+            Ok(seconds) => plain(
+                collector,
+                &format!("proxy_read_timeout {seconds}s;"),
+                &value,
+            ),
+            Err(_) => Judged::Not("a number of seconds was expected".to_owned()),
+        },
+        "proxyvia"
+        | "proxyaddheaders"
+        | "proxybadheader"
+        | "proxyiobuffersize"
+        | "proxyreceivebuffersize"
+        | "proxyfcgibackendtype"
+        | "proxyfcgisetenvif"
+        | "proxyset" => Judged::LeftOut("other servers are asked without it".to_owned()),
+        "define" | "undefine" => Judged::Taken,
+        _ => Judged::Not(format!("{name} has no counterpart")),
+    }
+}
+
+fn plain(collector: &mut Collector, line: &str, value: &str) -> Judged {
+    if value.contains('$') || value.is_empty() {
+        return Judged::Not("its value is not known here".to_owned());
+    }
+    collector.site.server.lines.push(line.to_owned());
+    Judged::Taken
+}
+
+fn allow_override(item: &Item) -> Judged {
+    match item.lower(0).as_str() {
+        "none" => Judged::LeftOut(".htaccess files have no effect here".to_owned()),
+        _ => Judged::Not(
+            ".htaccess files have no effect here; translate each with mayfly convert --root DIR FILE".to_owned(),
+        ),
+    }
+}
+
+/// A name of a server without what stands around it.
+fn host(text: &str) -> Option<String> {
+    let name = text.rsplit_once("://").map_or(text, |it| it.1);
+    let name = name
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let plain = name.strip_prefix("*.").unwrap_or(&name);
+    let is_name = !plain.is_empty()
+        && plain
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b".-_".contains(&it));
+    is_name.then_some(name)
+}
+
+fn alias(collector: &mut Collector, item: &Item) -> Judged {
+    let [address, path] = &item.args[..] else {
+        return Judged::Not("an address and a path were expected".to_owned());
+    };
+    let is_plain = |it: &String| it.starts_with('/') && !it.contains(['$', '"', ';', '{', '}']);
+    if !is_plain(address) || !is_plain(path) {
+        return Judged::Not("its paths are not known here".to_owned());
+    }
+    let last = path.rsplit('/').next().unwrap_or_default();
+    if last.contains('.') && !address.ends_with('/') {
+        collector.site.locations.push(format!(
+            "location = {} {{\n    alias {};\n}}",
+            argument(address),
+            argument(path)
+        ));
+        return Judged::Taken;
+    }
+    let address = format!("{}/", address.trim_end_matches('/'));
+    let path = path.trim_end_matches('/');
+    let place = match path.strip_suffix(address.trim_end_matches('/')) {
+        // Scripts find their files below a root.
+        Some(root) if !root.is_empty() => format!("root {};", argument(root)),
+        _ => format!("alias {};", argument(&format!("{path}/"))),
+    };
+    collector.site.folder(&address).place = Some(place);
+    collector
+        .site
+        .server
+        .aliases
+        .push((address, path.to_owned()));
+    Judged::Taken
+}
+
+fn log_level(collector: &mut Collector, item: &Item) -> Judged {
+    let level = item
+        .all_lower()
+        .into_iter()
+        .find(|it| !it.contains(':'))
+        .unwrap_or_default();
+    let level = if level.starts_with("trace") {
+        "debug".to_owned()
+    } else {
+        level
+    };
+    let is_known = [
+        "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug",
+    ]
+    .contains(&level.as_str());
+    if !is_known {
+        return Judged::LeftOut("the level of modules is not set one by one".to_owned());
+    }
+    collector.site.server.log_level = Some(level);
+    Judged::Taken
+}
+
+fn log(collector: &mut Collector, item: &Item, path: &str) -> Judged {
+    if path.starts_with('|') || path.contains('$') {
+        return Judged::Not("logs are written to files and syslog servers only".to_owned());
+    }
+    let path = match path.strip_prefix("syslog") {
+        Some(_) => return Judged::Not("write error_log syslog:server=unix:/dev/log".to_owned()),
+        None if !path.starts_with('/') => {
+            return Judged::Not("write the whole path of the log".to_owned());
+        }
+        None => argument(path),
+    };
+    if item.name == "errorlog" {
+        collector
+            .site
+            .server
+            .lines
+            .push(format!("error_log {path} LEVEL;"));
+        return Judged::Taken;
+    }
+    let format = item.args.get(1).map_or("combined", String::as_str);
+    let is_conditional = item
+        .args
+        .iter()
+        .skip(2)
+        .any(|it| it.starts_with("env=") || it.starts_with("expr="));
+    if is_conditional || !["combined", "common", "vhost_combined", "vhost_common"].contains(&format)
+    {
+        return Judged::Not("write a log_format, and access_log with its name".to_owned());
+    }
+    // It holds what common does, and more.
+    collector
+        .site
+        .server
+        .lines
+        .push(format!("access_log {path} combined;"));
+    Judged::Taken
+}
+
+fn tls_protocols(collector: &mut Collector, item: &Item) -> Judged {
+    let mut versions = [("TLSv1.2", false), ("TLSv1.3", false)];
+    for word in item.all_lower() {
+        let (is_on, name) = match word.strip_prefix('-') {
+            Some(name) => (false, name),
+            None => (true, word.trim_start_matches('+')),
+        };
+        for version in &mut versions {
+            if name == "all" || version.0.eq_ignore_ascii_case(name) {
+                version.1 = is_on;
+            }
+        }
+    }
+    let chosen: Vec<&str> = versions.iter().filter(|it| it.1).map(|it| it.0).collect();
+    match chosen.is_empty() {
+        true => Judged::Not("of the versions of TLS, 1.2 and 1.3 are left".to_owned()),
+        false => plain(
+            collector,
+            &format!("ssl_protocols {};", chosen.join(" ")),
+            "known",
+        ),
+    }
+}
