@@ -261,6 +261,7 @@ def compare_site(name, ways, binary, shows):
         with apache(work, root, port):
             answers = {target: ask(port, target) for target in htaccess_sites.requests(site)}
         if "serve" in ways:
+            port = free_port()
             with mayfly(binary, work, folder, port):
                 different += compare(name, "serve", port, answers, shows)
         others = [way for way in ways if way != "serve"]
@@ -268,6 +269,7 @@ def compare_site(name, ways, binary, shows):
             print(f"{name}: {convert(binary, work, root)}")
             with php_fpm(work):
                 for way in others:
+                    port = free_port()
                     with converted(way, binary, work, root, port):
                         different += compare(name, way, port, answers, shows)
     finally:

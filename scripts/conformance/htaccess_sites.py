@@ -1,9 +1,13 @@
 """Six applications as folders: files that tell which one it is, the rules that it documents for Apache, and what is asked.
 
 The rules are those that each application documents or ships, without comments and in our own order. Every script is
-the same: it prints how it was called. Every other file holds its own path. `known` are patterns of what Mayfly answers
-differently, with the reason.
+the same: it prints how it was called. Every other file holds its own path. `known` are patterns of what `mayfly serve`
+answers differently, with the reason, and `known_converted` of what the result of `mayfly convert` does.
 """
+
+import os
+
+SITES_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/apache-conf/tests/sites")
 
 PHP = """<?php
 header('Content-Type: text/plain');
@@ -16,22 +20,15 @@ CLOSED = "Require all denied\n"
 NO_PHP = "<FilesMatch \"\\.(?i:php)$\">\nRequire all denied\n</FilesMatch>\n"
 
 
-def front_controller(script="index.php", base="/"):
-    return (
-        f"RewriteEngine On\nRewriteBase {base}\nRewriteRule ^{script.replace('.', chr(92) + '.')}$ - [L]\n"
-        f"RewriteCond %{{REQUEST_FILENAME}} !-f\nRewriteCond %{{REQUEST_FILENAME}} !-d\nRewriteRule . {base}{script} [L]\n"
-    )
+def documented(name):
+    """The .htaccess of the document root, which tests of apache-conf read as well."""
+    with open(os.path.join(SITES_FOLDER, f"{name}.htaccess"), encoding="utf-8") as file:
+        return file.read()
 
 
 WORDPRESS = {
     "rules": {
-        ".htaccess": "# BEGIN WordPress\n<IfModule mod_rewrite.c>\n"
-        + "RewriteRule .* - [E=HTTP_AUTHORIZATION:%{HTTP:Authorization}]\n"
-        + front_controller()
-        + "</IfModule>\n# END WordPress\n"
-        # What the manual of WordPress adds against scripts in uploads and for wp-config.php.
-        + "<Files wp-config.php>\nRequire all denied\n</Files>\n"
-        + "Redirect 301 /old-page /new-page\nRedirectMatch 302 ^/tag-old/(.*)$ /tag/$1\n",
+        ".htaccess": documented("wordpress"),
         "wp-content/uploads/.htaccess": NO_PHP,
         "wp-content/cache/.htaccess": CLOSED,
     },
@@ -49,41 +46,7 @@ WORDPRESS = {
 
 DRUPAL = {
     "rules": {
-        ".htaccess": """<FilesMatch "\\.(?:engine|inc|install|make|module|po|profile|sh|sql|theme|tpl\\.php|twig|xtmpl|yml)(?:~|\\.bak|\\.save)?$">
-Require all denied
-</FilesMatch>
-<FilesMatch "^(?:\\.(?!well-known)|composer\\.(?:json|lock)$|package\\.json$|web\\.config$|yarn\\.lock$)|\\.php(?:~|\\.bak|\\.save)$">
-Require all denied
-</FilesMatch>
-Options -Indexes
-DirectoryIndex index.php index.html index.htm
-<IfModule mod_expires.c>
-ExpiresActive On
-ExpiresDefault A1209600
-<FilesMatch "\\.php$">
-ExpiresActive Off
-</FilesMatch>
-</IfModule>
-<IfModule mod_rewrite.c>
-RewriteEngine on
-RewriteRule "/\\.|^\\.(?!well-known/)" - [F]
-RewriteCond %{REQUEST_URI} ^(.*)?/(install\\.php) [OR]
-RewriteCond %{REQUEST_URI} ^(.*)?/(rebuild\\.php)
-RewriteCond %{REQUEST_URI} !core
-RewriteRule ^ %1/core/%2 [L,QSA,R=301]
-RewriteCond %{REQUEST_FILENAME} !-f
-RewriteCond %{REQUEST_FILENAME} !-d
-RewriteCond %{REQUEST_URI} !=/favicon.ico
-RewriteRule ^ index.php [L]
-RewriteCond %{REQUEST_URI} !/core/[^/]*\\.php$
-RewriteCond %{REQUEST_URI} !/core/modules/system/tests/https?\\.php
-RewriteCond %{REQUEST_URI} !/core/modules/statistics/statistics\\.php$
-RewriteRule "^(.+/.*|autoload)\\.php($|/)" - [F]
-</IfModule>
-<IfModule mod_headers.c>
-Header always set X-Content-Type-Options nosniff
-</IfModule>
-""",
+        ".htaccess": documented("drupal"),
         "sites/default/files/.htaccess": NO_PHP,
         "sites/default/private/.htaccess": CLOSED,
         "vendor/.htaccess": CLOSED,
@@ -105,8 +68,7 @@ Header always set X-Content-Type-Options nosniff
 
 MEDIAWIKI = {
     "rules": {
-        ".htaccess": "RewriteEngine On\nRewriteRule ^/?wiki(/.*)?$ %{DOCUMENT_ROOT}/index.php [L]\n"
-        "RewriteRule ^/*$ %{DOCUMENT_ROOT}/index.php [L]\n",
+        ".htaccess": documented("mediawiki"),
         "images/.htaccess": "<IfModule rewrite_module>\nRewriteEngine On\nRewriteCond %{QUERY_STRING} \\.[^\\\\/:*?\\x22<>|%]+(#|\\?|$) [nocase]\n"
         "RewriteRule . - [forbidden]\n</IfModule>\n" + NO_PHP,
         **{
@@ -132,25 +94,10 @@ MEDIAWIKI = {
 LARAVEL = {
     "root": "public",
     "rules": {
-        "public/.htaccess": """<IfModule mod_rewrite.c>
-<IfModule mod_negotiation.c>
-Options -MultiViews -Indexes
-</IfModule>
-RewriteEngine On
-RewriteCond %{HTTP:Authorization} .
-RewriteRule .* - [E=HTTP_AUTHORIZATION:%{HTTP:Authorization}]
-RewriteCond %{HTTP:x-xsrf-token} .
-RewriteRule .* - [E=HTTP_X_XSRF_TOKEN:%{HTTP:X-XSRF-Token}]
-RewriteCond %{REQUEST_FILENAME} !-d
-RewriteCond %{REQUEST_URI} (.+)/$
-RewriteRule ^ %1 [L,R=301]
-RewriteCond %{REQUEST_FILENAME} !-d
-RewriteCond %{REQUEST_FILENAME} !-f
-RewriteRule ^ index.php [L]
-</IfModule>
-""",
+        "public/.htaccess": documented("laravel"),
     },
     "known": {"%3F": "A path with a question mark is not rewritten; Apache refuses it."},
+    "known_converted": {"%3F": "Apache refuses to rewrite a path with a question mark."},
     "scripts": "public/index.php artisan.php",
     "files": "artisan public/css/app.css public/js/app.js public/favicon.ico public/robots.txt public/build/manifest.json"
     " public/images/a.svg storage/logs/laravel.log public/build/assets/a-1.js",
@@ -162,26 +109,7 @@ RewriteRule ^ index.php [L]
 
 JOOMLA = {
     "rules": {
-        ".htaccess": """<IfModule mod_autoindex.c>
-IndexIgnore *
-</IfModule>
-Options +FollowSymlinks
-Options -Indexes
-<IfModule mod_headers.c>
-Header always set X-Content-Type-Options "nosniff"
-</IfModule>
-RewriteEngine On
-RewriteCond %{QUERY_STRING} base64_encode[^(]*\\([^)]*\\) [OR]
-RewriteCond %{QUERY_STRING} (<|%3C)([^s]*s)+cript.*(>|%3E) [NC,OR]
-RewriteCond %{QUERY_STRING} GLOBALS(=|\\[|\\%[0-9A-Z]{0,2}) [OR]
-RewriteCond %{QUERY_STRING} _REQUEST(=|\\[|\\%[0-9A-Z]{0,2})
-RewriteRule .* index.php [F]
-RewriteRule .* - [E=HTTP_AUTHORIZATION:%{HTTP:Authorization}]
-RewriteCond %{REQUEST_URI} !^/index\\.php
-RewriteCond %{REQUEST_FILENAME} !-f
-RewriteCond %{REQUEST_FILENAME} !-d
-RewriteRule .* index.php [L]
-""",
+        ".htaccess": documented("joomla"),
         "images/.htaccess": NO_PHP,
         "tmp/.htaccess": CLOSED,
     },
@@ -198,45 +126,7 @@ RewriteRule .* index.php [L]
 
 NEXTCLOUD = {
     "rules": {
-        ".htaccess": """<IfModule mod_headers.c>
-Header onsuccess unset Referrer-Policy
-Header always set Referrer-Policy "no-referrer"
-</IfModule>
-<IfModule mod_rewrite.c>
-RewriteEngine on
-RewriteCond %{HTTP_USER_AGENT} DavClnt
-RewriteRule ^$ /remote.php/webdav/ [L,R=302]
-RewriteRule .* - [env=HTTP_AUTHORIZATION:%{HTTP:Authorization}]
-RewriteRule ^\\.well-known/carddav /remote.php/dav/ [R=301,L]
-RewriteRule ^\\.well-known/caldav /remote.php/dav/ [R=301,L]
-RewriteRule ^remote/(.*) remote.php [QSA,L]
-RewriteRule ^(?:build|tests|config|lib|3rdparty|templates)/.* - [R=404,L]
-RewriteRule ^\\.well-known/(?!acme-challenge|pki-validation) /index.php [QSA,L]
-RewriteRule ^ocm-provider/?$ index.php [QSA,L]
-RewriteRule ^(?:\\.(?!well-known)|autotest|occ|issue|indie|db_|console).* - [R=404,L]
-</IfModule>
-AddDefaultCharset utf-8
-Options -Indexes
-ErrorDocument 403 /index.php/error/403
-ErrorDocument 404 /index.php/error/404
-<IfModule mod_rewrite.c>
-Options -MultiViews
-RewriteRule ^core/js/oc.js$ index.php [PT,E=PATH_INFO:$1]
-RewriteCond %{REQUEST_FILENAME} !\\.(?:css|m?js|map|svg|gif|ico|jpe?g|png|webp|html|[ot]tf|woff2?|mp[34]|wasm)$
-RewriteCond %{REQUEST_FILENAME} !/core/ajax/update\\.php
-RewriteCond %{REQUEST_FILENAME} !/core/img/(favicon\\.ico|manifest\\.json)$
-RewriteCond %{REQUEST_FILENAME} !/(cron|public|remote|status)\\.php
-RewriteCond %{REQUEST_FILENAME} !/ocs/v(1|2)\\.php
-RewriteCond %{REQUEST_FILENAME} !/robots\\.txt
-RewriteCond %{REQUEST_FILENAME} !/(ocs-provider|updater)/
-RewriteCond %{REQUEST_URI} !^/\\.well-known/(acme-challenge|pki-validation)/.*
-RewriteRule . index.php [PT,E=PATH_INFO:$1]
-RewriteBase /
-<IfModule mod_env.c>
-SetEnv front_controller_active true
-</IfModule>
-</IfModule>
-""",
+        ".htaccess": documented("nextcloud"),
         "data/.htaccess": CLOSED,
         "config/.htaccess": CLOSED,
     },

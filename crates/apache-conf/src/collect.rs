@@ -1,11 +1,12 @@
 //! Reads directives into a [`Site`]: each line is taken, left out for a reason, or noted as not translated.
 
-use crate::access::{Access, AccessLines, method_question};
+use crate::access::{Access, AccessLines};
 use crate::directives::{self, Judged};
 use crate::item::Item;
 use crate::modules::{Holds, holds};
 use crate::names;
 use crate::note::{Kind, Note};
+use crate::require::method_question;
 use crate::settings::{Names, Settings};
 use crate::site::{Folder, Site};
 

@@ -3,12 +3,13 @@
 use nginx_conf::text::quoted;
 
 use crate::collect::{Collector, Scope};
+use crate::environment;
 use crate::fields;
 use crate::item::Item;
 use crate::lifetimes::lifetime;
 use crate::media_types::extensions;
 use crate::redirects;
-use crate::rewrite::{Condition, Rule, argument, field_variable};
+use crate::rewrite::{Condition, Rule, argument};
 use crate::settings::Names;
 
 /// What became of a line.
@@ -20,7 +21,7 @@ pub enum Judged {
 }
 
 /// Directives that need no counterpart, and why.
-const LEFT_OUT: [(&[&str], &str); 9] = [
+const LEFT_OUT: [(&[&str], &str); 10] = [
     (
         &[
             "serversignature",
@@ -64,6 +65,7 @@ const LEFT_OUT: [(&[&str], &str); 9] = [
         ],
         "it is about Apache itself",
     ),
+    (&["dav"], "files are not written by visitors"),
     (
         &[
             "timeout",
@@ -183,11 +185,11 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
             Err(_) => Judged::Not("it is no number of bytes".to_owned()),
         },
         "php_value" | "php_flag" | "php_admin_value" | "php_admin_flag" => {
-            php(collector, item, scope)
+            environment::php(collector, item, scope)
         }
-        "setenv" => set_env(collector, item),
+        "setenv" => environment::set_env(collector, item),
         "setenvif" | "setenvifnocase" | "browsermatch" | "browsermatchnocase" => {
-            set_env_if(collector, item)
+            environment::set_env_if(collector, item)
         }
         "unsetenv" | "passenv" => {
             Judged::LeftOut("PHP is given no variables of the server's own environment".to_owned())
@@ -497,151 +499,4 @@ fn options(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
         (true, true) => Judged::Taken,
         (true, false) => Judged::LeftOut("it is so here anyway".to_owned()),
     }
-}
-
-fn php(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
-    let [name, value, ..] = &item.args[..] else {
-        return Judged::Not("a name and a value were expected".to_owned());
-    };
-    let name = name.to_ascii_lowercase();
-    if name == "engine" {
-        let is_off = ["off", "0", "false"].contains(&value.to_ascii_lowercase().as_str());
-        collector.settings(scope).is_without_php = is_off;
-        return Judged::Taken;
-    }
-    let is_name = name
-        .bytes()
-        .all(|it| it.is_ascii_alphanumeric() || b"_.".contains(&it));
-    if value.contains(['$', '\n', '"', '\\']) || !is_name {
-        return Judged::Not("write it into the pool of PHP-FPM".to_owned());
-    }
-    if scope.names.is_some() || scope.folder.len() > 1 {
-        return Judged::Not(
-            "write fastcgi_param PHP_VALUE in a location for these files".to_owned(),
-        );
-    }
-    if name == "post_max_size" {
-        let size = value.to_ascii_lowercase();
-        if size
-            .trim_end_matches(['k', 'm', 'g'])
-            .parse::<u64>()
-            .is_ok()
-        {
-            line(collector, scope, &format!("client_max_body_size {size};"));
-        }
-    }
-    let setting = format!("{name}={value}");
-    match item.name.contains("admin") {
-        true => collector.site.php_admin_values.push(setting),
-        false => collector.site.php_values.push(setting),
-    }
-    Judged::Taken
-}
-
-fn set_env(collector: &mut Collector, item: &Item) -> Judged {
-    let name = item.args.first().map_or("", String::as_str);
-    let value = item.args.get(1).map_or("", String::as_str);
-    let is_name = !name.is_empty()
-        && name
-            .bytes()
-            .all(|it| it.is_ascii_alphanumeric() || it == b'_');
-    if !is_name || value.contains('$') {
-        return Judged::Not("write fastcgi_param beside fastcgi_pass".to_owned());
-    }
-    collector
-        .site
-        .php_params
-        .push((name.to_owned(), quoted(value)));
-    Judged::Taken
-}
-
-/// Variables that Apache itself reads, for browsers that are gone.
-const FOR_OLD_BROWSERS: [&str; 9] = [
-    "no-gzip",
-    "no-brotli",
-    "gzip-only-text/html",
-    "force-no-vary",
-    "nokeepalive",
-    "downgrade-1.0",
-    "force-response-1.0",
-    "redirect-carefully",
-    "ssl-unclean-shutdown",
-];
-
-fn set_env_if(collector: &mut Collector, item: &Item) -> Judged {
-    let is_browser = item.name.starts_with("browser");
-    let skipped = if is_browser { 1 } else { 2 };
-    if item.args.len() <= skipped {
-        return Judged::Not("a field, a pattern and a variable were expected".to_owned());
-    }
-    let (head, assignments) = item.args.split_at(skipped);
-    let field = if is_browser {
-        "user-agent"
-    } else {
-        head[0].as_str()
-    };
-    let pattern = head[skipped - 1].as_str();
-    let is_old = |it: &String| FOR_OLD_BROWSERS.contains(&it.trim_start_matches('!'));
-    if assignments.iter().all(is_old) {
-        return Judged::LeftOut("the browsers for which it was are gone".to_owned());
-    }
-    let is_authorization = field.eq_ignore_ascii_case("authorization");
-    if is_authorization
-        && assignments
-            .iter()
-            .all(|it| it.to_ascii_uppercase().starts_with("HTTP_AUTHORIZATION="))
-    {
-        return Judged::LeftOut("FastCGI passes on the fields of requests by itself".to_owned());
-    }
-    let variable = match field.to_ascii_lowercase().as_str() {
-        "remote_addr" => Some("remote_addr".to_owned()),
-        "request_uri" => Some("uri".to_owned()),
-        "request_method" => Some("request_method".to_owned()),
-        "request_protocol" => Some("server_protocol".to_owned()),
-        "server_addr" => Some("server_addr".to_owned()),
-        "remote_host" | "remote_user" => None,
-        field => field_variable(field),
-    };
-    let Some(variable) = variable else {
-        return Judged::Not("there is no variable for this".to_owned());
-    };
-    if !crate::patterns::compiles(pattern) {
-        return Judged::Not(format!("{pattern} is no regular expression"));
-    }
-    let compares = if item.name.ends_with("nocase") {
-        "~*"
-    } else {
-        "~"
-    };
-    let mut lines = Vec::new();
-    for assignment in assignments {
-        let (is_unset, assignment) = match assignment.strip_prefix('!') {
-            Some(name) => (true, name),
-            None => (false, assignment.as_str()),
-        };
-        let (name, value) = assignment.split_once('=').unwrap_or((assignment, "1"));
-        let value = if is_unset { "" } else { value };
-        let is_name = !name.is_empty()
-            && name
-                .bytes()
-                .all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
-        if value.contains('$') || !is_name {
-            return Judged::Not(
-                "what was captured cannot be put into a variable; write a map".to_owned(),
-            );
-        }
-        let variable_of = crate::rewrite::environment(name);
-        lines.push((
-            name.to_owned(),
-            format!(
-                "if (${variable} {compares} {}) {{ set ${variable_of} {}; }}",
-                quoted(pattern),
-                quoted(value)
-            ),
-        ));
-    }
-    for (name, line) in lines {
-        collector.site.set_environment(&name, Some(line));
-    }
-    Judged::Taken
 }

@@ -2,7 +2,8 @@
 
 use nginx_conf::parse;
 
-use crate::convert::{Conversion, HtaccessFile, Options, convert_htaccess, convert_servers};
+use crate::convert::{Conversion, HtaccessFile, Options, convert_htaccess};
+use crate::servers::convert_servers;
 
 /// Translates the bytes as a `.htaccess` and as the configuration of a server.
 ///

@@ -12,6 +12,7 @@ mod access;
 mod collect;
 mod convert;
 mod directives;
+mod environment;
 mod expand;
 mod fields;
 mod fuzz;
@@ -26,21 +27,23 @@ pub mod patterns;
 mod php;
 mod proxy;
 mod redirects;
+mod require;
 mod rewrite;
 mod sections;
 mod server;
+mod servers;
 mod settings;
 mod site;
 mod types;
 mod write;
 mod write_files;
+mod write_folders;
 
-pub use convert::{
-    Conversion, HtaccessFile, Options, convert_htaccess, convert_servers, is_of_servers,
-};
+pub use convert::{Conversion, HtaccessFile, Options, convert_htaccess};
 pub use expand::Load;
 #[doc(hidden)]
 pub use fuzz::fuzz_convert;
 pub use item::{Item, Mistake, ParsedText, Place, parse};
 pub use note::{Kind, Note};
 pub use php::PARAMS;
+pub use servers::{convert_servers, is_of_servers};

@@ -8,7 +8,7 @@ use crate::site::Site;
 use crate::write::{ANY_SCRIPT, Writer};
 
 /// What PHP is told about each request: Debian's fastcgi.conf, with the folder's real path so that a link to the current
-/// release may change.
+/// release may change, and without a field that scripts take for the environment variable.
 pub const PARAMS: [(&str, &str); 20] = [
     ("SCRIPT_FILENAME", "$realpath_root$fastcgi_script_name"),
     ("SCRIPT_NAME", "$fastcgi_script_name"),
@@ -94,7 +94,7 @@ pub fn location(writer: &mut Writer<'_>) {
     let settings = writer.root.settings.clone();
     if settings.is_without_php {
         writer.deny(false, ANY_SCRIPT);
-    } else if writer.site.php.is_some() {
+    } else if writer.site.php.is_some() || writer.site.is_whole_server {
         location_in(writer, &settings);
     }
 }
@@ -115,6 +115,7 @@ pub fn body(writer: &mut Writer<'_>, settings: &Settings) {
             .conf
             .note("Write fastcgi_pass here, in the place of this refusal: --php ADDRESS does it.");
         writer.conf.line("deny all;");
+        writer.refuses_scripts = true;
         return;
     };
     let front = writer.front("/").map(|it| it.1);

@@ -85,9 +85,10 @@ pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
         (_, _) if path.ends_with('/') => address,
         _ => format!("{}/", address.trim_end_matches('/')),
     };
-    let site = &collector.site;
-    let host = if site.server.passes_host {
-        "$http_host"
+    let server = &collector.site.server;
+    let asked = server.asked_host;
+    let host = if server.passes_host {
+        asked
     } else {
         "$proxy_host"
     };
@@ -95,7 +96,7 @@ pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
         format!("proxy_pass {};", argument(&address)),
         format!("proxy_set_header Host {host};"),
         "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;".to_owned(),
-        "proxy_set_header X-Forwarded-Host $http_host;".to_owned(),
+        format!("proxy_set_header X-Forwarded-Host {asked};"),
         "proxy_set_header X-Forwarded-Server $server_name;".to_owned(),
     ];
     if has_upgrade {

@@ -18,10 +18,19 @@ pub fn section(collector: &mut Collector, item: &Item, block: &[Item], scope: &S
     match (item.name.as_str(), argument, item.args.get(1)) {
         ("directory" | "location", "~", Some(regex)) => pattern(collector, item, block, regex),
         ("directorymatch" | "locationmatch", regex, _) => pattern(collector, item, block, regex),
-        ("directory", path, _) => match folder_of(collector, path) {
-            Some(folder) => within(collector, block, &folder),
-            None => Judged::LeftOut("this folder is not served here".to_owned()),
-        },
+        ("directory", path, _) => {
+            let folders = folders_of(collector, path);
+            folders
+                .iter()
+                .for_each(|folder| within(collector, block, folder));
+            match folders.is_empty() {
+                true if path.contains(['*', '?', '[']) => {
+                    Judged::Not("write a location by pattern".to_owned())
+                }
+                true => Judged::LeftOut("this folder is not served here".to_owned()),
+                false => Judged::Taken,
+            }
+        }
         ("location", path, _) => location(collector, item, block, path),
         ("proxy", ..) => {
             for line in block {
@@ -39,7 +48,7 @@ pub fn section(collector: &mut Collector, item: &Item, block: &[Item], scope: &S
     }
 }
 
-fn within(collector: &mut Collector, block: &[Item], folder: &str) -> Judged {
+fn within(collector: &mut Collector, block: &[Item], folder: &str) {
     let scope = Scope::of_folder(folder);
     // What a later section says of access takes the place of what an earlier one has said.
     let mut own = AccessLines::default();
@@ -50,36 +59,36 @@ fn within(collector: &mut Collector, block: &[Item], folder: &str) -> Judged {
         collector.settings(&scope).access = AccessLines::default();
     }
     collector.items(block, &scope);
-    Judged::Taken
 }
 
-/// The path of the address of a folder; `None` where the server does not hand it out.
-fn folder_of(collector: &Collector, path: &str) -> Option<String> {
+/// The paths of the addresses at which a folder is handed out: below the document root, and below each alias.
+fn folders_of(collector: &Collector, path: &str) -> Vec<String> {
     let path = path.trim_end_matches('/');
     let server = &collector.site.server;
-    let rest = |root: &str| -> Option<String> {
-        let root = root.trim_end_matches('/');
-        match path.strip_prefix(root) {
-            Some("") => Some(String::new()),
-            Some(rest) if rest.starts_with('/') => Some(rest[1..].to_owned() + "/"),
+    let below = |address: &str, root: &str| -> Option<String> {
+        let address = address.trim_end_matches('/');
+        match path.strip_prefix(root.trim_end_matches('/'))? {
+            "" => Some(format!("{address}/")),
+            rest if rest.starts_with('/') => Some(format!("{address}{rest}/")),
             _ => None,
         }
     };
     if path.contains(['*', '?', '[']) {
-        return None;
+        return Vec::new();
     }
-    for (address, folder) in &server.aliases {
-        if let Some(rest) = rest(folder) {
-            return Some(format!("{}/{rest}", address.trim_end_matches('/')));
+    let aliases = server.aliases.iter();
+    let mut folders: Vec<String> = aliases
+        .filter_map(|(address, folder)| below(address, folder))
+        .collect();
+    if let Some(root) = server.root.as_deref() {
+        folders.extend(below("/", root));
+        // A folder around the document root.
+        let is_around = root.len() > path.len() && root.starts_with(&format!("{path}/"));
+        if is_around && !folders.contains(&"/".to_owned()) {
+            folders.push("/".to_owned());
         }
     }
-    let root = server.root.as_deref()?;
-    if let Some(rest) = rest(root) {
-        return Some(format!("/{rest}"));
-    }
-    // A folder around the document root.
-    let is_around = format!("{}/", root.trim_end_matches('/')).starts_with(&format!("{path}/"));
-    is_around.then(|| "/".to_owned())
+    folders
 }
 
 fn location(collector: &mut Collector, item: &Item, block: &[Item], path: &str) -> Judged {
@@ -108,7 +117,8 @@ fn location(collector: &mut Collector, item: &Item, block: &[Item], path: &str) 
         "" => "/".to_owned(),
         path => format!("{path}/"),
     };
-    within(collector, block, &folder)
+    within(collector, block, &folder);
+    Judged::Taken
 }
 
 /// A section whose paths are said by a regular expression: what it closes is closed.

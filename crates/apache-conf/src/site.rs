@@ -41,6 +41,8 @@ pub struct ServerLines {
     pub aliases: Vec<(String, String)>,
     /// The `Host` of the request is passed on to other servers.
     pub passes_host: bool,
+    /// The host that was asked for, with its port where that is not the usual one.
+    pub asked_host: &'static str,
     pub log_level: Option<String>,
 }
 
@@ -56,6 +58,8 @@ pub struct Site {
     pub php_admin_values: Vec<String>,
     /// Where PHP listens.
     pub php: Option<String>,
+    /// No other lines of the server run scripts.
+    pub is_whole_server: bool,
     /// What a server says of itself.
     pub server: ServerLines,
     /// Fields, with their quoted values, for servers behind this one.

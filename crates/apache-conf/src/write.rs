@@ -6,7 +6,7 @@ use nginx_conf::text::Conf;
 use crate::access::Access;
 use crate::names::path_pattern;
 use crate::note::{Kind, Note};
-use crate::patterns::{literal, over_lines};
+use crate::patterns::{literal, matches, over_lines};
 use crate::php;
 use crate::rewrite::{FrontController, argument};
 use crate::settings::Settings;
@@ -37,10 +37,21 @@ pub struct Writer<'a> {
     pub fronts: Vec<(String, FrontController)>,
     pub conf: Conf,
     pub notes: Vec<Note>,
+    /// Patterns of paths that rules refuse and lead to, and their statuses.
+    pub refused: Vec<(String, u16)>,
+    /// Scripts are refused, since it is not known what runs them.
+    pub refuses_scripts: bool,
+}
+
+/// What a site became.
+pub struct WrittenSite {
+    pub text: String,
+    pub notes: Vec<Note>,
+    pub refuses_scripts: bool,
 }
 
 /// The lines of a site, and what is not translated.
-pub fn site(site: &Site) -> (String, Vec<Note>) {
+pub fn site(site: &Site) -> WrittenSite {
     let empty = Folder {
         path: "/".to_owned(),
         ..Folder::default()
@@ -65,9 +76,15 @@ pub fn site(site: &Site) -> (String, Vec<Note>) {
         fronts: Vec::new(),
         conf: Conf::default(),
         notes,
+        refused: Vec::new(),
+        refuses_scripts: false,
     };
     writer.all();
-    (writer.conf.text, writer.notes)
+    WrittenSite {
+        text: writer.conf.text,
+        notes: writer.notes,
+        refuses_scripts: writer.refuses_scripts,
+    }
 }
 
 fn limited<'a>(site: &'a Site, folder: &'a Folder, notes: &mut Vec<Note>) -> Limited<'a> {
@@ -176,7 +193,8 @@ impl Writer<'_> {
     fn rules(&mut self) -> String {
         let knows = |it: &str| self.site.is_environment(it);
         let mut conf = Conf::default();
-        let mut refused = Vec::new();
+        let mut refused: Vec<(String, u16)> = Vec::new();
+        let mut targets: Vec<String> = Vec::new();
         let mut notes = Vec::new();
         let mut fronts = Vec::new();
         let folders: Vec<&Folder> = self
@@ -207,6 +225,7 @@ impl Writer<'_> {
             conf.text.push_str(&program.text);
             notes.extend(program.notes);
             refused.extend(program.refused);
+            targets.extend(program.targets);
             fronts.extend(program.front.map(|it| (folder.path.clone(), it)));
             let is_own = folder.rewrite.is_said && folder.path.len() > 1;
             if is_own && has_root_rules {
@@ -229,7 +248,13 @@ impl Writer<'_> {
         }
         self.notes.extend(notes);
         self.fronts = fronts;
-        let _ = refused;
+        // Apache begins again with the path to which a rule leads.
+        refused.retain(|(pattern, _)| {
+            targets
+                .iter()
+                .any(|it| it.contains('$') || matches(pattern, it) != Some(false))
+        });
+        self.refused = refused;
         let mut text = first.text;
         if !conf.text.is_empty() {
             let mut guard = Conf::default();
@@ -316,6 +341,13 @@ impl Writer<'_> {
         if !is_proxy {
             self.deny(false, DOT);
         }
+        for (pattern, status) in std::mem::take(&mut self.refused) {
+            self.conf
+                .open(&format!("location ~ {}", argument_of_pattern(&pattern)));
+            self.conf.line(&format!("return {status};"));
+            self.conf.close();
+            self.conf.gap();
+        }
         if let Some(pattern) = self.closed_folders() {
             self.deny(false, &pattern);
         }
@@ -354,111 +386,6 @@ impl Writer<'_> {
         self.conf.line("deny all;");
         self.conf.close();
         self.conf.gap();
-    }
-
-    /// Refusals of files in a folder that has no location of its own.
-    fn folder_refusals(&mut self, limited: &Limited<'_>) {
-        if limited.access == Access::Closed || write_files::needs_location(limited) {
-            return;
-        }
-        let folder = limited.folder;
-        for (named, access) in folder.named.iter().zip(&limited.named).rev() {
-            if *access == Some(Access::Closed) {
-                let (case, pattern) = path_pattern(&named.names, &folder.path);
-                self.deny(case, &over_lines(&pattern));
-            }
-        }
-        if folder.settings.is_without_php {
-            self.deny(false, &scripts_in(&folder.path));
-        }
-    }
-
-    /// A folder with its own location.
-    fn below_location(&mut self, limited: &Limited<'_>, all: &[Limited<'_>], is_closed: bool) {
-        let folder = limited.folder;
-        let is_hidden = all.iter().any(|it| {
-            it.folder.path != folder.path
-                && folder.path.starts_with(&it.folder.path)
-                && write_files::needs_location(it)
-        });
-        if is_closed {
-            if is_hidden {
-                self.conf
-                    .open(&format!("location ^~ {}", argument(&folder.path)));
-                self.conf.line("deny all;");
-                self.conf.close();
-                self.conf.gap();
-            }
-            return;
-        }
-        if !write_files::needs_location(limited) {
-            return;
-        }
-        if !folder.content.is_empty() {
-            return self.content_location(limited);
-        }
-        self.conf
-            .open(&format!("location ^~ {}", argument(&folder.path)));
-        write_files::own_lines(&mut self.conf, limited, &self.root.access);
-        self.conf.gap();
-        self.deny(false, DOT);
-        if limited.settings.is_without_php {
-            self.deny(false, ANY_SCRIPT);
-        }
-        write_files::refusals_within(self, limited);
-        match &folder.place {
-            // The path of the script would not be that of its file.
-            Some(place) if place.starts_with("alias") => self.deny(false, ANY_SCRIPT),
-            _ => php::location_in(self, &limited.settings),
-        }
-        write_files::extensions_of(self, limited);
-        if let Some(fallback) = self
-            .fallback(&folder.path)
-            .filter(|_| folder.place.is_none())
-        {
-            self.conf.line(&format!("try_files {fallback};"));
-        }
-        self.conf.close();
-        self.conf.gap();
-    }
-
-    /// A folder that another server answers for, and its path without a slash, which is one of its own.
-    fn content_location(&mut self, limited: &Limited<'_>) {
-        let folder = limited.folder;
-        let lines = self.content(folder);
-        let without_slash = folder.path.trim_end_matches('/');
-        if folder.is_exact {
-            self.conf
-                .open(&format!("location = {}", argument(without_slash)));
-            write_files::own_lines(&mut self.conf, limited, &self.root.access);
-            for line in &lines {
-                match line
-                    .strip_suffix("/;")
-                    .filter(|it| it.starts_with("proxy_pass "))
-                {
-                    Some(address) => self.conf.line(&format!("{address};")),
-                    None => self.conf.line(line),
-                }
-            }
-            self.conf.close();
-            self.conf.gap();
-        }
-        self.conf
-            .open(&format!("location ^~ {}", argument(&folder.path)));
-        write_files::own_lines(&mut self.conf, limited, &self.root.access);
-        lines.iter().for_each(|it| self.conf.line(it));
-        self.conf.close();
-        self.conf.gap();
-    }
-
-    /// The lines of a location that asks another server, with the fields that this one is given.
-    fn content(&self, folder: &Folder) -> Vec<String> {
-        let mut lines = folder.content.clone();
-        if lines.iter().any(|it| it.starts_with("proxy_pass ")) {
-            let fields = self.site.proxy_fields.iter();
-            lines.extend(fields.map(|(name, value)| format!("proxy_set_header {name} {value};")));
-        }
-        lines
     }
 
     /// The arguments of `try_files` for a folder.

@@ -2,7 +2,7 @@
 
 use nginx_conf::text::Conf;
 
-use crate::access::Access;
+use crate::access::{Access, Limits};
 use crate::names::{has, path_pattern};
 use crate::note::{Kind, Note};
 use crate::patterns::over_lines;
@@ -20,6 +20,15 @@ pub fn needs_location(limited: &Limited<'_>) -> bool {
     let says_access = !own.access.is_empty() && limited.access != Access::Closed;
     let mut settings = own.clone();
     settings.is_without_php = false;
+    // Nothing else would list the folder.
+    let is_listed = limited
+        .settings
+        .lines
+        .iter()
+        .any(|it| it == "autoindex on;");
+    settings
+        .lines
+        .retain(|it| it != "autoindex off;" || is_listed);
     let has_settings =
         !settings.only_limits() || folder.named.iter().any(|it| !it.settings.only_limits());
     let has_limits = limited
@@ -52,23 +61,30 @@ pub fn own_lines(conf: &mut Conf, limited: &Limited<'_>, outer: &Access) {
     }
 }
 
+/// Who may have what is in a location. What is said around it holds there unless it is said otherwise.
 fn limits(conf: &mut Conf, access: &Access, outer: &Access) {
-    match access {
-        Access::Closed => conf.line("deny all;"),
-        Access::Limited(limits) => limits.lines().iter().for_each(|it| conf.line(it)),
-        Access::Open => {
-            let has_addresses = match outer {
-                Access::Open => false,
-                Access::Closed => true,
-                Access::Limited(limits) => !limits.addresses.is_empty(),
-            };
-            if has_addresses {
-                conf.line("allow all;");
-            }
-            if matches!(outer, Access::Limited(limits) if !limits.password.is_empty()) {
-                conf.line("auth_basic off;");
-            }
-        }
+    let limits = match access {
+        Access::Closed => return conf.line("deny all;"),
+        Access::Limited(limits) => limits.clone(),
+        Access::Open => Limits::default(),
+    };
+    limits.lines().iter().for_each(|it| conf.line(it));
+    let outer = match outer {
+        Access::Open => return,
+        Access::Closed => Limits {
+            addresses: vec!["deny all;".to_owned()],
+            ..Limits::default()
+        },
+        Access::Limited(outer) => outer.clone(),
+    };
+    if limits.addresses.is_empty() && !outer.addresses.is_empty() {
+        conf.line("allow all;");
+    }
+    if limits.password.is_empty() && !outer.password.is_empty() {
+        conf.line("auth_basic off;");
+    }
+    if outer.is_any && !limits.is_any {
+        conf.line("satisfy all;");
     }
 }
 

@@ -2,35 +2,11 @@
 
 use std::time::Duration;
 
+use apache_conf::PARAMS;
+
 use super::conf_text::Conf;
 use super::kind::Kind;
 use super::options::ServeOptions;
-
-/// Debian's fastcgi.conf, with the folder's real path so that a link to the
-/// current release may change, and without a field that scripts take for the
-/// environment variable.
-const PARAMS: [(&str, &str); 20] = [
-    ("SCRIPT_FILENAME", "$realpath_root$fastcgi_script_name"),
-    ("SCRIPT_NAME", "$fastcgi_script_name"),
-    ("PATH_INFO", "$fastcgi_path_info"),
-    ("QUERY_STRING", "$query_string"),
-    ("REQUEST_METHOD", "$request_method"),
-    ("CONTENT_TYPE", "$content_type"),
-    ("CONTENT_LENGTH", "$content_length"),
-    ("REQUEST_URI", "$request_uri"),
-    ("DOCUMENT_URI", "$document_uri"),
-    ("DOCUMENT_ROOT", "$realpath_root"),
-    ("SERVER_PROTOCOL", "$server_protocol"),
-    ("REQUEST_SCHEME", "$scheme"),
-    ("HTTPS", "$https if_not_empty"),
-    ("GATEWAY_INTERFACE", "CGI/1.1"),
-    ("SERVER_SOFTWARE", "mayfly"),
-    ("REMOTE_ADDR", "$remote_addr"),
-    ("REMOTE_PORT", "$remote_port"),
-    ("SERVER_ADDR", "$server_addr"),
-    ("SERVER_PORT", "$server_port"),
-    ("SERVER_NAME", "$host"),
-];
 
 /// Lines at another level take the place of these: each level that hides another field
 /// says this, too.

@@ -2,9 +2,11 @@
 
 use nginx_conf::text::{Conf, quoted};
 
+use super::captures::{captured, remove_captured, uses_condition, whole_request};
 use super::condition::{Captured, SCRIPT_PATH, Surroundings, Test, not_a_pattern};
 use super::expansion::{Part, parts};
 use super::front::{FrontController, is_for_all, passes_only};
+use super::lines::over_all_lines;
 use super::rule::{Action, Condition, Rule};
 use super::target::{ConditionCaptures, TargetMode, TargetText};
 use crate::item::Place;
@@ -32,6 +34,8 @@ pub struct RewriteProgram {
     pub front: Option<FrontController>,
     /// Patterns of paths that rules without a condition refuse, and their statuses: a rule before them may lead there.
     pub refused: Vec<(String, u16)>,
+    /// The paths to which rules lead.
+    pub targets: Vec<String>,
     pub notes: Vec<Note>,
     /// Variables that lines in the program set.
     pub environment: Vec<String>,
@@ -104,11 +108,11 @@ impl RewriteSection {
     }
 }
 
-struct Emitter<'a> {
+pub struct Emitter<'a> {
     folder: &'a str,
     target_base: String,
     is_environment: &'a dyn Fn(&str) -> bool,
-    conf: Conf,
+    pub conf: Conf,
     program: RewriteProgram,
     /// What each further rule asks as well.
     extra: Vec<Test>,
@@ -118,7 +122,7 @@ struct Emitter<'a> {
     is_rewritten: bool,
     /// Variables of rules that skip others, and the last rule that they skip.
     skips: Vec<(String, usize)>,
-    numbers: usize,
+    pub numbers: usize,
     /// What the rules before ask that are chained to the next one; `None` in it: they cannot be translated.
     chain: Option<Option<Vec<Vec<Test>>>>,
 }
@@ -368,6 +372,7 @@ impl Emitter<'_> {
                 false,
             )]);
         }
+        self.program.targets.push(script.to_owned());
         self.add_slashes(rule);
         let pattern = match rule.is_negated || is_whole {
             true => "^".to_owned(),
@@ -480,93 +485,6 @@ impl Emitter<'_> {
         format!("(?s)^(?=.*?(?:{}))(?=.*?(?:{own}))", captured.pattern)
     }
 
-    /// Writes what is done where of each group a test holds.
-    fn write(&mut self, groups: &[Vec<Test>], captured: Option<&Captured>, lines: &[String]) {
-        match groups {
-            [] => lines.iter().for_each(|line| self.conf.line(line)),
-            [group] if let [Test::If(question)] = &group[..] => {
-                if let Some(setup) = &question.setup {
-                    self.conf.line(setup);
-                }
-                let sets = captured.map_or(0, |it| it.count);
-                match (sets, lines) {
-                    (0, [line]) => self
-                        .conf
-                        .line(&format!("if ({}) {{ {line} }}", question.yes)),
-                    _ => {
-                        self.conf.open(&format!("if ({})", question.yes));
-                        self.set_captured(sets);
-                        lines.iter().for_each(|line| self.conf.line(line));
-                        self.conf.close();
-                    }
-                }
-            }
-            groups => {
-                self.numbers += 1;
-                let name = format!("$applies_{}", self.numbers);
-                self.conf.line(&format!("set {name} 1;"));
-                for group in groups {
-                    self.group(&name, group, captured);
-                }
-                match lines {
-                    [line] => self.conf.line(&format!("if ({name}) {{ {line} }}")),
-                    _ => {
-                        self.conf.open(&format!("if ({name})"));
-                        lines.iter().for_each(|line| self.conf.line(line));
-                        self.conf.close();
-                    }
-                }
-            }
-        }
-    }
-
-    fn set_captured(&mut self, count: usize) {
-        for number in 1..=count {
-            self.conf
-                .line(&format!("set $captured_{number} ${number};"));
-        }
-    }
-
-    /// Takes the variable back where no test of the group holds.
-    fn group(&mut self, name: &str, group: &[Test], captured: Option<&Captured>) {
-        let questions = group.iter().filter_map(|test| match test {
-            Test::If(question) => Some(question),
-            _ => None,
-        });
-        let holds = |it: &Option<Captured>| captured.is_some() && it.as_ref() == captured;
-        let questions: Vec<_> = questions.collect();
-        if let [question] = questions[..]
-            && !holds(&question.captured)
-        {
-            if let Some(setup) = &question.setup {
-                self.conf.line(setup);
-            }
-            self.conf
-                .line(&format!("if ({}) {{ set {name} \"\"; }}", question.no));
-            return;
-        }
-        self.conf.line("set $one_of \"\";");
-        // The first that holds is the last that captures.
-        for question in questions.iter().rev() {
-            if let Some(setup) = &question.setup {
-                self.conf.line(setup);
-            }
-            match &question.captured {
-                Some(it) if captured.is_some() && it.count > 0 => {
-                    self.conf.open(&format!("if ({})", question.yes));
-                    self.conf.line("set $one_of 1;");
-                    self.set_captured(it.count);
-                    self.conf.close();
-                }
-                _ => self
-                    .conf
-                    .line(&format!("if ({}) {{ set $one_of 1; }}", question.yes)),
-            }
-        }
-        self.conf
-            .line(&format!("if ($one_of = \"\") {{ set {name} \"\"; }}"));
-    }
-
     fn end(mut self, pending: &[Condition]) -> RewriteProgram {
         for condition in pending {
             self.note(
@@ -594,22 +512,6 @@ impl Emitter<'_> {
     }
 }
 
-fn over_all_lines(test: &Test) -> Test {
-    match test {
-        Test::If(question) => {
-            let mut question = question.clone();
-            for text in [&mut question.yes, &mut question.no] {
-                let has_any = text.contains(".*") || text.contains(".+");
-                if has_any && let Some(at) = text.find('"') {
-                    text.insert_str(at + 1, "(?s)");
-                }
-            }
-            Test::If(question)
-        }
-        other => other.clone(),
-    }
-}
-
 /// Text with variables as an argument.
 pub fn argument(text: &str) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-:?&=+,@%$~[]".contains(it);
@@ -617,101 +519,4 @@ pub fn argument(text: &str) -> String {
         true => text.to_owned(),
         false => quoted(text),
     }
-}
-
-/// The captures that `%1` means: those of the last group with a pattern.
-fn captured(groups: &[Vec<Test>]) -> Option<Captured> {
-    let of_group = |group: &Vec<Test>| -> Option<Captured> {
-        let mut all = Vec::new();
-        for test in group {
-            match test {
-                Test::If(question) => all.push(question.captured.clone()?),
-                _ => return None,
-            }
-        }
-        let first = all.first()?;
-        match all.len() {
-            1 => Some(first.clone()),
-            _ if all.iter().all(|it| it.is_of_path) => Some(Captured {
-                pattern: format!(
-                    "(?|{})",
-                    all.iter()
-                        .map(|it| it.pattern.as_str())
-                        .collect::<Vec<_>>()
-                        .join("|")
-                ),
-                count: all.iter().map(|it| it.count).max().unwrap_or(0),
-                is_of_path: true,
-            }),
-            _ => Some(first.clone()),
-        }
-    };
-    let has_pattern = |group: &&Vec<Test>| {
-        group
-            .iter()
-            .any(|test| matches!(test, Test::If(question) if question.captured.is_some()))
-    };
-    of_group(groups.iter().rev().find(has_pattern)?)
-}
-
-/// Removes the group whose pattern stands in that of the rule now.
-fn remove_captured(groups: &mut Vec<Vec<Test>>) {
-    let has_pattern = |group: &Vec<Test>| {
-        group
-            .iter()
-            .any(|test| matches!(test, Test::If(question) if question.captured.is_some()))
-    };
-    if let Some(at) = groups.iter().rposition(has_pattern) {
-        groups.remove(at);
-    }
-}
-
-fn uses_condition(target: &str) -> bool {
-    let parts = parts(target).unwrap_or_default();
-    parts.iter().any(|it| matches!(it, Part::OfCondition(_)))
-}
-
-/// The address of a redirect that keeps the whole path and query: `https://%{HTTP_HOST}%{REQUEST_URI}`.
-fn whole_request(rule: &Rule, folder: &str) -> Option<String> {
-    let flags = &rule.flags;
-    let rest = ["%{REQUEST_URI}", "/$1", "$1"]
-        .iter()
-        .find_map(|it| Some((*it, rule.target.strip_suffix(*it)?)));
-    let (put, before) = rest?;
-    let captures_all = ["^(.*)$", "(.*)", "^(.*)", "(.*)$"].contains(&rule.pattern.as_str());
-    let is_whole = match put {
-        "%{REQUEST_URI}" => is_for_all(&rule.pattern),
-        "/$1" => captures_all && folder == "/",
-        _ => captures_all && folder.is_empty(),
-    };
-    let is_free = !rule.is_negated
-        && !flags.drops_query
-        && folder.len() <= 1
-        && !uses_condition(&rule.target);
-    if !is_whole || !is_free {
-        return None;
-    }
-    let host = before
-        .strip_prefix("https://")
-        .or_else(|| before.strip_prefix("http://"))?;
-    let scheme = if before.starts_with("https") {
-        "https"
-    } else {
-        "http"
-    };
-    let host = match host.to_ascii_uppercase().as_str() {
-        "%{HTTP_HOST}" | "%{SERVER_NAME}" if scheme == "https" => "$host",
-        "%{HTTP_HOST}" | "%{SERVER_NAME}" => "$http_host",
-        "" => return None,
-        _ if host
-            .bytes()
-            .all(|it| it.is_ascii_alphanumeric() || b".-:[]".contains(&it)) =>
-        {
-            host
-        }
-        "WWW.%{HTTP_HOST}" if scheme == "https" => "www.$host",
-        "WWW.%{HTTP_HOST}" => "www.$http_host",
-        _ => return None,
-    };
-    Some(format!("{scheme}://{host}$request_uri"))
 }

@@ -47,7 +47,10 @@ impl FrontController {
         }
         let mut front = FrontController {
             script: script_file,
-            target: text.for_try_files(),
+            target: match text.has_captures() {
+                true => text.for_rewrite(),
+                false => text.for_try_files(),
+            },
             pattern: text
                 .has_captures()
                 .then(|| crate::patterns::of_path(base, &rule.pattern, false)),

@@ -4,10 +4,12 @@
 //! Each rule is translated whole or not at all. A rule with one condition is an `if`; with several, a variable is set and
 //! taken back by each condition that does not hold, since an `if` holds no other.
 
+mod captures;
 mod condition;
 mod emit;
 mod expansion;
 mod front;
+mod lines;
 mod rule;
 mod target;
 

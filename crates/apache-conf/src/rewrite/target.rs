@@ -105,7 +105,6 @@ impl TargetText {
         match (self.drops_query, text.contains('?')) {
             (true, _) => text.to_owned(),
             (false, true) => format!("{text}&$args"),
-            (false, false) if self.captures => text.to_owned(),
             (false, false) => format!("{text}?$args"),
         }
     }

@@ -202,6 +202,12 @@ fn summarize(conversion: &Conversion) -> Exit {
             count => format!(", {count} of which keep visitors out"),
         }
     );
+    if conversion.refuses_scripts {
+        let _ = writeln!(
+            stderr,
+            "note: scripts of PHP are refused where no line says what runs them; --php unix:/run/php/php-fpm.sock does"
+        );
+    }
     match (conversion.mistakes.is_empty(), guards, others) {
         (false, ..) => Exit::Refused,
         (true, 1.., _) => Exit::Errors,

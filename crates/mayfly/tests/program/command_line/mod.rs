@@ -2,6 +2,7 @@
 
 mod check_hazards;
 mod check_report;
+mod convert;
 mod messages;
 
 use std::path::Path;
