@@ -327,7 +327,7 @@ fn argument(text: &str) -> String {
 
 /// What stands behind `Allow from` or `Deny from`.
 #[derive(Default)]
-struct From {
+struct AccessOrigins {
     is_all: bool,
     networks: Vec<String>,
     environment: Vec<String>,
@@ -338,8 +338,8 @@ fn from(
     is_environment: &dyn Fn(&str) -> bool,
     notes: &mut Vec<Note>,
     kind: Kind,
-) -> From {
-    let mut from = From::default();
+) -> AccessOrigins {
+    let mut from = AccessOrigins::default();
     for item in lines {
         for word in item.args.iter().skip(1) {
             let lower = word.to_ascii_lowercase();

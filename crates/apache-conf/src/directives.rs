@@ -2,7 +2,7 @@
 
 use nginx_conf::text::quoted;
 
-use crate::collect::{Collector, Scope};
+use crate::collect::{Collector, LineOutcome, Scope};
 use crate::environment;
 use crate::fields;
 use crate::item::Item;
@@ -11,14 +11,6 @@ use crate::media_types::extensions;
 use crate::redirects;
 use crate::rewrite::{Condition, Rule, argument};
 use crate::settings::Names;
-
-/// What became of a line.
-pub enum Judged {
-    Taken,
-    LeftOut(String),
-    /// Why, and what to do.
-    Not(String),
-}
 
 /// Directives that need no counterpart, and why.
 const LEFT_OUT: [(&[&str], &str); 10] = [
@@ -142,13 +134,13 @@ const LEFT_OUT: [(&[&str], &str); 10] = [
 ];
 
 /// One directive.
-pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     if collector.settings(scope).access.take(item) {
-        return Judged::Taken;
+        return LineOutcome::Taken;
     }
     let name = item.name.as_str();
     if let Some((_, why)) = LEFT_OUT.iter().find(|it| it.0.contains(&name)) {
-        return Judged::LeftOut((*why).to_owned());
+        return LineOutcome::LeftOut((*why).to_owned());
     }
     if name.starts_with("rewrite") {
         return rewrite(collector, item, scope);
@@ -165,9 +157,9 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
             crate::types::of_files(collector, item, scope)
         }
         "adddefaultcharset" => match item.lower(0).as_str() {
-            "off" => Judged::LeftOut("no charset is added anyway".to_owned()),
-            "on" => line(collector, scope, "charset iso-8859-1;"),
-            charset => line(collector, scope, &format!("charset {};", argument(charset))),
+            "off" => LineOutcome::LeftOut("no charset is added anyway".to_owned()),
+            "on" => collector.line(scope, "charset iso-8859-1;"),
+            charset => collector.line(scope, &format!("charset {};", argument(charset))),
         },
         "addoutputfilterbytype" | "setoutputfilter" | "addoutputfilter" | "brotlifilterbytype" => {
             compression(collector, item, scope)
@@ -177,12 +169,12 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
         "errordocument" => error_document(collector, item, scope),
         "options" => options(collector, item, scope),
         "fileetag" => match item.lower(0).as_str() {
-            "none" => line(collector, scope, "etag off;"),
-            _ => Judged::LeftOut("the validator is made of time and size".to_owned()),
+            "none" => collector.line(scope, "etag off;"),
+            _ => LineOutcome::LeftOut("the validator is made of time and size".to_owned()),
         },
         "limitrequestbody" => match item.lower(0).parse::<u64>() {
-            Ok(bytes) => line(collector, scope, &format!("client_max_body_size {bytes};")),
-            Err(_) => Judged::Not("it is no number of bytes".to_owned()),
+            Ok(bytes) => collector.line(scope, &format!("client_max_body_size {bytes};")),
+            Err(_) => LineOutcome::Not("it is no number of bytes".to_owned()),
         },
         "php_value" | "php_flag" | "php_admin_value" | "php_admin_flag" => {
             environment::php(collector, item, scope)
@@ -191,106 +183,91 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
         "setenvif" | "setenvifnocase" | "browsermatch" | "browsermatchnocase" => {
             environment::set_env_if(collector, item)
         }
-        "unsetenv" | "passenv" => {
-            Judged::LeftOut("PHP is given no variables of the server's own environment".to_owned())
-        }
+        "unsetenv" | "passenv" => LineOutcome::LeftOut(
+            "PHP is given no variables of the server's own environment".to_owned(),
+        ),
         "sslrequiressl" => {
             let settings = collector.settings(scope);
             settings.access.refuse_methods("$https = \"\"".to_owned());
-            Judged::Taken
+            LineOutcome::Taken
         }
         _ => crate::server::directive(collector, item, scope),
     }
 }
 
-/// A line of nginx's as it is.
-pub fn line(collector: &mut Collector, scope: &Scope, line: &str) -> Judged {
-    if scope.names.is_some() && line.starts_with("index ") {
-        return Judged::Not("it holds for whole folders only".to_owned());
-    }
-    let lines = &mut collector.settings(scope).lines;
-    // The last line of a name counts, as in Apache.
-    let name = line.split(' ').next().unwrap_or_default();
-    if name != "error_page" && name != "gzip_types" {
-        lines.retain(|it| it.split(' ').next() != Some(name));
-    }
-    lines.push(line.to_owned());
-    Judged::Taken
-}
-
-fn rewrite(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+fn rewrite(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     if scope.names.is_some() {
-        return Judged::Not("rules hold for whole folders only".to_owned());
+        return LineOutcome::Not("rules hold for whole folders only".to_owned());
     }
     let rewrite = &mut collector.rules(scope).rewrite;
     match item.name.as_str() {
         "rewriteengine" => {
             rewrite.is_on = item.lower(0) == "on";
             rewrite.is_said = true;
-            Judged::Taken
+            LineOutcome::Taken
         }
         "rewritebase" => match item.args.first() {
             Some(base) if base.starts_with('/') && !base.contains('$') => {
                 rewrite.base = Some(base.clone());
-                Judged::Taken
+                LineOutcome::Taken
             }
-            _ => Judged::Not("it is no path".to_owned()),
+            _ => LineOutcome::Not("it is no path".to_owned()),
         },
         "rewritecond" => match Condition::of(item) {
             Some(condition) => {
                 rewrite.pending.push(condition);
-                Judged::Taken
+                LineOutcome::Taken
             }
-            None => Judged::Not("a text and a pattern were expected".to_owned()),
+            None => LineOutcome::Not("a text and a pattern were expected".to_owned()),
         },
         "rewriterule" => {
             let conditions = std::mem::take(&mut rewrite.pending);
             match Rule::of(item, conditions) {
                 Some(rule) => {
                     rewrite.rules.push(rule);
-                    Judged::Taken
+                    LineOutcome::Taken
                 }
-                None => Judged::Not("a pattern and a target were expected".to_owned()),
+                None => LineOutcome::Not("a pattern and a target were expected".to_owned()),
             }
         }
         "rewriteoptions" => match item.lower(0).as_str() {
-            "inherit" | "inheritbefore" | "inheritdown" | "inheritdownbefore" => Judged::Not(
+            "inherit" | "inheritbefore" | "inheritdown" | "inheritdownbefore" => LineOutcome::Not(
                 "the rules of each folder stand for themselves; repeat those that are inherited"
                     .to_owned(),
             ),
-            _ => Judged::LeftOut("it is so here anyway".to_owned()),
+            _ => LineOutcome::LeftOut("it is so here anyway".to_owned()),
         },
-        _ => Judged::Not("write a map".to_owned()),
+        _ => LineOutcome::Not("write a map".to_owned()),
     }
 }
 
-fn expires(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+fn expires(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let (media_type, text) = match (item.name.as_str(), &item.args[..]) {
-        ("expiresactive", _) if item.lower(0) == "on" => return Judged::Taken,
+        ("expiresactive", _) if item.lower(0) == "on" => return LineOutcome::Taken,
         ("expiresactive", _) if scope.names.is_some() => {
             collector.settings(scope).expires = Some("off".to_owned());
-            return Judged::Taken;
+            return LineOutcome::Taken;
         }
         ("expiresactive", _) => {
-            return Judged::LeftOut("no lifetimes are said without it".to_owned());
+            return LineOutcome::LeftOut("no lifetimes are said without it".to_owned());
         }
         ("expiresdefault", text) => (None, text.join(" ")),
         (_, [media_type, text @ ..]) => (Some(media_type), text.join(" ")),
-        _ => return Judged::Not("a media type and a time were expected".to_owned()),
+        _ => return LineOutcome::Not("a media type and a time were expected".to_owned()),
     };
     let Some(lifetime) = lifetime(&text) else {
-        return Judged::Not("a time such as \"access plus 1 month\" was expected".to_owned());
+        return LineOutcome::Not("a time such as \"access plus 1 month\" was expected".to_owned());
     };
     let Some(media_type) = media_type else {
         collector.settings(scope).expires = Some(lifetime);
-        return Judged::Taken;
+        return LineOutcome::Taken;
     };
     let extensions: Vec<String> = extensions(media_type)
         .into_iter()
         .map(str::to_owned)
         .collect();
     if scope.names.is_some() || extensions.is_empty() {
-        return Judged::Not(
+        return LineOutcome::Not(
             "write expires in a location for the extensions of these files".to_owned(),
         );
     }
@@ -298,15 +275,15 @@ fn expires(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
         let names = Names::Extensions(vec![extension], true);
         collector.folder(scope).named(names, item).expires = Some(lifetime.clone());
     }
-    Judged::Taken
+    LineOutcome::Taken
 }
 
-fn compression(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+fn compression(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let lower = item.all_lower();
     let filters = lower.first().map_or("", String::as_str);
     let is_known = |it: &str| ["deflate", "brotli_compress", "inflate"].contains(&it);
     if !filters.split(';').all(is_known) {
-        return Judged::Not("of output filters there is compression only".to_owned());
+        return LineOutcome::Not("of output filters there is compression only".to_owned());
     }
     let types: Vec<&str> = match item.name.as_str() {
         "addoutputfilterbytype" | "brotlifilterbytype" => {
@@ -358,32 +335,32 @@ fn compression(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged 
     if !all.is_empty() {
         lines.push(format!("gzip_types {};", all.join(" ")));
     }
-    Judged::Taken
+    LineOutcome::Taken
 }
 
-fn directory_index(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+fn directory_index(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let is_name =
         |it: &String| !it.is_empty() && !it.contains(['$', '"', ';', '{', '}', ' ', '\\']);
     match item.args.iter().all(is_name) && item.lower(0) != "disabled" && !item.args.is_empty() {
-        true => line(collector, scope, &format!("index {};", item.args.join(" "))),
-        false => Judged::Not(
+        true => collector.line(scope, &format!("index {};", item.args.join(" "))),
+        false => LineOutcome::Not(
             "an index cannot be switched off; write a location for the folder".to_owned(),
         ),
     }
 }
 
-fn fallback(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+fn fallback(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     if item.name == "directoryslash" {
         return match item.lower(0).as_str() {
-            "on" => Judged::Taken,
-            _ => Judged::Not(
+            "on" => LineOutcome::Taken,
+            _ => LineOutcome::Not(
                 "folders are always redirected to their address with a slash".to_owned(),
             ),
         };
     }
     match item.args.first() {
         Some(none) if none.eq_ignore_ascii_case("disabled") => {
-            Judged::LeftOut("there is none without it".to_owned())
+            LineOutcome::LeftOut("there is none without it".to_owned())
         }
         Some(script)
             if script.starts_with('/')
@@ -408,51 +385,43 @@ fn fallback(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
                         .extend(Rule::of(&line, std::mem::take(&mut conditions))),
                 }
             }
-            Judged::Taken
+            LineOutcome::Taken
         }
-        _ => Judged::Not("write try_files $uri $uri/ and the script".to_owned()),
+        _ => LineOutcome::Not("write try_files $uri $uri/ and the script".to_owned()),
     }
 }
 
-fn error_document(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+fn error_document(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let Some(status) = item
         .lower(0)
         .parse::<u16>()
         .ok()
         .filter(|it| (400..600).contains(it))
     else {
-        return Judged::Not("a status from 400 to 599 was expected".to_owned());
+        return LineOutcome::Not("a status from 400 to 599 was expected".to_owned());
     };
     let text = item.args[1..].join(" ");
     if text.eq_ignore_ascii_case("default") {
-        return Judged::LeftOut("the server has a page of its own".to_owned());
+        return LineOutcome::LeftOut("the server has a page of its own".to_owned());
     }
     if scope.names.is_some() {
-        return Judged::Not("write error_page in a location for these files".to_owned());
+        return LineOutcome::Not("write error_page in a location for these files".to_owned());
     }
     if text.contains('$') || text.is_empty() {
-        return Judged::Not("this text cannot be written".to_owned());
+        return LineOutcome::Not("this text cannot be written".to_owned());
     }
     if text.starts_with('/') || text.starts_with("http://") || text.starts_with("https://") {
-        return line(
-            collector,
-            scope,
-            &format!("error_page {status} {};", argument(&text)),
-        );
+        return collector.line(scope, &format!("error_page {status} {};", argument(&text)));
     }
     let text = text.trim_start_matches('"');
     collector.site.locations.push(format!(
         "location @error_{status} {{\n    internal;\n    default_type text/html;\n    return {status} {};\n}}",
         quoted(text)
     ));
-    line(
-        collector,
-        scope,
-        &format!("error_page {status} @error_{status};"),
-    )
+    collector.line(scope, &format!("error_page {status} @error_{status};"))
 }
 
-fn options(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+fn options(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let mut strange = Vec::new();
     let (mut taken, mut is_listed) = (false, None);
     for word in item.all_lower() {
@@ -483,8 +452,7 @@ fn options(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
         is_listed = Some(false);
     }
     if let Some(is_on) = is_listed {
-        line(
-            collector,
+        collector.line(
             scope,
             if is_on {
                 "autoindex on;"
@@ -495,8 +463,8 @@ fn options(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
         taken = true;
     }
     match (strange.is_empty(), taken) {
-        (false, _) => Judged::Not(strange.join("; ")),
-        (true, true) => Judged::Taken,
-        (true, false) => Judged::LeftOut("it is so here anyway".to_owned()),
+        (false, _) => LineOutcome::Not(strange.join("; ")),
+        (true, true) => LineOutcome::Taken,
+        (true, false) => LineOutcome::LeftOut("it is so here anyway".to_owned()),
     }
 }

@@ -2,30 +2,29 @@
 
 use nginx_conf::text::quoted;
 
-use crate::collect::{Collector, Scope};
-use crate::directives::{Judged, line};
+use crate::collect::{Collector, LineOutcome, Scope};
 use crate::item::Item;
 use crate::rewrite::field_variable;
 
 /// `php_value` and its relatives.
-pub fn php(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+pub fn php(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let [name, value, ..] = &item.args[..] else {
-        return Judged::Not("a name and a value were expected".to_owned());
+        return LineOutcome::Not("a name and a value were expected".to_owned());
     };
     let name = name.to_ascii_lowercase();
     if name == "engine" {
         let is_off = ["off", "0", "false"].contains(&value.to_ascii_lowercase().as_str());
         collector.settings(scope).is_without_php = is_off;
-        return Judged::Taken;
+        return LineOutcome::Taken;
     }
     let is_name = name
         .bytes()
         .all(|it| it.is_ascii_alphanumeric() || b"_.".contains(&it));
     if value.contains(['$', '\n', '"', '\\']) || !is_name {
-        return Judged::Not("write it into the pool of PHP-FPM".to_owned());
+        return LineOutcome::Not("write it into the pool of PHP-FPM".to_owned());
     }
     if scope.names.is_some() || scope.folder.len() > 1 {
-        return Judged::Not(
+        return LineOutcome::Not(
             "write fastcgi_param PHP_VALUE in a location for these files".to_owned(),
         );
     }
@@ -36,7 +35,7 @@ pub fn php(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
             .parse::<u64>()
             .is_ok()
         {
-            line(collector, scope, &format!("client_max_body_size {size};"));
+            collector.line(scope, &format!("client_max_body_size {size};"));
         }
     }
     let setting = format!("{name}={value}");
@@ -44,11 +43,11 @@ pub fn php(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
         true => collector.site.php_admin_values.push(setting),
         false => collector.site.php_values.push(setting),
     }
-    Judged::Taken
+    LineOutcome::Taken
 }
 
 /// `SetEnv`
-pub fn set_env(collector: &mut Collector, item: &Item) -> Judged {
+pub fn set_env(collector: &mut Collector, item: &Item) -> LineOutcome {
     let name = item.args.first().map_or("", String::as_str);
     let value = item.args.get(1).map_or("", String::as_str);
     let is_name = !name.is_empty()
@@ -56,13 +55,13 @@ pub fn set_env(collector: &mut Collector, item: &Item) -> Judged {
             .bytes()
             .all(|it| it.is_ascii_alphanumeric() || it == b'_');
     if !is_name || value.contains('$') {
-        return Judged::Not("write fastcgi_param beside fastcgi_pass".to_owned());
+        return LineOutcome::Not("write fastcgi_param beside fastcgi_pass".to_owned());
     }
     collector
         .site
         .php_params
         .push((name.to_owned(), quoted(value)));
-    Judged::Taken
+    LineOutcome::Taken
 }
 
 /// Variables that Apache itself reads, for browsers that are gone.
@@ -79,11 +78,11 @@ const FOR_OLD_BROWSERS: [&str; 9] = [
 ];
 
 /// `SetEnvIf`, `BrowserMatch`
-pub fn set_env_if(collector: &mut Collector, item: &Item) -> Judged {
+pub fn set_env_if(collector: &mut Collector, item: &Item) -> LineOutcome {
     let is_browser = item.name.starts_with("browser");
     let skipped = if is_browser { 1 } else { 2 };
     if item.args.len() <= skipped {
-        return Judged::Not("a field, a pattern and a variable were expected".to_owned());
+        return LineOutcome::Not("a field, a pattern and a variable were expected".to_owned());
     }
     let (head, assignments) = item.args.split_at(skipped);
     let field = if is_browser {
@@ -94,7 +93,7 @@ pub fn set_env_if(collector: &mut Collector, item: &Item) -> Judged {
     let pattern = head[skipped - 1].as_str();
     let is_old = |it: &String| FOR_OLD_BROWSERS.contains(&it.trim_start_matches('!'));
     if assignments.iter().all(is_old) {
-        return Judged::LeftOut("the browsers for which it was are gone".to_owned());
+        return LineOutcome::LeftOut("the browsers for which it was are gone".to_owned());
     }
     let is_authorization = field.eq_ignore_ascii_case("authorization");
     if is_authorization
@@ -102,7 +101,9 @@ pub fn set_env_if(collector: &mut Collector, item: &Item) -> Judged {
             .iter()
             .all(|it| it.to_ascii_uppercase().starts_with("HTTP_AUTHORIZATION="))
     {
-        return Judged::LeftOut("FastCGI passes on the fields of requests by itself".to_owned());
+        return LineOutcome::LeftOut(
+            "FastCGI passes on the fields of requests by itself".to_owned(),
+        );
     }
     let variable = match field.to_ascii_lowercase().as_str() {
         "remote_addr" => Some("remote_addr".to_owned()),
@@ -114,10 +115,10 @@ pub fn set_env_if(collector: &mut Collector, item: &Item) -> Judged {
         field => field_variable(field),
     };
     let Some(variable) = variable else {
-        return Judged::Not("there is no variable for this".to_owned());
+        return LineOutcome::Not("there is no variable for this".to_owned());
     };
     if !crate::patterns::compiles(pattern) {
-        return Judged::Not(format!("{pattern} is no regular expression"));
+        return LineOutcome::Not(format!("{pattern} is no regular expression"));
     }
     let compares = if item.name.ends_with("nocase") {
         "~*"
@@ -137,7 +138,7 @@ pub fn set_env_if(collector: &mut Collector, item: &Item) -> Judged {
                 .bytes()
                 .all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
         if value.contains('$') || !is_name {
-            return Judged::Not(
+            return LineOutcome::Not(
                 "what was captured cannot be put into a variable; write a map".to_owned(),
             );
         }
@@ -154,5 +155,5 @@ pub fn set_env_if(collector: &mut Collector, item: &Item) -> Judged {
     for (name, line) in lines {
         collector.site.set_environment(&name, Some(line));
     }
-    Judged::Taken
+    LineOutcome::Taken
 }

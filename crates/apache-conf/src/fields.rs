@@ -2,13 +2,12 @@
 
 use nginx_conf::text::quoted;
 
-use crate::collect::{Collector, Scope};
-use crate::directives::Judged;
+use crate::collect::{Collector, LineOutcome, Scope};
 use crate::item::Item;
 use crate::rewrite::environment;
 
 /// `Header [always] set NAME VALUE`
-pub fn header(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+pub fn header(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let mut args = &item.args[..];
     let mut is_always = false;
     if let Some(condition @ ("always" | "onsuccess")) =
@@ -18,7 +17,7 @@ pub fn header(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
         args = &args[1..];
     }
     let [action, name, rest @ ..] = args else {
-        return Judged::Not("an action and the name of a field were expected".to_owned());
+        return LineOutcome::Not("an action and the name of a field were expected".to_owned());
     };
     let name = name.trim_end_matches(':');
     if name.is_empty()
@@ -26,27 +25,29 @@ pub fn header(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
             .bytes()
             .all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it))
     {
-        return Judged::Not("it is no name of a field".to_owned());
+        return LineOutcome::Not("it is no name of a field".to_owned());
     }
     let condition = rest.get(1).map(String::as_str);
     let value = match (rest.first(), condition) {
         (None, _) => None,
         (Some(value), condition) => match value_of(collector, value, condition) {
             Ok(value) => Some(value),
-            Err(why) => return Judged::Not(why),
+            Err(why) => return LineOutcome::Not(why),
         },
     };
     let settings = collector.settings(scope);
     match (action.to_ascii_lowercase().as_str(), value) {
         ("set", Some(value)) => settings.set_field(name, Some(value), is_always),
         ("setifempty", Some(_)) => {
-            return Judged::Not("write a map of the field that the application sends".to_owned());
+            return LineOutcome::Not(
+                "write a map of the field that the application sends".to_owned(),
+            );
         }
         ("append" | "add" | "merge", Some(value)) => settings.add_field(name, value, is_always),
         ("unset", _) => {
             settings.set_field(name, None, is_always);
             match name.to_ascii_lowercase().as_str() {
-                "etag" => drop(crate::directives::line(collector, scope, "etag off;")),
+                "etag" => drop(collector.line(scope, "etag off;")),
                 "last-modified" => {
                     collector
                         .settings(scope)
@@ -56,13 +57,13 @@ pub fn header(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
             }
         }
         ("edit" | "edit*" | "note" | "echo", _) => {
-            return Judged::Not(
+            return LineOutcome::Not(
                 "fields cannot be changed; have the application send what is meant".to_owned(),
             );
         }
-        _ => return Judged::Not("an action and a value were expected".to_owned()),
+        _ => return LineOutcome::Not("an action and a value were expected".to_owned()),
     }
-    Judged::Taken
+    LineOutcome::Taken
 }
 
 /// The value of a field as an argument without quotes, with variables.
@@ -125,27 +126,27 @@ fn value_of(collector: &Collector, value: &str, condition: Option<&str>) -> Resu
 }
 
 /// `RequestHeader set NAME VALUE`, for PHP and servers behind this one.
-pub fn request_header(collector: &mut Collector, item: &Item) -> Judged {
+pub fn request_header(collector: &mut Collector, item: &Item) -> LineOutcome {
     let action = item.lower(0);
     let Some(name) = item
         .args
         .get(1)
         .map(|it| it.trim_end_matches(':').to_owned())
     else {
-        return Judged::Not("the name of a field was expected".to_owned());
+        return LineOutcome::Not("the name of a field was expected".to_owned());
     };
     if name.is_empty()
         || !name
             .bytes()
             .all(|it| it.is_ascii_alphanumeric() || it == b'-')
     {
-        return Judged::Not("it is no name of a field".to_owned());
+        return LineOutcome::Not("it is no name of a field".to_owned());
     }
     let value = match (action.as_str(), &item.args[2..]) {
         ("unset", []) => "",
         ("set", [value]) if !value.contains(['$', '%']) => value,
         _ => {
-            return Judged::Not(
+            return LineOutcome::Not(
                 "write proxy_set_header or fastcgi_param in the location".to_owned(),
             );
         }
@@ -153,5 +154,5 @@ pub fn request_header(collector: &mut Collector, item: &Item) -> Judged {
     let param = format!("HTTP_{}", name.to_ascii_uppercase().replace('-', "_"));
     collector.site.php_params.push((param, quoted(value)));
     collector.site.proxy_fields.push((name, quoted(value)));
-    Judged::Taken
+    LineOutcome::Taken
 }

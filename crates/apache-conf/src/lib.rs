@@ -35,6 +35,7 @@ mod servers;
 mod settings;
 mod site;
 mod types;
+mod walk;
 mod write;
 mod write_files;
 mod write_folders;

@@ -4,7 +4,7 @@ use crate::item::Item;
 
 /// Does a section hold?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum SectionVerdict {
     Yes,
     No,
 }
@@ -27,7 +27,7 @@ const ABSENT: [&str; 12] = [
 ];
 
 /// Whether the lines in a conditional section hold; `None` for another section.
-pub fn holds(item: &Item) -> Option<Holds> {
+pub fn holds(item: &Item) -> Option<SectionVerdict> {
     let holds = match item.name.as_str() {
         "ifmodule" => {
             let name = item.lower(0);
@@ -40,7 +40,11 @@ pub fn holds(item: &Item) -> Option<Holds> {
         "ifversion" => version(&item.all_lower()),
         _ => return None,
     };
-    Some(if holds { Holds::Yes } else { Holds::No })
+    Some(if holds {
+        SectionVerdict::Yes
+    } else {
+        SectionVerdict::No
+    })
 }
 
 fn negated(name: &str) -> (bool, &str) {
@@ -81,16 +85,16 @@ mod tests {
     #[test]
     fn sections_hold_for_a_current_apache() {
         for (head, expected) in [
-            ("IfModule mod_rewrite.c", Some(Holds::Yes)),
-            ("IfModule !mod_authz_core.c", Some(Holds::No)),
-            ("IfModule rewrite_module", Some(Holds::Yes)),
-            ("IfModule mod_security2.c", Some(Holds::No)),
-            ("IfModule !pagespeed_module", Some(Holds::Yes)),
-            ("IfVersion >= 2.4", Some(Holds::Yes)),
-            ("IfVersion < 2.4", Some(Holds::No)),
-            ("IfVersion 2.2", Some(Holds::No)),
-            ("IfDefine SSL", Some(Holds::No)),
-            ("IfDefine !X", Some(Holds::Yes)),
+            ("IfModule mod_rewrite.c", Some(SectionVerdict::Yes)),
+            ("IfModule !mod_authz_core.c", Some(SectionVerdict::No)),
+            ("IfModule rewrite_module", Some(SectionVerdict::Yes)),
+            ("IfModule mod_security2.c", Some(SectionVerdict::No)),
+            ("IfModule !pagespeed_module", Some(SectionVerdict::Yes)),
+            ("IfVersion >= 2.4", Some(SectionVerdict::Yes)),
+            ("IfVersion < 2.4", Some(SectionVerdict::No)),
+            ("IfVersion 2.2", Some(SectionVerdict::No)),
+            ("IfDefine SSL", Some(SectionVerdict::No)),
+            ("IfDefine !X", Some(SectionVerdict::Yes)),
             ("Files x", None),
         ] {
             let name = head.split(' ').next().unwrap_or_default();

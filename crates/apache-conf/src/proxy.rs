@@ -1,7 +1,6 @@
 //! `ProxyPass` and its relatives.
 
-use crate::collect::{Collector, Scope};
-use crate::directives::Judged;
+use crate::collect::{Collector, LineOutcome, Scope};
 use crate::item::Item;
 use crate::rewrite::argument;
 use crate::types::fastcgi_address;
@@ -27,24 +26,24 @@ const LEFT_OUT: [&str; 16] = [
 ];
 
 /// `ProxyPass /path http://host/path`, or with the address alone in a `<Location>`.
-pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let is_path = item.args.first().is_some_and(|it| it.starts_with('/'));
     let (path, rest) = match &item.args[..] {
         [path, rest @ ..] if is_path => (path.clone(), rest),
         rest if !scope.is_server => (scope.folder.clone(), rest),
-        _ => return Judged::Not("a path and an address were expected".to_owned()),
+        _ => return LineOutcome::Not("a path and an address were expected".to_owned()),
     };
     let [to, params @ ..] = rest else {
-        return Judged::Not("an address was expected".to_owned());
+        return LineOutcome::Not("an address was expected".to_owned());
     };
     if path.contains(['$', '"', ';', '{', '}']) {
-        return Judged::Not("its path is not known here".to_owned());
+        return LineOutcome::Not("its path is not known here".to_owned());
     }
     let folder = format!("{}/", path.trim_end_matches('/'));
     if to == "!" {
         collector.site.folder(&folder).content =
             vec!["# Not for the server behind this one.".to_owned()];
-        return Judged::Taken;
+        return LineOutcome::Taken;
     }
     let (is_websocket, address) = match to.strip_prefix("ws") {
         Some(rest) if rest.starts_with("://") || rest.starts_with("s://") => {
@@ -55,10 +54,10 @@ pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
     let address = match unix(&address) {
         Some(address) => address,
         None if address.starts_with("http://") || address.starts_with("https://") => address,
-        None => return Judged::Not("of other servers, those of http:// and https:// are asked here; for balancer: write an upstream".to_owned()),
+        None => return LineOutcome::Not("of other servers, those of http:// and https:// are asked here; for balancer: write an upstream".to_owned()),
     };
     if address.contains(['$', '"', ';', '{', '}', ' ']) {
-        return Judged::Not("its address is not known here".to_owned());
+        return LineOutcome::Not("its address is not known here".to_owned());
     }
     let mut lines = Vec::new();
     let mut has_upgrade = is_websocket;
@@ -72,7 +71,7 @@ pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
             ("upgrade", _) => has_upgrade = true,
             (name, _) if LEFT_OUT.contains(&name) => {}
             (name, _) => {
-                return Judged::Not(format!(
+                return LineOutcome::Not(format!(
                     "the parameter {name} has no counterpart; write an upstream"
                 ));
             }
@@ -108,7 +107,7 @@ pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
     let place = collector.site.folder(&folder);
     place.content = all;
     place.is_exact = !path.ends_with('/');
-    Judged::Taken
+    LineOutcome::Taken
 }
 
 /// `unix:/path|http://localhost/path`
@@ -123,28 +122,28 @@ fn unix(address: &str) -> Option<String> {
 }
 
 /// `ProxyPassMatch ^/(.*\.php)$ fcgi://127.0.0.1:9000/srv/www/$1`: PHP.
-pub fn pass_match(collector: &mut Collector, item: &Item) -> Judged {
+pub fn pass_match(collector: &mut Collector, item: &Item) -> LineOutcome {
     let [pattern, to, ..] = &item.args[..] else {
-        return Judged::Not("a pattern and an address were expected".to_owned());
+        return LineOutcome::Not("a pattern and an address were expected".to_owned());
     };
     match fastcgi_address(to) {
         Some(address) if pattern.contains("\\.php") => {
             collector.site.php = Some(address);
-            Judged::Taken
+            LineOutcome::Taken
         }
-        _ => Judged::Not("write a location by pattern with proxy_pass".to_owned()),
+        _ => LineOutcome::Not("write a location by pattern with proxy_pass".to_owned()),
     }
 }
 
 /// `ProxyPassReverse`
-pub fn reverse(item: &Item) -> Judged {
+pub fn reverse(item: &Item) -> LineOutcome {
     match item.name.as_str() {
         "proxypassreverse" => {
-            Judged::LeftOut("addresses in responses are changed as proxy_pass says".to_owned())
+            LineOutcome::LeftOut("addresses in responses are changed as proxy_pass says".to_owned())
         }
         "proxypassreversecookiedomain" => {
-            Judged::Not("write proxy_cookie_domain into the location".to_owned())
+            LineOutcome::Not("write proxy_cookie_domain into the location".to_owned())
         }
-        _ => Judged::Not("write proxy_cookie_path into the location".to_owned()),
+        _ => LineOutcome::Not("write proxy_cookie_path into the location".to_owned()),
     }
 }

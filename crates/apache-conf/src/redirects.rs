@@ -1,15 +1,14 @@
 //! `Redirect`, `RedirectMatch` and their relatives, as rules of mod_rewrite that say the same.
 
-use crate::collect::{Collector, Scope};
-use crate::directives::Judged;
+use crate::collect::{Collector, LineOutcome, Scope};
 use crate::item::Item;
 use crate::patterns::literal;
 use crate::rewrite::{Rule, status};
 
 /// One line.
-pub fn redirect(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+pub fn redirect(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     if scope.names.is_some() {
-        return Judged::Not("redirects hold for whole folders only".to_owned());
+        return LineOutcome::Not("redirects hold for whole folders only".to_owned());
     }
     let (code, rest) = match (item.name.as_str(), &item.args[..]) {
         ("redirectpermanent", rest) => (301, rest),
@@ -20,7 +19,7 @@ pub fn redirect(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged
             match status(first) {
                 Some(code) => (code, rest),
                 None if item.name == "redirectmatch" => (302, &item.args[..]),
-                None => return Judged::Not(format!("{first} is no status of a redirect")),
+                None => return LineOutcome::Not(format!("{first} is no status of a redirect")),
             }
         }
         (_, rest) => (302, rest),
@@ -30,10 +29,10 @@ pub fn redirect(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged
         [from, to] if (300..400).contains(&code) => (from, Some(to.as_str())),
         [from] if code >= 400 => (from, None),
         [from, _] if code >= 400 => (from, None),
-        _ => return Judged::Not("a path and an address were expected".to_owned()),
+        _ => return LineOutcome::Not("a path and an address were expected".to_owned()),
     };
     if !is_match && !from.starts_with('/') {
-        return Judged::Not("it is no path".to_owned());
+        return LineOutcome::Not("it is no path".to_owned());
     }
     let rule = match (is_match, to) {
         (true, Some(to)) => rule(from, to, &format!("R={code},NE,L")),
@@ -46,11 +45,11 @@ pub fn redirect(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged
             let redirects = &mut collector.rules(scope).redirects;
             redirects.is_on = true;
             redirects.rules.push(rule);
-            Judged::Taken
+            LineOutcome::Taken
         }
-        None => {
-            Judged::Not("this address cannot be written; write a location with return".to_owned())
-        }
+        None => LineOutcome::Not(
+            "this address cannot be written; write a location with return".to_owned(),
+        ),
     }
 }
 

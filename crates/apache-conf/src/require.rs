@@ -7,7 +7,7 @@ use crate::rewrite::environment;
 
 /// What a tree of `Require` asks.
 #[derive(Default)]
-pub struct Asked {
+pub struct RequiredAccess {
     pub is_granted: bool,
     pub is_denied: bool,
     pub ips: Vec<String>,
@@ -21,8 +21,8 @@ pub struct Asked {
 }
 
 /// What lines ask of which one must hold.
-pub fn any(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> Asked {
-    let mut asked = Asked::default();
+pub fn any(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> RequiredAccess {
+    let mut asked = RequiredAccess::default();
     let mut is_one_granted = false;
     let lines_count = lines.len();
     let mut denied = 0;
@@ -48,9 +48,9 @@ pub fn any(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> Asked {
         nested.push(inner);
     }
     if is_one_granted {
-        return Asked {
+        return RequiredAccess {
             is_granted: true,
-            ..Asked::default()
+            ..RequiredAccess::default()
         };
     }
     if denied == lines_count && asked.strange.is_empty() {
@@ -83,8 +83,8 @@ pub fn any(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> Asked {
 }
 
 /// What lines ask that must all hold.
-fn all(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> Asked {
-    let mut asked = Asked::default();
+fn all(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> RequiredAccess {
+    let mut asked = RequiredAccess::default();
     for item in lines {
         let inner = match (item.name.as_str(), &item.block) {
             ("requireall", Some(block)) => all(block, is_environment),
@@ -115,7 +115,7 @@ fn all(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> Asked {
     asked
 }
 
-fn none(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> Asked {
+fn none(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> RequiredAccess {
     let inner = any(lines, is_environment);
     if inner.user
         || inner.is_granted
@@ -127,16 +127,16 @@ fn none(lines: &[Item], is_environment: &dyn Fn(&str) -> bool) -> Asked {
             .iter()
             .map(|it| strange(it, "its opposite cannot be said"))
             .collect();
-        return Asked {
+        return RequiredAccess {
             strange,
             is_denied: true,
-            ..Asked::default()
+            ..RequiredAccess::default()
         };
     }
-    Asked {
+    RequiredAccess {
         not_ips: inner.ips,
         parts: 1,
-        ..Asked::default()
+        ..RequiredAccess::default()
     }
 }
 
@@ -144,16 +144,16 @@ fn strange(item: &Item, why: &str) -> Note {
     Note::of(item, &format!("{why}; this is closed"), Kind::Unsafe)
 }
 
-fn leaf(item: &Item, is_environment: &dyn Fn(&str) -> bool) -> Asked {
+fn leaf(item: &Item, is_environment: &dyn Fn(&str) -> bool) -> RequiredAccess {
     let lower = item.all_lower();
     let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
     let (is_negated, words) = match &lower[..] {
         ["not", words @ ..] => (true, words),
         words => (false, words),
     };
-    let mut asked = Asked {
+    let mut asked = RequiredAccess {
         parts: 1,
-        ..Asked::default()
+        ..RequiredAccess::default()
     };
     let why = match words {
         ["all", "granted"] | ["all", "denied"] => {

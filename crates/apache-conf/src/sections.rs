@@ -1,16 +1,20 @@
 //! Sections of servers: folders of the disk, and paths of addresses.
 
 use crate::access::AccessLines;
-use crate::collect::{Collector, Scope};
-use crate::directives::Judged;
+use crate::collect::{Collector, LineOutcome, Scope};
 use crate::item::Item;
 use crate::patterns::compiles;
 use crate::settings::Names;
 
 /// A section that is none of files.
-pub fn section(collector: &mut Collector, item: &Item, block: &[Item], scope: &Scope) -> Judged {
+pub fn section(
+    collector: &mut Collector,
+    item: &Item,
+    block: &[Item],
+    scope: &Scope,
+) -> LineOutcome {
     if !scope.is_server {
-        return Judged::Not(
+        return LineOutcome::Not(
             "this section may stand in the configuration of a server only".to_owned(),
         );
     }
@@ -25,10 +29,10 @@ pub fn section(collector: &mut Collector, item: &Item, block: &[Item], scope: &S
                 .for_each(|folder| within(collector, block, folder));
             match folders.is_empty() {
                 true if path.contains(['*', '?', '[']) => {
-                    Judged::Not("write a location by pattern".to_owned())
+                    LineOutcome::Not("write a location by pattern".to_owned())
                 }
-                true => Judged::LeftOut("this folder is not served here".to_owned()),
-                false => Judged::Taken,
+                true => LineOutcome::LeftOut("this folder is not served here".to_owned()),
+                false => LineOutcome::Taken,
             }
         }
         ("location", path, _) => location(collector, item, block, path),
@@ -42,9 +46,9 @@ pub fn section(collector: &mut Collector, item: &Item, block: &[Item], scope: &S
                         .left_out(line, "servers behind this one are asked as locations say"),
                 }
             }
-            Judged::Taken
+            LineOutcome::Taken
         }
-        _ => Judged::Not("this section has no counterpart".to_owned()),
+        _ => LineOutcome::Not("this section has no counterpart".to_owned()),
     }
 }
 
@@ -91,9 +95,9 @@ fn folders_of(collector: &Collector, path: &str) -> Vec<String> {
     folders
 }
 
-fn location(collector: &mut Collector, item: &Item, block: &[Item], path: &str) -> Judged {
+fn location(collector: &mut Collector, item: &Item, block: &[Item], path: &str) -> LineOutcome {
     if !path.starts_with('/') || path.contains(['*', '?', '[', '$', '"']) {
-        return Judged::Not("write a location by pattern".to_owned());
+        return LineOutcome::Not("write a location by pattern".to_owned());
     }
     let last = path.rsplit('/').next().unwrap_or_default();
     if last.contains('.') {
@@ -111,30 +115,30 @@ fn location(collector: &mut Collector, item: &Item, block: &[Item], path: &str) 
                 collector.not_translated(line, "write a location for this file");
             }
         }
-        return Judged::Taken;
+        return LineOutcome::Taken;
     }
     let folder = match path.trim_end_matches('/') {
         "" => "/".to_owned(),
         path => format!("{path}/"),
     };
     within(collector, block, &folder);
-    Judged::Taken
+    LineOutcome::Taken
 }
 
 /// A section whose paths are said by a regular expression: what it closes is closed.
-fn pattern(collector: &mut Collector, item: &Item, block: &[Item], regex: &str) -> Judged {
+fn pattern(collector: &mut Collector, item: &Item, block: &[Item], regex: &str) -> LineOutcome {
     let mut access = AccessLines::default();
     let others: Vec<&Item> = block.iter().filter(|it| !access.take(it)).collect();
     let mut notes = Vec::new();
     let is_closed = access.access(&|_| false, &mut notes) == crate::access::Access::Closed;
     let is_of_disk = item.name.starts_with("directory") && regex.starts_with('^');
     if !others.is_empty() || !is_closed || is_of_disk || !compiles(regex) {
-        return Judged::Not("write a location by pattern".to_owned());
+        return LineOutcome::Not("write a location by pattern".to_owned());
     }
     let pattern = crate::write::argument_of_pattern(regex);
     collector
         .site
         .locations
         .insert(0, format!("location ~ {pattern} {{\n    deny all;\n}}"));
-    Judged::Taken
+    LineOutcome::Taken
 }

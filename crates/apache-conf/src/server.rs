@@ -1,7 +1,6 @@
 //! Directives of servers: names, folders, logs and TLS.
 
-use crate::collect::{Collector, Scope};
-use crate::directives::Judged;
+use crate::collect::{Collector, LineOutcome, Scope};
 use crate::item::Item;
 use crate::proxy;
 use crate::rewrite::argument;
@@ -17,7 +16,7 @@ const TLS: [(&str, &str); 6] = [
 ];
 
 /// A directive that stands in a server.
-pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let value = item.args.first().map_or("", String::as_str).to_owned();
     let name = item.name.as_str();
     match name {
@@ -27,7 +26,7 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
         _ => {}
     }
     if !scope.is_server {
-        return Judged::Not(format!("{name} has no counterpart"));
+        return LineOutcome::Not(format!("{name} has no counterpart"));
     }
     if let Some((_, line)) = TLS.iter().find(|it| it.0 == name) {
         return plain(collector, &format!("{line} {};", argument(&value)), &value);
@@ -37,18 +36,18 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
         "servername" => match host(&value) {
             Some(host) => {
                 server.names.insert(0, host);
-                Judged::Taken
+                LineOutcome::Taken
             }
-            None => Judged::Not("it is no name of a host".to_owned()),
+            None => LineOutcome::Not("it is no name of a host".to_owned()),
         },
         "serveralias" => {
             let names: Option<Vec<String>> = item.args.iter().map(|it| host(it)).collect();
             match names {
                 Some(names) => {
                     server.names.extend(names);
-                    Judged::Taken
+                    LineOutcome::Taken
                 }
-                None => Judged::Not(
+                None => LineOutcome::Not(
                     "a name has other placeholders than a leading *.; write a regular expression"
                         .to_owned(),
                 ),
@@ -56,22 +55,22 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
         }
         "documentroot" => {
             server.root = Some(value);
-            Judged::Taken
+            LineOutcome::Taken
         }
         "alias" => alias(collector, item),
         "scriptalias" | "scriptaliasmatch" => {
-            Judged::Not("CGI has no counterpart; run the script by FastCGI".to_owned())
+            LineOutcome::Not("CGI has no counterpart; run the script by FastCGI".to_owned())
         }
-        "aliasmatch" => Judged::Not("write a location by pattern with alias".to_owned()),
+        "aliasmatch" => LineOutcome::Not("write a location by pattern with alias".to_owned()),
         "loglevel" => log_level(collector, item),
         "errorlog" | "customlog" | "transferlog" => log(collector, item, &value),
         "protocols" => {
             server.has_http2 = item.all_lower().iter().any(|it| it == "h2");
-            Judged::Taken
+            LineOutcome::Taken
         }
         "sslengine" => {
             server.is_tls = ["on", "optional"].contains(&item.lower(0).as_str());
-            Judged::Taken
+            LineOutcome::Taken
         }
         "sslprotocol" => tls_protocols(collector, item),
         "sslciphersuite" => match &item.args[..] {
@@ -79,9 +78,9 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
                 let line = format!("ssl_ciphers {};", argument(ciphers));
                 plain(collector, &line, ciphers)
             }
-            _ => {
-                Judged::LeftOut("the ciphers that are set without it are those of today".to_owned())
-            }
+            _ => LineOutcome::LeftOut(
+                "the ciphers that are set without it are those of today".to_owned(),
+            ),
         },
         "sslhonorcipherorder" | "sslsessiontickets" | "sslusestapling" => {
             let line = match name {
@@ -93,27 +92,29 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
             plain(collector, &format!("{line} {is_on};"), &value)
         }
         "sslverifyclient" => match item.lower(0).as_str() {
-            "none" => Judged::LeftOut("clients are not asked for certificates anyway".to_owned()),
+            "none" => {
+                LineOutcome::LeftOut("clients are not asked for certificates anyway".to_owned())
+            }
             "require" => plain(collector, "ssl_verify_client on;", &value),
             "optional" => plain(collector, "ssl_verify_client optional;", &value),
             _ => plain(collector, "ssl_verify_client optional_no_ca;", &value),
         },
-        "ssloptions" => Judged::LeftOut(
+        "ssloptions" => LineOutcome::LeftOut(
             "what of TLS applications need is passed on by fastcgi_param".to_owned(),
         ),
-        "sslcertificatechainfile" => Judged::Not(
+        "sslcertificatechainfile" => LineOutcome::Not(
             "append this file to the one of ssl_certificate, which holds the whole chain"
                 .to_owned(),
         ),
         "proxypreservehost" => {
             server.passes_host = item.lower(0) == "on";
-            Judged::Taken
+            LineOutcome::Taken
         }
         "proxypassreverse" | "proxypassreversecookiedomain" | "proxypassreversecookiepath" => {
             proxy::reverse(item)
         }
         "proxyrequests" if item.lower(0) == "off" => {
-            Judged::LeftOut("it is so here anyway".to_owned())
+            LineOutcome::LeftOut("it is so here anyway".to_owned())
         }
         "proxytimeout" => match value.parse::<u64>() {
             Ok(seconds) => plain(
@@ -121,7 +122,7 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
                 &format!("proxy_read_timeout {seconds}s;"),
                 &value,
             ),
-            Err(_) => Judged::Not("a number of seconds was expected".to_owned()),
+            Err(_) => LineOutcome::Not("a number of seconds was expected".to_owned()),
         },
         "proxyvia"
         | "proxyaddheaders"
@@ -130,24 +131,24 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> Judge
         | "proxyreceivebuffersize"
         | "proxyfcgibackendtype"
         | "proxyfcgisetenvif"
-        | "proxyset" => Judged::LeftOut("other servers are asked without it".to_owned()),
-        "define" | "undefine" => Judged::Taken,
-        _ => Judged::Not(format!("{name} has no counterpart")),
+        | "proxyset" => LineOutcome::LeftOut("other servers are asked without it".to_owned()),
+        "define" | "undefine" => LineOutcome::Taken,
+        _ => LineOutcome::Not(format!("{name} has no counterpart")),
     }
 }
 
-fn plain(collector: &mut Collector, line: &str, value: &str) -> Judged {
+fn plain(collector: &mut Collector, line: &str, value: &str) -> LineOutcome {
     if value.contains('$') || value.is_empty() {
-        return Judged::Not("its value is not known here".to_owned());
+        return LineOutcome::Not("its value is not known here".to_owned());
     }
     collector.site.server.lines.push(line.to_owned());
-    Judged::Taken
+    LineOutcome::Taken
 }
 
-fn allow_override(item: &Item) -> Judged {
+fn allow_override(item: &Item) -> LineOutcome {
     match item.lower(0).as_str() {
-        "none" => Judged::LeftOut(".htaccess files have no effect here".to_owned()),
-        _ => Judged::Not(
+        "none" => LineOutcome::LeftOut(".htaccess files have no effect here".to_owned()),
+        _ => LineOutcome::Not(
             ".htaccess files have no effect here; translate each with mayfly convert --root DIR FILE".to_owned(),
         ),
     }
@@ -169,13 +170,13 @@ fn host(text: &str) -> Option<String> {
     is_name.then_some(name)
 }
 
-fn alias(collector: &mut Collector, item: &Item) -> Judged {
+fn alias(collector: &mut Collector, item: &Item) -> LineOutcome {
     let [address, path] = &item.args[..] else {
-        return Judged::Not("an address and a path were expected".to_owned());
+        return LineOutcome::Not("an address and a path were expected".to_owned());
     };
     let is_plain = |it: &String| it.starts_with('/') && !it.contains(['$', '"', ';', '{', '}']);
     if !is_plain(address) || !is_plain(path) {
-        return Judged::Not("its paths are not known here".to_owned());
+        return LineOutcome::Not("its paths are not known here".to_owned());
     }
     let last = path.rsplit('/').next().unwrap_or_default();
     if last.contains('.') && !address.ends_with('/') {
@@ -184,7 +185,7 @@ fn alias(collector: &mut Collector, item: &Item) -> Judged {
             argument(address),
             argument(path)
         ));
-        return Judged::Taken;
+        return LineOutcome::Taken;
     }
     let address = format!("{}/", address.trim_end_matches('/'));
     let path = path.trim_end_matches('/');
@@ -199,10 +200,10 @@ fn alias(collector: &mut Collector, item: &Item) -> Judged {
         .server
         .aliases
         .push((address, path.to_owned()));
-    Judged::Taken
+    LineOutcome::Taken
 }
 
-fn log_level(collector: &mut Collector, item: &Item) -> Judged {
+fn log_level(collector: &mut Collector, item: &Item) -> LineOutcome {
     let level = item
         .all_lower()
         .into_iter()
@@ -218,20 +219,22 @@ fn log_level(collector: &mut Collector, item: &Item) -> Judged {
     ]
     .contains(&level.as_str());
     if !is_known {
-        return Judged::LeftOut("the level of modules is not set one by one".to_owned());
+        return LineOutcome::LeftOut("the level of modules is not set one by one".to_owned());
     }
     collector.site.server.log_level = Some(level);
-    Judged::Taken
+    LineOutcome::Taken
 }
 
-fn log(collector: &mut Collector, item: &Item, path: &str) -> Judged {
+fn log(collector: &mut Collector, item: &Item, path: &str) -> LineOutcome {
     if path.starts_with('|') || path.contains('$') {
-        return Judged::Not("logs are written to files and syslog servers only".to_owned());
+        return LineOutcome::Not("logs are written to files and syslog servers only".to_owned());
     }
     let path = match path.strip_prefix("syslog") {
-        Some(_) => return Judged::Not("write error_log syslog:server=unix:/dev/log".to_owned()),
+        Some(_) => {
+            return LineOutcome::Not("write error_log syslog:server=unix:/dev/log".to_owned());
+        }
         None if !path.starts_with('/') => {
-            return Judged::Not("write the whole path of the log".to_owned());
+            return LineOutcome::Not("write the whole path of the log".to_owned());
         }
         None => argument(path),
     };
@@ -241,7 +244,7 @@ fn log(collector: &mut Collector, item: &Item, path: &str) -> Judged {
             .server
             .lines
             .push(format!("error_log {path} LEVEL;"));
-        return Judged::Taken;
+        return LineOutcome::Taken;
     }
     let format = item.args.get(1).map_or("combined", String::as_str);
     let is_conditional = item
@@ -251,7 +254,7 @@ fn log(collector: &mut Collector, item: &Item, path: &str) -> Judged {
         .any(|it| it.starts_with("env=") || it.starts_with("expr="));
     if is_conditional || !["combined", "common", "vhost_combined", "vhost_common"].contains(&format)
     {
-        return Judged::Not("write a log_format, and access_log with its name".to_owned());
+        return LineOutcome::Not("write a log_format, and access_log with its name".to_owned());
     }
     // It holds what common does, and more.
     collector
@@ -259,10 +262,10 @@ fn log(collector: &mut Collector, item: &Item, path: &str) -> Judged {
         .server
         .lines
         .push(format!("access_log {path} combined;"));
-    Judged::Taken
+    LineOutcome::Taken
 }
 
-fn tls_protocols(collector: &mut Collector, item: &Item) -> Judged {
+fn tls_protocols(collector: &mut Collector, item: &Item) -> LineOutcome {
     let mut versions = [("TLSv1.2", false), ("TLSv1.3", false)];
     for word in item.all_lower() {
         let (is_on, name) = match word.strip_prefix('-') {
@@ -277,7 +280,7 @@ fn tls_protocols(collector: &mut Collector, item: &Item) -> Judged {
     }
     let chosen: Vec<&str> = versions.iter().filter(|it| it.1).map(|it| it.0).collect();
     match chosen.is_empty() {
-        true => Judged::Not("of the versions of TLS, 1.2 and 1.3 are left".to_owned()),
+        true => LineOutcome::Not("of the versions of TLS, 1.2 and 1.3 are left".to_owned()),
         false => plain(
             collector,
             &format!("ssl_protocols {};", chosen.join(" ")),

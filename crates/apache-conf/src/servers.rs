@@ -48,7 +48,9 @@ fn flat(items: Vec<Item>) -> Vec<Item> {
             .flatten()
             .any(|it| it.name == "virtualhost");
         match item.block.take() {
-            Some(block) if has_hosts && modules::holds(&item) == Some(modules::Holds::Yes) => {
+            Some(block)
+                if has_hosts && modules::holds(&item) == Some(modules::SectionVerdict::Yes) =>
+            {
                 all.extend(flat(block));
             }
             block => {
@@ -65,7 +67,7 @@ fn opened<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<Item> {
     let mut all = Vec::new();
     for item in items {
         match &item.block {
-            Some(block) if modules::holds(item) == Some(modules::Holds::Yes) => {
+            Some(block) if modules::holds(item) == Some(modules::SectionVerdict::Yes) => {
                 all.extend(opened(block.iter()))
             }
             _ => all.push(item.clone()),

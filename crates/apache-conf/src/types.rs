@@ -1,13 +1,12 @@
 //! `AddType`, `AddCharset`, `AddHandler`, `SetHandler` and their relatives.
 
-use crate::collect::{Collector, Scope};
-use crate::directives::Judged;
+use crate::collect::{Collector, LineOutcome, Scope};
 use crate::item::Item;
 use crate::rewrite::argument;
 use crate::settings::Names;
 
 /// One line.
-pub fn of_files(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged {
+pub fn of_files(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
     let value = item.lower(0);
     let extensions = || -> Option<Vec<String>> {
         let all = item
@@ -37,39 +36,39 @@ pub fn of_files(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged
                 .any(|it| it.trim_start_matches('.').starts_with("ph"));
             return match has_php {
                 true => no_handler(collector, scope),
-                false => Judged::LeftOut("no handler is set for it".to_owned()),
+                false => LineOutcome::LeftOut("no handler is set for it".to_owned()),
             };
         }
         "addhandler" | "sethandler" => {
             return match value.as_str() {
                 "default-handler" => no_handler(collector, scope),
-                "type-map" => Judged::LeftOut("content is not negotiated".to_owned()),
-                "server-status" => Judged::Not("write a location with stub_status".to_owned()),
+                "type-map" => LineOutcome::LeftOut("content is not negotiated".to_owned()),
+                "server-status" => LineOutcome::Not("write a location with stub_status".to_owned()),
                 "cgi-script" | "fcgid-script" => {
-                    Judged::Not("CGI has no counterpart; run the script by FastCGI".to_owned())
+                    LineOutcome::Not("CGI has no counterpart; run the script by FastCGI".to_owned())
                 }
-                _ => Judged::Not("this handler has no counterpart".to_owned()),
+                _ => LineOutcome::Not("this handler has no counterpart".to_owned()),
             };
         }
         "forcetype" => {
             collector.settings(scope).media_type = media_type(&value);
-            return Judged::Taken;
+            return LineOutcome::Taken;
         }
         "addencoding" | "removeencoding" => {
-            return Judged::Not(
+            return LineOutcome::Not(
                 "write a location with add_header Content-Encoding, or gzip_static, for these files".to_owned(),
             );
         }
         _ => {}
     }
     let Some(extensions) = extensions().filter(|_| scope.names.is_none()) else {
-        return Judged::Not(
+        return LineOutcome::Not(
             "a type and extensions were expected, outside of other files".to_owned(),
         );
     };
     let is_charset = item.name == "addcharset";
     if !is_charset && media_type(&value).is_none() {
-        return Judged::Not("it is no media type".to_owned());
+        return LineOutcome::Not("it is no media type".to_owned());
     }
     for extension in extensions {
         let settings = collector
@@ -80,7 +79,7 @@ pub fn of_files(collector: &mut Collector, item: &Item, scope: &Scope) -> Judged
             false => settings.media_type = media_type(&value),
         }
     }
-    Judged::Taken
+    LineOutcome::Taken
 }
 
 fn media_type(text: &str) -> Option<String> {
@@ -92,9 +91,9 @@ fn media_type(text: &str) -> Option<String> {
 }
 
 /// Scripts are not run.
-fn no_handler(collector: &mut Collector, scope: &Scope) -> Judged {
+fn no_handler(collector: &mut Collector, scope: &Scope) -> LineOutcome {
     collector.settings(scope).is_without_php = true;
-    Judged::Taken
+    LineOutcome::Taken
 }
 
 fn php(
@@ -103,12 +102,12 @@ fn php(
     scope: &Scope,
     value: &str,
     extensions: Option<Vec<String>>,
-) -> Judged {
+) -> LineOutcome {
     if value.starts_with("proxy:")
         && let Some(proxy) = item.args[0].get(6..)
     {
         let Some(address) = fastcgi_address(proxy) else {
-            return Judged::Not("write a location with proxy_pass for these files".to_owned());
+            return LineOutcome::Not("write a location with proxy_pass for these files".to_owned());
         };
         collector.site.php = Some(address);
     }
@@ -129,8 +128,8 @@ fn php(
         .chain(&of_names)
         .all(|it| is_known(it) || ["phar", "phtml"].contains(&it.as_str()))
     {
-        true => Judged::LeftOut("the location for PHP runs scripts".to_owned()),
-        false => Judged::Not(format!(
+        true => LineOutcome::LeftOut("the location for PHP runs scripts".to_owned()),
+        false => LineOutcome::Not(format!(
             "{}: add these files to the location for PHP",
             item.args.join(" ")
         )),

@@ -19,7 +19,7 @@ pub const DOT: &str = r"/\.(?!well-known(?:/|$))";
 pub const ANY_SCRIPT: &str = r"\.(?i:ph(?:p\d?|ar|tml|t))(?:/|$)";
 
 /// A folder with who may have what is in it.
-pub struct Limited<'a> {
+pub struct LimitedFolder<'a> {
     pub folder: &'a Folder,
     pub access: Access,
     /// Those of the folders around it, and its own.
@@ -31,9 +31,9 @@ pub struct Limited<'a> {
 /// What all parts know.
 pub struct Writer<'a> {
     pub site: &'a Site,
-    pub root: Limited<'a>,
+    pub root: LimitedFolder<'a>,
     /// Folders below the root, the deeper ones first.
-    pub below: Vec<Limited<'a>>,
+    pub below: Vec<LimitedFolder<'a>>,
     pub fronts: Vec<(String, FrontController)>,
     pub conf: Conf,
     pub notes: Vec<Note>,
@@ -87,7 +87,7 @@ pub fn site(site: &Site) -> WrittenSite {
     }
 }
 
-fn limited<'a>(site: &'a Site, folder: &'a Folder, notes: &mut Vec<Note>) -> Limited<'a> {
+fn limited<'a>(site: &'a Site, folder: &'a Folder, notes: &mut Vec<Note>) -> LimitedFolder<'a> {
     let knows = |it: &str| site.is_environment(it);
     let mut around: Vec<&Folder> = site
         .folders
@@ -116,7 +116,7 @@ fn limited<'a>(site: &'a Site, folder: &'a Folder, notes: &mut Vec<Note>) -> Lim
         let with_password = own.clone().with_password_of(&folder.settings.access);
         (!own.is_empty()).then(|| with_password.access(&knows, notes))
     });
-    Limited {
+    LimitedFolder {
         folder,
         access,
         settings,
@@ -328,7 +328,7 @@ impl Writer<'_> {
     }
 
     /// Is it in a folder that has a location of its own, which hides patterns outside of it?
-    fn is_within_own(&self, limited: &Limited<'_>) -> bool {
+    fn is_within_own(&self, limited: &LimitedFolder<'_>) -> bool {
         self.below.iter().any(|it| {
             it.folder.path != limited.folder.path
                 && limited.folder.path.starts_with(&it.folder.path)

@@ -8,10 +8,10 @@ use crate::note::{Kind, Note};
 use crate::patterns::over_lines;
 use crate::php;
 use crate::settings::{Extensions, NamedSettings, Names, Settings};
-use crate::write::{Limited, Writer, argument_of_pattern};
+use crate::write::{LimitedFolder, Writer, argument_of_pattern};
 
 /// Does a folder need a location, for more than refusals of some files in it?
-pub fn needs_location(limited: &Limited<'_>) -> bool {
+pub fn needs_location(limited: &LimitedFolder<'_>) -> bool {
     let folder = limited.folder;
     if folder.place.is_some() || !folder.content.is_empty() {
         return true;
@@ -39,7 +39,7 @@ pub fn needs_location(limited: &Limited<'_>) -> bool {
 }
 
 /// What a location of a folder says itself.
-pub fn own_lines(conf: &mut Conf, limited: &Limited<'_>, outer: &Access) {
+pub fn own_lines(conf: &mut Conf, limited: &LimitedFolder<'_>, outer: &Access) {
     if let Some(place) = &limited.folder.place {
         conf.line(place);
     }
@@ -153,7 +153,7 @@ fn is_script(names: &Names) -> bool {
 }
 
 /// Refusals inside of a folder's location: those of the root, and its own.
-pub fn refusals_within(writer: &mut Writer<'_>, limited: &Limited<'_>) {
+pub fn refusals_within(writer: &mut Writer<'_>, limited: &LimitedFolder<'_>) {
     let own = limited.folder.named.iter().zip(&limited.named).rev();
     let own: Vec<_> = own.map(|(named, access)| (named, access.clone())).collect();
     let root_accesses = writer.root.named.clone();
@@ -185,7 +185,7 @@ pub fn extensions(writer: &mut Writer<'_>) {
 }
 
 /// The same inside of a folder's location.
-pub fn extensions_of(writer: &mut Writer<'_>, limited: &Limited<'_>) {
+pub fn extensions_of(writer: &mut Writer<'_>, limited: &LimitedFolder<'_>) {
     let mut named = writer.root.folder.named.clone();
     named.iter_mut().for_each(|it| it.item.block = None);
     named.extend(limited.folder.named.iter().cloned());

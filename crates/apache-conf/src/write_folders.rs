@@ -6,12 +6,12 @@ use crate::patterns::over_lines;
 use crate::php;
 use crate::rewrite::argument;
 use crate::site::Folder;
-use crate::write::{ANY_SCRIPT, DOT, Limited, Writer, scripts_in};
+use crate::write::{ANY_SCRIPT, DOT, LimitedFolder, Writer, scripts_in};
 use crate::write_files;
 
 impl Writer<'_> {
     /// Refusals of files in a folder that has no location of its own.
-    pub fn folder_refusals(&mut self, limited: &Limited<'_>) {
+    pub fn folder_refusals(&mut self, limited: &LimitedFolder<'_>) {
         if limited.access == Access::Closed || write_files::needs_location(limited) {
             return;
         }
@@ -28,7 +28,12 @@ impl Writer<'_> {
     }
 
     /// A folder with its own location.
-    pub fn below_location(&mut self, limited: &Limited<'_>, all: &[Limited<'_>], is_closed: bool) {
+    pub fn below_location(
+        &mut self,
+        limited: &LimitedFolder<'_>,
+        all: &[LimitedFolder<'_>],
+        is_closed: bool,
+    ) {
         let folder = limited.folder;
         let is_hidden = all.iter().any(|it| {
             it.folder.path != folder.path
@@ -77,7 +82,7 @@ impl Writer<'_> {
     }
 
     /// A folder that another server answers for, and its path without a slash, which is one of its own.
-    fn content_location(&mut self, limited: &Limited<'_>) {
+    fn content_location(&mut self, limited: &LimitedFolder<'_>) {
         let folder = limited.folder;
         let lines = self.content(folder);
         let without_slash = folder.path.trim_end_matches('/');

@@ -1,13 +1,13 @@
 //! What conditions capture, and redirects that keep the whole request.
 
-use super::condition::{Captured, Test};
+use super::condition::{CapturingPattern, Test};
 use super::expansion::{Part, parts};
 use super::front::is_for_all;
 use super::rule::Rule;
 
 /// The captures that `%1` means: those of the last group with a pattern.
-pub fn captured(groups: &[Vec<Test>]) -> Option<Captured> {
-    let of_group = |group: &Vec<Test>| -> Option<Captured> {
+pub fn captured(groups: &[Vec<Test>]) -> Option<CapturingPattern> {
+    let of_group = |group: &Vec<Test>| -> Option<CapturingPattern> {
         let mut all = Vec::new();
         for test in group {
             match test {
@@ -18,7 +18,7 @@ pub fn captured(groups: &[Vec<Test>]) -> Option<Captured> {
         let first = all.first()?;
         match all.len() {
             1 => Some(first.clone()),
-            _ if all.iter().all(|it| it.is_of_path) => Some(Captured {
+            _ if all.iter().all(|it| it.is_of_path) => Some(CapturingPattern {
                 pattern: format!(
                     "(?|{})",
                     all.iter()

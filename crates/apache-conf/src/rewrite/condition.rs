@@ -22,12 +22,12 @@ pub struct Question {
     pub yes: String,
     pub no: String,
     /// The pattern, where it has captures: those that `%1` may mean.
-    pub captured: Option<Captured>,
+    pub captured: Option<CapturingPattern>,
 }
 
 /// A pattern with captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturingPattern {
     pub pattern: String,
     pub count: usize,
     /// It is compared with the path, which is decoded: what it captures must be escaped again.
@@ -90,11 +90,11 @@ impl Test {
     }
 }
 
-fn captures(condition: &Condition, is_of_path: bool) -> Option<Captured> {
+fn captures(condition: &Condition, is_of_path: bool) -> Option<CapturingPattern> {
     let count = count_captures(&condition.pattern)?;
     let is_pattern = !condition.is_negated && !condition.pattern.starts_with('=');
     let case = if condition.is_caseless { "(?i)" } else { "" };
-    is_pattern.then(|| Captured {
+    is_pattern.then(|| CapturingPattern {
         pattern: format!("{case}{}", condition.pattern),
         count,
         is_of_path,

@@ -3,7 +3,7 @@
 use nginx_conf::text::{Conf, quoted};
 
 use super::captures::{captured, remove_captured, uses_condition, whole_request};
-use super::condition::{Captured, SCRIPT_PATH, Surroundings, Test, not_a_pattern};
+use super::condition::{CapturingPattern, SCRIPT_PATH, Surroundings, Test, not_a_pattern};
 use super::expansion::{Part, parts};
 use super::front::{FrontController, is_for_all, passes_only};
 use super::lines::over_all_lines;
@@ -477,7 +477,7 @@ impl Emitter<'_> {
     }
 
     /// The pattern of a rule with that of a condition on the path, whose captures come first.
-    fn with_condition(&self, rule: &Rule, captured: &Captured) -> String {
+    fn with_condition(&self, rule: &Rule, captured: &CapturingPattern) -> String {
         if is_for_all(&rule.pattern) && !rule.is_negated && self.folder.len() <= 1 {
             return captured.pattern.clone();
         }

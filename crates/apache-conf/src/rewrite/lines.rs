@@ -1,11 +1,16 @@
 //! Lines that are done where conditions hold: an `if`, or a variable that conditions take back.
 
-use super::condition::{Captured, Test};
+use super::condition::{CapturingPattern, Test};
 use super::emit::Emitter;
 
 impl Emitter<'_> {
     /// Writes what is done where of each group a test holds.
-    pub fn write(&mut self, groups: &[Vec<Test>], captured: Option<&Captured>, lines: &[String]) {
+    pub fn write(
+        &mut self,
+        groups: &[Vec<Test>],
+        captured: Option<&CapturingPattern>,
+        lines: &[String],
+    ) {
         match groups {
             [] => lines.iter().for_each(|line| self.conf.line(line)),
             [group] if let [Test::If(question)] = &group[..] => {
@@ -52,12 +57,12 @@ impl Emitter<'_> {
     }
 
     /// Takes the variable back where no test of the group holds.
-    fn group(&mut self, name: &str, group: &[Test], captured: Option<&Captured>) {
+    fn group(&mut self, name: &str, group: &[Test], captured: Option<&CapturingPattern>) {
         let questions = group.iter().filter_map(|test| match test {
             Test::If(question) => Some(question),
             _ => None,
         });
-        let holds = |it: &Option<Captured>| captured.is_some() && it.as_ref() == captured;
+        let holds = |it: &Option<CapturingPattern>| captured.is_some() && it.as_ref() == captured;
         let questions: Vec<_> = questions.collect();
         if let [question] = questions[..]
             && !holds(&question.captured)

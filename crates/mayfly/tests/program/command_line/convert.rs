@@ -22,8 +22,9 @@ fn check(folder: &Path, what: &str) {
     )
     .expect("a file");
     let output = words(&["check", path(&folder.join("whole.conf"))]);
-    let (said, report) = (stderr(&output), stdout(&output));
-    assert!([0, 3].contains(&code(&output)), "{said}{report}\n{what}");
+    // Hazards that Apache has as well, such as scripts in a folder for uploads, are told and are no mistakes.
+    let said = stderr(&output);
+    assert!(said.contains("no mistakes found"), "{said}\n{what}");
 }
 
 #[test]
