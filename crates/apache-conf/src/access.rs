@@ -118,6 +118,21 @@ impl AccessLines {
         self
     }
 
+    /// These lines where `outer` holds around them. Those of 2.2 and those of 2.4 each take the place of their own kind only.
+    pub fn within(mut self, outer: &AccessLines) -> AccessLines {
+        if self.allow.is_empty() && self.deny.is_empty() && !self.has_order {
+            self.allow.clone_from(&outer.allow);
+            self.deny.clone_from(&outer.deny);
+            self.has_order = outer.has_order;
+            self.allows_first = outer.allows_first;
+        }
+        if self.require.is_empty() {
+            self.require.clone_from(&outer.require);
+        }
+        self.strange = self.strange.or_else(|| outer.strange.clone());
+        self.with_password_of(outer)
+    }
+
     /// Who may have it. What cannot be said is noted, and closed.
     pub fn access(&self, is_environment: &dyn Fn(&str) -> bool, notes: &mut Vec<Note>) -> Access {
         let mut limits = Limits {

@@ -94,7 +94,7 @@ pub fn location(writer: &mut Writer<'_>) {
     let settings = writer.root.settings.clone();
     if settings.is_without_php {
         writer.deny(false, ANY_SCRIPT);
-    } else if writer.site.php.is_some() || writer.site.is_whole_server {
+    } else if writer.site.php.is_some() || writer.site.shows_files() {
         location_in(writer, &settings);
     }
 }

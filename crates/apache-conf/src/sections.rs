@@ -55,14 +55,10 @@ pub fn section(
 fn within(collector: &mut Collector, block: &[Item], folder: &str) {
     let scope = Scope::of_folder(folder);
     // What a later section says of access takes the place of what an earlier one has said.
-    let mut own = AccessLines::default();
-    for line in block {
-        own.take(line);
-    }
-    if !own.is_empty() {
-        collector.settings(&scope).access = AccessLines::default();
-    }
+    let outer = std::mem::take(&mut collector.settings(&scope).access);
     collector.items(block, &scope);
+    let access = &mut collector.settings(&scope).access;
+    *access = std::mem::take(access).within(&outer);
 }
 
 /// The paths of the addresses at which a folder is handed out: below the document root, and below each alias.

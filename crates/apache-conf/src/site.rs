@@ -88,6 +88,11 @@ impl Site {
             .any(|it| it.name.eq_ignore_ascii_case(name))
     }
 
+    /// Is it a whole server with files, among which scripts would be shown as text?
+    pub fn shows_files(&self) -> bool {
+        self.is_whole_server && self.server.root.is_some()
+    }
+
     /// Adds a line that sets a variable.
     pub fn set_environment(&mut self, name: &str, line: Option<String>) {
         let at = self.environment.iter().position(|it| it.name == name);

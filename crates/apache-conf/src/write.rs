@@ -3,7 +3,7 @@
 
 use nginx_conf::text::Conf;
 
-use crate::access::Access;
+use crate::access::{Access, AccessLines};
 use crate::names::path_pattern;
 use crate::note::{Kind, Note};
 use crate::patterns::{literal, matches, over_lines};
@@ -101,26 +101,25 @@ fn limited<'a>(site: &'a Site, folder: &'a Folder, notes: &mut Vec<Note>) -> Lim
         .iter()
         .fold(Settings::default(), |all, it| all.over(&it.settings))
         .over(&folder.settings);
-    let own = &folder.settings.access;
-    let says = |it: &&&Folder| !it.settings.access.is_empty();
-    let outer = around.iter().rev().find(says).map(|it| &it.settings.access);
+    let outer = around.iter().fold(AccessLines::default(), |outer, it| {
+        it.settings.access.clone().within(&outer)
+    });
     // Notes of what is around stand there.
-    let access = match (own.is_empty(), outer) {
-        (false, Some(outer)) => own.clone().with_password_of(outer).access(&knows, notes),
-        (false, None) => own.access(&knows, notes),
-        (true, Some(outer)) => outer.access(&knows, &mut Vec::new()),
-        (true, None) => Access::Open,
+    let own = folder.settings.access.clone().within(&outer);
+    let access = match folder.settings.access.is_empty() {
+        true => own.access(&knows, &mut Vec::new()),
+        false => own.access(&knows, notes),
     };
     let named = folder.named.iter().map(|it| {
-        let own = &it.settings.access;
-        let with_password = own.clone().with_password_of(&folder.settings.access);
-        (!own.is_empty()).then(|| with_password.access(&knows, notes))
+        let access = &it.settings.access;
+        (!access.is_empty()).then(|| access.clone().within(&own).access(&knows, notes))
     });
+    let named: Vec<Option<Access>> = named.collect();
     LimitedFolder {
         folder,
         access,
         settings,
-        named: named.collect(),
+        named,
     }
 }
 

@@ -481,6 +481,25 @@ fn what_is_said_of_a_folder_takes_the_place_of_what_is_said_around_it() {
     }
 }
 
+/// Lines of 2.2 around a section of 2.4 hold in it as well, and the other way round.
+#[test]
+fn lines_of_2_2_and_2_4_take_the_place_of_their_own_kind_only() {
+    let password = "AuthType Basic\nAuthName a\nAuthUserFile /etc/users\n";
+    for (text, expected) in [
+        (
+            format!("Deny from 10.0.0.1\n<Files a.txt>\n{password}Require valid-user\n</Files>"),
+            "location ~ /a\\.txt$ {\n    deny 10.0.0.1;\n    auth_basic \"a\";",
+        ),
+        (
+            "Require all denied\n<Files a.txt>\nOrder allow,deny\nAllow from all\n</Files>"
+                .to_owned(),
+            "location ~ /a\\.txt$ {\n    deny all;",
+        ),
+    ] {
+        assert!(made(&text).contains(expected), "{text}\n{}", made(&text));
+    }
+}
+
 #[test]
 fn a_folder_is_closed_at_each_address_at_which_it_is_handed_out() {
     let text = "Alias /inner /srv/www/\n<VirtualHost *:80>\nDocumentRoot /srv/www\n\
