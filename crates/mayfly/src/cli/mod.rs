@@ -167,11 +167,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, cache, help, version.",
+                "Commands: serve, check, convert, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, cache, help, version.",
             ),
             (
                 "sevre",
-                "Commands: serve, check, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, cache, help, version.",
+                "Commands: serve, check, convert, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, cache, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),
