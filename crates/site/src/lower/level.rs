@@ -92,8 +92,11 @@ impl<'t> Level<'t> {
             Some(parent) => parent.joined(names),
             None => Vec::new(),
         };
-        let own = self.nodes.iter();
-        lines.extend(own.filter(|node| names.contains(&node.name())));
+        // A block may have thousands of lines, and is asked by each block within.
+        if names.iter().any(|name| !self.own(name).is_empty()) {
+            let own = self.nodes.iter();
+            lines.extend(own.filter(|node| names.contains(&node.name())));
+        }
         lines
     }
 
