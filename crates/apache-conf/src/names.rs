@@ -1,6 +1,6 @@
 //! What `<Files>` and `<FilesMatch>` choose, as patterns of paths.
 
-use crate::patterns::{anchored, is_everything, literal, matches};
+use crate::patterns::{anchored, glob_body, is_everything, literal, matches};
 use crate::settings::Names;
 
 /// More alternatives of one pattern are not taken apart.
@@ -26,29 +26,8 @@ pub fn of_glob(glob: &str) -> Names {
         Some(extension) if is_plain(extension) && !extension.contains('.') => {
             Names::Extensions(vec![extension.to_owned()], false)
         }
-        _ => Names::Pattern(format!("^{}$", glob_regex(glob))),
+        _ => Names::Pattern(format!("^{}$", glob_body(glob, "", literal))),
     }
-}
-
-fn glob_regex(glob: &str) -> String {
-    let mut regex = String::new();
-    let mut letters = glob.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '*' => regex.push_str(".*"),
-            '?' => regex.push('.'),
-            '[' if letters.as_str().contains(']') => {
-                let class: String = letters.by_ref().take_while(|it| *it != ']').collect();
-                let class = class.replace('\\', "\\\\");
-                match class.strip_prefix('!') {
-                    Some(class) => regex.push_str(&format!("[^{class}]")),
-                    None => regex.push_str(&format!("[{class}]")),
-                }
-            }
-            _ => regex.push_str(&literal(&letter.to_string())),
-        }
-    }
-    regex
 }
 
 /// The extensions that `\.(?:a|b)$` chooses, and whether case does not count.

@@ -42,24 +42,35 @@ pub fn anchored(regex: &str, begin: &str, end: &str, any: &str) -> String {
 
 /// A pattern for the whole name that fits what a shell's pattern does.
 pub fn glob(text: &str) -> String {
-    let mut pattern = "(?<=/)".to_owned();
+    let name = glob_body(text, "/", |letter| literal_pattern(letter.as_bytes()));
+    format!(r"(?<=/){name}(?=/|\z)")
+}
+
+/// The pattern for what a shell's pattern fits. Its wildcards fit no letter of `kept_out`; `literal` writes a letter that is
+/// no wildcard.
+pub fn glob_body(text: &str, kept_out: &str, literal: impl Fn(&str) -> String) -> String {
+    let any = match kept_out {
+        "" => ".".to_owned(),
+        _ => format!("[^{kept_out}]"),
+    };
+    let mut pattern = String::new();
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            '*' => pattern.push_str("[^/]*"),
-            '?' => pattern.push_str("[^/]"),
+            '*' => pattern.push_str(&format!("{any}*")),
+            '?' => pattern.push_str(&any),
             '[' if letters.as_str().contains(']') => {
                 let class: String = letters.by_ref().take_while(|it| *it != ']').collect();
                 let class = class.replace('\\', "\\\\");
                 match class.strip_prefix('!') {
-                    Some(class) => pattern.push_str(&format!("[^/{class}]")),
+                    Some(class) => pattern.push_str(&format!("[^{kept_out}{class}]")),
                     None => pattern.push_str(&format!("[{class}]")),
                 }
             }
-            _ => pattern.push_str(&literal_pattern(letter.to_string().as_bytes())),
+            _ => pattern.push_str(&literal(&letter.to_string())),
         }
     }
-    pattern + r"(?=/|\z)"
+    pattern
 }
 
 /// Does a list such as `[L,R=301]`, in lower case, have one of these?
