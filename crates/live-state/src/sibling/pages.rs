@@ -72,13 +72,19 @@ pub(super) fn send_all(link: &Link, zones: &AliveZones, applied: Option<&Applied
     if let Some(applied) = applied {
         link.queue(written_applied(applied));
     }
-    let zones = zones.zones().into_iter();
-    for zone in zones.filter(|zone| applied.is_some() || !zone.is_published()) {
+    for zone in zones_sent(zones, applied) {
         if send_zone(link, &zone, &mut sent, until).is_none() {
             break;
         }
     }
     link.queue(vec![END]);
+}
+
+/// The zones whose pages are of use there: those that other machines purge as well, if it is known up to where.
+fn zones_sent(zones: &AliveZones, applied: Option<&AppliedLog>) -> Vec<Arc<Zone>> {
+    let mut zones = zones.zones();
+    zones.retain(|zone| applied.is_some() || !zone.is_published());
+    zones
 }
 
 fn written_applied(applied: &AppliedLog) -> Vec<u8> {
@@ -206,7 +212,32 @@ fn store(zone: &Zone, page: &SentPage, begin: Stamp) {
 
 #[cfg(test)]
 mod tests {
+    use http_cache::{PurgeListener, PurgeMode, PurgeTarget, ZoneConfig};
+
     use super::*;
+
+    struct OtherMachines;
+
+    impl PurgeListener for OtherMachines {
+        fn purged(&self, _: &str, _: PurgeTarget<'_>, _: PurgeMode) {}
+    }
+
+    #[test]
+    fn zones_that_other_machines_purge_are_sent_if_it_is_known_up_to_where() {
+        let zone = Zone::new(ZoneConfig::default());
+        let zones = AliveZones::default();
+        zones.add(std::slice::from_ref(&zone));
+        let applied = AppliedLog {
+            epoch: "one".into(),
+            position: 7,
+        };
+        assert_eq!(zones_sent(&zones, None).len(), 1);
+        zone.set_publisher(Some(Arc::new(OtherMachines)));
+        assert_eq!(zones_sent(&zones, None).len(), 0);
+        assert_eq!(zones_sent(&zones, Some(&applied)).len(), 1);
+        zone.set_publisher(None);
+        assert_eq!(zones_sent(&zones, None).len(), 1);
+    }
 
     #[test]
     fn what_is_said_of_other_machines_is_read_as_it_was_written() {
