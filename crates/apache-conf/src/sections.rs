@@ -6,7 +6,7 @@ use crate::item::Item;
 use crate::patterns::compiles;
 use crate::settings::Names;
 
-/// A section that is none of files.
+/// A section of another kind than `Files` and `FilesMatch`.
 pub fn section(
     collector: &mut Collector,
     item: &Item,

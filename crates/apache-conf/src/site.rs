@@ -69,7 +69,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// The folder of this path, made where there is none.
+    /// The folder of this path; it is made if the site does not have it yet.
     pub fn folder(&mut self, path: &str) -> &mut Folder {
         let at = self.folders.iter().position(|it| it.path == path);
         let at = at.unwrap_or_else(|| {
@@ -108,7 +108,7 @@ impl Site {
 }
 
 impl Folder {
-    /// The settings of these names, made where there are none.
+    /// The settings of these names; they are made if the folder does not have them yet.
     pub fn named(&mut self, names: Names, item: &crate::item::Item) -> &mut Settings {
         let at = self.named.iter().position(|it| it.names == names);
         let at = at.unwrap_or_else(|| {

@@ -88,7 +88,7 @@ const VARIABLES: [(&str, &str); 18] = [
 /// The name of the variable that has the same value, without its `$`.
 ///
 /// # Errors
-/// Why there is none.
+/// Why a text cannot be expanded.
 pub fn variable(name: &str, is_environment: &dyn Fn(&str) -> bool) -> Result<String, String> {
     let upper = name.to_ascii_uppercase();
     if let Some((_, variable)) = VARIABLES.iter().find(|it| it.0 == upper) {

@@ -18,7 +18,7 @@ use model::{Model, Reading, Reusable};
 
 /// Histories where nothing else is asked for.
 const HISTORIES: u64 = 3_000;
-/// A planted error shows in so many.
+/// The number of histories within which a planted error must show.
 const FOUND_WITHIN: u64 = 1_000;
 
 /// Plants an error in the cache.

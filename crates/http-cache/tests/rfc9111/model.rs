@@ -169,7 +169,7 @@ impl Model {
         kept.request.url == request.url && vary_fits
     }
 
-    /// §4.2.1, in seconds; `None`: there is none.
+    /// The freshness lifetime (§4.2.1), in seconds; `None`: the response does not say one, and none may be estimated.
     fn lifetime(&self, kept: &KeptResponse) -> Option<i64> {
         let answer = &kept.answer;
         let in_order = |wanted: fn(&Directive) -> Option<Seconds>| {
