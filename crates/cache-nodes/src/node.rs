@@ -177,9 +177,9 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         self.lease.after_catching_up = Some((sent_at.plus(self.times.lease), answer.tip));
         self.begin_lease();
         self.is_stored_void |= !keeps;
-        match !self.is_stored_void {
-            true => JoinEffect::Keep,
-            false => JoinEffect::Void { tip: answer.tip },
+        match self.is_stored_void {
+            true => JoinEffect::Void { tip: answer.tip },
+            false => JoinEffect::Keep,
         }
     }
 

@@ -139,11 +139,10 @@ impl JournalWriter {
         }
         let mut batch = self.position;
         let mut bytes = Vec::new();
-        let wall_millis = self.storage.now().wall_millis;
         let position = position.map(|position| WrittenPurge {
             stamp: position.number,
             mode: PurgeMode::Soft,
-            wall_millis,
+            wall_millis: self.storage.now().wall_millis,
             target: position.log.clone(),
         });
         let purges = purges.iter().map(|purge| (EntryKind::Purge, purge));

@@ -363,7 +363,8 @@ fn begin_beside(
         .nodes
         .as_ref()
         .and_then(|nodes| nodes.applied_to_stored());
-    let begun = (live.sibling).begin(socket, zones, applied, is_successor, on_end);
+    let sibling = &live.sibling;
+    let begun = sibling.begin(socket, zones, applied, is_successor, on_end);
     begun.map_err(|error| format!("the other process cannot be told of purges: {error}"))
 }
 
