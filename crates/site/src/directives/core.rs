@@ -130,7 +130,7 @@ pub(super) const TABLE: &[Directive] = &[
         .default("off")
         .ignored("patterns are always compiled to machine code where the machine allows it")
         .short("compiles patterns to machine code")
-        .long("In nginx, `on` makes patterns faster. In Mayfly, this is always done.")
+        .long("In nginx, `on` makes patterns faster. In Mayfly, this is always done, with the first match of each.")
         .example("pcre_jit on;"),
     Directive::new("pid", &[Context::Main])
         .takes(1, 1, "FILE")

@@ -23,10 +23,7 @@ impl Lowering<'_> {
     }
 
     fn compile(&mut self, word: &Word, text: &str, caseless: bool) -> Option<Arc<Pattern>> {
-        let built = RegexBuilder::new()
-            .jit_if_available(true)
-            .caseless(caseless)
-            .build(text);
+        let built = RegexBuilder::new().caseless(caseless).build(text);
         let regex = match built {
             Ok(regex) => regex,
             Err(error) => {

@@ -1,4 +1,7 @@
 //! A regular expression (PCRE, as in nginx), with the slots that its named groups fill.
+//!
+//! A large configuration has thousands of expressions of which a server needs few, and machine code takes four
+//! times as long as the check of the text. So an expression gets its machine code with its first match.
 
 use std::sync::OnceLock;
 
@@ -19,37 +22,52 @@ pub struct Pattern {
     /// Named groups: group number and the slot it is written to.
     pub named: Vec<(usize, SlotId)>,
     is_caseless: bool,
-    regex: Regex,
+    /// The checked text, without machine code.
+    interpreted: Regex,
+    /// The same as machine code, once there was a match.
+    machine_code: OnceLock<Regex>,
     /// The same with a large stack, once that was needed. A stack costs two system calls
     /// for each match, which the usual one does without.
     with_large_stack: OnceLock<Result<Regex, Error>>,
 }
 
 impl Pattern {
-    /// `regex` is what `source` was compiled to.
+    /// `interpreted` is what `source` was compiled to, without machine code.
     pub(crate) fn new(
         source: &str,
         is_caseless: bool,
-        regex: Regex,
+        interpreted: Regex,
         named: Vec<(usize, SlotId)>,
     ) -> Pattern {
         Pattern {
             source: source.to_owned(),
             named,
             is_caseless,
-            regex,
+            interpreted,
+            machine_code: OnceLock::new(),
             with_large_stack: OnceLock::new(),
         }
     }
 
     /// For callers that treat a match that gives up as the unsafe answer.
     pub(crate) fn regex(&self) -> &Regex {
-        &self.regex
+        self.machine_code.get_or_init(|| {
+            self.builder()
+                .build(&self.source)
+                .unwrap_or_else(|_| self.interpreted.clone())
+        })
+    }
+
+    /// Compiles to machine code.
+    fn builder(&self) -> RegexBuilder {
+        let mut builder = RegexBuilder::new();
+        builder.jit_if_available(true).caseless(self.is_caseless);
+        builder
     }
 
     /// The number of groups, with the whole match.
     pub fn group_count(&self) -> usize {
-        self.regex.captures_len()
+        self.interpreted.captures_len()
     }
 
     /// Does it match `subject`?
@@ -57,7 +75,7 @@ impl Pattern {
     /// # Errors
     /// The library gave up: whether the pattern matches is not known.
     pub fn is_match(&self, subject: &[u8]) -> Result<bool, Error> {
-        match self.regex.is_match(subject) {
+        match self.regex().is_match(subject) {
             Err(error) if error.code() == STACK_USED_UP => {
                 self.with_large_stack()?.is_match(subject)
             }
@@ -70,7 +88,7 @@ impl Pattern {
     /// # Errors
     /// As [`Self::is_match`].
     pub fn captures(&self, subject: &[u8]) -> Result<Option<CaptureLocations>, Error> {
-        match captures(&self.regex, subject) {
+        match captures(self.regex(), subject) {
             Err(error) if error.code() == STACK_USED_UP => {
                 captures(self.with_large_stack()?, subject)
             }
@@ -81,10 +99,8 @@ impl Pattern {
     #[cold]
     fn with_large_stack(&self) -> Result<&Regex, Error> {
         let built = self.with_large_stack.get_or_init(|| {
-            RegexBuilder::new()
-                .jit_if_available(true)
+            self.builder()
                 .max_jit_stack_size(Some(LARGE_STACK_BYTES))
-                .caseless(self.is_caseless)
                 .build(&self.source)
         });
         built.as_ref().map_err(Error::clone)
@@ -108,10 +124,7 @@ mod tests {
     use super::*;
 
     fn pattern(source: &str, is_caseless: bool) -> Pattern {
-        let built = RegexBuilder::new()
-            .jit_if_available(true)
-            .caseless(is_caseless)
-            .build(source);
+        let built = RegexBuilder::new().caseless(is_caseless).build(source);
         Pattern::new(source, is_caseless, built.unwrap(), Vec::new())
     }
 
@@ -131,6 +144,16 @@ mod tests {
             assert_eq!(pattern.is_match(subject.as_bytes()).unwrap(), wanted);
             assert!(pattern.with_large_stack.get().is_some(), "{source}");
         }
+    }
+
+    #[test]
+    fn an_expression_gets_its_machine_code_with_its_first_match() {
+        let pattern = pattern("^/(?<name>a+)\\.PHP$", true);
+        assert_eq!(pattern.group_count(), 2);
+        assert!(pattern.machine_code.get().is_none());
+        let groups = pattern.captures(b"/aa.php").unwrap().unwrap();
+        assert_eq!(groups.get(1), Some((1, 3)));
+        assert!(pattern.machine_code.get().is_some());
     }
 
     #[test]
