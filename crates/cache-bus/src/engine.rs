@@ -342,8 +342,12 @@ impl RedisEngine {
             0 => ConfirmAnswer::Yes,
             2 => ConfirmAnswer::OtherEpoch,
             3 => {
-                let (missing, _) = missing.as_chunks::<2>();
-                let node = |&[instance, beat]: &[u64; 2]| MissingNode { instance, beat };
+                let (missing, _) = missing.as_chunks::<3>();
+                let node = |&[instance, beat, position]: &[u64; 3]| MissingNode {
+                    instance,
+                    beat,
+                    position,
+                };
                 ConfirmAnswer::Missing(missing.iter().map(node).collect())
             }
             _ => ConfirmAnswer::NotMember,

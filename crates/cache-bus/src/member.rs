@@ -37,7 +37,8 @@ const JOIN_PAUSE: Duration = Duration::from_millis(20);
 /// Between two publications: purges that come meanwhile go together, so that the work of all nodes and of the engine is
 /// bounded however many there are.
 const PUBLISH_EACH: Duration = Duration::from_millis(2);
-/// How often `confirm` is asked: some times at once, for a purge that all nodes take, then less and less often.
+/// How often `confirm` is asked: some times at once, for a purge that all nodes take, then less and less often until
+/// one is confirmed.
 const CONFIRM_PAUSES: [(u32, Duration); 3] = [
     (5, Duration::from_millis(1)),
     (25, Duration::from_millis(5)),
@@ -62,30 +63,38 @@ enum RoundEnd {
     Left,
 }
 
-/// Nodes that an entry waits for although they renew their leases.
+/// Nodes that entries wait for although they renew their leases.
 #[derive(Default)]
 struct StuckNodes {
-    /// The instance, its beat when it was first missing, and when that was.
-    missing: Vec<(u64, u64, Instant)>,
-    is_told: bool,
+    /// What was first known of each at the position that it has, and since when.
+    missing: Vec<(MissingNode, Instant)>,
+    told: Vec<u64>,
 }
 
 impl StuckNodes {
-    /// The first node that is missing for [`STUCK_AFTER`] although it renews its lease; given once.
+    /// A node that has been at one position for [`STUCK_AFTER`] although it renews its lease; each is given once.
     fn note(&mut self, missing: &[MissingNode], now: Instant) -> Option<u64> {
+        let is_at_one = |known: &MissingNode, node: &MissingNode| {
+            (known.instance, known.position) == (node.instance, node.position)
+        };
         self.missing
-            .retain(|(instance, ..)| missing.iter().any(|it| it.instance == *instance));
-        let mut stuck = None;
+            .retain(|(known, _)| missing.iter().any(|node| is_at_one(known, node)));
         for node in missing {
-            match self.missing.iter().find(|it| it.0 == node.instance) {
-                None => self.missing.push((node.instance, node.beat, now)),
-                Some((_, beat, since)) if node.beat > *beat && now - *since >= STUCK_AFTER => {
-                    stuck = Some(node.instance);
-                }
-                Some(_) => {}
+            let known = self
+                .missing
+                .iter()
+                .find(|(known, _)| is_at_one(known, node));
+            let Some((known, since)) = known else {
+                self.missing.push((*node, now));
+                continue;
+            };
+            let is_stuck = node.beat > known.beat && now - *since >= STUCK_AFTER;
+            if is_stuck && !self.told.contains(&node.instance) {
+                self.told.push(node.instance);
+                return Some(node.instance);
             }
         }
-        stuck.filter(|_| !std::mem::replace(&mut self.is_told, true))
+        None
     }
 }
 
@@ -485,53 +494,50 @@ impl Member {
         }
     }
 
-    /// Asks whether what was published holds on all nodes.
+    /// Asks whether what was published holds on all nodes: for all of it at once, so that no purge waits for the
+    /// confirmation of one before it.
     async fn confirm(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
+        let Some(AppliedPurges { epoch, .. }) = self.applied() else {
+            return Ok(RoundEnd::JoinAgain);
+        };
+        let mut newest = Confirmation::new(epoch, 0);
+        let mut stuck = StuckNodes::default();
+        let mut told = self.told_position.subscribe();
+        let (mut first, mut asked) = (0, 0);
         loop {
-            let entry = self.outbox.lock().last_entry();
-            let (Some(entry), Some(AppliedPurges { epoch, .. })) = (entry, self.applied()) else {
+            let waiting = {
+                let outbox = self.outbox.lock();
+                outbox.first_entry().zip(outbox.last_entry())
+            };
+            let Some((next, last)) = waiting else {
                 self.has_entry.notified().await;
                 continue;
             };
-            if let Some(end) = self.confirm_entry(engine, epoch, entry).await? {
-                return Ok(end);
-            }
-            let mut outbox = self.outbox.lock();
-            outbox.confirm(entry);
-            self.confirmed.send_replace(outbox.confirmed());
-        }
-    }
-
-    /// Asks until all entries up to this one hold on all nodes; `Some`: the round ends before that.
-    async fn confirm_entry(
-        &self,
-        engine: &RedisEngine,
-        epoch: Epoch,
-        entry: u64,
-    ) -> Result<Option<RoundEnd>, BusError> {
-        let mut purge = Confirmation::new(epoch, entry);
-        let mut asked = 0;
-        let mut stuck = StuckNodes::default();
-        // Before that this node would be the one that is missing. The others hear of an entry when it does.
-        let mut told = self.told_position.subscribe();
-        let _ = timeout(
-            OWN_POSITION_TIMEOUT,
-            told.wait_for(|position| *position >= entry),
-        )
-        .await;
-        loop {
-            let state = self.ask_once(engine, &mut purge, &mut stuck).await?;
-            match state {
-                ConfirmationState::Confirmed => return Ok(None),
-                ConfirmationState::Waiting => {}
-                ConfirmationState::JoinFirst => return Ok(Some(RoundEnd::JoinAgain)),
-                ConfirmationState::PublishAgain => {
-                    self.outbox.lock().publish_again();
-                    return Ok(Some(RoundEnd::JoinAgain));
+            match next == first {
+                true => {
+                    sleep(confirm_pause(asked)).await;
+                    asked += 1;
+                }
+                // Before that this node would be the one that is missing. The others hear of an entry when it does.
+                false => {
+                    (first, asked) = (next, 0);
+                    let has_come = told.wait_for(|position| *position >= next);
+                    let _ = timeout(OWN_POSITION_TIMEOUT, has_come).await;
                 }
             }
-            sleep(confirm_pause(asked)).await;
-            asked += 1;
+            newest.raise(last);
+            let by_all = match self.ask_once(engine, &mut newest, &mut stuck).await? {
+                ConfirmationState::Confirmed => newest.entry(),
+                ConfirmationState::Waiting(by_all) => by_all,
+                ConfirmationState::JoinFirst => return Ok(RoundEnd::JoinAgain),
+                ConfirmationState::PublishAgain => {
+                    self.outbox.lock().publish_again();
+                    return Ok(RoundEnd::JoinAgain);
+                }
+            };
+            let mut outbox = self.outbox.lock();
+            outbox.confirm(by_all);
+            self.confirmed.send_replace(outbox.confirmed());
         }
     }
 
@@ -543,7 +549,7 @@ impl Member {
     ) -> Result<ConfirmationState, BusError> {
         let call = purge.call(&self.node.lock(), now());
         let Some(call) = call else {
-            return Ok(ConfirmationState::Waiting);
+            return Ok(ConfirmationState::Waiting(0));
         };
         let answer = engine.confirm(&call).await?;
         if let ConfirmAnswer::Missing(missing) = &answer
@@ -663,13 +669,22 @@ mod tests {
     fn a_node_that_renews_without_advancing_is_told_of_once() {
         let mut stuck = StuckNodes::default();
         let began = Instant::now();
-        let mut note =
-            |beat, after| stuck.note(&[MissingNode { instance: 7, beat }], began + after);
+        let mut note = |position, beat, after| {
+            let (instance, now) = (7, began + after);
+            let node = MissingNode {
+                instance,
+                beat,
+                position,
+            };
+            stuck.note(&[node], now)
+        };
         let seconds = Duration::from_secs;
-        assert_eq!(note(1, seconds(0)), None);
-        assert_eq!(note(2, seconds(1)), None, "it may come to it yet");
-        assert_eq!(note(1, STUCK_AFTER), None, "it is dead, and will expire");
-        assert_eq!(note(9, STUCK_AFTER), Some(7));
-        assert_eq!(note(10, 2 * STUCK_AFTER), None, "told");
+        assert_eq!(note(0, 1, seconds(0)), None);
+        assert_eq!(note(3, 1, STUCK_AFTER), None, "it advances");
+        let later = |after| STUCK_AFTER + after;
+        assert_eq!(note(3, 2, later(seconds(1))), None, "it may come to it yet");
+        assert_eq!(note(3, 1, later(STUCK_AFTER)), None, "it is dead");
+        assert_eq!(note(3, 9, later(STUCK_AFTER)), Some(7));
+        assert_eq!(note(3, 10, later(2 * STUCK_AFTER)), None, "told");
     }
 }

@@ -112,6 +112,11 @@ impl Outbox {
         }
     }
 
+    /// The first entry that the nodes have not confirmed.
+    pub fn first_entry(&self) -> Option<u64> {
+        self.kept.front()?.entry
+    }
+
     /// The last entry that the nodes must confirm.
     pub fn last_entry(&self) -> Option<u64> {
         self.kept.iter().rev().find_map(|purge| purge.entry)
@@ -152,7 +157,10 @@ mod tests {
         outbox.add(b"c".to_vec());
         outbox.published(last, 17);
         assert_eq!(outbox.to_publish(), Some((3, vec![b"c".to_vec()])));
-        assert_eq!(outbox.last_entry(), Some(17));
+        assert_eq!(
+            (outbox.first_entry(), outbox.last_entry()),
+            (Some(17), Some(17))
+        );
         outbox.confirm(16);
         assert_eq!(outbox.confirmed(), 0);
         outbox.confirm(17);

@@ -181,6 +181,38 @@ async fn a_node_that_has_gone_delays_a_purge_until_its_lease_has_ended() {
 }
 
 #[tokio::test]
+async fn a_purge_does_not_wait_for_a_later_one() {
+    let (_folder, redis) = redis(false);
+    let node = TestNode::with_lease(&redis).await;
+    // Another one, which renews its lease.
+    let other = |beat: u64, position: u64| {
+        redis.say(&[
+            "HSET",
+            "test:nodes",
+            "node:7",
+            &format!("{beat}:{position}"),
+        ]);
+    };
+    other(0, 0);
+    let first = node.bus.publish(b"first".to_vec());
+    let has_come = |tip: &str| redis.say(&["HGET", "test:nodes", "tip"]) == tip;
+    until("the first", || has_come("$1\r\n1\r\n")).await;
+    node.bus.publish(b"second".to_vec());
+    until("the second", || has_come("$1\r\n2\r\n")).await;
+    let renewals = async {
+        for beat in 1.. {
+            other(beat, 1);
+            tokio::time::sleep(LEASE / 20).await;
+        }
+    };
+    let confirmed = tokio::time::timeout(TIMEOUT, node.bus.confirmed(first));
+    tokio::select! {
+        confirmed = confirmed => confirmed.expect("confirmed"),
+        () = renewals => {}
+    }
+}
+
+#[tokio::test]
 async fn a_node_that_hangs_can_be_expelled_and_purges_wait_for_its_lease_only() {
     let (_folder, redis) = redis(false);
     let node = TestNode::with_lease(&redis).await;

@@ -1,4 +1,4 @@
-//! A purge that was published and waits until it holds on all nodes.
+//! Purges that were published and wait until they hold on all nodes.
 
 use crate::engine::{ConfirmAnswer, ConfirmCall};
 use crate::node::Node;
@@ -17,10 +17,10 @@ struct SeenBeat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum ConfirmationState {
-    /// It holds on all nodes: it returns.
+    /// The entry holds on all nodes, and so do all before it: their purges return.
     Confirmed,
-    /// Ask again.
-    Waiting,
+    /// Ask again. The entries up to this one hold on all nodes: their purges return.
+    Waiting(u64),
     /// The node has to join first, and to ask again then.
     JoinFirst,
     /// The entry is in a log that is no longer in force: publish it again, in the epoch that the node
@@ -28,7 +28,7 @@ pub enum ConfirmationState {
     PublishAgain,
 }
 
-/// A purge on its way to being confirmed.
+/// The newest purge of a node on its way to being confirmed. The others are confirmed on the way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Confirmation<E> {
     epoch: E,
@@ -45,6 +45,17 @@ impl<E: Clone + PartialEq> Confirmation<E> {
             entry,
             seen: Vec::new(),
         }
+    }
+
+    /// A later purge was published in the same epoch, as this entry. What is known of the other nodes stays: a beat
+    /// whose lease has ended has ended for each entry.
+    pub fn raise(&mut self, entry: u64) {
+        self.entry = self.entry.max(entry);
+    }
+
+    /// The entry that is asked for.
+    pub fn entry(&self) -> u64 {
+        self.entry
     }
 
     /// The epoch in which it was published.
@@ -103,7 +114,9 @@ impl<E: Clone + PartialEq> Confirmation<E> {
                         }),
                     }
                 }
-                ConfirmationState::Waiting
+                let counts = is_in_force || !node.rules().hold(Rule::MajorityAfterConfirm);
+                let by_all = missing.iter().map(|it| it.position).min();
+                ConfirmationState::Waiting(by_all.filter(|_| counts).unwrap_or_default())
             }
         }
     }
@@ -112,7 +125,7 @@ impl<E: Clone + PartialEq> Confirmation<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{JoinAnswer, MissingNode};
+    use crate::engine::{Engine, JoinAnswer, JoinCall, MissingNode, RenewCall};
     use crate::node::JoinEffect;
     use crate::rule::EveryRule;
     use crate::time::LeaseTimes;
@@ -138,7 +151,11 @@ mod tests {
     }
 
     fn missing(beat: u64) -> ConfirmAnswer {
-        ConfirmAnswer::Missing(vec![MissingNode { instance: 2, beat }])
+        ConfirmAnswer::Missing(vec![MissingNode {
+            instance: 2,
+            beat,
+            position: 5,
+        }])
     }
 
     #[test]
@@ -147,12 +164,12 @@ mod tests {
         let mut purge = Confirmation::new(0, 1);
         let expired = |purge: &Confirmation<u8>, now| purge.call(&node, now).map(|it| it.expired);
         let state = purge.answered(&missing(7), true, &node, at(1000));
-        assert_eq!(state, ConfirmationState::Waiting);
+        assert_eq!(state, ConfirmationState::Waiting(5));
         assert_eq!(expired(&purge, at(1109)), Some(vec![]));
         assert_eq!(expired(&purge, at(1110)), Some(vec![(2, 7)]));
 
         let state = purge.answered(&missing(8), true, &node, at(1110));
-        assert_eq!(state, ConfirmationState::Waiting, "it has renewed");
+        assert_eq!(state, ConfirmationState::Waiting(5), "it has renewed");
         assert_eq!(expired(&purge, at(1219)), Some(vec![]));
         assert_eq!(expired(&purge, at(1220)), Some(vec![(2, 8)]));
     }
@@ -175,5 +192,51 @@ mod tests {
         assert_eq!(state, ConfirmationState::JoinFirst);
         let state = purge.answered(&ConfirmAnswer::Yes, true, &node, at(200));
         assert_eq!(state, ConfirmationState::Confirmed);
+        let state = purge.answered(&missing(1), false, &node, at(200));
+        assert_eq!(state, ConfirmationState::Waiting(0));
+    }
+
+    #[test]
+    fn what_is_known_of_a_beat_stays_when_a_later_entry_is_asked_for() {
+        let node = member();
+        let mut purge = Confirmation::new(0, 1);
+        let _ = purge.answered(&missing(7), true, &node, at(1000));
+        purge.raise(9);
+        let call = purge.call(&node, at(1110)).unwrap();
+        assert_eq!((call.entry, call.expired), (9, vec![(2, 7)]));
+    }
+
+    #[test]
+    fn the_entries_that_a_waiting_one_confirms_are_those_that_would_be_confirmed_alone() {
+        let node = member();
+        for positions in [[3, 5, 9], [0, 9, 9], [9, 9, 8], [4, 4, 4]] {
+            let mut engine = Engine::<u8, char>::new();
+            for (instance, position) in (1..).zip(positions) {
+                let (beat, applied) = (1, None);
+                engine.join(instance, &JoinCall { beat, applied }, 0);
+                let (epoch, beat) = (0, 2);
+                engine.renew(
+                    instance,
+                    &RenewCall {
+                        epoch,
+                        beat,
+                        position,
+                    },
+                );
+            }
+            let mut ask = |entry| {
+                let mut purge = Confirmation::new(0, entry);
+                let call = purge.call(&node, at(500)).unwrap();
+                let answer = engine.confirm(1, &call, &EveryRule);
+                purge.answered(&answer, true, &node, at(500))
+            };
+            let ConfirmationState::Waiting(by_all) = ask(10) else {
+                panic!("{positions:?}");
+            };
+            for entry in 1..10 {
+                let alone = ask(entry) == ConfirmationState::Confirmed;
+                assert_eq!(alone, entry <= by_all, "{positions:?} {entry}");
+            }
+        }
     }
 }

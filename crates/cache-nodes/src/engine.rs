@@ -75,6 +75,8 @@ pub struct MissingNode {
     pub instance: u64,
     /// Its last beat.
     pub beat: u64,
+    /// It has applied the log up to here.
+    pub position: u64,
 }
 
 /// What `confirm` answers.
@@ -82,7 +84,7 @@ pub struct MissingNode {
 pub enum ConfirmAnswer {
     /// Each member has applied the entry, or its lease has ended.
     Yes,
-    /// These members have not.
+    /// These members have not; all others have.
     Missing(Vec<MissingNode>),
     /// The caller is no member: it has to join.
     NotMember,
@@ -244,6 +246,7 @@ impl<E: Clone + PartialEq, P: Clone> Engine<E, P> {
             .map(|member| MissingNode {
                 instance: member.instance,
                 beat: member.beat,
+                position: member.position,
             })
             .collect();
         match missing.is_empty() {
@@ -317,6 +320,7 @@ mod tests {
         let missing = vec![MissingNode {
             instance: 2,
             beat: 1,
+            position: 0,
         }];
         let answer = engine.confirm(1, &confirm(1, &[]), &EveryRule);
         assert_eq!(answer, ConfirmAnswer::Missing(missing));

@@ -24,6 +24,7 @@ for at = 1, #fields, 2 do
             missing[1] = 3
             missing[#missing + 1] = instance
             missing[#missing + 1] = beat
+            missing[#missing + 1] = position
         end
     end
 end

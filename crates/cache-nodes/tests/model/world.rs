@@ -497,7 +497,9 @@ impl World {
         match self.engines[usize::from(engine)].publish(&epoch, LogEntry::ThePage) {
             PublishAnswer::Published(entry) => {
                 if let Some(purge) = &mut host.purge {
-                    purge.stage = PurgeStage::Published(Confirmation::new(epoch, entry));
+                    let mut confirmation = Confirmation::new(epoch, entry);
+                    confirmation.raise(entry + published_later(at));
+                    purge.stage = PurgeStage::Published(confirmation);
                 }
             }
             PublishAnswer::OtherEpoch => host.node.leave(),
@@ -538,7 +540,13 @@ impl World {
                 self.returned = self.returned.max(purge.version);
                 return;
             }
-            ConfirmationState::Waiting => purge.stage = PurgeStage::Published(confirmation),
+            ConfirmationState::Waiting(by_all)
+                if by_all + published_later(at) >= confirmation.entry() =>
+            {
+                self.returned = self.returned.max(purge.version);
+                return;
+            }
+            ConfirmationState::Waiting(_) => purge.stage = PurgeStage::Published(confirmation),
             ConfirmationState::JoinFirst => {
                 purge.stage = PurgeStage::Published(confirmation);
                 host.node.leave();
@@ -547,4 +555,10 @@ impl World {
         }
         host.purge = Some(purge);
     }
+}
+
+/// Every other node asks for an entry after the one of its purge, as if it had published another since: what it asked
+/// for is confirmed by the way.
+fn published_later(at: usize) -> u64 {
+    at as u64 % 2
 }
