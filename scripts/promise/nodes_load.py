@@ -2,7 +2,7 @@
 """Several nodes (`cache_nodes`) under load: what visitors notice of an engine that is slow or away, and how often PHP
 makes a page that many ask for at once.
 
-    scripts/promise/nodes_load.py [--program target/release/mayfly] [--away 60] [--clients 1000]
+    scripts/promise/nodes_load.py [--program target/release/mayfly] [--away 60] [--clients 1000] [--purges-only]
 
 1. One page that no node has, asked for by 1,000 clients at three nodes: PHP makes it once where nodes share pages, at
    most three times where they do not.
@@ -18,7 +18,9 @@ import argparse
 import asyncio
 import itertools
 import os
+import selectors
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -187,32 +189,40 @@ def new_epoch(cluster):
 
 
 class Purger:
-    """Purges tags that no page has, at a steady rate from several connections."""
+    """Purges tags that no page has, at a steady rate from several connections. One thread has all of them, so that it
+    measures the servers and not the threads of a client."""
 
     def __init__(self, node):
-        self.node, self.took, self.refused = node, [], 0
-        self._number, self._lock = itertools.count(), threading.Lock()
+        self.took, self.refused = [], 0
+        self._connections = [socket.create_connection(("127.0.0.1", node.port)) for _ in range(PURGE_CLIENTS)]
+        self._number = itertools.count()
 
-    def _purge(self, due, until):
-        client = Client(self.node)
-        while due < until:
-            time.sleep(max(0, due - time.monotonic()))
-            due += PURGE_CLIENTS / PURGES_PER_SECOND
-            body = '{"tags":["none-%d"]}' % next(self._number)
-            began = time.monotonic()
-            status = client.ask("POST", "/purge", body)[0]
-            with self._lock:
-                self.took.append((time.monotonic() - began) * 1e3)
-                self.refused += status != 200
+    def _send(self, connection):
+        body = b'{"tags":["none-%d"]}' % next(self._number)
+        head = b"POST /purge HTTP/1.1\r\nHost: site.test\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        connection.sendall(head % len(body) + body)
 
     def run(self, seconds):
         began = time.monotonic()
-        starts = [began + at / PURGES_PER_SECOND for at in range(PURGE_CLIENTS)]
-        threads = [threading.Thread(target=self._purge, args=(start, began + seconds)) for start in starts]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        due = {one: began + at / PURGES_PER_SECOND for at, one in enumerate(self._connections)}
+        sent, answers = {}, selectors.DefaultSelector()
+        for one in self._connections:
+            answers.register(one, selectors.EVENT_READ)
+        while sent or time.monotonic() < began + seconds:
+            next_due = min((at for one, at in due.items() if one not in sent), default=began + 2 * seconds)
+            for key, _ in answers.select(max(0, next_due - time.monotonic())):
+                # The answers are short, and come as a whole.
+                answer, took = key.fileobj.recv(65536), time.monotonic() - sent.pop(key.fileobj)
+                self.took.append(took * 1e3)
+                self.refused += not answer.startswith(b"HTTP/1.1 200 ")
+            now = time.monotonic()
+            for one in self._connections if now < began + seconds else ():
+                if one not in sent and due[one] <= now:
+                    sent[one] = time.monotonic()
+                    self._send(one)
+                    due[one] += PURGE_CLIENTS / PURGES_PER_SECOND
+        for one in self._connections:
+            one.close()
         self.took.sort()
 
 
@@ -235,6 +245,7 @@ def main():
     parser.add_argument("--program", default="target/release/mayfly")
     parser.add_argument("--away", type=int, default=60, help="how many seconds the engine is gone")
     parser.add_argument("--clients", type=int, default=1000)
+    parser.add_argument("--purges-only", action="store_true", help="the fifth alone")
     chosen = parser.parse_args()
     chosen.program, chosen.unchecked = os.path.abspath(chosen.program), False
     results = []
@@ -247,7 +258,8 @@ def main():
                 results.append(many_purges(cluster))
             finally:
                 cluster.stop()
-            for name, http, most in (("apart", "", 3), ("sharing", "cache_nodes_pages on;", 1)):
+            others = () if chosen.purges_only else (("apart", "", 3), ("sharing", "cache_nodes_pages on;", 1))
+            for name, http, most in others:
                 cluster = Cluster(chosen, os.path.join(folder, name), php, proxies, http)
                 try:
                     results.append(cold_page(cluster, chosen.clients, most))
