@@ -20,6 +20,7 @@ mod clock;
 mod failure;
 mod host;
 mod issue;
+mod machines;
 mod renewal;
 mod schedule;
 mod settings;
@@ -29,6 +30,7 @@ pub use account::Authority;
 pub use certificate::{self_signed, usable};
 pub use clock::{Clock, SystemClock};
 pub use host::{ChallengeAnswer, Host, Level};
+pub use machines::{Machines, MachinesAnswer};
 pub use renewal::Renewal;
 pub use settings::{
     AccountKey, CertificateRequest, Challenge, ExternalAccount, Issuer, KeyType, Profile,

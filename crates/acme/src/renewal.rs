@@ -13,11 +13,16 @@ use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::host::{Host, Level};
 use crate::issue::{Issuance, certificate_file};
+use crate::machines::Machines;
 use crate::schedule;
 use crate::settings::CertificateRequest;
 
 /// An attempt ends after this time at the latest.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20 * 60);
+/// So long only one of several machines asks: an attempt, and a while to give the others what has come of it.
+const TURN: Duration = Duration::from_secs(25 * 60);
+/// How often the others look for what has come of it.
+const LOOK_EACH: Duration = Duration::from_secs(10);
 /// How many issuances run at the same time: issuers have limits.
 const CONCURRENT: usize = 4;
 
@@ -29,6 +34,17 @@ pub struct Renewal {
     pub request: CertificateRequest,
     pub host: Arc<dyn Host>,
     pub clock: Arc<dyn Clock>,
+    /// Others that serve the same names.
+    pub machines: Option<Arc<dyn Machines>>,
+}
+
+/// What is done about a certificate that is due.
+enum RenewalStep {
+    /// Another machine has got it.
+    Use(Vec<u8>, Facts),
+    /// Another machine asks the issuer.
+    Wait,
+    Issue,
 }
 
 /// When the certificate is renewed, as far as is known.
@@ -41,16 +57,20 @@ struct RenewalTimes {
 impl Renewal {
     /// The certificate that is stored, if it is of use.
     fn stored(&self) -> Option<Facts> {
-        let pem = self
-            .authority
-            .store
-            .read(&certificate_file(&self.request))?;
-        Facts::of(&pem, &self.request).ok()
+        Facts::of(&self.stored_pem()?, &self.request).ok()
+    }
+
+    fn stored_pem(&self) -> Option<Vec<u8>> {
+        let file = certificate_file(&self.request);
+        self.authority.store.read(&file)
     }
 
     /// Runs for ever.
     pub async fn run(self) {
         let mut current = self.stored();
+        if let Some(facts) = &current {
+            self.offer(facts).await;
+        }
         loop {
             if let Some(facts) = &current {
                 self.wait_until_due(facts).await;
@@ -62,9 +82,27 @@ impl Renewal {
     /// Gets a certificate, however long it takes.
     async fn obtain(&self, current: Option<Facts>) -> Facts {
         let mut failures = 0_u32;
+        let mut is_told = false;
         loop {
+            match self.next_step(current.as_ref()).await {
+                RenewalStep::Issue => {}
+                RenewalStep::Use(pem, facts) => {
+                    self.host.install(&self.request.file_stem, pem);
+                    self.log(Level::Notice, "has come from another machine".to_owned());
+                    return facts;
+                }
+                RenewalStep::Wait => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        let message = "is being issued for another machine, and is waited for";
+                        self.log(Level::Notice, message.to_owned());
+                    }
+                    self.clock.sleep_until(self.clock.now() + LOOK_EACH).await;
+                    continue;
+                }
+            }
             match self.attempt(&current).await {
                 Ok((pem, facts)) => {
+                    self.give(&pem, &facts).await;
                     self.host.install(&self.request.file_stem, pem);
                     let valid = facts.not_after.duration_since(self.clock.now());
                     self.log(
@@ -81,6 +119,63 @@ impl Renewal {
                     self.pause(&failure, failures, current.as_ref()).await;
                 }
             }
+        }
+    }
+
+    /// Without an answer of the other machines, this one does as if it were alone.
+    async fn next_step(&self, current: Option<&Facts>) -> RenewalStep {
+        let Some(machines) = &self.machines else {
+            return RenewalStep::Issue;
+        };
+        let given = machines.certificate(&self.request).await;
+        if let Ok(Some(pem)) = &given
+            && let Ok(facts) = Facts::of(pem, &self.request)
+            && current.is_none_or(|current| facts.not_after > current.not_after)
+            && schedule::renewal(facts.not_before, facts.not_after) > self.clock.now()
+        {
+            let file = certificate_file(&self.request);
+            if let Err(message) = self.authority.store.write(&file, pem) {
+                self.log(Level::Warn, format!("is not stored: {message}"));
+            }
+            return RenewalStep::Use(pem.clone(), facts);
+        }
+        let turn = match given {
+            Ok(_) => machines.turn(&self.request, TURN).await,
+            Err(message) => Err(message),
+        };
+        match turn {
+            Ok(true) => RenewalStep::Issue,
+            Ok(false) => RenewalStep::Wait,
+            Err(message) => {
+                let message = format!("is asked for by this machine alone: {message}");
+                self.log(Level::Warn, message);
+                RenewalStep::Issue
+            }
+        }
+    }
+
+    /// Gives the other machines the certificate that is stored, if they have none that is valid for longer.
+    async fn offer(&self, facts: &Facts) {
+        let (Some(machines), Some(pem)) = (&self.machines, self.stored_pem()) else {
+            return;
+        };
+        // Who cannot be asked is asked again when the certificate is due.
+        let Ok(given) = machines.certificate(&self.request).await else {
+            return;
+        };
+        let given = given.and_then(|pem| Facts::of(&pem, &self.request).ok());
+        if given.is_none_or(|given| given.not_after < facts.not_after) {
+            self.give(&pem, facts).await;
+        }
+    }
+
+    async fn give(&self, pem: &[u8], facts: &Facts) {
+        let Some(machines) = &self.machines else {
+            return;
+        };
+        if let Err(message) = machines.give(&self.request, pem, facts.not_after).await {
+            let message = format!("is not given to other machines: {message}");
+            self.log(Level::Warn, message);
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use acme::{
     AccountKey, Authority, CertificateRequest, Challenge, ChallengeAnswer, Clock, ExternalAccount,
-    Host, Issuer, KeyType, Level, Profile, Renewal, Store,
+    Host, Issuer, KeyType, Level, Machines, MachinesAnswer, Profile, Renewal, Store,
 };
 use parking_lot::Mutex;
 use testkit::pebble::{Pebble, PebbleOptions};
@@ -193,6 +193,18 @@ impl Scene {
             },
             host: self.site.clone(),
             clock: self.clock.clone(),
+            machines: None,
+        }
+    }
+
+    /// The same on another machine, with a folder of its own.
+    fn on(&self, machine: usize, engine: &Arc<TestEngine>) -> Renewal {
+        let folder = self.folder.path().join(format!("machine{machine}"));
+        let store = Arc::new(Store::open(&folder).unwrap());
+        Renewal {
+            authority: Arc::new(Authority::new(self.issuer(), store).unwrap()),
+            machines: Some(Arc::new(TestMachine(machine, engine.clone()))),
+            ..self.renewal(self.issuer(), &["example.org"])
         }
     }
 
@@ -208,6 +220,95 @@ impl Scene {
         let is_so = || self.site.said().contains(what);
         until_or(is_so, || format!("not said: {what}: {}", self.site.said())).await;
     }
+}
+
+/// What the machines of a test have in common.
+#[derive(Default)]
+struct TestEngine {
+    certificate: Mutex<Option<Vec<u8>>>,
+    /// Whose turn it is.
+    turn: Mutex<Option<usize>>,
+    is_away: Mutex<bool>,
+}
+
+struct TestMachine(usize, Arc<TestEngine>);
+
+impl TestMachine {
+    fn answer<T: Send + 'static>(&self, answer: T) -> MachinesAnswer<'static, T> {
+        let answer = match *self.1.is_away.lock() {
+            true => Err("the engine is away".to_owned()),
+            false => Ok(answer),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+impl Machines for TestMachine {
+    fn certificate<'a>(&'a self, _: &'a CertificateRequest) -> MachinesAnswer<'a, Option<Vec<u8>>> {
+        self.answer(self.1.certificate.lock().clone())
+    }
+
+    fn turn<'a>(&'a self, _: &'a CertificateRequest, _: Duration) -> MachinesAnswer<'a, bool> {
+        let of = *self.1.turn.lock().get_or_insert(self.0);
+        self.answer(of == self.0)
+    }
+
+    fn give<'a>(
+        &'a self,
+        _: &'a CertificateRequest,
+        pem: &'a [u8],
+        _: SystemTime,
+    ) -> MachinesAnswer<'a, ()> {
+        *self.1.certificate.lock() = Some(pem.to_vec());
+        self.answer(())
+    }
+}
+
+#[tokio::test]
+async fn one_machine_asks_the_issuer_and_the_others_get_the_certificate() {
+    let scene = Scene::new(PebbleOptions::default()).await;
+    let engine = Arc::new(TestEngine::default());
+    // It is another one's turn, which has not come back with a certificate.
+    *engine.turn.lock() = Some(7);
+    let tasks: Vec<_> = (0..3)
+        .map(|machine| tokio::spawn(scene.on(machine, &engine).run()))
+        .collect();
+    scene.until_said("is waited for").await;
+    assert_eq!(scene.pebble.issued(), 0);
+    // Its turn is over.
+    *engine.turn.lock() = None;
+    let all_have_it = || {
+        scene.clock.advance(Duration::from_secs(10));
+        scene.site.installed.lock().len() >= 3
+    };
+    until_or(all_have_it, || scene.site.said()).await;
+    assert_eq!(scene.pebble.issued(), 1);
+    let installed = scene.site.installed.lock().clone();
+    assert!(installed.iter().all(|pem| *pem == installed[0]));
+    tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    // A machine that comes later with a certificate of its own, or to an engine that has lost it.
+    *engine.certificate.lock() = None;
+    let task = tokio::spawn(scene.on(1, &engine).run());
+    until_or(|| engine.certificate.lock().is_some(), || scene.site.said()).await;
+    assert_eq!(*engine.certificate.lock(), Some(installed[0].clone()));
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_machine_that_cannot_ask_the_others_asks_the_issuer() {
+    let scene = Scene::new(PebbleOptions::default()).await;
+    let engine = Arc::new(TestEngine::default());
+    *engine.is_away.lock() = true;
+    *engine.turn.lock() = Some(7);
+    let task = tokio::spawn(scene.on(1, &engine).run());
+    scene.site.installed(1).await;
+    let said = scene.site.said();
+    assert!(
+        said.contains("by this machine alone: the engine is away"),
+        "{said}"
+    );
+    assert!(said.contains("not given to other machines"), "{said}");
+    task.abort();
 }
 
 fn mode(path: &Path) -> u32 {

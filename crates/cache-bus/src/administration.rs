@@ -14,7 +14,7 @@ pub struct Administration {
 
 /// Why the engine does not answer.
 #[derive(Debug)]
-pub struct AdministrationError(BusError);
+pub struct AdministrationError(pub(crate) BusError);
 
 impl fmt::Display for AdministrationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -149,6 +149,7 @@ struct Scripts {
     read: Script,
     confirm: Script,
     expel: Script,
+    epoch_now: Script,
 }
 
 impl Scripts {
@@ -161,6 +162,7 @@ impl Scripts {
             read: script(include_str!("scripts/read.lua")),
             confirm: script(include_str!("scripts/confirm.lua")),
             expel: script(include_str!("scripts/expel.lua")),
+            epoch_now: script(include_str!("scripts/epoch_now.lua")),
         }
     }
 }
@@ -282,6 +284,21 @@ impl RedisEngine {
         })
     }
 
+    /// `publish`, whatever the epoch is: for what is no purge. The entry's number; `None` where there is no log.
+    pub async fn publish_in_any_epoch(&self, entry: &[u8]) -> Result<Option<u64>, BusError> {
+        loop {
+            let now = self.scripts.epoch_now.key(&self.keys);
+            let epoch: String = now.invoke_async(&mut self.calls()).await?;
+            if epoch.is_empty() {
+                return Ok(None);
+            }
+            let published = self.publish(&epoch.into(), &[entry.to_vec()]).await?;
+            if let PublishAnswer::Published(number) = published {
+                return Ok(Some(number));
+            }
+        }
+    }
+
     /// Waits for entries after `position`, for a bounded time. They are given where each says that it was
     /// published in `epoch`; otherwise the log has to be [read](RedisEngine::read), which compares its epoch.
     pub async fn wait_for_entries(
@@ -389,6 +406,19 @@ impl RedisEngine {
     /// The connection for pages, if they are shared.
     pub fn calls_of_pages(&self) -> Option<MultiplexedConnection> {
         self.pages.as_ref().map(|pages| pages.calls.clone())
+    }
+
+    /// Another command.
+    pub async fn call<T: FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, BusError> {
+        Ok(command.query_async(&mut self.calls()).await?)
+    }
+
+    /// Another script.
+    pub async fn invoke<T: FromRedisValue>(
+        &self,
+        script: &redis::ScriptInvocation<'_>,
+    ) -> Result<T, BusError> {
+        Ok(script.invoke_async(&mut self.calls()).await?)
     }
 
     fn calls(&self) -> MultiplexedConnection {

@@ -18,6 +18,7 @@ mod outbox;
 mod pages;
 mod random;
 mod seal;
+mod secrets;
 mod sentinel;
 mod settings;
 mod state;
@@ -32,7 +33,8 @@ pub use cache_nodes::{AppliedPurges, BootMillis};
 pub use engine::{EngineFacts, Epoch, KnownNode, KnownNodes};
 pub use outgoing::tls;
 pub use pages::{FetchTurn, GivenPage, OpenedPage, SharedPages, TakenPage};
-pub use seal::LEAST_KEY_BYTES;
+pub use seal::{LEAST_KEY_BYTES, NodeSeal};
+pub use secrets::{SECRET_ENTRY, SharedSecrets, told_secret, turn_token};
 pub use settings::{BusSettings, EngineAddress, HostPort, Login};
 pub use state::{BusEvent, BusState};
 

@@ -26,7 +26,7 @@ use crate::engine::{Epoch, LogEntry, ReadEntries, RedisEngine};
 use crate::outbox::Outbox;
 use crate::pages::SharedPages;
 use crate::random::random;
-use crate::seal::PageSeal;
+use crate::seal::NodeSeal;
 use crate::settings::BusSettings;
 use crate::state::{BusEvent, BusState};
 
@@ -145,7 +145,7 @@ impl Member {
             pages: settings
                 .page_key
                 .as_deref()
-                .and_then(PageSeal::new)
+                .and_then(NodeSeal::new)
                 .map(|seal| SharedPages::new(seal, settings.name.clone())),
             seen: Mutex::new(state),
             leaves: watch::Sender::new(false),

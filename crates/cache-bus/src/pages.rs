@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::engine::Epoch;
 use crate::random::random;
-use crate::seal::{MARK_BYTES, PageSeal, SealedPlace};
+use crate::seal::{MARK_BYTES, NodeSeal, SealedPlace};
 
 /// For one call: a request that has waited so long fetches for itself.
 const CALL_TIMEOUT: Duration = Duration::from_millis(250);
@@ -29,7 +29,7 @@ const MAX_PAGE_BYTES: usize = 1 << 20;
 
 /// The pages of all nodes.
 pub struct SharedPages {
-    seal: PageSeal,
+    seal: NodeSeal,
     name: String,
     /// While there is a connection to the engine.
     calls: Mutex<Option<MultiplexedConnection>>,
@@ -88,7 +88,7 @@ pub struct GivenPage<'a> {
 }
 
 impl SharedPages {
-    pub(crate) fn new(seal: PageSeal, name: String) -> SharedPages {
+    pub(crate) fn new(seal: NodeSeal, name: String) -> SharedPages {
         SharedPages {
             seal,
             name,

@@ -1,6 +1,6 @@
 //! What nodes share through the engine beyond purges is sealed: a program that can write to the engine, and has
-//! not the key file of the nodes, can neither read nor make a page. AES-GCM with 256 bits; a page is bound to its name, to the
-//! epoch and to the position at which its fetch began.
+//! not the key file of the nodes, can neither read nor make a page or a secret. AES-GCM with 256 bits; a page is bound to
+//! its name, to the epoch and to the position at which its fetch began, a secret to its name.
 //!
 //! ```text
 //! form 1 │ position 8 │ nonce 12 │ sealed bytes │ tag 16
@@ -21,7 +21,7 @@ pub const LEAST_KEY_BYTES: usize = 32;
 const NAME_BYTES: usize = 16;
 
 /// The secret that the nodes have in common.
-pub struct PageSeal(hmac::Key);
+pub struct NodeSeal(hmac::Key);
 
 /// What a sealed page is bound to.
 #[derive(Clone, Copy)]
@@ -34,12 +34,12 @@ pub struct SealedPlace<'a> {
     pub position: u64,
 }
 
-impl PageSeal {
+impl NodeSeal {
     /// Of the content of a key file; `None` where it is too short.
     #[must_use]
-    pub fn new(secret: &[u8]) -> Option<PageSeal> {
+    pub fn new(secret: &[u8]) -> Option<NodeSeal> {
         let is_long = secret.len() >= LEAST_KEY_BYTES;
-        is_long.then(|| PageSeal(hmac::Key::new(hmac::HMAC_SHA256, secret)))
+        is_long.then(|| NodeSeal(hmac::Key::new(hmac::HMAC_SHA256, secret)))
     }
 
     /// The name of a page, from which nothing is learned of the page.
@@ -110,8 +110,8 @@ fn bound_to(place: SealedPlace<'_>) -> Aad<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn seal(secret: u8) -> PageSeal {
-        PageSeal::new(&[secret; LEAST_KEY_BYTES]).expect("long enough")
+    fn seal(secret: u8) -> NodeSeal {
+        NodeSeal::new(&[secret; LEAST_KEY_BYTES]).expect("long enough")
     }
 
     #[test]
@@ -147,6 +147,6 @@ mod tests {
             assert_eq!(name.len(), 2 * NAME_BYTES);
             assert!(!names[at + 1..].contains(name));
         }
-        assert!(PageSeal::new(b"short").is_none());
+        assert!(NodeSeal::new(b"short").is_none());
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use cache_bus::{
     Administration, AppliedPurges, BootMillis, Bus, BusEvent, BusSettings, EngineAddress, Epoch,
-    GivenPage, HostPort, KnownNodes, Login, NodeHost, SharedPages, TakenPage,
+    GivenPage, HostPort, KnownNodes, Login, NodeHost, NodeSeal, SharedPages, SharedSecrets,
+    TakenPage, told_secret,
 };
 use parking_lot::Mutex;
 use testkit::redis::RedisServer;
@@ -21,6 +22,7 @@ const LEASE: Duration = Duration::from_secs(2);
 #[derive(Default)]
 struct TestHost {
     purges: Mutex<Vec<String>>,
+    entries: Mutex<Vec<Vec<u8>>>,
     voids: Mutex<usize>,
     events: Mutex<Vec<BusEvent>>,
     positions: Mutex<Vec<u64>>,
@@ -37,6 +39,7 @@ impl NodeHost for TestHost {
             .iter()
             .map(|it| String::from_utf8_lossy(it).into_owned());
         self.purges.lock().extend(texts);
+        self.entries.lock().extend_from_slice(purges);
     }
 
     fn void(&self) {
@@ -568,4 +571,63 @@ async fn an_engine_is_reached_over_tls_if_its_certificate_is_trusted() {
     let stranger = TestNode::start_with(trusting(&Authority::new("others")), None);
     stranger.told.until_told("certificate").await;
     assert!(!stranger.may_use_stored());
+}
+
+#[tokio::test]
+async fn secrets_are_read_by_nodes_with_the_key_file_alone_and_turns_are_one_at_a_time() {
+    let (_folder, redis) = redis(false);
+    let of_key = |key: u8| BusSettings {
+        page_key: Some(vec![key; 32]),
+        ..settings(EngineAddress::Unix(redis.socket()))
+    };
+    let minute = Duration::from_secs(60);
+    let secrets = SharedSecrets::connect(&of_key(1))
+        .await
+        .expect("a connection");
+    let name: [&[u8]; 2] = [b"issuer", b"a.example"];
+    assert_eq!(secrets.read(&name).await.expect("an answer"), None);
+    let written = secrets.write(&name, b"certificate", minute).await;
+    written.expect("written");
+    let read = secrets.read(&name).await.expect("an answer");
+    assert_eq!(read.as_deref(), Some(&b"certificate"[..]));
+    let other: [&[u8]; 2] = [b"issuer", b"b.example"];
+    assert_eq!(secrets.read(&other).await.expect("an answer"), None);
+    let stranger = SharedSecrets::connect(&of_key(2))
+        .await
+        .expect("a connection");
+    assert_eq!(stranger.read(&name).await.expect("an answer"), None);
+    let without = settings(EngineAddress::Unix(redis.socket()));
+    assert!(SharedSecrets::connect(&without).await.is_err(), "no key");
+
+    for (token, is_taken) in [(7, true), (8, false), (7, true)] {
+        let taken = secrets.take_turn(&name, token, minute).await;
+        assert_eq!(taken.expect("an answer"), is_taken, "{token}");
+    }
+    assert!(
+        secrets
+            .take_turn(&other, 8, minute)
+            .await
+            .expect("an answer")
+    );
+
+    // Without a node there is no log; then all are told, and the one that tells is none of them.
+    assert!(secrets.tell_all(b"answer", minute).await.expect("told"));
+    let nodes = [
+        TestNode::with_lease(&redis).await,
+        TestNode::with_lease(&redis).await,
+    ];
+    assert!(secrets.tell_all(b"answer", TIMEOUT).await.expect("told"));
+    for node in &nodes {
+        let entries = node.told.entries.lock().clone();
+        let told = |key: u8| {
+            let seal = NodeSeal::new(&[key; 32]).expect("long enough");
+            entries.iter().find_map(|entry| told_secret(&seal, entry))
+        };
+        assert_eq!(told(1).as_deref(), Some(&b"answer"[..]));
+        assert_eq!(told(2), None);
+    }
+    nodes[0].told.hangs.store(true, Ordering::SeqCst);
+    let within = Duration::from_millis(100);
+    assert!(!secrets.tell_all(b"another", within).await.expect("told"));
+    nodes[0].told.hangs.store(false, Ordering::SeqCst);
 }

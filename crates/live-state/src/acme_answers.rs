@@ -1,11 +1,14 @@
 //! What issuers of certificates look for while they check that a name is served here: files of
 //! HTTP-01 (RFC 8555 §8.3), certificates of TLS-ALPN-01 (RFC 8737). They come from the process
-//! that asks for certificates, and go again after a moment.
+//! that asks for certificates, and go again after a moment. Those of other nodes come with their log of purges.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use http_cache::Millis;
+use parking_lot::Mutex;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
@@ -15,6 +18,11 @@ use transport::handshake::VALIDATION_PROTOCOL;
 
 /// Where the files are looked for.
 const FOLDER: &[u8] = b"/.well-known/acme-challenge/";
+
+/// So long the answers of other nodes are given: an attempt to get a certificate takes no longer.
+const OTHERS_KEPT: Duration = Duration::from_secs(20 * 60);
+/// So many of them are kept, the newest.
+const MAX_OTHERS: usize = 256;
 
 /// All answers, as they come from the other process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -27,7 +35,12 @@ pub struct AcmeAnswerTexts {
 
 /// The answers in force. They outlive a configuration.
 #[derive(Default)]
-pub struct AcmeAnswers(ArcSwap<ChallengeAnswers>);
+pub struct AcmeAnswers {
+    own: ArcSwap<ChallengeAnswers>,
+    others: ArcSwap<ChallengeAnswers>,
+    /// What other nodes have told, and until when it counts.
+    told: Mutex<VecDeque<(Millis, AcmeAnswerTexts)>>,
+}
 
 #[derive(Default)]
 struct ChallengeAnswers {
@@ -38,28 +51,52 @@ struct ChallengeAnswers {
 impl AcmeAnswers {
     /// Puts others in force. A certificate that cannot be used is left out.
     pub fn replace(&self, texts: AcmeAnswerTexts) {
-        let files = texts.files.into_iter();
-        let certificates = texts.certificates.into_iter();
-        self.0.store(Arc::new(ChallengeAnswers {
-            files: files
-                .map(|(token, content)| (token.into_bytes(), content.into_bytes()))
-                .collect(),
-            certificates: certificates
-                .filter_map(|(name, pem)| Some((name, Arc::new(config(pem.as_bytes())?))))
-                .collect(),
-        }));
+        self.own.store(Arc::new(ChallengeAnswers::of([&texts])));
+    }
+
+    /// Another node looks for a certificate: its answers are given as well, for a while.
+    pub fn add_of_other(&self, texts: AcmeAnswerTexts, now: Millis) {
+        let mut told = self.told.lock();
+        told.retain(|(until, _)| *until > now);
+        if told.len() >= MAX_OTHERS {
+            told.pop_front();
+        }
+        told.push_back((now.plus(OTHERS_KEPT), texts));
+        let in_force = ChallengeAnswers::of(told.iter().map(|(_, texts)| texts));
+        self.others.store(Arc::new(in_force));
     }
 
     /// The content of a file, if the path is that of one.
     pub fn file(&self, path: &[u8]) -> Option<Vec<u8>> {
         let token = path.strip_prefix(FOLDER)?;
-        self.0.load().files.get(token).cloned()
+        let of = |answers: &ChallengeAnswers| answers.files.get(token).cloned();
+        of(&self.own.load()).or_else(|| of(&self.others.load()))
     }
 
     /// The rules for a handshake in which an issuer asks for this name.
     pub fn tls(&self, name: &str) -> Option<Arc<ServerConfig>> {
         let name = name.to_ascii_lowercase();
-        self.0.load().certificates.get(&name).cloned()
+        let of = |answers: &ChallengeAnswers| answers.certificates.get(&name).cloned();
+        of(&self.own.load()).or_else(|| of(&self.others.load()))
+    }
+}
+
+impl ChallengeAnswers {
+    /// Later texts win.
+    fn of<'a>(texts: impl IntoIterator<Item = &'a AcmeAnswerTexts>) -> ChallengeAnswers {
+        let mut answers = ChallengeAnswers::default();
+        for texts in texts {
+            for (token, content) in &texts.files {
+                let (token, content) = (token.as_bytes(), content.as_bytes());
+                answers.files.insert(token.to_vec(), content.to_vec());
+            }
+            for (name, pem) in &texts.certificates {
+                if let Some(config) = config(pem.as_bytes()) {
+                    answers.certificates.insert(name.clone(), Arc::new(config));
+                }
+            }
+        }
+        answers
     }
 }
 
@@ -102,5 +139,29 @@ mod tests {
         assert!(answers.tls("a.example").is_none(), "no certificate");
         answers.replace(AcmeAnswerTexts::default());
         assert_eq!(answers.file(path), None);
+    }
+
+    #[test]
+    fn answers_of_other_nodes_are_given_for_a_while_beside_the_own() {
+        let answers = AcmeAnswers::default();
+        let text = |token: &str| AcmeAnswerTexts {
+            files: vec![(token.to_owned(), token.to_owned())],
+            ..AcmeAnswerTexts::default()
+        };
+        let has = |token: &str| {
+            let path = [FOLDER, token.as_bytes()].concat();
+            answers.file(&path).as_deref() == Some(token.as_bytes())
+        };
+        let begin = Millis(1000);
+        answers.add_of_other(text("one"), begin);
+        answers.replace(text("own"));
+        answers.add_of_other(text("two"), begin.plus(OTHERS_KEPT / 2));
+        assert!(has("one") && has("two") && has("own"));
+        answers.add_of_other(text("three"), begin.plus(OTHERS_KEPT));
+        assert!(!has("one") && has("two") && has("three") && has("own"));
+        for number in 0..MAX_OTHERS {
+            answers.add_of_other(text(&number.to_string()), begin.plus(OTHERS_KEPT));
+        }
+        assert!(!has("three") && has("0") && has("own"));
     }
 }

@@ -146,7 +146,15 @@ impl LiveState {
         let sibling: Arc<Sibling> = previous.map_or_else(Arc::default, |live| live.sibling.clone());
         sibling.watch(&zones);
         let before = previous.and_then(|live| live.nodes.as_ref());
-        let nodes = Nodes::build(site, &resources.tls_files, &alive_zones, before)?;
+        let acme_answers: Arc<AcmeAnswers> =
+            previous.map_or_else(Arc::default, |live| live.acme_answers.clone());
+        let nodes = Nodes::build(
+            site,
+            &resources.tls_files,
+            &alive_zones,
+            &acme_answers,
+            before,
+        )?;
         let stats: Arc<Stats> = previous.map_or_else(Arc::default, |live| live.stats.clone());
         Ok(LiveState {
             zones,
@@ -160,7 +168,7 @@ impl LiveState {
             limit_conn: Registry::renew(previous.map(|live| &live.limit_conn), limit_conn),
             names: Names::build(site, previous.map(|live| &live.names)),
             tls_resumption: TlsResumption::renew(site, previous.map(|live| &live.tls_resumption)),
-            acme_answers: previous.map_or_else(Arc::default, |live| live.acme_answers.clone()),
+            acme_answers,
             sibling,
             nodes,
             repeats: previous.map_or_else(Arc::default, |live| live.repeats.clone()),

@@ -12,13 +12,15 @@ use std::time::Duration;
 
 use cache_bus::{
     Administration, AdministrationError, BootMillis, Bus, BusEvent, BusSettings, BusState,
-    EngineAddress, Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, SharedPages,
+    EngineAddress, Epoch, HostPort, LEAST_KEY_BYTES, Login, NodeHost, NodeSeal, SECRET_ENTRY,
+    SharedPages, SharedSecrets,
 };
 pub use cache_bus::{KnownNode, KnownNodes};
 use http_cache::{Millis, PurgeListener, PurgeMode, PurgeTarget, Zone};
 use parking_lot::Mutex;
 use site::{CacheNodes, ErrorLog, LogLevel, NodesEngine, Site};
 
+use crate::acme_answers::{AcmeAnswerTexts, AcmeAnswers};
 use crate::applied_log::AppliedLog;
 use crate::build_error::BuildError;
 use crate::cache_zones::AliveZones;
@@ -55,6 +57,9 @@ struct Host {
     logs: Mutex<Option<LogTargets>>,
     /// Where pages are shared.
     positions: ZonePositions,
+    /// What other nodes show issuers of certificates, by a key file that they have in common.
+    seal: Option<NodeSeal>,
+    acme_answers: Arc<AcmeAnswers>,
 }
 
 type LogTargets = (Arc<ErrorLogs>, Vec<ErrorLog>);
@@ -68,6 +73,7 @@ impl Nodes {
         site: &Site,
         files: &TlsFiles,
         zones: &Arc<AliveZones>,
+        acme_answers: &Arc<AcmeAnswers>,
         previous: Option<&Arc<Nodes>>,
     ) -> Result<Option<Arc<Nodes>>, BuildError> {
         let Some(terms) = &site.http.cache_nodes else {
@@ -76,13 +82,17 @@ impl Nodes {
         if let Some(same) = previous.filter(|it| it.terms == *terms) {
             return Ok(Some(same.clone()));
         }
+        let settings = settings(terms, files)?;
+        let seal = settings.page_key.as_deref().and_then(NodeSeal::new);
         Ok(Some(Arc::new(Nodes {
-            settings: settings(terms, files)?,
+            settings,
             terms: terms.clone(),
             host: Arc::new(Host {
                 zones: zones.clone(),
                 logs: Mutex::default(),
                 positions: ZonePositions::default(),
+                seal,
+                acme_answers: acme_answers.clone(),
             }),
             bus: OnceLock::new(),
             began_with: OnceLock::new(),
@@ -217,6 +227,10 @@ pub fn attach(nodes: Option<&Arc<Nodes>>, zones: &[Arc<Zone>]) {
 impl NodeHost for Host {
     fn apply(&self, purges: &[Vec<u8>]) {
         for purge in purges {
+            if purge.first() == Some(&SECRET_ENTRY) {
+                self.take_answers(purge);
+                continue;
+            }
             // What a later version may say names everything.
             if sibling::apply(purge, &self.zones).is_none() {
                 let now = Millis(clock::now());
@@ -253,6 +267,110 @@ impl NodeHost for Host {
         };
         let message = format_args!("cache_nodes: {event}");
         error_logs.write(&logs, level, 0, message, "");
+    }
+}
+
+impl Host {
+    /// What was not sealed with this node's key, or is of another version, names no page and is left out.
+    fn take_answers(&self, entry: &[u8]) {
+        let secret = self
+            .seal
+            .as_ref()
+            .and_then(|seal| cache_bus::told_secret(seal, entry));
+        let texts: Option<AcmeAnswerTexts> =
+            secret.and_then(|secret| serde_json::from_slice(&secret).ok());
+        if let Some(texts) = texts {
+            let now = Millis(clock::now());
+            self.acme_answers.add_of_other(texts, now);
+        }
+    }
+}
+
+/// The engine as those use it who get certificates for all nodes. It is connected to anew for each question: they are
+/// rare.
+pub struct AcmeNodes {
+    terms: CacheNodes,
+    token: OnceLock<u64>,
+}
+
+/// The name of a secret of the nodes.
+pub struct NodeSecret(pub Vec<String>);
+
+impl NodeSecret {
+    fn parts(&self) -> Vec<&[u8]> {
+        self.0.iter().map(String::as_bytes).collect()
+    }
+}
+
+impl AcmeNodes {
+    pub fn new(terms: CacheNodes) -> AcmeNodes {
+        AcmeNodes {
+            terms,
+            token: OnceLock::new(),
+        }
+    }
+
+    async fn connect(&self) -> Result<SharedSecrets, String> {
+        // Read each time: files may be replaced.
+        let settings = settings(&self.terms, &TlsFiles::default());
+        let settings = settings.map_err(|error| error.to_string())?;
+        let connected = SharedSecrets::connect(&settings).await;
+        connected.map_err(|error| error.to_string())
+    }
+
+    /// What was written under a name; `None` where nothing is.
+    ///
+    /// # Errors
+    /// Why the engine does not say.
+    pub async fn read(&self, name: NodeSecret) -> Result<Option<Vec<u8>>, String> {
+        let read = self.connect().await?.read(&name.parts()).await;
+        read.map_err(|error| error.to_string())
+    }
+
+    /// Writes it for all nodes, for so long.
+    ///
+    /// # Errors
+    /// Why the engine does not take it.
+    pub async fn write(
+        &self,
+        name: NodeSecret,
+        bytes: &[u8],
+        lifetime: Duration,
+    ) -> Result<(), String> {
+        let secrets = self.connect().await?;
+        let written = secrets.write(&name.parts(), bytes, lifetime).await;
+        written.map_err(|error| error.to_string())
+    }
+
+    /// Is it this process's turn, from now on for so long?
+    ///
+    /// # Errors
+    /// Why the engine does not say.
+    pub async fn take_turn(&self, name: NodeSecret, lasts: Duration) -> Result<bool, String> {
+        let token = match self.token.get() {
+            Some(token) => *token,
+            None => {
+                let token = cache_bus::turn_token().map_err(|error| error.to_string())?;
+                *self.token.get_or_init(|| token)
+            }
+        };
+        let secrets = self.connect().await?;
+        let taken = secrets.take_turn(&name.parts(), token, lasts).await;
+        taken.map_err(|error| error.to_string())
+    }
+
+    /// All nodes show issuers these answers as well, for a while. Whether all do after at most so long.
+    ///
+    /// # Errors
+    /// Why the engine does not take it.
+    pub async fn tell_answers(
+        &self,
+        answers: &AcmeAnswerTexts,
+        within: Duration,
+    ) -> Result<bool, String> {
+        let secret = serde_json::to_vec(answers).map_err(|error| error.to_string())?;
+        let told = self.connect().await?.tell_all(&secret, within).await;
+        told.map_err(|error| error.to_string())
     }
 }
 

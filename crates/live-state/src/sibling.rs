@@ -510,7 +510,7 @@ fn number(message: &[u8]) -> Option<u64> {
 
 /// Applies a purge; its number. `None` for one that makes no sense.
 pub(super) fn apply(message: &[u8], zones: &AliveZones) -> Option<u64> {
-    let number = number(message)?;
+    let number = number(message).filter(|_| message.first() == Some(&PURGE))?;
     let [mode, length] = *message.get(9..11)?.first_chunk::<2>()?;
     let (name, target) = message.get(11..)?.split_at_checked(usize::from(length))?;
     let mode = match mode {
@@ -561,6 +561,7 @@ mod tests {
         for length in 0..11 {
             assert_eq!(apply(&message[..length], &zones), None, "{length}");
         }
+        assert_eq!(apply(&[b"?", &message[1..]].concat(), &zones), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use control::socket::ControlSocket;
 use live_state::learned_pools;
 use live_state::tls_files::TlsFiles;
 use nginx_conf::Sources;
-use site::{Acme, Content, ListenAddress, PhpPool, Process, Site};
+use site::{Acme, CacheNodes, Content, ListenAddress, PhpPool, Process, Site};
 
 use crate::config::{AcceptedConfiguration, Invocation};
 use crate::processes::account::{self, Account};
@@ -66,6 +66,8 @@ pub struct Configuration {
     pub names_pid_file: bool,
     /// Certificates that come by themselves.
     pub acme: Acme,
+    /// Other machines, which have them too.
+    pub nodes: Option<CacheNodes>,
     pub tls_files: TlsFiles,
 }
 
@@ -208,6 +210,7 @@ impl PoolsReady {
         } = self;
         let process = accepted.site.process.clone();
         let acme = accepted.site.http.acme.clone();
+        let nodes = accepted.site.http.cache_nodes.clone();
         let issued = surroundings.certificates.files(&accepted.site);
         let tls_files = TlsFiles::read(&accepted.site).with(issued);
         let handover = Handover {
@@ -237,6 +240,7 @@ impl PoolsReady {
                 sources: accepted.sources,
                 names_pid_file: accepted.names_pid_file,
                 acme,
+                nodes,
                 tls_files,
             },
             logs,

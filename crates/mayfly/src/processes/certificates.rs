@@ -4,8 +4,9 @@
 //!
 //! ```text
 //! acme::Renewal, one task each ──► Change ──► supervisor ──► Backend
-//!                                             certificates as TLS files, with the configuration
-//!                                             in force; answers to challenges at once
+//!       │                                     certificates as TLS files, with the configuration
+//!       │                                     in force; answers to challenges at once
+//!       └─► NodeCertificates ──► engine of cache_nodes      the same for other machines
 //! ```
 
 use std::collections::HashMap;
@@ -15,16 +16,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acme::{Authority, ChallengeAnswer, Host, Level, Renewal, Store, SystemClock};
+use acme::{Authority, ChallengeAnswer, Host, Level, Machines, Renewal, Store, SystemClock};
 use live_state::acme_answers::AcmeAnswerTexts;
 use parking_lot::Mutex;
 use site::{
-    Acme, AcmeCertificate, AcmeChallenge, AcmeExternalKey, AcmeIssuer, AcmeKeyType, LogLevel, Site,
+    Acme, AcmeCertificate, AcmeChallenge, AcmeExternalKey, AcmeIssuer, AcmeKeyType, CacheNodes,
+    LogLevel, Site,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::processes::journal::Journal;
+use crate::processes::node_certificates::NodeCertificates;
 
 /// Until an issuer whose folder or files cannot be used is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(600);
@@ -43,6 +46,8 @@ pub struct Certificates {
     changes: mpsc::UnboundedReceiver<Change>,
     issuers: Vec<(AcmeIssuer, Arc<IssuerState>)>,
     tasks: Vec<Task>,
+    /// Other machines that have the same certificates.
+    nodes: Option<CacheNodes>,
 }
 
 struct SharedCertificates {
@@ -83,6 +88,7 @@ impl Certificates {
             changes,
             issuers: Vec::new(),
             tasks: Vec::new(),
+            nodes: None,
         }
     }
 
@@ -104,7 +110,12 @@ impl Certificates {
     }
 
     /// From now on these are kept valid. What was wanted before goes on as it is.
-    pub fn keep(&mut self, wanted: &Acme) {
+    pub fn keep(&mut self, wanted: &Acme, nodes: Option<&CacheNodes>) {
+        let nodes = nodes.filter(|it| it.page_key.is_some());
+        if self.nodes.as_ref() != nodes {
+            self.tasks.clear();
+            self.nodes = nodes.cloned();
+        }
         let of = |issuer: usize| wanted.issuers.get(issuer);
         let is_wanted = |task: &Task| {
             let mut certificates = wanted.certificates.iter();
@@ -134,6 +145,7 @@ impl Certificates {
                 state,
                 issuer.clone(),
                 certificate.clone(),
+                self.nodes.clone(),
             );
             self.tasks.push(Task {
                 issuer: issuer.clone(),
@@ -179,15 +191,20 @@ impl Certificates {
 
     /// What issuers look for now.
     pub fn answers(&self) -> AcmeAnswerTexts {
-        let mut texts = AcmeAnswerTexts::default();
-        for answer in &*self.shared.answers.lock() {
-            match answer.clone() {
-                ChallengeAnswer::Http { token, content } => texts.files.push((token, content)),
-                ChallengeAnswer::Tls { name, pem } => texts.certificates.push((name, pem)),
-            }
-        }
-        texts
+        answer_texts(self.shared.answers.lock().iter().cloned())
     }
+}
+
+/// Answers as those who serve read them.
+pub fn answer_texts(answers: impl IntoIterator<Item = ChallengeAnswer>) -> AcmeAnswerTexts {
+    let mut texts = AcmeAnswerTexts::default();
+    for answer in answers {
+        match answer {
+            ChallengeAnswer::Http { token, content } => texts.files.push((token, content)),
+            ChallengeAnswer::Tls { name, pem } => texts.certificates.push((name, pem)),
+        }
+    }
+    texts
 }
 
 /// The same certificate, whatever number its issuer has.
@@ -222,7 +239,9 @@ async fn keep(
     state: Arc<IssuerState>,
     issuer: AcmeIssuer,
     certificate: AcmeCertificate,
+    nodes: Option<CacheNodes>,
 ) {
+    let nodes = nodes.map(|nodes| Arc::new(NodeCertificates::new(nodes, &issuer.uri)));
     let authority = loop {
         let mut known = state.0.lock().await;
         let made = match &*known {
@@ -251,8 +270,10 @@ async fn keep(
         host: Arc::new(CertificateHost {
             shared,
             file: certificate.file,
+            nodes: nodes.clone(),
         }),
         clock: Arc::new(SystemClock),
+        machines: nodes.map(|nodes| nodes as Arc<dyn Machines>),
     };
     renewal.run().await;
 }
@@ -329,16 +350,23 @@ fn issuer_of(issuer: &AcmeIssuer) -> Result<acme::Issuer, String> {
 struct CertificateHost {
     shared: Arc<SharedCertificates>,
     file: PathBuf,
+    /// The issuer may come to another machine.
+    nodes: Option<Arc<NodeCertificates>>,
 }
 
 impl Host for CertificateHost {
     fn present(&self, answer: ChallengeAnswer) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        self.shared.answers.lock().push(answer);
+        self.shared.answers.lock().push(answer.clone());
         let (sender, served) = oneshot::channel();
         let _ = self.shared.changes.send(Change::Answers(Some(sender)));
         Box::pin(async move {
             // Without an answer the server ends.
             let _ = served.await;
+            if let Some(nodes) = &self.nodes
+                && let Err(message) = nodes.present(answer).await
+            {
+                self.log(Level::Warn, message);
+            }
         })
     }
 

@@ -15,6 +15,7 @@ mod learning_library;
 pub mod limits;
 pub mod logs;
 pub mod messages;
+mod node_certificates;
 pub mod orders;
 pub mod passed_sockets;
 pub mod pid_file;

@@ -299,7 +299,7 @@ impl Supervisor {
             journal.notice(message);
         }
         journal.notice("ready");
-        supervisor.certificates.keep(&supervisor.configuration.acme);
+        supervisor.keep_certificates();
         Ok(supervisor)
     }
 
@@ -487,7 +487,7 @@ impl Supervisor {
             .use_logs(&configuration.process.error_logs, &logs);
         self.logs = logs;
         self.configuration = configuration;
-        self.certificates.keep(&self.configuration.acme);
+        self.keep_certificates();
         if let Err(message) = self.write_pid_file() {
             self.journal.error(message);
         }
@@ -575,6 +575,12 @@ impl Supervisor {
             Ok(accepted) => Ok((accepted.site, invocation)),
             Err(_) => Err("the configuration in force is not valid any more".to_owned()),
         }
+    }
+
+    /// From now on the certificates of the configuration in force are kept valid.
+    fn keep_certificates(&mut self) {
+        let Configuration { acme, nodes, .. } = &self.configuration;
+        self.certificates.keep(acme, nodes.as_ref());
     }
 
     async fn certificates_changed(&mut self, change: Change) {

@@ -259,7 +259,7 @@ impl Supervisor {
         self.answers_commands = true;
         self.keep_control(true);
         self.held_by_other.clear();
-        self.certificates.keep(&self.configuration.acme);
+        self.keep_certificates();
         if let Some(file) = &self.pid_file
             && let Err(message) = PidFile::write(&file.path)
         {

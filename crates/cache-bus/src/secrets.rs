@@ -1,0 +1,164 @@
+//! What nodes share beside purges and pages, seldom and for long: certificates with their keys, and what they show the
+//! issuer of one. It is sealed as pages are, and needs the key file.
+//!
+//! ```text
+//! NAME:secret:ID   string   sealed bytes, until they are of no use
+//! NAME:turn:ID     string   the token of the process whose turn it is, for a while
+//! NAME:log         an entry that is no purge: a secret that all nodes have once they have read it
+//! ```
+//!
+//! A program that can write to the engine can put an older secret back, and takes turns. It makes none.
+
+use std::time::Duration;
+
+use redis::Script;
+use tokio::time::{Instant, sleep};
+
+use crate::administration::AdministrationError;
+use crate::connection::BusError;
+use crate::engine::RedisEngine;
+use crate::random::random;
+use crate::seal::{NodeSeal, SealedPlace};
+use crate::settings::BusSettings;
+
+/// An entry of the log begins so that is a secret.
+pub const SECRET_ENTRY: u8 = b'S';
+/// To what secrets of the log are bound.
+const ENTRY_NAME: &str = "entry";
+/// How often it is looked whether all nodes have read an entry.
+const LOOK_EACH: Duration = Duration::from_millis(20);
+
+/// The secrets of all nodes, over a connection that is none of a node.
+pub struct SharedSecrets {
+    engine: RedisEngine,
+    seal: NodeSeal,
+    name: String,
+    take_turn: Script,
+}
+
+impl SharedSecrets {
+    /// Connects to the engine in force.
+    ///
+    /// # Errors
+    /// Why that is not possible, or that there is no key file.
+    pub async fn connect(settings: &BusSettings) -> Result<SharedSecrets, AdministrationError> {
+        let no_key = || AdministrationError(BusError("cache_nodes has no key= file".to_owned()));
+        let seal = settings.page_key.as_deref().and_then(NodeSeal::new);
+        let seal = seal.ok_or_else(no_key)?;
+        let engine = RedisEngine::connect(settings, 0).await;
+        Ok(SharedSecrets {
+            engine: engine.map_err(AdministrationError)?,
+            seal,
+            name: settings.name.clone(),
+            take_turn: Script::new(include_str!("scripts/take_turn.lua")),
+        })
+    }
+
+    /// What was written under this name; `None` where nothing is, or nothing that was sealed here.
+    ///
+    /// # Errors
+    /// Why the engine does not say.
+    pub async fn read(&self, name: &[&[u8]]) -> Result<Option<Vec<u8>>, AdministrationError> {
+        let id = self.seal.name(name);
+        let mut get = redis::cmd("GET");
+        get.arg(self.key("secret", &id));
+        let sealed: Option<Vec<u8>> = self.engine.call(&get).await.map_err(AdministrationError)?;
+        Ok(sealed.and_then(|sealed| Some(self.seal.open(&id, "", &sealed)?.1)))
+    }
+
+    /// Writes it, for so long.
+    ///
+    /// # Errors
+    /// Why the engine does not take it.
+    pub async fn write(
+        &self,
+        name: &[&[u8]],
+        bytes: &[u8],
+        lifetime: Duration,
+    ) -> Result<(), AdministrationError> {
+        let id = self.seal.name(name);
+        let mut set = redis::cmd("SET");
+        set.arg(self.key("secret", &id))
+            .arg(sealed(&self.seal, &id, bytes)?)
+            .arg("PX")
+            .arg(millis(lifetime).max(1));
+        self.engine.call(&set).await.map_err(AdministrationError)
+    }
+
+    /// Is it this process's turn, from now on for so long? `token` is its own.
+    ///
+    /// # Errors
+    /// Why the engine does not say.
+    pub async fn take_turn(
+        &self,
+        name: &[&[u8]],
+        token: u64,
+        lasts: Duration,
+    ) -> Result<bool, AdministrationError> {
+        let id = self.seal.name(name);
+        let mut call = self.take_turn.key(self.key("turn", &id));
+        call.arg(token).arg(millis(lasts).max(1));
+        let taken: Result<u8, BusError> = self.engine.invoke(&call).await;
+        Ok(taken.map_err(AdministrationError)? == 1)
+    }
+
+    /// Tells all nodes of a secret, and waits until they have read it or for so long. Whether all have.
+    ///
+    /// # Errors
+    /// Why the engine does not take it.
+    pub async fn tell_all(
+        &self,
+        secret: &[u8],
+        within: Duration,
+    ) -> Result<bool, AdministrationError> {
+        let mut entry = vec![SECRET_ENTRY];
+        entry.extend(sealed(&self.seal, ENTRY_NAME, secret)?);
+        let until = Instant::now() + within;
+        let number = self.engine.publish_in_any_epoch(&entry).await;
+        let Some(number) = number.map_err(AdministrationError)? else {
+            // There are no nodes.
+            return Ok(true);
+        };
+        while Instant::now() < until {
+            let known = self.engine.nodes().await.map_err(AdministrationError)?;
+            if known.nodes.iter().all(|node| node.position >= number) {
+                return Ok(true);
+            }
+            sleep(LOOK_EACH).await;
+        }
+        Ok(false)
+    }
+
+    fn key(&self, kind: &str, id: &str) -> String {
+        format!("{}:{kind}:{id}", self.name)
+    }
+}
+
+/// The secret of an entry that begins with [`SECRET_ENTRY`]; `None` for one that was not sealed with this key.
+#[must_use]
+pub fn told_secret(seal: &NodeSeal, entry: &[u8]) -> Option<Vec<u8>> {
+    let sealed = entry.strip_prefix(&[SECRET_ENTRY])?;
+    Some(seal.open(ENTRY_NAME, "", sealed)?.1)
+}
+
+/// A number by which a process takes turns.
+///
+/// # Errors
+/// What the system says.
+pub fn turn_token() -> std::io::Result<u64> {
+    random()
+}
+
+fn sealed(seal: &NodeSeal, name: &str, bytes: &[u8]) -> Result<Vec<u8>, AdministrationError> {
+    let place = SealedPlace {
+        name,
+        epoch: "",
+        position: 0,
+    };
+    let no_random = || AdministrationError(BusError("the system gives no random bytes".to_owned()));
+    seal.seal(place, bytes.to_vec()).ok_or_else(no_random)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
