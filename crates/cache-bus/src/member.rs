@@ -37,6 +37,9 @@ const JOIN_PAUSE: Duration = Duration::from_millis(20);
 /// Between two publications: purges that come meanwhile go together, so that the work of all nodes and of the engine is
 /// bounded however many there are.
 const PUBLISH_EACH: Duration = Duration::from_millis(2);
+/// The same for each node, where there are many: the engine is read and told of a renewal by each of them for each
+/// publication.
+const PUBLISH_EACH_OF_NODE: Duration = Duration::from_micros(200);
 /// How often `confirm` is asked: some times at once, for a purge that all nodes take, then less and less often until
 /// one is confirmed.
 const CONFIRM_PAUSES: [(u32, Duration); 3] = [
@@ -482,7 +485,7 @@ impl Member {
             let Some((number, purges)) = to_publish else {
                 continue;
             };
-            earliest = Instant::now() + PUBLISH_EACH;
+            earliest = Instant::now() + publish_pause(self.seen.lock().nodes);
             let Some(AppliedPurges { epoch, .. }) = self.applied() else {
                 return Ok(RoundEnd::JoinAgain);
             };
@@ -638,6 +641,11 @@ impl Member {
     }
 }
 
+fn publish_pause(nodes: u64) -> Duration {
+    let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+    PUBLISH_EACH.max(PUBLISH_EACH_OF_NODE.saturating_mul(nodes))
+}
+
 fn confirm_pause(asked: u32) -> Duration {
     let known = CONFIRM_PAUSES.iter().find(|(until, _)| asked < *until);
     known.map_or(JOIN_PAUSE, |(_, pause)| *pause)
@@ -664,6 +672,12 @@ fn now() -> BootMillis {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_nodes_publish_more_seldom() {
+        let pause = |nodes| publish_pause(nodes).as_micros();
+        assert_eq!([0, 3, 10, 50].map(pause), [2000, 2000, 2000, 10_000]);
+    }
 
     #[test]
     fn a_node_that_renews_without_advancing_is_told_of_once() {

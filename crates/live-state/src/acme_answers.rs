@@ -19,7 +19,7 @@ use transport::handshake::VALIDATION_PROTOCOL;
 /// Where the files are looked for.
 const FOLDER: &[u8] = b"/.well-known/acme-challenge/";
 
-/// So long the answers of other nodes are given: an attempt to get a certificate takes no longer.
+/// So long at least the answers of other nodes are given: an attempt to get a certificate takes no longer.
 const OTHERS_KEPT: Duration = Duration::from_secs(20 * 60);
 /// So many of them are kept, the newest.
 const MAX_OTHERS: usize = 256;

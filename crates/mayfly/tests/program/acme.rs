@@ -10,6 +10,7 @@ use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
 use testkit::pebble::{Pebble, PebbleOptions};
 use testkit::process::free_port;
+use testkit::redis::RedisServer;
 use testkit::running::RunningServer;
 use testkit::serving::FolderServer;
 use testkit::started::StartedProcess;
@@ -49,6 +50,19 @@ impl Scene {
             name: "a.example".to_owned(),
             http_port,
             tls_port,
+            state: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Another machine, which the issuer does not reach.
+    fn machine(&self, name: &str) -> Scene {
+        Scene {
+            directory: self.directory.clone(),
+            authority_file: self.authority_file.clone(),
+            pebble: self.pebble.clone(),
+            name: name.to_owned(),
+            http_port: free_port(),
+            tls_port: free_port(),
             state: tempfile::tempdir().unwrap(),
         }
     }
@@ -249,4 +263,43 @@ async fn serve_with_a_domain_serves_it_over_https_and_redirects_to_that() {
     let location = format!("Location: https://a.example:{}/x?y\r\n", scene.tls_port);
     assert!(response.starts_with("HTTP/1.1 301"), "{response}");
     assert!(response.contains(&location), "{response}");
+}
+
+#[tokio::test]
+async fn one_node_gets_the_certificate_that_all_have_whichever_the_issuer_reaches() {
+    let folder = tempfile::tempdir().unwrap();
+    let redis = RedisServer::start(folder.path(), true);
+    let key = folder.path().join("key");
+    std::fs::write(&key, [7; 32]).unwrap();
+    let nodes = format!(
+        "cache_nodes unix:{} key={};\n",
+        redis.socket().display(),
+        key.display()
+    );
+    let start = async |scene: &Scene, issuer: &str| {
+        let http = nodes.clone() + &scene.http(issuer, "");
+        RunningServer::start(program(), "", &http).await
+    };
+    for (challenge, name) in [
+        ("challenge http;", "one.example"),
+        ("challenge tls-alpn;", "two.example"),
+    ] {
+        let reached = Scene::new().await;
+        let node = start(&reached, challenge).await;
+        reached.visited(&node).await;
+        let holds_lease = || node.error_log().contains("holds a lease");
+        until_or(holds_lease, || node.error_log()).await;
+        // The issuer's questions for this name come to the other one.
+        let first = reached.machine(name);
+        let issuing = start(&first, challenge).await;
+        first.visited(&issuing).await;
+        assert_eq!(reached.pebble.issued(), 2);
+        let second = reached.machine(name);
+        let given = start(&second, challenge).await;
+        second.visited(&given).await;
+        assert_eq!(reached.pebble.issued(), 2);
+        assert_eq!(first.stored(), second.stored());
+        let log = given.error_log();
+        assert!(log.contains("has come from another machine"), "{log}");
+    }
 }
