@@ -252,7 +252,12 @@ def report(counts, left, server):
         print(line)
     if missing:
         print(f"nothing of this was tried: {', '.join(missing)}")
-    if counts.wrong() or left or missing:
+    # Most of those that are killed have no request.
+    killed = counts.of.get("workers of PHP killed", 0) + counts.of.get("masters of PHP killed", 0)
+    gaps = counts.of.get(pages.GAP, 0)
+    if gaps > killed:
+        print(f"{gaps} pages have a gap, and PHP was killed {killed} times only")
+    if counts.wrong() or left or missing or gaps > killed:
         print(server.log()[-3000:])
         return 1
     return 0
