@@ -82,9 +82,7 @@ if ! bench/train.py --binary "$work/counting/$host/release/mayfly" --load "$tool
 fi
 "$profdata" merge -o "$work/profile" "$counts"/*.profraw
 echo "Building, guided by the counts (3 of 3)"
-# A call that the counts never saw is inlined only where that makes the program shorter.
-cold="-Cllvm-args=-inline-cold-callsite-threshold=5 -Cllvm-args=-inlinecold-threshold=5"
-build "-Cprofile-use=$(realpath "$work/profile") $cold" "$work/final" --package mayfly
+build "-Cprofile-use=$(realpath "$work/profile")" "$work/final" --package mayfly
 cp "$work/final/$host/release/mayfly" "$work/mayfly"
 echo "$made_from" >"$work/made-from"
 install_guided
