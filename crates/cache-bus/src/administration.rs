@@ -14,7 +14,13 @@ pub struct Administration {
 
 /// Why the engine does not answer.
 #[derive(Debug)]
-pub struct AdministrationError(pub(crate) BusError);
+pub struct AdministrationError(BusError);
+
+impl From<BusError> for AdministrationError {
+    fn from(error: BusError) -> AdministrationError {
+        AdministrationError(error)
+    }
+}
 
 impl fmt::Display for AdministrationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,8 +34,7 @@ impl Administration {
     /// # Errors
     /// Why that is not possible.
     pub async fn connect(settings: &BusSettings) -> Result<Administration, AdministrationError> {
-        let engine = RedisEngine::connect(settings, 0).await;
-        let engine = engine.map_err(AdministrationError)?;
+        let engine = RedisEngine::connect(settings, 0).await?;
         Ok(Administration { engine })
     }
 
@@ -44,7 +49,7 @@ impl Administration {
     /// # Errors
     /// Why the engine does not say.
     pub async fn nodes(&self) -> Result<KnownNodes, AdministrationError> {
-        self.engine.nodes().await.map_err(AdministrationError)
+        Ok(self.engine.nodes().await?)
     }
 
     /// From now on this node gets no lease in this life: once the lease that it may hold has ended, purges wait for it no
@@ -53,7 +58,6 @@ impl Administration {
     /// # Errors
     /// Why the engine does not do it.
     pub async fn expel(&self, instance: u64) -> Result<bool, AdministrationError> {
-        let done = self.engine.expel(instance).await;
-        done.map_err(AdministrationError)
+        Ok(self.engine.expel(instance).await?)
     }
 }

@@ -16,6 +16,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, Script, Value};
 use tokio::time::timeout;
 
+use crate::connection::millis;
 use crate::engine::Epoch;
 use crate::random::random;
 use crate::seal::{MARK_BYTES, NodeSeal, SealedPlace};
@@ -203,8 +204,4 @@ impl SharedPages {
         let answer = timeout(CALL_TIMEOUT, answer).await.ok()?.ok()?;
         T::from_redis_value(answer).ok()
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

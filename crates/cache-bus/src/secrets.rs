@@ -15,7 +15,7 @@ use redis::Script;
 use tokio::time::{Instant, sleep};
 
 use crate::administration::AdministrationError;
-use crate::connection::BusError;
+use crate::connection::{BusError, millis};
 use crate::engine::RedisEngine;
 use crate::random::random;
 use crate::seal::{NodeSeal, SealedPlace};
@@ -28,7 +28,7 @@ const ENTRY_NAME: &str = "entry";
 /// How often it is looked whether all nodes have read an entry.
 const LOOK_EACH: Duration = Duration::from_millis(20);
 
-/// The secrets of all nodes, over a connection that is none of a node.
+/// The secrets of all nodes, for a process that is not a node itself.
 pub struct SharedSecrets {
     engine: RedisEngine,
     seal: NodeSeal,
@@ -42,12 +42,11 @@ impl SharedSecrets {
     /// # Errors
     /// Why that is not possible, or that there is no key file.
     pub async fn connect(settings: &BusSettings) -> Result<SharedSecrets, AdministrationError> {
-        let no_key = || AdministrationError(BusError("cache_nodes has no key= file".to_owned()));
+        let no_key = || BusError("cache_nodes has no key= file".to_owned());
         let seal = settings.page_key.as_deref().and_then(NodeSeal::new);
         let seal = seal.ok_or_else(no_key)?;
-        let engine = RedisEngine::connect(settings, 0).await;
         Ok(SharedSecrets {
-            engine: engine.map_err(AdministrationError)?,
+            engine: RedisEngine::connect(settings, 0).await?,
             seal,
             name: settings.name.clone(),
             take_turn: Script::new(include_str!("scripts/take_turn.lua")),
@@ -62,7 +61,7 @@ impl SharedSecrets {
         let id = self.seal.name(name);
         let mut get = redis::cmd("GET");
         get.arg(self.key("secret", &id));
-        let sealed: Option<Vec<u8>> = self.engine.call(&get).await.map_err(AdministrationError)?;
+        let sealed: Option<Vec<u8>> = self.engine.call(&get).await?;
         Ok(sealed.and_then(|sealed| Some(self.seal.open(&id, "", &sealed)?.1)))
     }
 
@@ -82,7 +81,7 @@ impl SharedSecrets {
             .arg(sealed(&self.seal, &id, bytes)?)
             .arg("PX")
             .arg(millis(lifetime).max(1));
-        self.engine.call(&set).await.map_err(AdministrationError)
+        Ok(self.engine.call(&set).await?)
     }
 
     /// Is it this process's turn, from now on for so long? `token` is its own.
@@ -98,8 +97,8 @@ impl SharedSecrets {
         let id = self.seal.name(name);
         let mut call = self.take_turn.key(self.key("turn", &id));
         call.arg(token).arg(millis(lasts).max(1));
-        let taken: Result<u8, BusError> = self.engine.invoke(&call).await;
-        Ok(taken.map_err(AdministrationError)? == 1)
+        let taken: u8 = self.engine.invoke(&call).await?;
+        Ok(taken == 1)
     }
 
     /// Tells all nodes of a secret, and waits until they have read it or for so long. Whether all have.
@@ -114,13 +113,12 @@ impl SharedSecrets {
         let mut entry = vec![SECRET_ENTRY];
         entry.extend(sealed(&self.seal, ENTRY_NAME, secret)?);
         let until = Instant::now() + within;
-        let number = self.engine.publish_in_any_epoch(&entry).await;
-        let Some(number) = number.map_err(AdministrationError)? else {
+        let Some(number) = self.engine.publish_in_any_epoch(&entry).await? else {
             // There are no nodes.
             return Ok(true);
         };
         while Instant::now() < until {
-            let known = self.engine.nodes().await.map_err(AdministrationError)?;
+            let known = self.engine.nodes().await?;
             if known.nodes.iter().all(|node| node.position >= number) {
                 return Ok(true);
             }
@@ -149,16 +147,12 @@ pub fn turn_token() -> std::io::Result<u64> {
     random()
 }
 
-fn sealed(seal: &NodeSeal, name: &str, bytes: &[u8]) -> Result<Vec<u8>, AdministrationError> {
+fn sealed(seal: &NodeSeal, name: &str, bytes: &[u8]) -> Result<Vec<u8>, BusError> {
     let place = SealedPlace {
         name,
         epoch: "",
         position: 0,
     };
-    let no_random = || AdministrationError(BusError("the system gives no random bytes".to_owned()));
+    let no_random = || BusError("the system gives no random bytes".to_owned());
     seal.seal(place, bytes.to_vec()).ok_or_else(no_random)
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -610,7 +610,7 @@ async fn secrets_are_read_by_nodes_with_the_key_file_alone_and_turns_are_one_at_
             .expect("an answer")
     );
 
-    // Without a node there is no log; then all are told, and the one that tells is none of them.
+    // The first node makes the log. The process that tells the nodes is not one of them.
     assert!(secrets.tell_all(b"answer", minute).await.expect("told"));
     let nodes = [
         TestNode::with_lease(&redis).await,
