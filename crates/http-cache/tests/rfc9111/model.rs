@@ -225,7 +225,7 @@ impl Model {
         Some(seconds.min(i64::try_from(HEURISTIC_MOST).ok()?))
     }
 
-    /// §4.2.3. The delay of this hop is none in these histories.
+    /// §4.2.3. In these histories this hop has no delay.
     fn age(&self, kept: &KeptResponse, now: i64) -> i64 {
         let apparent = kept
             .answer
@@ -292,7 +292,7 @@ impl Model {
             merged.vary.clone_from(&answer.vary);
         }
         if self.forbids_storing(&merged) {
-            // It is shown to nobody else, nor are others for the address: choice.
+            // A choice: no other visitor gets it, and the others for the address go as well.
             self.kept.retain(|other| other.request.url != request.url);
             return;
         }

@@ -12,7 +12,7 @@ use crate::applied_log::AppliedLog;
 
 /// What the pages of earlier starts have seen.
 pub(super) enum PurgesOfOthers {
-    /// There are none.
+    /// Earlier starts have left no pages.
     NoPages,
     Unknown,
     UpTo(AppliedLog),
@@ -54,7 +54,8 @@ pub fn note_position(zones: &[Arc<Zone>], applied: &AppliedLog) {
 }
 
 /// Up to where all that is stored has seen the purges of other machines: the pages on disk of zones whose folder is
-/// open, and `others`, which came with their own position. `None`: of some that is not known, or there are none.
+/// open, and `others`, which came with their own position. `None`: this is not known of
+/// some of them, or no page is stored.
 pub fn applied_to_stored(zones: &[Arc<Zone>], others: Option<AppliedLog>) -> Option<AppliedLog> {
     let mut least = others;
     for open in zones.iter().filter_map(|zone| DiskPages::of(zone)?.open()) {
