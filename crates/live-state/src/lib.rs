@@ -5,6 +5,7 @@
 //! Nothing here knows a request. Users of a zone or a group ask the configuration in force for it.
 
 pub mod acme_answers;
+pub mod acme_nodes;
 pub mod applied_log;
 mod build_error;
 pub mod cache_zones;

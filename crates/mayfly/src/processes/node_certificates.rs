@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use acme::{CertificateRequest, ChallengeAnswer, Machines, MachinesAnswer};
-use live_state::nodes::{AcmeNodes, NodeSecret};
+use live_state::acme_nodes::{AcmeNodes, NodeSecret};
 use site::CacheNodes;
 
 use crate::processes::certificates::answer_texts;
