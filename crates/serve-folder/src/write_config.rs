@@ -75,7 +75,7 @@ pub fn write_config(
     }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
-        learn(&mut conf, options);
+        learn(&mut conf, found.kind, options);
         match found.kind {
             Kind::MediaWiki => mediawiki::changes(&mut conf, found, options),
             _ => max_valid(&mut conf, options),
@@ -93,8 +93,11 @@ pub fn write_config(
     Ok(conf.text)
 }
 
+/// The same path as the plug-in names, so that both together make one request.
+const WORDPRESS_CRON: &str = "cache_repeat /wp-cron.php?doing_wp_cron 60s;";
+
 /// `--learn`
-fn learn(conf: &mut Conf, options: &ServeOptions) {
+fn learn(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
     let Some(mode) = options.learn else {
         return;
     };
@@ -110,6 +113,10 @@ fn learn(conf: &mut Conf, options: &ServeOptions) {
     };
     conf.note(note);
     conf.line(line);
+    if mode == LearnMode::On && kind == Kind::WordPress {
+        conf.note("Its cron begins at page views, which are few while pages are kept.");
+        conf.line(WORDPRESS_CRON);
+    }
     let Some(login) = &options.learn_database else {
         return;
     };
@@ -371,6 +378,27 @@ mod tests {
         for (name, found, options) in cases() {
             let text = write_config(&found, Path::new("/srv/site"), &options).unwrap();
             testkit::golden::assert_file(&folder.join(format!("{name}.conf")), &text);
+        }
+    }
+
+    #[test]
+    fn the_cron_of_a_wordpress_whose_pages_are_kept_is_called() {
+        for (learn, kind, is_called) in [
+            (Some(LearnMode::On), Kind::WordPress, true),
+            (Some(LearnMode::Watch), Kind::WordPress, false),
+            (None, Kind::WordPress, false),
+            (Some(LearnMode::On), Kind::PlainPhp, false),
+        ] {
+            let options = ServeOptions {
+                learn,
+                ..ServeOptions::default()
+            };
+            let text = write_config(&found(kind), Path::new("/srv/site"), &options).unwrap();
+            assert_eq!(
+                text.contains(WORDPRESS_CRON),
+                is_called,
+                "{learn:?} {kind:?}"
+            );
         }
     }
 
