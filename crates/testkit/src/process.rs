@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, geteuid, kill_process};
 
+use crate::wait::until;
+
 /// A child of the test, killed when dropped.
 #[derive(Debug)]
 pub struct KilledOnDrop(pub Child);
@@ -33,6 +35,25 @@ pub fn send_signal(pid: u32, signal: Signal) {
         sent.is_some_and(|sent| sent.is_ok()),
         "{signal:?} to process {pid}"
     );
+}
+
+/// Stops a process, and comes back once each of its threads has stopped: the signal is sent before that.
+///
+/// # Panics
+/// When there is no such process.
+pub async fn suspend(pid: u32) {
+    send_signal(pid, Signal::STOP);
+    let is_stopped = |task: &Path| {
+        std::fs::read_to_string(task.join("stat")).is_ok_and(|text| {
+            text.rsplit_once(')')
+                .is_some_and(|(_, rest)| rest.starts_with(" T"))
+        })
+    };
+    until("a stopped process", || {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+        tasks.is_ok_and(|tasks| tasks.flatten().all(|task| is_stopped(&task.path())))
+    })
+    .await;
 }
 
 /// The state (`S`, `T`, `Z`, ...) and the parent of a process.

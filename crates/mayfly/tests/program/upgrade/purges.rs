@@ -2,7 +2,7 @@
 
 use testkit::client::{Client, Reply};
 use testkit::fake_php::{FakePhp, Script};
-use testkit::process::{Signal, is_alive, send_signal};
+use testkit::process::{is_alive, suspend};
 use testkit::wait::until;
 
 use super::ReplacedServer;
@@ -184,7 +184,7 @@ async fn a_stopped_old_program_is_killed_and_the_purge_returns() {
     let (old, pid) = replaced.usr2().await;
     let mut new = Visitor::of(&replaced, pid).await;
     new.sees("/a").await;
-    send_signal(old, Signal::STOP);
+    suspend(old).await;
     new.purge("a").await;
     // A process that is killed closes its sockets a moment before it is gone.
     until("the old program's end", || !is_alive(old)).await;
