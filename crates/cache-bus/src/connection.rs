@@ -1,6 +1,7 @@
 //! Connections to engines and Sentinels: made within a bound, logged in, over TLS where that is asked for.
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -22,6 +23,12 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Why there is no bus for the moment: a sentence for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusError(pub String);
+
+impl From<io::Error> for BusError {
+    fn from(error: io::Error) -> BusError {
+        BusError(error.to_string())
+    }
+}
 
 impl From<RedisError> for BusError {
     fn from(error: RedisError) -> BusError {

@@ -22,6 +22,7 @@ mod secrets;
 mod sentinel;
 mod settings;
 mod state;
+mod timer;
 
 use std::io;
 use std::sync::Arc;

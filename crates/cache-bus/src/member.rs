@@ -18,7 +18,7 @@ use cache_nodes::{
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::NodeHost;
 use crate::connection::BusError;
@@ -29,6 +29,7 @@ use crate::random::random;
 use crate::seal::NodeSeal;
 use crate::settings::BusSettings;
 use crate::state::{BusEvent, BusState};
+use crate::timer::FineTimer;
 
 /// The pause before a connection is made again: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
@@ -36,14 +37,15 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 const JOIN_PAUSE: Duration = Duration::from_millis(20);
 /// Between two publications: purges that come meanwhile go together, so that the work of all nodes and of the engine is
 /// bounded however many there are.
-const PUBLISH_EACH: Duration = Duration::from_millis(2);
+const PUBLISH_EACH: Duration = Duration::from_micros(2400);
 /// The same for each node, where there are many: the engine is read and told of a renewal by each of them for each
 /// publication.
 const PUBLISH_EACH_OF_NODE: Duration = Duration::from_micros(200);
 /// How often `confirm` is asked: some times at once, for a purge that all nodes take, then less and less often until
 /// one is confirmed.
-const CONFIRM_PAUSES: [(u32, Duration); 3] = [
-    (5, Duration::from_millis(1)),
+const CONFIRM_PAUSES: [(u32, Duration); 4] = [
+    (3, Duration::from_micros(500)),
+    (6, Duration::from_millis(1)),
     (25, Duration::from_millis(5)),
     (u32::MAX, Duration::from_millis(25)),
 ];
@@ -284,8 +286,7 @@ impl Member {
             let before = node.applied().map(|it| it.epoch.clone());
             (node.join(), before)
         };
-        let log = random().map_err(|error| BusError(error.to_string()))?;
-        let Some(answer) = engine.join(&call, log).await? else {
+        let Some(answer) = engine.join(&call, random()?).await? else {
             return Err(expelled());
         };
         let is_in_force = engine.is_in_force().await;
@@ -476,11 +477,14 @@ impl Member {
     /// Publishes what is purged here.
     async fn send(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         let mut earliest = Instant::now();
+        let mut timer = FineTimer::new()?;
         loop {
             if !self.outbox.lock().has_unpublished() {
                 self.has_purges.notified().await;
             }
-            sleep_until(earliest).await;
+            timer
+                .sleep(earliest.saturating_duration_since(Instant::now()))
+                .await?;
             let to_publish = self.outbox.lock().to_publish();
             let Some((number, purges)) = to_publish else {
                 continue;
@@ -506,6 +510,7 @@ impl Member {
         let mut newest = Confirmation::new(epoch, 0);
         let mut stuck = StuckNodes::default();
         let mut told = self.told_position.subscribe();
+        let mut timer = FineTimer::new()?;
         let (mut first, mut asked) = (0, 0);
         loop {
             let waiting = {
@@ -518,7 +523,7 @@ impl Member {
             };
             match next == first {
                 true => {
-                    sleep(confirm_pause(asked)).await;
+                    timer.sleep(confirm_pause(asked)).await?;
                     asked += 1;
                 }
                 // Before that this node would be the one that is missing. The others hear of an entry when it does.
@@ -676,7 +681,7 @@ mod tests {
     #[test]
     fn many_nodes_publish_more_seldom() {
         let pause = |nodes| publish_pause(nodes).as_micros();
-        assert_eq!([0, 3, 10, 50].map(pause), [2000, 2000, 2000, 10_000]);
+        assert_eq!([0, 3, 10, 50].map(pause), [2400, 2400, 2400, 10_000]);
     }
 
     #[test]
