@@ -62,6 +62,14 @@ impl InheritedFiles {
         taken.into_iter().map(own).collect()
     }
 
+    /// Leaves them to the programs that are started from now on.
+    pub fn pass_on(self) {
+        for number in self.0 {
+            // SAFETY: the call takes three numbers, sets a flag and touches no memory.
+            unsafe { libc::fcntl(number, libc::F_SETFD, 0) };
+        }
+    }
+
     /// Closes them.
     pub fn close(self) {
         for number in self.0 {

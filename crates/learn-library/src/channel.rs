@@ -32,14 +32,16 @@ pub(crate) struct Channel {
     has_spoken: bool,
     /// The library does not see all statements of this process any more: the next connection tells Mayfly so.
     has_missed: bool,
+    is_of_command: bool,
     unseen_extensions: Vec<Vec<u8>>,
     message: Vec<u8>,
 }
 
 impl Channel {
-    pub(crate) fn new(path: Vec<u8>) -> Self {
+    pub(crate) fn new(path: Vec<u8>, is_of_command: bool) -> Self {
         Self {
             path,
+            is_of_command,
             ..Self::default()
         }
     }
@@ -95,6 +97,7 @@ impl Channel {
             version: VERSION,
             pid: system::process_id(),
             is_again,
+            is_command: self.is_of_command,
             unseen_extensions: names.iter().map(Vec::as_slice).collect(),
         };
         let hello = Message::Hello(hello);
@@ -174,6 +177,13 @@ impl Channel {
             })
             .encode(&mut packet);
             socket.send(&packet);
+        }
+    }
+
+    /// The program closes this descriptor, and may get its number for another file.
+    pub(crate) fn closes(&mut self, fd: i32) {
+        if self.socket.as_ref().is_some_and(|socket| socket.is(fd)) {
+            self.let_go(DoubtReason::Channel);
         }
     }
 

@@ -84,7 +84,7 @@ pub(crate) fn enter<R>(work: impl FnOnce(&mut Library) -> R) -> Option<R> {
             // Dropping the payload could panic again.
             std::mem::forget(panic);
             IS_ACTIVE.store(false, Ordering::Release);
-            system::close_channel();
+            system::close_channels();
             None
         }
     };
@@ -99,7 +99,7 @@ pub(crate) fn note_fork() {
     // If another thread was within, it is not in this process, and the state is half changed.
     if PLACE.is_entered.load(Ordering::Relaxed) {
         IS_ACTIVE.store(false, Ordering::Release);
-        system::close_channel();
+        system::close_channels();
     }
 }
 

@@ -8,7 +8,7 @@
 //!           Library ─► FastCGI: which fetch, when it ends        (fastcgi.rs)
 //!              │    ─► connections to databases: statements       (connection.rs, plain_read.rs)
 //!              ▼
-//!           Reporter ─► learn-record ─► channel ─► Mayfly         (reporter.rs, channel.rs)
+//!           Reporter ─► learn-record ─► channels ─► Mayfly        (reporter.rs, channels.rs)
 //! ```
 //!
 //! It runs inside other people's PHP, so that these rules come first:
@@ -31,6 +31,7 @@
 #![cfg_attr(test, allow(dead_code, reason = "tests do not call the hooks"))]
 
 mod channel;
+mod channels;
 mod connection;
 mod entry;
 mod extensions;

@@ -4,6 +4,7 @@
 use learn_record::{DoubtReason, FileState, FileUse, InputKind};
 
 use crate::channel::Channel;
+use crate::channels::Channels;
 use crate::connection::Connection;
 use crate::entry::{self, MOST_DESCRIPTOR};
 use crate::extensions::{Extension, extension};
@@ -25,12 +26,18 @@ pub(crate) struct Library {
     followed: Vec<(i32, Role)>,
     connections: u32,
     has_request: bool,
+    /// A command, which answers no request of a server.
+    is_command: bool,
 }
 
 impl Library {
-    pub(crate) fn new(path: Vec<u8>) -> Self {
+    /// Tells the servers at these sockets.
+    pub(crate) fn new(paths: Vec<Vec<u8>>, is_command: bool) -> Self {
+        let channels = paths.into_iter().map(|path| Channel::new(path, is_command));
+        let channels = Channels::new(channels.collect());
         Self {
-            reporter: Reporter::new(Channel::new(path)),
+            reporter: Reporter::new(channels, is_command),
+            is_command,
             followed: Vec::new(),
             connections: 0,
             has_request: false,
@@ -41,7 +48,7 @@ impl Library {
     pub(crate) fn accepted(&mut self, fd: i32) {
         if self.has_request {
             self.reporter.add_input(InputKind::Connection, b"accepted");
-        } else {
+        } else if !self.is_command {
             self.follow(fd, Role::FastCgi(FastCgi::default()));
         }
     }
@@ -61,7 +68,7 @@ impl Library {
             self.followed.push((fd, role));
         } else {
             self.reporter.miss();
-            self.reporter.channel.let_go(DoubtReason::Missed);
+            self.reporter.channels.let_go(DoubtReason::Missed);
         }
     }
 
@@ -80,6 +87,11 @@ impl Library {
             .iter_mut()
             .find(|(followed, _)| *followed == fd);
         (role.map(|(_, role)| role), &mut self.reporter)
+    }
+
+    /// The program closes a descriptor of the library's own.
+    pub(crate) fn closes_channel(&mut self, fd: i32) {
+        self.reporter.channels.closes(fd);
     }
 
     /// A descriptor is about to be closed.
@@ -181,7 +193,7 @@ impl Library {
             }
             (Some(Role::Inherited), reporter) => {
                 reporter.miss();
-                reporter.channel.let_go(DoubtReason::Missed);
+                reporter.channels.let_go(DoubtReason::Missed);
             }
             (None, _) => {}
         }
@@ -189,7 +201,7 @@ impl Library {
 
     /// A hook could not come in: another thread was within the library.
     pub(crate) fn misses_all(&mut self) {
-        self.reporter.channel.let_go(DoubtReason::Missed);
+        self.reporter.channels.let_go(DoubtReason::Missed);
         for (fd, role) in &mut self.followed {
             match role {
                 Role::Connection(connection) => connection.miss(&mut self.reporter),
@@ -204,7 +216,7 @@ impl Library {
 
     /// This is a child of the process: nothing here is its own.
     pub(crate) fn is_child_now(&mut self) {
-        self.reporter.channel.leave_to_parent();
+        self.reporter.channels.leave_to_parent();
         self.request_is_over();
         for (_, role) in &mut self.followed {
             *role = Role::Inherited;
@@ -236,7 +248,7 @@ impl Library {
         // Within a request, FFI may load any library, and call what is in it.
         self.reporter.add_input(InputKind::Extension, name);
         if path.starts_with(b"/") && extension(path) == Some(Extension::Unseen) {
-            self.reporter.channel.add_unseen_extension(name);
+            self.reporter.channels.add_unseen_extension(name);
         }
     }
 }

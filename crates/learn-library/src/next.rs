@@ -60,6 +60,7 @@ functions! {
     sendto(fd: c_int, buffer: *const c_void, count: size_t, flags: c_int, to: *const sockaddr, length: socklen_t) -> ssize_t, or -1;
     sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t, or -1;
     close(fd: c_int) -> c_int, or -1;
+    close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int, or -1;
     dup(fd: c_int) -> c_int, or -1;
     dup2(from: c_int, to: c_int) -> c_int, or -1;
     dup3(from: c_int, to: c_int, flags: c_int) -> c_int, or -1;

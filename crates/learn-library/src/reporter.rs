@@ -5,17 +5,14 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use learn_record::{
-    FileLook, FileState, FileUse, Incomplete, Input, InputKind, MOST_DETAIL_BYTES, MOST_FILES,
-    MOST_INPUTS, Message, RecordWriter, Session, Statement, Write, WriteOutcome,
+    DoubtReason, FileLook, FileState, FileUse, Incomplete, Input, InputKind, MOST_DETAIL_BYTES,
+    MOST_FILES, MOST_INPUTS, RecordWriter, Session, Statement, Write, WriteOutcome,
 };
 
-use crate::channel::{Channel, ToldEnd};
+use crate::channels::Channels;
 
 /// A longer path is an input of another kind than a file: it is not compared.
 const MOST_PATH_BYTES: usize = 1024;
-
-/// How often a write is announced: a Mayfly that takes the place of another one is told as well.
-const MOST_ANNOUNCEMENTS: usize = 2;
 
 /// A write in one message: texts and parameters beyond this are left out.
 const MOST_WRITE_BYTES: usize = 48 * 1024;
@@ -33,29 +30,27 @@ type NotedHashes = HashSet<u64, BuildHasherDefault<Fnv>>;
 
 #[derive(Debug)]
 pub(crate) struct Reporter {
-    pub(crate) channel: Channel,
+    pub(crate) channels: Channels,
+    /// Of a command, which makes no pages.
+    is_of_command: bool,
+    has_told_unread: bool,
     request: Option<Request>,
     record: RecordWriter,
     /// Counts records, so that a connection knows whether its session is in this one.
     record_number: u64,
     noted: NotedHashes,
-    writes: u64,
-    /// The connection to Mayfly that there was last, and the last write that was announced on one before it.
-    connection: u64,
-    last_of_others: u64,
 }
 
 impl Reporter {
-    pub(crate) fn new(channel: Channel) -> Self {
+    pub(crate) fn new(channels: Channels, is_of_command: bool) -> Self {
         Self {
-            channel,
+            channels,
+            is_of_command,
+            has_told_unread: false,
             request: None,
             record: RecordWriter::default(),
             record_number: 1,
             noted: NotedHashes::default(),
-            writes: 0,
-            connection: 0,
-            last_of_others: 0,
         }
     }
 
@@ -65,15 +60,7 @@ impl Reporter {
             fetch,
             has_ended: false,
         });
-        self.open();
-    }
-
-    fn open(&mut self) {
-        self.channel.open();
-        if self.connection != self.channel.connection() {
-            self.connection = self.channel.connection();
-            self.last_of_others = self.writes;
-        }
+        self.channels.open();
     }
 
     /// The request is over without a record, or has one.
@@ -95,9 +82,8 @@ impl Reporter {
         if fetch == 0 && self.noted.is_empty() {
             return;
         }
-        self.record.send(fetch, |packet| {
-            self.channel.send_packet(packet) == ToldEnd::Heard
-        });
+        self.record
+            .send(fetch, |packet| self.channels.send_packet(packet));
     }
 
     /// The number of the record that is being made, where statements are wanted.
@@ -125,6 +111,12 @@ impl Reporter {
     }
 
     pub(crate) fn add_input(&mut self, kind: InputKind, detail: &[u8]) {
+        if self.is_of_command && kind == InputKind::UnreadDatabase && !self.has_told_unread {
+            // What it writes there is not seen, and no page shows that.
+            self.has_told_unread = true;
+            self.channels.open();
+            self.channels.let_go(DoubtReason::Missed);
+        }
         let detail = &detail[..detail.len().min(MOST_DETAIL_BYTES)];
         if self.wanted_record().is_some() && self.is_new(&[&[0, kind as u8], detail]) {
             self.record.input(&Input { kind, detail });
@@ -170,33 +162,12 @@ impl Reporter {
             (write.text, write.is_complete) = (b"", false);
             write.parameters.clear();
         }
-        for _ in 0..MOST_ANNOUNCEMENTS {
-            self.open();
-            self.writes += 1;
-            write.number = self.writes;
-            let told = self
-                .channel
-                .tell(&Message::Write(write.clone()), self.writes);
-            if told != ToldEnd::Closed {
-                break;
-            }
-        }
-        self.writes
+        self.channels.announce(write)
     }
 
-    /// Tells that it was answered, and waits until Mayfly knows. A Mayfly that was not told of the announcement, because
-    /// it has taken the place of another one since, is told that something was written.
+    /// Tells that it was answered, and waits until Mayfly knows.
     pub(crate) fn written(&mut self, written: WriteOutcome) {
-        let is_known = written.number > self.last_of_others;
-        let told = match is_known {
-            true => self
-                .channel
-                .tell(&Message::Written(written), written.number),
-            false => ToldEnd::Closed,
-        };
-        if told == ToldEnd::Closed {
-            self.channel.greet_again();
-        }
+        self.channels.written(written);
     }
 }
 

@@ -1,9 +1,9 @@
-//! The library is loaded: before PHP's first line it finds out where Mayfly listens, and removes itself
-//! from the environment of what PHP starts.
+//! The library is loaded: before the program's first line it finds out where Mayfly listens. In a pool it removes
+//! itself from the environment of what PHP starts.
 
 use std::ffi::{CStr, CString, c_void};
 
-use learn_record::CHANNEL_VARIABLE;
+use learn_record::{CHANNEL_VARIABLE, COMMAND_VARIABLE, MOST_SERVERS};
 
 use crate::entry;
 use crate::library::Library;
@@ -18,17 +18,30 @@ extern "C" fn start() {
     // A panic does not leave a function of C. None is expected here.
     let _ = std::panic::catch_unwind(|| {
         std::panic::set_hook(Box::new(|_| {}));
-        let Ok(name) = CString::new(CHANNEL_VARIABLE) else {
+        let Some(library) = of_pool().or_else(of_command) else {
             return;
         };
-        let Some(path) = variable(&name) else { return };
-        remove_preload();
-        // SAFETY: no other thread is there before the program's first line; the name is a text.
-        unsafe { libc::unsetenv(name.as_ptr()) };
         // SAFETY: the function stays as long as the library, which is never unloaded.
         unsafe { libc::pthread_atfork(None, None, Some(note_fork)) };
-        entry::activate(Library::new(path));
+        entry::activate(library);
     });
+}
+
+/// A process of a pool. What PHP starts is not to load the library.
+fn of_pool() -> Option<Library> {
+    let name = CString::new(CHANNEL_VARIABLE).ok()?;
+    let path = variable(&name)?;
+    remove_preload();
+    // SAFETY: no other thread is there before the program's first line; the name is a text.
+    unsafe { libc::unsetenv(name.as_ptr()) };
+    Some(Library::new(vec![path], false))
+}
+
+/// A process of `mayfly run`. Those that it starts are told as well.
+fn of_command() -> Option<Library> {
+    let paths = variable(&CString::new(COMMAND_VARIABLE).ok()?)?;
+    let paths = paths.split(|byte| *byte == b':').take(MOST_SERVERS);
+    Some(Library::new(paths.map(<[u8]>::to_vec).collect(), true))
 }
 
 unsafe extern "C" fn note_fork() {

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use learn_record::FileState;
+use learn_record::{FileState, MOST_SERVERS};
 use libc::c_int;
 
 /// PHP waits for an acknowledgement no longer than this.
@@ -15,8 +15,8 @@ const WAITS_SECONDS: libc::time_t = 1;
 /// Signals that begin the wait anew.
 const MOST_WAITS: usize = 4;
 
-/// The socket to Mayfly, or -1. It is closed also where nothing else of the state can be trusted.
-static CHANNEL: AtomicI32 = AtomicI32::new(-1);
+/// The sockets to Mayfly, or -1. They are closed also where nothing else of the state can be trusted.
+static CHANNELS: [AtomicI32; MOST_SERVERS] = [const { AtomicI32::new(-1) }; MOST_SERVERS];
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +69,12 @@ impl Socket {
         if connected != 0 || !socket.wait_with_limit() {
             return None;
         }
-        CHANNEL.store(socket.0, Ordering::Relaxed);
+        note_channel(-1, socket.0);
         Some(socket)
+    }
+
+    pub(crate) fn is(&self, fd: c_int) -> bool {
+        self.0 == fd
     }
 
     /// Sends one packet, or fails at once.
@@ -154,16 +158,33 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        CHANNEL.store(-1, Ordering::Relaxed);
+        note_channel(self.0, -1);
         close(self.0);
     }
 }
 
-/// Closes the channel without the state that owns it, which is not used any more.
-pub(crate) fn close_channel() {
-    let fd = CHANNEL.swap(-1, Ordering::Relaxed);
-    if fd >= 0 {
-        close(fd);
+/// Puts a descriptor, or -1, into the place of another one.
+fn note_channel(from: c_int, to: c_int) {
+    let _ = CHANNELS.iter().any(|place| {
+        place
+            .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    });
+}
+
+/// Is one of these numbers that of a channel?
+pub(crate) fn channel_within(first: c_int, last: c_int) -> Option<c_int> {
+    let mut channels = CHANNELS.iter().map(|place| place.load(Ordering::Relaxed));
+    channels.find(|fd| *fd >= 0 && (first..=last).contains(fd))
+}
+
+/// Closes the channels without the state that owns them, which is not used any more.
+pub(crate) fn close_channels() {
+    for place in &CHANNELS {
+        let fd = place.swap(-1, Ordering::Relaxed);
+        if fd >= 0 {
+            close(fd);
+        }
     }
 }
 

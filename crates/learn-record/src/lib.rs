@@ -34,10 +34,17 @@ pub use message::{
 pub use writer::RecordWriter;
 
 /// The library's version of these messages; another one is not understood.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Holds the path of the socket. The library removes it from the environment of the process.
 pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";
+
+/// Holds the paths of the sockets of all servers that are told what a command writes (`mayfly run`), between colons. It
+/// stays in the environment, for the programs that the command starts.
+pub const COMMAND_VARIABLE: &str = "MAYFLY_RUN";
+
+/// Servers that a command tells.
+pub const MOST_SERVERS: usize = 8;
 
 /// Holds the number of the fetch, in decimal digits. A request without it has no record.
 pub const FETCH_PARAMETER: &str = "MAYFLY_FETCH";

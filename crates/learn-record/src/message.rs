@@ -21,10 +21,12 @@ pub struct Hello<'a> {
     /// The process spoke before, and what it has written since then may not have been told. It waits until that counts,
     /// with the number 0.
     pub is_again: bool,
+    /// It belongs to a command (`mayfly run`), and makes no pages.
+    pub is_command: bool,
     /// Extensions that were loaded and whose inputs the library cannot see.
     pub unseen_extensions: Vec<&'a [u8]>,
 }
-fields!(Hello<'a> { version, pid, is_again, unseen_extensions });
+fields!(Hello<'a> { version, pid, is_again, is_command, unseen_extensions });
 
 /// A piece of a record; [`crate::RecordParts`] puts them together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

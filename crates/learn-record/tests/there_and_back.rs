@@ -216,6 +216,7 @@ fn messages() -> Vec<Message<'static>> {
             version: 1,
             pid: u32::MAX,
             is_again: true,
+            is_command: false,
             unseen_extensions: vec![b"ioncube.so"],
         }),
         Message::RecordPart(RecordPart {

@@ -18,6 +18,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::LearnedPool;
+use crate::book::Book;
 use crate::join::Join;
 use crate::record::{Reason, RunRecord, SentWrite, WhyNot};
 use crate::{process, told};
@@ -57,6 +58,10 @@ pub struct Worker {
     /// Tells it from others, also from one that had its process number.
     process: u64,
     has_greeted: bool,
+    /// It belongs to a command, and makes no pages.
+    is_command: bool,
+    /// Of root, which may write what the pools of all accounts read.
+    is_of_root: bool,
     /// Another Mayfly may know what its transactions have written so far.
     has_spoken_elsewhere: bool,
     /// Extensions whose reads the library cannot see.
@@ -76,7 +81,7 @@ impl Worker {
         pool: Arc<LearnedPool>,
         join: Arc<Mutex<Join>>,
         socket: Arc<UnixStream>,
-        pid: u32,
+        (pid, account): (u32, u32),
     ) -> Worker {
         Worker {
             pool,
@@ -85,6 +90,8 @@ impl Worker {
             pid,
             process: LAST_PROCESS.fetch_add(1, Ordering::Relaxed),
             has_greeted: false,
+            is_command: false,
+            is_of_root: account == 0,
             has_spoken_elsewhere: false,
             unseen: None,
             parts: RecordParts::default(),
@@ -134,12 +141,13 @@ impl Worker {
                     return Err(ConnectionEnd::Refused);
                 }
                 self.has_greeted = true;
+                self.is_command = hello.is_command;
                 let unseen = hello.unseen_extensions.iter();
                 let unseen: Vec<_> = unseen.map(|name| told::shown(name)).collect();
                 self.unseen = (!unseen.is_empty()).then(|| unseen.join(" "));
                 if hello.is_again {
                     self.has_spoken_elsewhere = true;
-                    for pool in self.pool.with_neighbours() {
+                    for pool in self.reached() {
                         let (why, now) = ("a worker was not heard for a while", Instant::now());
                         pool.change(|book| book.note_unheard_writes(why, now));
                     }
@@ -147,6 +155,7 @@ impl Worker {
                 }
             }
             _ if !self.has_greeted => return Err(ConnectionEnd::Refused),
+            Message::RecordPart(_) if self.is_command => return Err(ConnectionEnd::Refused),
             Message::RecordPart(part) => match self.parts.add(&part) {
                 Ok(None) => {}
                 Ok(Some(fetch)) => self.record(fetch)?,
@@ -206,8 +215,11 @@ impl Worker {
         let meant: Arc<[SentWrite]> = meant.into();
         let number = (self.process, write.number);
         let now = Instant::now();
-        for pool in self.pool.with_neighbours() {
-            pool.change(|book| book.announced(number, &meant, now));
+        for pool in self.reached() {
+            pool.change(|book| {
+                let counted = self.counted(book, &meant);
+                book.announced(number, &counted, now);
+            });
         }
         self.writes.insert(write.number, sent);
         self.acknowledge(write.number)
@@ -243,15 +255,32 @@ impl Worker {
         let is_open = written.status_after & told::WITHIN_TRANSACTION != 0;
         seen.extend(self.follow_transaction(sent, is_open));
         let number = (self.process, written.number);
-        for pool in self.pool.with_neighbours() {
-            pool.change(|book| book.answered(number, &seen));
+        let seen: Arc<[SentWrite]> = seen.into();
+        for pool in self.reached() {
+            pool.change(|book| book.answered(number, &self.counted(book, &seen)));
         }
         self.acknowledge(written.number)
     }
 
     fn count(&self, sent: &SentWrite) {
-        for pool in self.pool.with_neighbours() {
-            pool.change(|book| book.written(sent));
+        for pool in self.reached() {
+            pool.change(|book| {
+                let counted = self.counted(book, &[sent.clone()].into());
+                counted.iter().for_each(|write| book.written(write));
+            });
+        }
+    }
+
+    /// The pools whose pages it can alter.
+    fn reached(&self) -> Vec<Arc<LearnedPool>> {
+        self.pool.reached(self.is_command && self.is_of_root)
+    }
+
+    /// What a pool counts of these writes: a command may reach the pool's database by another address.
+    fn counted(&self, book: &Book, writes: &Arc<[SentWrite]>) -> Arc<[SentWrite]> {
+        match self.is_command {
+            true => book.of_known_servers(writes),
+            false => writes.clone(),
         }
     }
 
@@ -283,7 +312,7 @@ impl Worker {
 
     fn suspect_all(&self, why: &str) {
         let now = Instant::now();
-        for pool in self.pool.with_neighbours() {
+        for pool in self.reached() {
             pool.change(|book| book.suspect_all(why, now, |_| true));
         }
     }
@@ -297,9 +326,13 @@ impl Worker {
                 false => transaction.writes.iter().for_each(|it| self.count(it)),
             }
         }
-        for pool in self.pool.with_neighbours() {
-            let (writes, now) = (in_doubt.clone(), Instant::now());
-            pool.change(|book| book.left_in_doubt(self.process, writes, now));
+        let in_doubt: Arc<[SentWrite]> = in_doubt.into();
+        for pool in self.reached() {
+            let now = Instant::now();
+            pool.change(|book| {
+                let counted = self.counted(book, &in_doubt);
+                book.left_in_doubt(self.process, counted.to_vec(), now);
+            });
         }
     }
 
@@ -307,7 +340,7 @@ impl Worker {
         if *ended != ConnectionEnd::Closed {
             self.suspect_all("a worker is not heard any more");
             let pid = self.pid;
-            for pool in self.pool.with_neighbours() {
+            for pool in self.reached() {
                 pool.change(|book| {
                     book.counts().refused += 1;
                     book.note_unheard(pid);

@@ -94,7 +94,7 @@ pub struct LearnedPool {
     ends: mpsc::Sender<End>,
     /// Whom to ask about tables.
     accounts: Mutex<Vec<DatabaseAccount>>,
-    /// Pools of the same account. What a worker of one writes can alter the pages of the others.
+    /// The other pools.
     neighbours: Mutex<Vec<Weak<LearnedPool>>>,
 }
 
@@ -123,8 +123,7 @@ impl Learning {
             let PoolRules { accounts, keeps } = rules(pool.name());
             *pool.accounts.lock() = accounts;
             pool.keeps.store(keeps, Ordering::Release);
-            let others = pools.values();
-            let others = others.filter(|it| it.account == pool.account && !Arc::ptr_eq(it, pool));
+            let others = pools.values().filter(|it| !Arc::ptr_eq(it, pool));
             *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
         }
         let ending = previous.into_iter().flat_map(|previous| {
@@ -134,7 +133,7 @@ impl Learning {
         let ending: Vec<_> = ending.cloned().collect();
         for pool in &ending {
             // Its processes go on for a while, and tell this one alone.
-            let others = pools.values().filter(|it| it.account == pool.account);
+            let others = pools.values();
             *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
             pool.end();
         }
@@ -285,10 +284,11 @@ impl LearnedPool {
         changed
     }
 
-    /// This pool, and those whose pages its workers can alter.
-    fn with_neighbours(self: &Arc<Self>) -> Vec<Arc<LearnedPool>> {
+    /// This pool, and those whose pages one of its processes can alter: of the same account, or all of them.
+    fn reached(self: &Arc<Self>, is_all: bool) -> Vec<Arc<LearnedPool>> {
         let neighbours = self.neighbours.lock();
         let neighbours = neighbours.iter().filter_map(Weak::upgrade);
+        let neighbours = neighbours.filter(|it| is_all || it.account == self.account);
         std::iter::once(self.clone()).chain(neighbours).collect()
     }
 }

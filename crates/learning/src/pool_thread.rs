@@ -169,7 +169,8 @@ fn admit(
         });
         return None;
     }
-    Some(Worker::new(pool.clone(), join.clone(), worker, pid))
+    let who = (pid, peer.uid());
+    Some(Worker::new(pool.clone(), join.clone(), worker, who))
 }
 
 /// Asks for the tables of the servers where that is due.

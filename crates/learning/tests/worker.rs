@@ -58,6 +58,7 @@ impl Pool {
             version: learn_record::VERSION,
             pid: std::process::id(),
             is_again: false,
+            is_command: false,
             unseen_extensions: Vec::new(),
         }));
         worker
@@ -253,6 +254,7 @@ fn a_process_that_was_heard_by_another_program_makes_all_suspect_before_it_goes_
             version: learn_record::VERSION,
             pid: std::process::id(),
             is_again: true,
+            is_command: false,
             unseen_extensions: Vec::new(),
         }));
         assert_eq!(worker.answer(), Some(0));

@@ -6,6 +6,7 @@
 //! | 1 | refused: a bad configuration, a flag nginx would refuse too, a start, a reload or a signal that failed |
 //! | 2 | a word (`serve`, `check`, ...) was used wrongly, or `purge` or `warm` found no server |
 //! | 3 | `doctor` or `check` has warnings, or `convert` left lines untranslated |
+//! | any | of the command of `run`; 126 and 127 where it cannot be started, 128 and the signal's number by which it ended |
 //! | 4 | `doctor` or `check` has errors, or `convert` left lines untranslated that keep visitors out |
 
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ pub enum Exit {
     Warnings,
     /// `doctor` or `check` found what hurts.
     Errors,
+    /// `run`: what its command ended with.
+    OfCommand(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -32,6 +35,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage | Exit::NoServer => 2,
             Exit::Warnings => 3,
             Exit::Errors => 4,
+            Exit::OfCommand(code) => code,
         })
     }
 }

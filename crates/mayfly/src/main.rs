@@ -89,6 +89,7 @@ fn run(command: Command, start: Start) -> Exit {
             processes::worker_process::run()
         }
         Command::Successor(command) => succeed(*command, start),
+        Command::Run(args) => commands::run::run(&args, start.inherited),
         Command::Upgrade(args) => commands::upgrade::run(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Convert(args) => commands::convert::run(&args),

@@ -93,7 +93,8 @@ const FOLDER_PREFIX: &str = "mayfly-php-";
 /// Of the pool's files, by their names in its folder.
 const SOCKET: &str = "php.sock";
 const CONF: &str = "php-fpm.conf";
-const LEARNING_SOCKET: &str = "learn.sock";
+/// The name of the socket to which the library in PHP connects, in the folder of its pool.
+pub const LEARNING_SOCKET_NAME: &str = "learn.sock";
 
 /// Workers that may wait to be heard: each connects once in its life.
 const LEARNING_BACKLOG: i32 = 128;
@@ -156,13 +157,13 @@ impl PoolFolder {
         if spec.learning.is_none() || self.learning.get().is_some() {
             return Ok(());
         }
-        let path = self.folder.join(LEARNING_SOCKET);
+        let path = self.folder.join(LEARNING_SOCKET_NAME);
         let listen = || -> io::Result<OwnedFd> {
             let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
             socket.bind(&SockAddr::unix(&path)?)?;
             // The account of PHP alone may connect.
             let php = spec.run_as.as_ref().map(|run_as| (run_as.uid, run_as.gid));
-            self.own.give(LEARNING_SOCKET, php, 0o600)?;
+            self.own.give(LEARNING_SOCKET_NAME, php, 0o600)?;
             socket.listen(LEARNING_BACKLOG)?;
             socket.set_nonblocking(true)?;
             Ok(socket.into())
@@ -267,13 +268,14 @@ fn remove_abandoned(parent: &Path) {
         let path = entry.path();
         if !is_another_alive && let Some(folder) = OwnFolder::abandoned(&path) {
             // A folder that cannot be removed does no harm.
-            let _ = folder.remove(&path, &[SOCKET, CONF, LEARNING_SOCKET]);
+            let _ = folder.remove(&path, &[SOCKET, CONF, LEARNING_SOCKET_NAME]);
         }
     }
 }
 
-/// The process that a folder's name tells.
-fn pid_of_folder(name: &str) -> Option<u32> {
+/// The process that started the pool whose folder has this name.
+#[must_use]
+pub fn pid_of_folder(name: &str) -> Option<u32> {
     let mut parts = name.strip_prefix(FOLDER_PREFIX)?.rsplit('-');
     let _number: u32 = parts.next()?.parse().ok()?;
     let pid = parts.next()?.parse().ok()?;
@@ -439,7 +441,7 @@ fn spawn(
         });
     }
     if let Some(learning) = &spec.learning {
-        let socket = pool_folder.folder.join(LEARNING_SOCKET);
+        let socket = pool_folder.folder.join(LEARNING_SOCKET_NAME);
         command.arg(ENV);
         let library = learning.library.as_ref();
         command.args(library.map(|library| assignment("LD_PRELOAD", library)));

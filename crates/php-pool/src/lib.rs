@@ -31,6 +31,7 @@ pub use error::StartError;
 pub use find::{FindError, ProgramFile, find_php_fpm};
 pub use fpm_conf::{MasterAccount, SpecError, render};
 pub use handover::PoolEstate;
+pub use launch::{LEARNING_SOCKET_NAME, pid_of_folder};
 pub use pool::{Endpoint, Pool};
 pub use probe::WorkerMemory;
 pub use sizing::{Machine, WORKER_BYTES_ASSUMED, auto_workers};

@@ -25,8 +25,11 @@ impl fmt::Display for Changer {
     }
 }
 
-/// Sorted; `path` is resolved.
-pub(crate) fn changers(path: &Path) -> io::Result<Vec<Changer>> {
+/// Who could put something else at `path`, which is resolved; sorted.
+///
+/// # Errors
+/// What the system says.
+pub fn changers(path: &Path) -> io::Result<Vec<Changer>> {
     let mut found = Vec::new();
     for (step, path) in path.ancestors().enumerate() {
         let status = fs::symlink_metadata(path)?;

@@ -12,19 +12,23 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
-pub use changers::Changer;
+pub use changers::{Changer, changers};
 
-use changers::changers;
 use interpreter::{Interpreter, interpreter};
 
 /// Empty where the program was built without Rust's library for glibc.
 static LIBRARY: &[u8] = include_bytes!(env!("PRELOADED_LIBRARY"));
 
-/// The library's name in its folder.
-const FILE_NAME: &str = "mayfly-learn.so";
+/// The library's name in its folder, with a digest of its bytes between: each version of Mayfly has its own.
+const NAME_BEGINS: &str = "mayfly-learn-";
+const NAME_ENDS: &str = ".so";
+
+/// Libraries that are left in the folder, with those of servers that run: the ones that were used last.
+const MOST_KEPT: usize = 8;
 
 /// Readable and executable by all, writable by nobody.
 const MODE: u32 = 0o555;
@@ -73,6 +77,17 @@ pub fn library_for(path: &Path) -> Result<&'static [u8], NotPreloaded> {
     }
 }
 
+/// The bytes of the library for commands, whatever program they start.
+///
+/// # Errors
+/// This program carries none.
+pub fn library() -> Result<&'static [u8], NotPreloaded> {
+    match LIBRARY {
+        [] => Err(NotPreloaded::NotCarried),
+        library => Ok(library),
+    }
+}
+
 /// A library in its place.
 #[derive(Debug)]
 pub struct InstalledLibrary {
@@ -82,8 +97,15 @@ pub struct InstalledLibrary {
     pub changers: Vec<Changer>,
 }
 
-/// Writes the library into `folder`, which is there already, with mode 0555. A library of another version
-/// is replaced by a rename: a PHP that has loaded it keeps the old one.
+/// The library in `folder`, if it is there already.
+#[must_use]
+pub fn installed(library: &[u8], folder: &Path) -> Option<PathBuf> {
+    let path = folder.canonicalize().ok()?.join(file_name(library));
+    is_there(library, &path).then_some(path)
+}
+
+/// Writes the library into `folder`, which is there already, with mode 0555, and removes those that were not used for the
+/// longest time: a program that has loaded one keeps it.
 ///
 /// # Errors
 /// The folder cannot be written, or programs cannot be started from its file system (`noexec`).
@@ -92,8 +114,10 @@ pub fn install(library: &[u8], folder: &Path) -> io::Result<InstalledLibrary> {
         let text = format!("the file system of {} is mounted noexec", folder.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
-    let path = folder.canonicalize()?.join(FILE_NAME);
-    if !is_there(library, &path) {
+    let path = folder.canonicalize()?.join(file_name(library));
+    if is_there(library, &path) {
+        note_use(&path);
+    } else {
         let new = path.with_extension(format!("{}.new", std::process::id()));
         let _ = fs::remove_file(&new);
         let written = write_new(library, &new).and_then(|()| fs::rename(&new, &path));
@@ -101,9 +125,44 @@ pub fn install(library: &[u8], folder: &Path) -> io::Result<InstalledLibrary> {
             let _ = fs::remove_file(&new);
         }
         written?;
+        remove_oldest(folder, &path);
     }
     let changers = changers(&path)?;
     Ok(InstalledLibrary { path, changers })
+}
+
+fn file_name(library: &[u8]) -> String {
+    // FNV-1a with 64 bits: it tells versions apart; the bytes themselves are compared as well.
+    let digest = library.iter().fold(0xcbf2_9ce4_8422_2325_u64, |all, byte| {
+        (all ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{NAME_BEGINS}{digest:016x}{NAME_ENDS}")
+}
+
+fn note_use(path: &Path) {
+    // Where that is not possible, it is older than it might be.
+    let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+/// Leaves the libraries that were used last, and `new` in any case.
+fn remove_oldest(folder: &Path, new: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut others: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let is_one = name
+                .to_str()
+                .is_some_and(|name| name.starts_with(NAME_BEGINS) && name.ends_with(NAME_ENDS));
+            let is_other = is_one && Some(&*name) != new.file_name();
+            let used_at = entry.metadata().and_then(|it| it.modified());
+            is_other.then_some((used_at.ok()?, entry.path()))
+        })
+        .collect();
+    others.sort_unstable_by(|one, other| other.cmp(one));
+    for (_, path) in others.iter().skip(MOST_KEPT - 1) {
+        // One that stays takes some room.
+        let _ = fs::remove_file(path);
+    }
 }
 
 fn write_new(library: &[u8], path: &Path) -> io::Result<()> {
@@ -154,26 +213,27 @@ mod tests {
     }
 
     #[test]
-    fn library_is_written_once_and_replaced_where_it_differs() {
+    fn library_is_written_once_and_leaves_those_of_other_versions_up_to_a_bound() {
         use std::os::unix::fs::MetadataExt as _;
         let folder = tempfile::tempdir().unwrap();
-        let installed = install(b"one", folder.path()).unwrap();
-        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
-        let first = inode(&installed.path);
-        assert_eq!(
-            fs::metadata(&installed.path).unwrap().mode() & 0o7777,
-            0o555
-        );
-        install(b"one", folder.path()).unwrap();
-        assert_eq!(inode(&installed.path), first);
-        let open = File::open(&installed.path).unwrap();
-        install(b"two", folder.path()).unwrap();
-        assert_eq!(fs::read(&installed.path).unwrap(), b"two");
-        assert_eq!(
-            io::read_to_string(open).unwrap(),
-            "one",
-            "who has it open keeps it"
-        );
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let first = install(b"one", folder.path()).unwrap().path;
+        let facts = fs::metadata(&first).unwrap();
+        assert_eq!(facts.mode() & 0o7777, 0o555);
+        assert_eq!(install(b"one", folder.path()).unwrap().path, first);
+        assert_eq!(fs::metadata(&first).unwrap().ino(), facts.ino());
+        let second = install(b"two", folder.path()).unwrap().path;
+        assert_ne!(first, second);
+        assert_eq!(fs::read(&first).unwrap(), b"one", "others may load it");
+        assert_eq!(installed(b"two", folder.path()), Some(second));
+        assert_eq!(installed(b"three", folder.path()), None);
+        let open = File::open(&first).unwrap();
+        open.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        fs::write(folder.path().join("other.so"), "").unwrap();
+        for version in 0..2 * MOST_KEPT {
+            install(format!("{version}").as_bytes(), folder.path()).unwrap();
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), MOST_KEPT + 1);
+        assert!(!first.exists() && folder.path().join("other.so").exists());
+        assert_eq!(io::read_to_string(open).unwrap(), "one", "who has it open");
     }
 }

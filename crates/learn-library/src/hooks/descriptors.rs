@@ -3,15 +3,16 @@
 //! The pointers and lengths that come in are the caller's promise to libc: a buffer of that length. What
 //! is read here of a buffer was filled by the kernel, or is about to be sent by it.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::net::{IpAddr, SocketAddr};
 
 use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
-use crate::entry::{enter, is_active, is_followed};
+use crate::entry::{MOST_DESCRIPTOR, enter, is_active, is_followed};
 use crate::library::Library;
 use crate::next;
+use crate::system;
 
 /// Tells the library what came in, unless it stays in the socket.
 ///
@@ -196,8 +197,47 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
     if is_followed(fd) {
         enter(|library| library.closes(fd));
     }
+    note_channels_closed(fd, fd);
     // SAFETY: the caller's argument.
     unsafe { next::close(fd) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    note_range_closed(first, last);
+    // SAFETY: the caller's arguments.
+    unsafe { next::close_range(first, last, flags) }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C" fn closefrom(first: c_int) {
+    let first = c_uint::try_from(first).unwrap_or(0);
+    note_range_closed(first, c_uint::MAX);
+    // SAFETY: three numbers; libc's function does the same, by this call of the kernel (5.9).
+    unsafe { next::close_range(first, c_uint::MAX, 0) };
+}
+
+fn note_range_closed(first: c_uint, last: c_uint) {
+    let first = c_int::try_from(first).unwrap_or(c_int::MAX);
+    let last = c_int::try_from(last).unwrap_or(c_int::MAX);
+    for fd in first..=last.min(MOST_DESCRIPTOR - 1) {
+        if is_followed(fd) {
+            enter(|library| library.closes(fd));
+        }
+    }
+    note_channels_closed(first, last);
+}
+
+/// A program that closes descriptors blindly closes the library's own as well.
+fn note_channels_closed(first: c_int, last: c_int) {
+    while let Some(fd) = system::channel_within(first, last) {
+        if enter(|library| library.closes_channel(fd)).is_none()
+            || system::channel_within(fd, fd).is_some()
+        {
+            // The state is not to be had: it will find its end closed.
+            return;
+        }
+    }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -227,6 +267,7 @@ fn note_replaced(from: c_int, to: c_int) {
         if is_followed(to) {
             enter(|library| library.closes(to));
         }
+        note_channels_closed(to, to);
     }
 }
 

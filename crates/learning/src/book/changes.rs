@@ -20,9 +20,10 @@ const MOST_TEXTS: usize = 256;
 impl Book {
     /// These are about to be written: what they may alter is suspect from now on.
     pub fn announced(&mut self, number: WriteNumber, writes: &Arc<[SentWrite]>, now: Instant) {
+        // Without a server that is known, pages that are being fetched may be the first ones of it.
         let is_write = writes
             .iter()
-            .fold(false, |any, write| self.count(write) | any);
+            .fold(writes.is_empty(), |any, write| self.count(write) | any);
         if is_write {
             self.moves += 1;
             self.announced.add(number, writes.clone(), now);
@@ -32,7 +33,28 @@ impl Book {
     /// The server has answered: others see what was written.
     pub fn answered(&mut self, number: WriteNumber, writes: &[SentWrite]) {
         self.announced.remove(number);
+        self.moves += u64::from(writes.is_empty());
         writes.iter().for_each(|write| self.written(write));
+    }
+
+    /// What is to be counted of a command's writes. A server that no page was made from may be one of those that pages
+    /// were made from, by another address: there, anything may be written.
+    pub fn of_known_servers(&self, writes: &[SentWrite]) -> Arc<[SentWrite]> {
+        let is_known =
+            |write: &SentWrite| self.databases.iter().any(|it| it.server == write.server);
+        let meant = writes.iter().flat_map(|write| match is_known(write) {
+            true => vec![write.clone()],
+            false => {
+                let servers = self.databases.iter().map(|it| it.server.clone());
+                let as_of = |server| SentWrite {
+                    server,
+                    is_complete: false,
+                    ..write.clone()
+                };
+                servers.map(as_of).collect()
+            }
+        });
+        meant.collect()
     }
 
     /// What the statement may alter is suspect from now on.

@@ -3,15 +3,15 @@
 use std::ffi::OsString;
 
 /// The words, for the message about a mistyped one.
-pub const WORDS: [&str; 15] = [
+pub const WORDS: [&str; 16] = [
     "serve", "check", "convert", "explain", "purge", "warm", "top", "advise", "bench", "doctor",
-    "upgrade", "nodes", "cache", "help", "version",
+    "upgrade", "nodes", "run", "cache", "help", "version",
 ];
 
 /// Words that other programs have, and what does the same here.
 const ELSEWHERE: [(&[&str], &str); 6] = [
     (
-        &["start", "run", "up"],
+        &["start", "up"],
         "mayfly serve DIR for a folder, mayfly -c FILE for a configuration",
     ),
     (&["stop", "shutdown", "down"], "mayfly -s stop"),

@@ -20,7 +20,7 @@ pub use serve_args::{LearnMode, ServeArgs, Workers};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
     AdviseArgs, BenchArgs, CacheWord, CheckArgs, ConvertArgs, DoctorArgs, ExplainArgs, NodesArgs,
-    PurgeArgs, ReportFormat, ServerArgs, TopArgs, WarmArgs,
+    PurgeArgs, ReportFormat, RunArgs, ServerArgs, TopArgs, WarmArgs,
 };
 use words::{Word, WordResult};
 
@@ -41,6 +41,7 @@ pub enum Command {
     Doctor(DoctorArgs),
     Upgrade(ServerArgs),
     Nodes(NodesArgs),
+    Run(RunArgs),
     Cache(CacheWord),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
@@ -118,6 +119,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         WordResult::Word(Word::Doctor(args)) => Command::Doctor(args),
         WordResult::Word(Word::Upgrade(args)) => Command::Upgrade(args),
         WordResult::Word(Word::Nodes(args)) => Command::Nodes(args),
+        WordResult::Word(Word::Run(args)) => Command::Run(args),
         WordResult::Word(Word::Cache(word)) => Command::Cache(word),
         WordResult::Word(Word::Version) => Command::Text(version::version_text()),
         WordResult::Text(text) => Command::Text(text),
@@ -167,11 +169,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Commands: serve, check, convert, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, cache, help, version.",
+                "Commands: serve, check, convert, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, run, cache, help, version.",
             ),
             (
                 "sevre",
-                "Commands: serve, check, convert, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, cache, help, version.",
+                "Commands: serve, check, convert, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, run, cache, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

@@ -1,5 +1,5 @@
 //! Words beside nginx's flags: `serve`, `check`, `convert`, `explain`, `purge`, `warm`, `top`, `advise`, `bench`,
-//! `doctor`, `upgrade`, `nodes`, `cache`, `help`, `version`.
+//! `doctor`, `upgrade`, `nodes`, `run`, `cache`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -67,6 +67,8 @@ pub enum Word {
     Upgrade(ServerArgs),
     /// Show the servers that share purges (cache_nodes), or expel one that hangs
     Nodes(NodesArgs),
+    /// Run a command whose writes to the database end learned pages at once (cache_learn)
+    Run(RunArgs),
     /// Look into a folder in which a zone keeps pages on disk
     #[command(subcommand)]
     Cache(CacheWord),
@@ -385,6 +387,25 @@ pub struct NodesArgs {
     pub json: bool,
 }
 
+/// For cron, command-line tools and deployment, as in `mayfly run -- wp cron event run --due-now`. The command and what it
+/// starts are given the library that Mayfly starts PHP with: a server that learns pages is told of each write before
+/// the database gets it, and once more before the program has its answer. Root tells all servers that root started, and
+/// the account of a pool those of its pools: write `mayfly run` behind sudo, which drops the library. Processes that
+/// do not load it are named, and no page is kept until the command ends. Where no server learns, a line says so,
+/// and the command runs all the same. Exit codes are the command's; 127 it is not found; 126 it cannot be started;
+/// 128 and more: it was ended by the signal of that number less 128.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct RunArgs {
+    /// The command and its arguments
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<OsString>,
+}
+
 /// What is done with such a folder.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum CacheWord {
@@ -434,12 +455,17 @@ pub fn parse(arguments: &[OsString]) -> Result<WordResult, String> {
     if arguments.first().is_some_and(|word| word == "--version") {
         return Ok(WordResult::Word(Word::Version));
     }
-    let line = std::iter::once(OsString::from("mayfly")).chain(with_joined_place(arguments));
+    let arguments = match arguments.first().is_some_and(|word| word == "run") {
+        // They are another program's.
+        true => arguments.to_vec(),
+        false => with_joined_place(arguments),
+    };
+    let line = std::iter::once(OsString::from("mayfly")).chain(arguments.iter().cloned());
     match Line::try_parse_from(line) {
         Ok(Line { word }) => Ok(WordResult::Word(word)),
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp => Ok(WordResult::Text(error.to_string())),
-            ErrorKind::UnknownArgument => Err(with_tip(error.to_string(), arguments)),
+            ErrorKind::UnknownArgument => Err(with_tip(error.to_string(), &arguments)),
             _ => Err(error.to_string()),
         },
     }
@@ -593,6 +619,19 @@ mod tests {
     }
 
     #[test]
+    fn run_takes_a_command_with_all_its_arguments() {
+        for line in [
+            "run -- wp --dashboard a:1 -c x --",
+            "run wp --dashboard a:1 -c x --",
+        ] {
+            let Ok(WordResult::Word(Word::Run(args))) = run(line) else {
+                panic!("refused")
+            };
+            assert_eq!(args.command, ["wp", "--dashboard", "a:1", "-c", "x", "--"]);
+        }
+    }
+
+    #[test]
     fn doctor_takes_a_configuration() {
         let Ok(WordResult::Word(Word::Doctor(args))) = run("doctor -c a -p b --json --root c")
         else {
@@ -638,6 +677,7 @@ mod tests {
             ("warm a --jobs 9", "--jobs"),
             ("top --once --json", "cannot be used with"),
             ("advise", "<LOG>"),
+            ("run", "<COMMAND>"),
             ("bench", "<URL>"),
             ("bench http://a --rate 0", "expected a number"),
             ("bench http://a --rate 5 --replay l", "cannot be used with"),
@@ -668,6 +708,7 @@ mod tests {
             "bench --help",
             "doctor --help",
             "upgrade --help",
+            "run --help",
         ] {
             assert!(matches!(run(line), Ok(WordResult::Text(_))), "{line}");
         }

@@ -12,6 +12,7 @@ pub mod explain;
 pub mod local_authority;
 pub mod nodes;
 pub mod purge;
+pub mod run;
 pub mod run_file;
 pub mod running_server;
 pub mod serve;

@@ -1,5 +1,6 @@
 //! `cache_learn`: what a page was made of is told by the pool, and said by `mayfly explain`.
 
+mod command;
 pub mod database_site;
 mod upgrade;
 
@@ -74,6 +75,7 @@ impl Library {
             version: learn_record::VERSION,
             pid: std::process::id(),
             is_again: false,
+            is_command: false,
             unseen_extensions: Vec::new(),
         }));
         library

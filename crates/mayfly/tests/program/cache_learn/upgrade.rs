@@ -11,7 +11,7 @@ use crate::program;
 use crate::upgrade::ReplacedServer;
 
 /// The main part of a configuration and its http part; pages have this lifetime where nothing is known of them.
-fn configuration(site: &DatabaseSite, lifetime: &str) -> (String, String) {
+pub fn configuration(site: &DatabaseSite, lifetime: &str) -> (String, String) {
     let user = if is_root() { "user www-data;" } else { "" };
     let http = format!(
         "fastcgi_cache_path %%/cache keys_zone=pages:1m;\n\
@@ -33,7 +33,7 @@ async fn start(site: &DatabaseSite) -> ReplacedServer {
 }
 
 /// Asks without waiting for the answer: the process that would give it ends.
-fn begin(target: &Target, path: &'static str) {
+pub fn begin(target: &Target, path: &'static str) {
     let socket = target.0.clone();
     tokio::spawn(async move {
         let mut client = Client::connect(&socket).await;

@@ -1,0 +1,180 @@
+//! `mayfly run`: what a command writes ends kept pages before the command is told that it is written.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Output, Stdio};
+
+use testkit::process::{Signal, descendants, send_signal};
+use testkit::running::RunningServer;
+use testkit::wait::until;
+use tokio::sync::Mutex;
+
+use super::database_site::{DatabaseSite, until_kept};
+use super::upgrade::{begin, configuration};
+use super::{explained, learned};
+use crate::program;
+use control::explain::LearnedState;
+
+/// One that is not heard concerns all servers of the machine, and so the other tests here.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// `mayfly run -- COMMAND`
+fn run(command: &[&str]) -> Command {
+    let mut run = Command::new(program());
+    run.args(["run", "--"]).args(command);
+    run.stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    run
+}
+
+/// While the test goes on.
+async fn ended(child: Child) -> Output {
+    let ended = tokio::task::spawn_blocking(move || child.wait_with_output());
+    ended.await.expect("a thread").expect("an end")
+}
+
+async fn output(mut command: Command) -> Output {
+    ended(command.spawn().expect("a program")).await
+}
+
+fn is_one_of_php(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("php"))
+}
+
+async fn start(site: &DatabaseSite) -> RunningServer {
+    let (main, http) = configuration(site, "1ms");
+    RunningServer::start(program(), &main, &http).await
+}
+
+async fn is_shown(server: &RunningServer, site: &DatabaseSite) {
+    let reply = server.target().get("/index.php").await;
+    assert_eq!(reply.text(), site.version(), "{}", server.error_log());
+}
+
+#[tokio::test]
+async fn the_next_request_shows_what_a_command_has_written() {
+    let Some(site) = DatabaseSite::make() else {
+        return;
+    };
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let server = start(&site).await;
+    let control = server.path("pid.control");
+    let script = site.path().join("write.php").display().to_string();
+    let by_a_shell = format!("php {script} && php {script}");
+    for command in [&["php", &script][..], &["sh", "-c", &by_a_shell]] {
+        until_kept(&server.target(), &control, "/index.php").await;
+        let written = output(run(command)).await;
+        let said = String::from_utf8_lossy(&written.stderr);
+        assert!(written.status.success() && said.is_empty(), "{said}");
+        assert!(written.stdout.ends_with(b"written"), "{written:?}");
+        is_shown(&server, &site).await;
+    }
+    // That tables were written is all that is seen of other programs, and later.
+    until_kept(&server.target(), &control, "/index.php").await;
+    assert!(output(run(&["php", &script])).await.status.success());
+    let part = explained(&server, "/index.php").await.learned;
+    let part = part.expect("a part");
+    assert_eq!(part.state, LearnedState::Suspect);
+    assert!(part.detail.contains("UPDATE post SET"), "{part:?}");
+}
+
+#[tokio::test]
+async fn a_write_whose_command_was_killed_stays_in_doubt_until_the_database_has_ended_it() {
+    let Some(site) = DatabaseSite::make() else {
+        return;
+    };
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let server = start(&site).await;
+    let (target, control) = (server.target(), server.path("pid.control"));
+    let script = site.path().join("write.php").display().to_string();
+    until_kept(&target, &control, "/index.php").await;
+    begin(&target, "/lock.php");
+    until("a lock", || site.is_raised("held")).await;
+    let mut command = run(&["php", &script]).spawn().expect("a program");
+    let listed = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'UPDATE%'";
+    until("an UPDATE", || site.database.run(listed).trim() == "1").await;
+    let php = descendants(command.id())
+        .into_iter()
+        .find(|it| is_one_of_php(*it));
+    send_signal(command.id(), Signal::KILL);
+    send_signal(php.expect("PHP"), Signal::KILL);
+    command.wait().expect("an end");
+    let before = site.version();
+    site.raise("go");
+    until("a write", || site.version() != before).await;
+    is_shown(&server, &site).await;
+    until_kept(&target, &control, "/index.php").await;
+    is_shown(&server, &site).await;
+}
+
+#[tokio::test]
+async fn a_process_without_the_library_is_named_and_no_page_is_kept_beside_it() {
+    let Some(site) = DatabaseSite::make() else {
+        return;
+    };
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let server = start(&site).await;
+    let (target, control) = (server.target(), server.path("pid.control"));
+    until_kept(&target, &control, "/index.php").await;
+    let flags = site.path().join("flags").display().to_string();
+    // It ends with the test as well.
+    let waits = format!("while [ -d {flags} ] && [ ! -e {flags}/go ]; do sleep 0.01; done");
+    let mut command = run(&["env", "-u", "LD_PRELOAD", "sh", "-c", &waits]);
+    let mut command = command.spawn().expect("a program");
+    let mut said = String::new();
+    let mut messages = BufReader::new(command.stderr.take().expect("its messages"));
+    let read = tokio::task::spawn_blocking(move || {
+        messages.read_line(&mut said).expect("a line");
+        said
+    });
+    let said = read.await.expect("a thread");
+    assert!(said.contains("(sh) has not loaded the library"), "{said}");
+    // The doubt is told before the message.
+    learned(&server, "/index.php", LearnedState::Suspect).await;
+    for _ in 0..20 {
+        target.get("/index.php").await;
+        let part = explained(&server, "/index.php").await.learned;
+        let told = part.expect("a part").sentence;
+        assert!(!told.contains("it is kept for"), "{told}");
+    }
+    site.raise("go");
+    assert!(ended(command).await.status.success());
+    until_kept(&target, &control, "/index.php").await;
+}
+
+#[tokio::test]
+async fn a_command_runs_as_it_does_without_mayfly() {
+    let status = |command: &'static [&'static str]| async move {
+        let output = output(run(command)).await;
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    assert_eq!(status(&["sh", "-c", "exit 7"]).await.0, Some(7));
+    assert_eq!(status(&["sh", "-c", "kill -9 $$"]).await.0, Some(137));
+    let (code, said) = status(&["/no/such program"]).await;
+    assert!(
+        code == Some(127) && said.contains("/no/such program"),
+        "{said}"
+    );
+    assert_eq!(status(&["/dev/null"]).await.0, Some(126));
+
+    let mut command = run(&[
+        "sh",
+        "-c",
+        "trap 'exit 9' TERM; cat; while :; do sleep 0.01; done",
+    ]);
+    let mut command = command.spawn().expect("a program");
+    let mut input = command.stdin.take().expect("its input");
+    input.write_all(b"as it is").expect("a program that reads");
+    drop(input);
+    let mut text = [0; 8];
+    let mut answers = command.stdout.take().expect("its output");
+    let read = tokio::task::spawn_blocking(move || answers.read_exact(&mut text).map(|()| text));
+    assert_eq!(&read.await.expect("a thread").expect("text"), b"as it is");
+    send_signal(command.id(), Signal::TERM);
+    let end = ended(command).await.status;
+    assert_eq!((end.code(), end.signal()), (Some(9), None));
+}
