@@ -9,7 +9,7 @@
 //! A write leaves stamps, on the statements that it finds by a value, or on the shapes of which no value
 //! tells them apart; it does not go to the pages, of which one write may concern all. A page is suspect
 //! if one of its statements has a stamp that is younger than the page, which is looked at when the page
-//! is asked for.
+//! is asked for. A statement that was run again and returned the same is as good as one that was read then.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -24,6 +24,7 @@ use crate::page::{PageRecord, PageStatement};
 use crate::postings::{Fingerprint, Postings};
 use crate::read::{ReadShape, TableUse, may_alter_shape};
 use crate::row::{Effect, Row, RowChange, TableChange};
+use crate::run_again::RunAgain;
 use crate::schema::{ColumnKind, ColumnUse, Schema};
 use crate::statement::Shapes;
 use crate::value::{Comparable, Comparison, ValueRef, comparable};
@@ -37,6 +38,8 @@ const MOST_STAMPS: usize = 16;
 const MOST_PLACES: usize = 4;
 /// Values behind IN by which a statement is found.
 const MOST_VALUES: usize = 256;
+/// Texts of statements that can be run again. With more, the others cannot.
+const MOST_TEXT_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SuspicionCause {
@@ -44,6 +47,8 @@ pub enum SuspicionCause {
     Row,
     /// What was written says too little of its rows: it may concern all statements of this kind.
     Shape,
+    /// It was run again and returned something else, or could not be run.
+    RunAgain,
     /// A statement ran that may write anything.
     Everything,
     /// More was written than is kept.
@@ -56,6 +61,7 @@ impl SuspicionCause {
         match self {
             Self::Row => "row",
             Self::Shape => "shape",
+            Self::RunAgain => "run-again",
             Self::Everything => "everything",
             Self::Overflow => "overflow",
         }
@@ -72,6 +78,17 @@ pub struct Suspicion {
     pub statement: Option<String>,
     /// The page changed the settings of its session in its middle: its statements cannot be run again.
     pub must_purge: bool,
+    /// It is decided by running its suspect statements again: [`Index::to_run`] has them.
+    pub is_open: bool,
+}
+
+/// A statement that is to be run again, as of the pages that have it.
+#[derive(Debug, Clone)]
+pub struct StatementToRun {
+    number: u32,
+    /// The hash of what it returned to the pages that have it.
+    pub result: u64,
+    pub again: Arc<RunAgain>,
 }
 
 /// A statement that writes concern often.
@@ -93,6 +110,11 @@ struct KnownStatement {
     stamp: u64,
     result: u64,
     arguments: Arguments,
+    again: Option<Arc<RunAgain>>,
+    /// It was run after this write, and returned the same.
+    verified: u64,
+    /// It was run after this write, and returned something else.
+    differed: u64,
 }
 
 #[derive(Debug)]
@@ -136,6 +158,7 @@ pub struct Index {
     free: Vec<u32>,
     by_content: HashTable<u32>,
     hasher: RandomState,
+    text_bytes: usize,
     postings: Postings,
     pages: HashMap<u32, LearnedPage>,
     writes: u64,
@@ -156,6 +179,7 @@ impl Index {
             free: Vec::new(),
             by_content: HashTable::new(),
             hasher: RandomState::new(),
+            text_bytes: 0,
             postings: Postings::default(),
             pages: HashMap::new(),
             writes: 0,
@@ -193,6 +217,7 @@ impl Index {
             && self.by_content.is_empty()
             && self.numbers.is_empty()
             && self.free.len() == self.statements.len()
+            && self.text_bytes == 0
             && self.by_table.iter().all(Vec::is_empty)
     }
 
@@ -350,30 +375,99 @@ impl Index {
             cause,
             statement: statement.map(|it| self.describe(it)),
             must_purge: page.changed_settings,
+            is_open: false,
         };
         if self.everything > page.since {
             return Some(suspicion(self.everything, SuspicionCause::Everything, None));
         }
-        for number in &page.statements {
-            let statement = self.statements.get(*number as usize)?;
-            if statement.stamp > page.since {
-                let cause = SuspicionCause::Row;
-                return Some(suspicion(statement.stamp, cause, Some(statement)));
-            }
-            let indexed = self.indexed.get(usize::from(statement.shape))?.as_ref()?;
-            if indexed.lost > page.since {
-                let cause = SuspicionCause::Overflow;
-                return Some(suspicion(indexed.lost, cause, Some(statement)));
-            }
-            let stamps = indexed.stamps.iter().rev();
-            for (write, effect) in stamps.take_while(|(write, _)| *write > page.since) {
-                if may_alter_shape(&indexed.shape, &statement.arguments, effect) {
-                    let cause = SuspicionCause::Shape;
-                    return Some(suspicion(*write, cause, Some(statement)));
-                }
+        let mut first = None;
+        let mut is_open = !page.changed_settings;
+        for (_, statement) in self.statements_of(page) {
+            let Some((write, cause)) = self.doubt(statement, page.since) else {
+                continue;
+            };
+            is_open &= statement.again.is_some() && cause != SuspicionCause::RunAgain;
+            first.get_or_insert((write, cause, statement));
+            if !is_open {
+                break;
             }
         }
-        None
+        let (write, cause, statement) = first?;
+        Some(Suspicion {
+            is_open,
+            ..suspicion(write, cause, Some(statement))
+        })
+    }
+
+    fn statements_of(&self, page: &LearnedPage) -> impl Iterator<Item = (u32, &KnownStatement)> {
+        let numbers = page.statements.iter();
+        numbers.filter_map(|number| Some((*number, self.statements.get(*number as usize)?)))
+    }
+
+    /// Why a statement may return something else than after the write `since`, and which write that is.
+    fn doubt(&self, statement: &KnownStatement, since: u64) -> Option<(u64, SuspicionCause)> {
+        let since = since.max(statement.verified);
+        if statement.differed > since {
+            return Some((statement.differed, SuspicionCause::RunAgain));
+        }
+        if statement.stamp > since {
+            return Some((statement.stamp, SuspicionCause::Row));
+        }
+        let indexed = self.indexed.get(usize::from(statement.shape))?.as_ref()?;
+        if indexed.lost > since {
+            return Some((indexed.lost, SuspicionCause::Overflow));
+        }
+        let stamps = indexed.stamps.iter().rev();
+        let mut stamps = stamps.take_while(|(write, _)| *write > since);
+        let (write, _) = stamps
+            .find(|(_, effect)| may_alter_shape(&indexed.shape, &statement.arguments, effect))?;
+        Some((*write, SuspicionCause::Shape))
+    }
+
+    /// The statements of a page that decide whether it is old, if they can be run again.
+    pub fn to_run(&self, page: u32) -> Vec<StatementToRun> {
+        let Some(learned) = self.pages.get(&page) else {
+            return Vec::new();
+        };
+        let suspect = self
+            .statements_of(learned)
+            .filter(|(_, statement)| self.doubt(statement, learned.since).is_some());
+        let suspect = suspect.filter_map(|(number, statement)| {
+            Some(StatementToRun {
+                number,
+                result: statement.result,
+                again: statement.again.clone()?,
+            })
+        });
+        suspect.collect()
+    }
+
+    /// Whether a write may alter what this statement returns.
+    pub fn concerns(&self, statement: &StatementToRun, effect: &Effect) -> bool {
+        let known = self.statements.get(statement.number as usize);
+        let Some(known) = known.filter(|known| known.is(statement)) else {
+            return true;
+        };
+        match (self.indexed.get(usize::from(known.shape)), effect) {
+            (Some(Some(indexed)), Effect::Tables(_)) => {
+                may_alter_shape(&indexed.shape, &known.arguments, effect)
+            }
+            (_, effect) => *effect != Effect::Nothing,
+        }
+    }
+
+    /// A statement was run again. It began to read after the write `as_of` was counted and could be seen, and no write
+    /// that concerns it was under way when this was called.
+    pub fn ran(&mut self, statement: &StatementToRun, as_of: u64, is_equal: bool) {
+        let known = self.statements.get_mut(statement.number as usize);
+        let Some(known) = known.filter(|known| known.is(statement)) else {
+            return;
+        };
+        let mark = match is_equal {
+            true => &mut known.verified,
+            false => &mut known.differed,
+        };
+        *mark = as_of.max(*mark);
     }
 
     /// The statements that most writes concerned, for the most pages.
@@ -415,15 +509,14 @@ impl Index {
     fn known(&mut self, statement: &PageStatement) -> Option<u32> {
         let shape = self.number_of(&statement.reading.shape)?;
         let arguments = &statement.reading.arguments;
-        let content = |it: &KnownStatement| (it.shape, it.result, it.arguments.bytes().to_owned());
-        let hash = self
-            .hasher
-            .hash_one((shape, statement.result, arguments.bytes()));
+        let again = self.texts_of(statement);
+        let hash = hash_of(&self.hasher, (shape, statement.result), arguments, again);
         let found = self.by_content.find(hash, |number| {
             let known = &self.statements[*number as usize];
             known.shape == shape
                 && known.result == statement.result
                 && known.arguments == *arguments
+                && known.again.as_deref() == again
         });
         if let Some(number) = found.copied() {
             self.statements[number as usize].pages += 1;
@@ -436,7 +529,11 @@ impl Index {
             stamp: 0,
             result: statement.result,
             arguments: arguments.clone(),
+            again: again.cloned().map(Arc::new),
+            verified: 0,
+            differed: 0,
         };
+        self.text_bytes += again.map_or(0, RunAgain::bytes);
         let number = match self.free.pop() {
             Some(number) => {
                 self.statements[number as usize] = known;
@@ -454,7 +551,8 @@ impl Index {
             ..
         } = self;
         by_content.insert_unique(hash, number, |it| {
-            hasher.hash_one(content(&statements[*it as usize]))
+            let known = &statements[*it as usize];
+            known.hash(hasher)
         });
         for fingerprint in self.fingerprints(number) {
             self.postings.insert(fingerprint, number);
@@ -462,6 +560,12 @@ impl Index {
         let indexed = self.indexed[usize::from(shape)].as_mut()?;
         indexed.statements += 1;
         Some(number)
+    }
+
+    /// What it is run again by, while there is room for it.
+    fn texts_of<'a>(&self, statement: &'a PageStatement) -> Option<&'a RunAgain> {
+        let again = statement.again.as_ref()?;
+        (self.text_bytes + again.bytes() <= MOST_TEXT_BYTES).then_some(again)
     }
 
     fn let_go(&mut self, numbers: &[u32]) {
@@ -476,13 +580,13 @@ impl Index {
             }
             let statement = &self.statements[*number as usize];
             let shape = statement.shape;
-            let hash = self
-                .hasher
-                .hash_one((shape, statement.result, statement.arguments.bytes()));
+            let hash = statement.hash(&self.hasher);
+            self.text_bytes -= statement.again.as_ref().map_or(0, |it| it.bytes());
             if let Ok(entry) = self.by_content.find_entry(hash, |it| it == number) {
                 entry.remove();
             }
-            self.statements[*number as usize].arguments = Arguments::default();
+            let statement = &mut self.statements[*number as usize];
+            (statement.arguments, statement.again) = (Arguments::default(), None);
             self.free.push(*number);
             self.let_go_of_shape(shape);
         }
@@ -590,6 +694,37 @@ impl Index {
         own.dedup();
         Some(own)
     }
+}
+
+impl StatementToRun {
+    /// Whether both are one statement.
+    pub fn is(&self, other: &StatementToRun) -> bool {
+        Arc::ptr_eq(&self.again, &other.again)
+    }
+}
+
+impl KnownStatement {
+    fn is(&self, statement: &StatementToRun) -> bool {
+        let again = self.again.as_ref();
+        again.is_some_and(|again| Arc::ptr_eq(again, &statement.again))
+    }
+
+    fn hash(&self, hasher: &RandomState) -> u64 {
+        let again = self.again.as_deref();
+        hash_of(hasher, (self.shape, self.result), &self.arguments, again)
+    }
+}
+
+/// Two statements with one hash may be one, with all that it is run again by: the values of a shape do not tell
+/// numbers with a fraction apart.
+fn hash_of(
+    hasher: &RandomState,
+    (shape, result): (u16, u64),
+    arguments: &Arguments,
+    again: Option<&RunAgain>,
+) -> u64 {
+    let again = again.map(|it| (it.session, &it.texts));
+    hasher.hash_one((shape, result, arguments.bytes(), again))
 }
 
 impl IndexedShape {

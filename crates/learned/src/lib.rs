@@ -25,6 +25,7 @@ mod page;
 mod postings;
 mod read;
 mod row;
+mod run_again;
 mod schema;
 mod schema_builder;
 mod schema_queries;
@@ -35,11 +36,15 @@ mod value;
 mod write;
 
 pub use condition::Possible;
-pub use index::{Index, MOST_PAGES, MOST_RECENT_WRITES, NoisyStatement, Suspicion, SuspicionCause};
+pub use index::{
+    Index, MOST_PAGES, MOST_RECENT_WRITES, NoisyStatement, StatementToRun, Suspicion,
+    SuspicionCause,
+};
 pub use not_learned::NotLearned;
 pub use page::{MOST_RECORD_BYTES, MOST_STATEMENTS, PageRecord, SeenStatement};
 pub use read::{QueryReading, may_alter};
 pub use row::{Effect, MOST_CHANGES, Row, RowChange, TableChange, Transaction};
+pub use run_again::RunAgain;
 pub use schema::{Column, ColumnDescription, ColumnKind, MOST_TABLES, Schema, Table, TableNumber};
 pub use schema_builder::SchemaBuilder;
 pub use schema_queries::SchemaQuery;

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::moment::speaks_of_now;
 use crate::not_learned::NotLearned;
 use crate::read::QueryReading;
+use crate::run_again::{RunAgain, joined};
 use crate::schema::Schema;
 use crate::session::Session;
 use crate::statement::{Reading, Shapes};
@@ -28,12 +29,15 @@ pub struct SeenStatement<'a> {
     pub session: &'a Session,
     /// A hash of all that it returned.
     pub result: u64,
+    /// The session in which its text can be run again, by a number of the caller's.
+    pub again_in: Option<u32>,
 }
 
 #[derive(Debug)]
 pub(crate) struct PageStatement {
     pub(crate) reading: QueryReading,
     pub(crate) result: u64,
+    pub(crate) again: Option<RunAgain>,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +99,7 @@ impl PageRecord {
             parameters,
             session,
             result,
+            again_in,
         } = *statement;
         let texts = parameters.iter().map(|value| match value {
             Value::Text(text) => text.len(),
@@ -123,6 +128,10 @@ impl PageRecord {
                 let before = place.and_then(|place| self.statements.get_mut(place));
                 let before = before.ok_or(NotLearned::Connection)?;
                 before.result = joined(before.result, result);
+                before.again = before
+                    .again
+                    .take()
+                    .and_then(|it| it.followed_by(text, again_in));
                 Ok(())
             }
             Reading::Tables(reading) => {
@@ -136,7 +145,12 @@ impl PageRecord {
                     Some(first) => self.changed_settings |= *first != settings,
                     None => before.first = Some(settings),
                 }
-                self.statements.push(PageStatement { reading, result });
+                let again_in = again_in.filter(|_| parameters.is_empty());
+                self.statements.push(PageStatement {
+                    reading,
+                    result,
+                    again: again_in.and_then(|session| RunAgain::of(text, session)),
+                });
                 Ok(())
             }
         }
@@ -152,9 +166,4 @@ impl PageRecord {
                 Value::Null => false,
             })
     }
-}
-
-/// Of two results one.
-const fn joined(first: u64, second: u64) -> u64 {
-    (first.rotate_left(5) ^ second).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

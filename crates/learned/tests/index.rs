@@ -51,6 +51,7 @@ fn seen<'a>(text: &'a str, session: &'a Session) -> SeenStatement<'a> {
         parameters: &[],
         session,
         result: 7,
+        again_in: None,
     }
 }
 
@@ -413,4 +414,51 @@ proptest! {
         prop_assert_eq!(index.count(), 0);
         prop_assert!(index.is_empty(), "something is left");
     }
+}
+
+#[test]
+fn a_statement_that_returned_the_same_makes_its_pages_fresh_as_of_the_write_before_it_ran() {
+    let mut index = Index::new(schema());
+    let session = session();
+    for page in [1, 2] {
+        let mut record = PageRecord::new(NOW);
+        let statement = SeenStatement {
+            again_in: Some(0),
+            ..seen("SELECT title FROM posts WHERE id = 5", &session)
+        };
+        record.add(index.shapes_mut(), &statement).unwrap();
+        index.insert(page, index.writes(), &record).unwrap();
+    }
+    let update = "UPDATE posts SET title = 'x' WHERE id = 5";
+    let first = write(&mut index, update);
+    assert!(index.suspicion(1).unwrap().is_open);
+    let to_run = index.to_run(1).remove(0);
+    assert_eq!(
+        &*to_run.again.texts[0],
+        "SELECT title FROM posts WHERE id = 5"
+    );
+    let effect = index
+        .shapes_mut()
+        .understand(update.as_bytes(), &[], &session)
+        .effect;
+    assert!(index.concerns(&to_run, &effect));
+    // A write that came while it ran is not in what it read.
+    let second = write(&mut index, update);
+    index.ran(&to_run, first, true);
+    assert_eq!(index.suspicion(1).unwrap().write, second);
+    index.ran(&to_run, second, true);
+    assert_eq!((index.suspicion(1), index.suspicion(2)), (None, None));
+    let third = write(&mut index, update);
+    index.ran(&to_run, third, false);
+    let suspicion = index.suspicion(2).unwrap();
+    assert_eq!(
+        (suspicion.cause, suspicion.is_open),
+        (SuspicionCause::RunAgain, false)
+    );
+    // Nothing else is decided by what was run: not a CALL, and not a page whose statement is not run again.
+    learn(&mut index, 3, &["SELECT title FROM posts WHERE id = 5"]);
+    write(&mut index, update);
+    assert!(!index.suspicion(3).unwrap().is_open);
+    write(&mut index, "CALL anything()");
+    assert!(!index.suspicion(1).unwrap().is_open);
 }

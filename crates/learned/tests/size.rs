@@ -121,6 +121,7 @@ fn pages_are_small_and_rows_are_matched_quickly() {
                 parameters: &[],
                 session: &session,
                 result: u64::from(page),
+                again_in: None,
             };
             // Shared statements returned the same to all.
             let result = if text.contains("shape_") {

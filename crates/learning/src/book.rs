@@ -563,6 +563,7 @@ impl Book {
                 parameters: &statement.parameters,
                 session: &statement.session,
                 result: statement.result,
+                again_in: None,
             };
             let shapes = index.shapes_mut();
             record
