@@ -17,6 +17,9 @@ if ($_SERVER['REQUEST_METHOD'] === 'POST') {
         $database->query("UPDATE $table SET version = version + 1 WHERE page = $at");
         usleep(random_int(0, 3000));
         $database->commit();
+    } elseif ($_SERVER['QUERY_STRING'] === 'wide') {
+        // It may concern any row.
+        $database->query("UPDATE $table SET version = version + (page = $at)");
     } elseif ($_SERVER['QUERY_STRING'] === 'die') {
         $select = "SELECT version FROM $table WHERE page = $at";
         $before = $database->query($select)->fetch_row();

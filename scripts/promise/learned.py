@@ -3,6 +3,7 @@
 
     scripts/promise/learned.py [--program target/debug/mayfly] [--seconds 60] [--late]
     scripts/promise/learned.py --readers 200 --writes 1000 --foreign 10000 --kills 1000
+    scripts/promise/learned.py --replay
 
 A MariaDB, a server on loopback with a PHP pool of its own, and pages that are fresh for a second and show which version of a
 row they were made from. Writers change rows through PHP, with and without a transaction. Readers ask the database
@@ -12,6 +13,9 @@ may be old for two seconds, and after each such write its page is asked for when
 that pages are kept. With --kills, so many workers of PHP are killed once others see what they have written, and before they have read the answer of
 the database, which Mayfly is therefore not told; and as many at any moment. The run goes on until there are so many writes, foreign writes and kills as
 are asked for.
+
+With --replay, statements of suspect pages are run again (cache_learn_replay), and some writes of PHP say nothing of the rows
+that they change, so that pages are suspect of which nothing has changed.
 
 Ends with 1 where an answer was old, or where too few were kept: then nothing was tried. With --late the server
 compares a page with the writes since its fetch ended, not since it began, which a build with debug assertions can
@@ -52,7 +56,7 @@ WRITES_SECONDS, RESTS_SECONDS = 2.0, 2.5
 SEEN_SECONDS = 2.0
 # On a machine that does much else.
 LEARN_SECONDS = 60
-LEAST_HITS, LEAST_KEPT = 200, 20
+LEAST_HITS, LEAST_KEPT, LEAST_FRESHENED = 200, 20, 20
 BETWEEN_KILLS_SECONDS = 0.1
 # Beyond it the server has not answered what is waited for.
 LONGEST_SECONDS = 3600
@@ -74,7 +78,7 @@ http {{
         location / {{
             fastcgi_pass php:site;
             fastcgi_cache pages; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1s; fastcgi_cache_lock on;
-            cache_learn on;
+            cache_learn on; cache_learn_replay {replay};
             cache_learn_database unix:{database.socket} {database.user} {database.password};
             fastcgi_param SCRIPT_FILENAME {folder}/learned.php;
             fastcgi_param REQUEST_METHOD $request_method;
@@ -130,6 +134,7 @@ class Trial:
         self.to_watch = queue.Queue()
         self.is_over, self.may_write = threading.Event(), threading.Event()
         self.threads = []
+        self.wide = ["?wide"] if chosen.replay else []
 
     def count(self, what, number=1):
         with self.lock:
@@ -145,7 +150,8 @@ class Trial:
         with open(os.path.join(HERE, "learned.php")) as page:
             self.folder.write("learned.php", page.read())
         text = CONFIGURATION.format(
-            folder=self.folder.path, port=self.port, metrics=self.metrics_port, database=self.database)  # fmt: skip
+            folder=self.folder.path, port=self.port, metrics=self.metrics_port, database=self.database,
+            replay="on" if self.chosen.replay else "off")  # fmt: skip
         environment = {"MAYFLY_FAILPOINT_LEARN": "late"} if self.chosen.late else {}
         command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]
         self.server = server = self.folder.spawn("mayfly", command, environment)
@@ -245,7 +251,7 @@ class Trial:
             if not self.may_write.is_set():
                 continue
             page = number + WRITERS * chance.randrange((PAGES - 1) // WRITERS)
-            way = chance.choice(("", "?transaction"))
+            way = chance.choice(("", "?transaction", *self.wide))
             version, _, _ = self.get(connection, f"/own/{page}{way}", "POST")
             if version is not None:
                 self.told[page] = max(self.told[page], version)
@@ -357,6 +363,9 @@ class Trial:
             return 0 if counts["old"] else 1
         is_tried = counts["hits"] >= LEAST_HITS and counts["kept"] >= LEAST_KEPT
         is_tried = is_tried and self.is_enough()
+        if self.chosen.replay:
+            found = re.search(r"^mayfly_learned_freshened_total\{.*\} (\d+)", self.learned(), re.M)
+            is_tried = is_tried and found is not None and int(found[1]) >= LEAST_FRESHENED
         is_wrong = counts["old"] or counts["late"] or counts["broken threads"]
         return 1 if is_wrong or not is_tried else 0
 
@@ -384,6 +393,7 @@ def main():
     parser.add_argument("--foreign", type=int, default=0)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--late", action="store_true")
+    parser.add_argument("--replay", action="store_true")
     chosen = parser.parse_args()
     chosen.program = os.path.abspath(chosen.program)
     with workdir.Workdir("promise-learned", parent=PLACE) as folder:

@@ -45,9 +45,9 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(number: u32, address: Vec<u8>) -> Self {
+    pub(crate) fn new(number: u32, address: Vec<u8>, seed: u64) -> Self {
         Self {
-            conversation: Conversation::default(),
+            conversation: Conversation::new(seed),
             number,
             address,
             ahead: 0,

@@ -1,6 +1,9 @@
 //! What the library knows of this process: which descriptors it follows, and the request that runs.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use learn_record::{DoubtReason, FileState, FileUse, InputKind};
 
 use crate::channel::Channel;
@@ -25,6 +28,8 @@ pub(crate) struct Library {
     reporter: Reporter,
     followed: Vec<(i32, Role)>,
     connections: u32,
+    /// Of the hashes of results.
+    seed: u64,
     has_request: bool,
     /// A command, which answers no request of a server.
     is_command: bool,
@@ -33,9 +38,14 @@ pub(crate) struct Library {
 impl Library {
     /// Tells the servers at these sockets.
     pub(crate) fn new(paths: Vec<Vec<u8>>, is_command: bool) -> Self {
+        // With another seed than Mayfly's, no result is the same: pages are made anew.
+        let socket: Option<&OsStr> = paths.first().map(|path| OsStrExt::from_bytes(path));
+        let facts = socket.and_then(|socket| std::fs::metadata(socket).ok());
+        let seed = facts.map_or(0, |facts| learn_record::result_seed(&facts));
         let channels = paths.into_iter().map(|path| Channel::new(path, is_command));
         let channels = Channels::new(channels.collect());
         Self {
+            seed,
             reporter: Reporter::new(channels, is_command),
             is_command,
             followed: Vec::new(),
@@ -56,7 +66,7 @@ impl Library {
     /// A connection was opened, or begun to be.
     pub(crate) fn connected(&mut self, fd: i32, address: &[u8]) {
         self.connections = self.connections.wrapping_add(1);
-        let connection = Connection::new(self.connections, address.to_vec());
+        let connection = Connection::new(self.connections, address.to_vec(), self.seed);
         self.follow(fd, Role::Connection(Box::new(connection)));
     }
 

@@ -14,6 +14,9 @@
 //! Decoding is total: bytes that do not fit are [`MalformedMessage`], and what a message can make its reader
 //! hold is bounded by the `MOST_` constants. This crate does no I/O.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
 mod assembly;
 mod encoding;
 mod entries;
@@ -51,6 +54,20 @@ pub const FETCH_PARAMETER: &str = "MAYFLY_FETCH";
 
 /// Holds seconds, in decimal digits, by which the clock of this request is put on.
 pub const CLOCK_PARAMETER: &str = "MAYFLY_CLOCK";
+
+/// The seed of the hashes of results, which the library and Mayfly make of the socket between them: when it was made, to the
+/// nanosecond, and its number. It is not known to those who may write texts that a page shows.
+pub fn result_seed(facts: &Metadata) -> u64 {
+    let parts = [
+        facts.dev(),
+        facts.ino(),
+        facts.mtime().cast_unsigned(),
+        facts.mtime_nsec().cast_unsigned(),
+    ];
+    let mixed =
+        |all: u64, part: u64| (all.rotate_left(23) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    parts.into_iter().fold(0, mixed)
+}
 
 /// For the fuzzer: a message, and a record.
 #[doc(hidden)]

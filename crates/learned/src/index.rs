@@ -38,6 +38,8 @@ const MOST_STAMPS: usize = 16;
 const MOST_PLACES: usize = 4;
 /// Values behind IN by which a statement is found.
 const MOST_VALUES: usize = 256;
+/// Statements of a page that are run again. With more, it is cheaper to make it anew.
+const MOST_TO_RUN: usize = 64;
 /// Texts of statements that can be run again. With more, the others cannot.
 const MOST_TEXT_BYTES: usize = 64 << 20;
 
@@ -380,13 +382,16 @@ impl Index {
         if self.everything > page.since {
             return Some(suspicion(self.everything, SuspicionCause::Everything, None));
         }
-        let mut first = None;
+        let (mut first, mut count) = (None, 0);
         let mut is_open = !page.changed_settings;
         for (_, statement) in self.statements_of(page) {
             let Some((write, cause)) = self.doubt(statement, page.since) else {
                 continue;
             };
-            is_open &= statement.again.is_some() && cause != SuspicionCause::RunAgain;
+            count += 1;
+            is_open &= statement.again.is_some()
+                && cause != SuspicionCause::RunAgain
+                && count <= MOST_TO_RUN;
             first.get_or_insert((write, cause, statement));
             if !is_open {
                 break;

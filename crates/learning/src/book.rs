@@ -4,6 +4,7 @@
 //! hold what statements read, one for each server; a page of files alone is in none.
 
 mod changes;
+mod replays;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -22,8 +23,11 @@ use crate::mark::{FetchBeginning, PageMark};
 use crate::pages::{Cause, LearnedPage, Notes, PageReport, Pages};
 use crate::poll::PolledTables;
 use crate::record::{Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
+use crate::replay::ReplaySession;
 use crate::schema_reader::ReadSchema;
 use crate::told;
+
+pub use replays::{Confirmation, ReplayRound};
 
 /// Database servers of one pool. Further ones are not learned.
 pub const MOST_SERVERS: usize = 4;
@@ -85,6 +89,8 @@ struct Database {
     /// The last writes by their numbers, for people.
     texts: VecDeque<(u64, String)>,
     polled: PolledTables,
+    /// In which statements can be run again, by their numbers from 0 on.
+    sessions: Vec<Arc<ReplaySession>>,
 }
 
 #[derive(Default)]
@@ -103,6 +109,8 @@ pub struct Book {
     moves: u64,
     differing: DifferingPages,
     audited: u32,
+    /// Statements of suspect pages are run again.
+    replays: bool,
 }
 
 /// What a page was made of, before it is kept.
@@ -142,7 +150,8 @@ impl Book {
 
     /// Is there no page that may be shown by what is known of it?
     pub fn has_nothing_to_show(&self, now: Instant) -> bool {
-        self.pages.iter().all(|(_, page)| !page.is_fresh(now))
+        let mut pages = self.pages.iter();
+        pages.all(|(_, page)| !page.is_fresh(now) && !page.is_open(now))
     }
 
     /// The statements of pages that writes concern most often.
@@ -220,6 +229,7 @@ impl Book {
                 digest: 0,
                 texts: VecDeque::new(),
                 polled: PolledTables::default(),
+                sessions: Vec::new(),
             });
             return Some(self.databases.len() - 1);
         }
@@ -233,19 +243,23 @@ impl Book {
 
     /// Marks the pages that are suspect by now.
     pub fn note_suspects(&mut self, now: Instant) {
-        let fresh = self.pages.iter().filter(|(_, page)| page.suspect.is_none());
-        let fresh: Vec<u32> = fresh.map(|(number, _)| number).collect();
-        fresh
-            .into_iter()
+        let open = self.pages.iter().filter(|(_, page)| !page.is_outdated);
+        let open: Vec<u32> = open.map(|(number, _)| number).collect();
+        open.into_iter()
             .for_each(|number| self.ask_index(number, now));
     }
 
-    fn suspect(&mut self, number: u32, cause: &Arc<Cause>) {
-        if let Some(page) = self.pages.get_mut(number)
-            && page.suspect.is_none()
-        {
+    /// `is_open`: its statements can be run again.
+    fn suspect(&mut self, number: u32, cause: &Arc<Cause>, is_open: bool) {
+        let Some(page) = self.pages.get_mut(number).filter(|it| !it.is_outdated) else {
+            return;
+        };
+        self.counts.matched += u64::from(page.suspect.is_none());
+        if page.suspect.is_none() || !is_open {
             page.suspect = Some(cause.clone());
-            self.counts.matched += 1;
+        }
+        if !is_open {
+            page.is_outdated = true;
             self.counts.removed += u64::from(page.is_kept);
         }
     }
@@ -266,7 +280,7 @@ impl Book {
         let meant: Vec<u32> = meant.map(|(number, _)| number).collect();
         meant
             .into_iter()
-            .for_each(|number| self.suspect(number, &cause));
+            .for_each(|number| self.suspect(number, &cause, false));
     }
 
     /// A process that runs PHP for the pool is not heard any more.
@@ -461,16 +475,26 @@ impl Book {
         let Some(page) = self.pages.get(number) else {
             return;
         };
-        let Some(server) = page.server.clone().filter(|_| page.suspect.is_none()) else {
+        let (is_kept, is_outdated, replays) = (page.is_kept, page.is_outdated, self.replays);
+        let Some(server) = page.server.clone().filter(|_| !is_outdated) else {
             return;
         };
         let database = self.databases.iter_mut().find(|it| it.server == server);
+        let mut is_known = false;
         let suspicion = database.and_then(|database| {
-            let suspicion = database.index.as_mut()?.suspicion(number)?;
-            Some(described(&suspicion, &database.texts))
+            let index = database.index.as_mut()?;
+            is_known = index.has(number);
+            let suspicion = index.suspicion(number)?;
+            let text = described(&suspicion, &database.texts);
+            Some((text, suspicion.is_open && is_kept && replays))
         });
-        if let Some(text) = suspicion {
-            self.suspect(number, &Arc::new(Cause { text, at: now }));
+        match suspicion {
+            Some((text, is_open)) => {
+                self.suspect(number, &Arc::new(Cause { text, at: now }), is_open);
+            }
+            None if is_known => self.freshen(number),
+            // Nothing is known that speaks for it.
+            None => {}
         }
     }
 
@@ -557,13 +581,14 @@ impl Book {
         };
         let mut record = PageRecord::new(began_at / 1_000_000_000);
         for statement in statements {
+            let again_in = statement.again_in.as_ref().filter(|_| self.replays);
             let seen = SeenStatement {
                 connection: statement.connection,
                 text: &statement.text,
                 parameters: &statement.parameters,
                 session: &statement.session,
                 result: statement.result,
-                again_in: None,
+                again_in: again_in.and_then(|it| replays::number_of(it, &mut database.sessions)),
             };
             let shapes = index.shapes_mut();
             record
@@ -604,6 +629,7 @@ impl Book {
             tables,
             files: made_of.files.into(),
             suspect: None,
+            is_outdated: false,
             fetch: end.mark.fetch(),
             is_guarded: end.page.keep.is_some(),
             is_kept: false,

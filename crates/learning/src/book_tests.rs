@@ -12,10 +12,10 @@ use crate::mark::{FetchBeginning, PageMark};
 use crate::poll::PollAnswer;
 use crate::record::{FileState, SentWrite};
 
-const SERVER: &str = "unix:/run/mysqld/mysqld.sock";
+pub const SERVER: &str = "unix:/run/mysqld/mysqld.sock";
 
 /// A book that knows one table, `blog.post (id INT PRIMARY KEY, title VARCHAR(100))`.
-fn book(now: Instant) -> Book {
+pub fn book(now: Instant) -> Book {
     let mut book = Book::default();
     let server: ServerName = SERVER.into();
     book.database(&server);
@@ -78,7 +78,7 @@ fn session() -> Session {
     Session::new(Some("blog".to_owned()), 45)
 }
 
-fn reads(statements: &[&str]) -> RunRecord {
+pub fn reads(statements: &[&str]) -> RunRecord {
     let statements = statements.iter().map(|text| SentStatement {
         server: SERVER.into(),
         connection: 1,
@@ -86,6 +86,7 @@ fn reads(statements: &[&str]) -> RunRecord {
         text: text.as_bytes().to_vec(),
         parameters: Vec::new(),
         result: 7,
+        again_in: None,
     });
     RunRecord {
         statements: statements.collect(),
@@ -93,7 +94,7 @@ fn reads(statements: &[&str]) -> RunRecord {
     }
 }
 
-fn write(text: &str) -> SentWrite {
+pub fn write(text: &str) -> SentWrite {
     SentWrite {
         connection: 1,
         identifier: 40,
@@ -106,7 +107,7 @@ fn write(text: &str) -> SentWrite {
     }
 }
 
-fn end(book: &Book, digest: u64) -> PageEnd {
+pub fn end(book: &Book, digest: u64) -> PageEnd {
     PageEnd {
         page: StoredPage {
             name: b"pages\0/".as_slice().into(),
@@ -129,7 +130,7 @@ fn made(book: &mut Book, digest: u64, record: RunRecord, now: Instant) {
 }
 
 /// `None`: the page is fresh. Otherwise the cause of its doubt, or why it is not learned.
-fn state(book: &mut Book, now: Instant) -> Option<String> {
+pub fn state(book: &mut Book, now: Instant) -> Option<String> {
     match book.report(b"pages\0/", now) {
         Some(PageReport::Learned { suspect, .. }) => suspect.map(|(cause, _)| cause),
         Some(PageReport::NotLearned { why, .. }) => {
@@ -139,7 +140,7 @@ fn state(book: &mut Book, now: Instant) -> Option<String> {
     }
 }
 
-const SECOND_POST: &str = "SELECT title FROM post WHERE id = 2";
+pub const SECOND_POST: &str = "SELECT title FROM post WHERE id = 2";
 
 #[test]
 fn a_write_to_the_row_makes_the_page_suspect_and_one_to_another_does_not() {
@@ -511,15 +512,24 @@ fn a_kept_page_is_good_until_a_write_to_its_row_is_announced() {
     else {
         panic!("it is not kept");
     };
-    assert_eq!(book.confirm(number, 1, now), Some(moves));
+    assert_eq!(book.confirm(number, 1, now), Confirmation::Good(moves));
     let other: Arc<[SentWrite]> = [write("UPDATE post SET title = 'b' WHERE id = 3")].into();
     book.announced((1, 1), &other, now);
     let later = book.confirm(number, 1, now);
-    assert!(later > Some(moves), "it is looked at again: {later:?}");
-    assert_eq!(book.confirm(number, 2, now), None, "another fetch's page");
+    assert_eq!(
+        later,
+        Confirmation::Good(book.moves()),
+        "it is looked at again"
+    );
+    assert!(book.moves() > moves);
+    assert_eq!(
+        book.confirm(number, 2, now),
+        Confirmation::Outdated,
+        "another fetch's page"
+    );
     let same: Arc<[SentWrite]> = [write("UPDATE post SET title = 'b' WHERE id = 2")].into();
     book.announced((1, 2), &same, now);
-    assert_eq!(book.confirm(number, 1, now), None);
+    assert_eq!(book.confirm(number, 1, now), Confirmation::Outdated);
     assert_eq!(book.count_under_way(), 2);
 }
 
@@ -568,12 +578,12 @@ fn a_poll_ends_pages_of_the_tables_that_others_wrote() {
     let number = make(&mut book);
     see(&mut book, poll(2, "10:00:00", false), now);
     assert!(
-        book.confirm(number, 1, now).is_some(),
+        matches!(book.confirm(number, 1, now), Confirmation::Good(_)),
         "another table was written"
     );
     let under_way = end(&book, 1);
     see(&mut book, poll(3, "10:00:05", true), now);
-    assert_eq!(book.confirm(number, 1, now), None);
+    assert_eq!(book.confirm(number, 1, now), Confirmation::Outdated);
     let why = state(&mut book, now).unwrap();
     assert!(why.starts_with("a write to blog.post (which"), "{why}");
     // Its fetch began before.
@@ -582,11 +592,11 @@ fn a_poll_ends_pages_of_the_tables_that_others_wrote() {
     let number = make(&mut book);
     // Another transaction may have begun in the same second.
     see(&mut book, poll(4, "10:00:05", true), now);
-    assert_eq!(book.confirm(number, 1, now), None);
+    assert_eq!(book.confirm(number, 1, now), Confirmation::Outdated);
     let number = make(&mut book);
     see(&mut book, poll(4, "10:00:05", true), now);
     assert!(
-        book.confirm(number, 1, now).is_some(),
+        matches!(book.confirm(number, 1, now), Confirmation::Good(_)),
         "nothing was written at all"
     );
 }
@@ -608,7 +618,7 @@ fn a_second_server_ends_keeping() {
     assert!(book.moves() > moves);
     assert_eq!(
         book.confirm(number, 1, now),
-        None,
+        Confirmation::Outdated,
         "it may be the same server"
     );
     let under_way = end(&book, 1);
@@ -675,7 +685,7 @@ fn a_restart_of_the_database_and_a_worker_in_doubt_end_pages() {
         panic!("it is not kept");
     };
     see(&mut book, poll(1, "10:00:00", false).after_restart(), now);
-    assert_eq!(book.confirm(number, 1, now), None);
+    assert_eq!(book.confirm(number, 1, now), Confirmation::Outdated);
     let LearnedEnd::Known(number, _) = make(&mut book) else {
         panic!("it is not kept");
     };
@@ -684,7 +694,7 @@ fn a_restart_of_the_database_and_a_worker_in_doubt_end_pages() {
     book.left_in_doubt(1, vec![same], now);
     assert!(!book.has_slow_writes_only(now));
     assert!(book.has_slow_writes_only(now + Duration::from_secs(1)));
-    assert_eq!(book.confirm(number, 1, now), None);
+    assert_eq!(book.confirm(number, 1, now), Confirmation::Outdated);
     assert_eq!(
         make(&mut book),
         LearnedEnd::Gone,
@@ -714,7 +724,7 @@ fn what_a_process_may_have_written_unheard_is_in_no_page_whose_fetch_was_under_w
         panic!("it is not kept");
     };
     book.note_unheard_writes("a worker was not heard for a while", now);
-    assert_eq!(book.confirm(number, 1, now), None);
+    assert_eq!(book.confirm(number, 1, now), Confirmation::Outdated);
     assert!(book.has_nothing_to_show(now));
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use aws_lc_rs::digest;
+use mysql_wire::{CommandAnswer, StatementAnswer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
@@ -50,7 +51,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 /// A row of texts; `None`: NULL.
 pub type TextRow = Vec<Option<Vec<u8>>>;
 
-struct Client {
+/// A connection to a server.
+pub struct Client {
     stream: Box<dyn Stream>,
     /// No other machine hears what is said.
     is_local: bool,
@@ -63,15 +65,12 @@ struct Client {
 /// What the system or the server says.
 pub async fn ask(account: &DatabaseAccount, questions: &[&str]) -> io::Result<Vec<Vec<TextRow>>> {
     let conversation = async {
-        let mut client = Client::connect(account).await?;
-        client.log_in(account).await?;
+        let mut client = Client::open(account, COLLATION).await?;
         let mut answers = Vec::with_capacity(questions.len());
         for question in questions {
             answers.push(client.query(question).await?);
         }
-        client.sequence = 0;
-        // COM_QUIT: the server closes, whatever comes of it.
-        let _ = client.send(&[1]).await;
+        client.quit().await;
         Ok(answers)
     };
     match timeout(WITHIN, conversation).await {
@@ -81,6 +80,42 @@ pub async fn ask(account: &DatabaseAccount, questions: &[&str]) -> io::Result<Ve
 }
 
 impl Client {
+    /// Connects and logs in, with a collation by its number in the protocol.
+    ///
+    /// # Errors
+    /// What the system or the server says.
+    pub async fn open(account: &DatabaseAccount, collation: u8) -> io::Result<Client> {
+        let mut client = Client::connect(account).await?;
+        client.log_in(account, collation).await?;
+        Ok(client)
+    }
+
+    /// Says that nothing more is asked.
+    pub async fn quit(&mut self) {
+        self.sequence = 0;
+        // COM_QUIT: the server closes, whatever comes of it.
+        let _ = self.send(&[1]).await;
+    }
+
+    /// What a statement returns, as the library in PHP hashes it. The connection is of no use after an error.
+    ///
+    /// # Errors
+    /// What the system says, and an answer that makes no sense or is longer than a packet may be.
+    pub async fn answer(&mut self, text: &str, seed: u64) -> io::Result<CommandAnswer> {
+        self.ask(text).await?;
+        let (mut answer, mut bytes) = (StatementAnswer::new(seed), 0);
+        loop {
+            let packet = self.receive().await?;
+            bytes += packet.len();
+            if bytes > MOST_PACKET_BYTES {
+                return Err(io::Error::other("the answer is too long"));
+            }
+            if let Some(answer) = answer.packet(&packet).map_err(|_| nonsense())? {
+                return Ok(answer);
+            }
+        }
+    }
+
     async fn connect(account: &DatabaseAccount) -> io::Result<Client> {
         let (stream, is_local): (Box<dyn Stream>, bool) = match account.server.strip_prefix("unix:")
         {
@@ -116,13 +151,13 @@ impl Client {
         self.stream.write_all(&packet).await
     }
 
-    async fn log_in(&mut self, account: &DatabaseAccount) -> io::Result<()> {
+    async fn log_in(&mut self, account: &DatabaseAccount, collation: u8) -> io::Result<()> {
         let greeting = self.receive().await?;
         let (challenge, method) = greeted(&greeting)?;
         let answer = proof(&method, &account.password, &challenge).unwrap_or_default();
         let mut response = CAPABILITIES.to_le_bytes().to_vec();
         response.extend_from_slice(&0x0100_0000_u32.to_le_bytes());
-        response.push(COLLATION);
+        response.push(collation);
         response.extend_from_slice(&[0; 23]);
         response.extend_from_slice(account.user.as_bytes());
         response.push(0);
@@ -165,11 +200,17 @@ impl Client {
         }
     }
 
-    async fn query(&mut self, text: &str) -> io::Result<Vec<TextRow>> {
+    async fn ask(&mut self, text: &str) -> io::Result<()> {
         self.sequence = 0;
         let mut command = vec![3];
         command.extend_from_slice(text.as_bytes());
-        self.send(&command).await?;
+        self.send(&command).await
+    }
+
+    /// # Errors
+    /// What the system or the server says.
+    pub async fn query(&mut self, text: &str) -> io::Result<Vec<TextRow>> {
+        self.ask(text).await?;
         let head = self.receive().await?;
         let columns = match head.split_first() {
             Some((0xff, rest)) => return Err(said(rest)),

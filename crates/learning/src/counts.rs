@@ -24,6 +24,21 @@ impl Comparison {
     ];
 }
 
+/// What came of a statement that was run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayEnd {
+    /// It returned the same.
+    Equal,
+    Different,
+    /// It did not return in time, or too much, or the server did not answer.
+    Failed,
+}
+
+impl ReplayEnd {
+    /// The words for metrics, in the order of the variants.
+    pub const WORDS: [&'static str; 3] = ["equal", "different", "failed"];
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Pages that were learned, and made again.
@@ -34,6 +49,10 @@ pub struct Counts {
     pub writes: u64,
     /// Pages that became suspect.
     pub matched: u64,
+    /// Statements that were run again, by [`ReplayEnd`].
+    pub replays: [u64; 3],
+    /// Pages that were suspect and are fresh again.
+    pub freshened: u64,
     /// By [`Comparison`].
     pub compared: [u64; 4],
     /// Pages that were made again for the comparison alone.
@@ -52,6 +71,12 @@ pub struct Counts {
 impl Counts {
     pub fn note_not_learned(&mut self, reason: Reason) {
         if let Some(count) = self.not_learned.get_mut(reason as usize) {
+            *count += 1;
+        }
+    }
+
+    pub fn note_replay(&mut self, end: ReplayEnd) {
+        if let Some(count) = self.replays.get_mut(end as usize) {
             *count += 1;
         }
     }

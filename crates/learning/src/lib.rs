@@ -28,6 +28,7 @@ mod poll;
 mod pool_thread;
 mod process;
 mod record;
+mod replay;
 mod schema_reader;
 mod told;
 
@@ -44,11 +45,11 @@ use std::time::{Duration, Instant};
 
 use learned::NoisyStatement;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
-use book::{Book, LearnedEnd, PageEnd, Showing};
+use book::{Book, Confirmation, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
-pub use counts::{Comparison, Counts};
+pub use counts::{Comparison, Counts, ReplayEnd};
 use join::End;
 use mark::Marks;
 pub use mark::{PageMark, PageVerdict};
@@ -76,6 +77,8 @@ pub struct PoolRules {
     pub accounts: Vec<DatabaseAccount>,
     /// Pages are kept by what is known of them: `cache_learn on`.
     pub keeps: bool,
+    /// Statements of suspect pages are run again: `cache_learn_replay on`.
+    pub replays: bool,
 }
 
 /// A pool whose pages are learned.
@@ -85,6 +88,8 @@ pub struct LearnedPool {
     socket: (u64, u64),
     /// Who runs PHP.
     account: u32,
+    /// Of the hashes of results.
+    seed: u64,
     book: Mutex<Book>,
     /// How many writes each database server has seen, as of now.
     writes: Mutex<Arc<[u64]>>,
@@ -96,6 +101,8 @@ pub struct LearnedPool {
     accounts: Mutex<Vec<DatabaseAccount>>,
     /// The other pools.
     neighbours: Mutex<Vec<Weak<LearnedPool>>>,
+    /// Statements may have to be run again.
+    wanted: Arc<Notify>,
 }
 
 impl Learning {
@@ -120,8 +127,13 @@ impl Learning {
             pools.insert(name, pool);
         }
         for pool in pools.values() {
-            let PoolRules { accounts, keeps } = rules(pool.name());
+            let PoolRules {
+                accounts,
+                keeps,
+                replays,
+            } = rules(pool.name());
             *pool.accounts.lock() = accounts;
+            pool.book.lock().set_replays(keeps && replays);
             pool.keeps.store(keeps, Ordering::Release);
             let others = pools.values().filter(|it| !Arc::ptr_eq(it, pool));
             *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
@@ -159,10 +171,12 @@ fn identity(socket: &OwnedFd) -> io::Result<(u64, u64)> {
 
 fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<Arc<LearnedPool>> {
     let (ends, received) = mpsc::channel(MOST_ENDS);
+    let facts = fs::metadata(path_of(&socket)?)?;
     let pool = Arc::new(LearnedPool {
         name: name.to_owned(),
         socket: identity,
-        account: fs::metadata(path_of(&socket)?)?.uid(),
+        account: facts.uid(),
+        seed: learn_record::result_seed(&facts),
         book: Mutex::default(),
         writes: Mutex::new(Arc::default()),
         last_fetch: AtomicU64::new(0),
@@ -171,6 +185,7 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         ends,
         accounts: Mutex::default(),
         neighbours: Mutex::default(),
+        wanted: Arc::default(),
     });
     pool_thread::begin(&pool, socket, received)?;
     Ok(pool)
@@ -204,8 +219,8 @@ impl LearnedPool {
         }
     }
 
-    /// Is a page still good? Then, when the pool has moved so often.
-    fn confirm(&self, number: u32, fetch: u64) -> Option<u64> {
+    /// Is a page still good?
+    fn confirm(&self, number: u32, fetch: u64) -> Confirmation {
         self.book.lock().confirm(number, fetch, Instant::now())
     }
 
@@ -297,6 +312,7 @@ impl Drop for LearnedPool {
     fn drop(&mut self) {
         // Nothing is heard any more.
         self.marks.note_heard(0);
+        self.wanted.notify_one();
     }
 }
 

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::LearnedPool;
-use crate::book::Showing;
+use crate::book::{Confirmation, Showing};
 
 /// A server with debug assertions that finds this in its environment compares a page with the writes since its fetch
 /// ended, not since it began: `scripts/promise/learned.py` must find what comes of it.
@@ -133,6 +133,8 @@ pub enum PageVerdict {
     Good,
     /// The pool, or another program's writes, are not seen at the moment.
     Unknown,
+    /// Not before it is known whether it has changed.
+    Open,
     Outdated,
 }
 
@@ -263,12 +265,14 @@ impl PageMark {
     fn ask(&self) -> PageVerdict {
         let pool = self.pool.upgrade();
         let number = self.number.load(Acquire);
-        match pool.and_then(|pool| pool.confirm(number, self.fetch)) {
-            Some(moves) => {
+        let confirmation = pool.map(|pool| pool.confirm(number, self.fetch));
+        match confirmation.unwrap_or(Confirmation::Outdated) {
+            Confirmation::Open => PageVerdict::Open,
+            Confirmation::Good(moves) => {
                 self.seen.store(moves, Release);
                 PageVerdict::Good
             }
-            None => {
+            Confirmation::Outdated => {
                 self.give_up();
                 PageVerdict::Outdated
             }

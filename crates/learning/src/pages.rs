@@ -39,6 +39,8 @@ pub struct LearnedPage {
     /// Numbers of the table of files.
     pub files: Box<[u32]>,
     pub suspect: Option<Arc<Cause>>,
+    /// Suspect for good: no statement that is run again makes it fresh.
+    pub is_outdated: bool,
     /// The fetch by which it was made.
     pub fetch: u64,
     /// It was fetched while all that writes was heard, or seen by polls: not during an upgrade.
@@ -55,6 +57,11 @@ pub struct LearnedPage {
 impl LearnedPage {
     pub fn is_fresh(&self, now: Instant) -> bool {
         self.suspect.is_none() && now < self.ends_at
+    }
+
+    /// It is suspect, and its statements are run again.
+    pub fn is_open(&self, now: Instant) -> bool {
+        self.suspect.is_some() && !self.is_outdated && now < self.ends_at
     }
 }
 
@@ -210,6 +217,7 @@ mod tests {
             tables: Box::default(),
             files: Box::default(),
             suspect: None,
+            is_outdated: false,
             fetch: 1,
             is_guarded: false,
             is_kept: false,

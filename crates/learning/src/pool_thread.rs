@@ -25,6 +25,7 @@ use crate::mark::Marks;
 use crate::poll;
 use crate::process;
 use crate::record::ServerName;
+use crate::replay;
 use crate::schema_reader;
 
 /// Processes of one pool that are heard.
@@ -80,6 +81,9 @@ async fn run(
         connections.clone(),
         by_heartbeat,
     ));
+    if let Some(wanted) = pool.upgrade().map(|pool| pool.wanted.clone()) {
+        tokio::spawn(replay::run(pool.clone(), wanted));
+    }
     let join: Arc<Mutex<Join>> = Arc::default();
     let polls = Polls::default();
     let mut workers = JoinSet::new();
@@ -198,7 +202,7 @@ fn read_schemas(pool: &Arc<LearnedPool>, readings: &mut HashMap<ServerName, Inst
 }
 
 /// The account for a server that PHP reached by this address.
-fn account_of(pool: &LearnedPool, server: &str) -> Option<DatabaseAccount> {
+pub fn account_of(pool: &LearnedPool, server: &str) -> Option<DatabaseAccount> {
     let accounts = pool.accounts.lock();
     accounts.iter().find(|it| it.is_for(server)).cloned()
 }
@@ -236,6 +240,7 @@ impl Polls {
                     Ok(answer) => {
                         pool.change(|book| book.polled(&server, answer, (&tables[..], began)));
                         pool.marks.note_polled(now + holds());
+                        pool.wanted.notify_one();
                     }
                     Err(error) => {
                         pool.change(|book| book.poll_failed(&server, error.to_string()));
@@ -271,6 +276,7 @@ fn ask_for_connections(pool: &Arc<LearnedPool>) {
                 shows_all: listed.shows_all,
             };
             pool.change(|book| book.connections_listed(asked, &listed));
+            pool.wanted.notify_one();
         });
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use learned::{Session, Value};
 
+use crate::replay::ReplaySession;
+
 /// A database server, as PHP reached it. Each pool has few.
 pub type ServerName = Arc<str>;
 
@@ -19,6 +21,8 @@ pub struct SentStatement {
     pub parameters: Vec<Value>,
     /// Stands for what it returned.
     pub result: u64,
+    /// Where it can be run again.
+    pub again_in: Option<Arc<ReplaySession>>,
 }
 
 /// A write that was announced.

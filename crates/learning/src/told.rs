@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use learn_record::{
-    FileUse, Incomplete, InputKind, Record, Session as ToldSession, Statement, StatementKind,
-    Value as ToldValue,
+    FileUse, Incomplete, InputKind, Outcome, Record, Session as ToldSession, Statement,
+    StatementKind, Value as ToldValue,
 };
 use learned::{Session, Value};
 
 use crate::files::SeenPath;
 use crate::record::{FileState, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
+use crate::replay::ReplaySession;
 
 /// The server's flag "within a transaction" (`SERVER_STATUS_IN_TRANS`).
 pub const WITHIN_TRANSACTION: u16 = 1;
@@ -54,6 +55,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             }),
         }
     }
+    let sessions: Vec<_> = record.sessions.iter().map(ReplaySession::of).collect();
     let statements = record.statements.iter().filter_map(|statement| {
         let told = record.sessions.get(usize::from(statement.session))?;
         let is_first = is_first_of_its_connection(record, statement, told);
@@ -69,7 +71,14 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             session: session_of(told, &modes(&server_of(told))),
             text: statement.text.to_vec(),
             parameters: statement.parameters.iter().map(value_of).collect(),
-            result: result_of(statement),
+            result: result_of(&statement.outcomes),
+            again_in: sessions
+                .get(usize::from(statement.session))
+                .filter(|_| {
+                    statement.kind == StatementKind::Text && is_of_rows(&statement.outcomes)
+                })
+                .cloned()
+                .flatten(),
         })
     });
     let statements = statements.collect();
@@ -136,10 +145,14 @@ pub fn value_of(value: &ToldValue<'_>) -> Value {
     }
 }
 
+/// One result of rows: an error may come again for another reason.
+pub const fn is_of_rows(outcomes: &[Outcome]) -> bool {
+    matches!(outcomes, [Outcome::Rows { .. }])
+}
+
 /// Stands for all that the statement returned.
-fn result_of(statement: &Statement<'_>) -> u64 {
-    use learn_record::Outcome;
-    let outcomes = statement.outcomes.iter().map(|outcome| match *outcome {
+pub fn result_of(outcomes: &[Outcome]) -> u64 {
+    let outcomes = outcomes.iter().map(|outcome| match *outcome {
         Outcome::Rows { rows, bytes, hash } => hash ^ rows.rotate_left(32) ^ bytes,
         Outcome::Done { changed_rows } => changed_rows,
         Outcome::Failed { code } => u64::from(code) << 48,

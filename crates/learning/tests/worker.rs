@@ -88,6 +88,7 @@ fn rules() -> PoolRules {
     PoolRules {
         accounts: Vec::new(),
         keeps: true,
+        replays: false,
     }
 }
 

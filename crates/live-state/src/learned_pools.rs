@@ -33,6 +33,7 @@ impl LearnedPools {
         let rules = |pool: &str| PoolRules {
             accounts: accounts(site, pool),
             keeps: wanted(site).any(|(name, rules)| name == pool && rules.keeps),
+            replays: wanted(site).any(|(name, rules)| name == pool && rules.replays),
         };
         let learning = Learning::renew(previous, sockets, rules).map_err(BuildError::Learning)?;
         let groups = site.http.groups.iter();

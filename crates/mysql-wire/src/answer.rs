@@ -8,6 +8,7 @@ use std::hash::Hasher as _;
 
 use twox_hash::XxHash3_64;
 
+use crate::conversation::Unreadable;
 use crate::fields::{length, u8, u16};
 
 /// A command with several statements has a result for each; further ones are counted as left out.
@@ -110,6 +111,8 @@ pub(crate) struct AnswerReader {
     form: AnswerForm,
     step: Step,
     without_eof: bool,
+    /// Of the hashes of results.
+    seed: u64,
     hash: XxHash3_64,
     rows: u64,
     bytes: u64,
@@ -131,8 +134,38 @@ pub(crate) enum Progress {
     Malformed,
 }
 
+/// The answer to a statement that was sent as text, for a client that reads packets itself and has not agreed to go
+/// without EOF. It is the same as what [`crate::Conversation`] says of the same answer to another client.
+pub struct StatementAnswer(AnswerReader);
+
+impl StatementAnswer {
+    /// `seed` as for [`crate::Conversation::new`].
+    pub fn new(seed: u64) -> Self {
+        let status = StatusFlags::default();
+        Self(AnswerReader::new(AnswerForm::Results, false, status, seed))
+    }
+
+    /// Takes the next packet, which is shorter than the protocol's longest. `Ok(None)`: more follow.
+    ///
+    /// # Errors
+    /// It is none that may follow here.
+    pub fn packet(&mut self, payload: &[u8]) -> Result<Option<CommandAnswer>, Unreadable> {
+        let is_short = payload.len() < 9;
+        if !payload.is_empty() {
+            self.0.part(payload, is_short);
+        }
+        match self.0.end(payload, is_short) {
+            Progress::More => Ok(None),
+            Progress::Complete => Ok(Some(std::mem::take(&mut self.0.answer))),
+            Progress::WantsFile => Err(Unreadable::LocalFile),
+            Progress::Cursor => Err(Unreadable::Cursor),
+            Progress::Malformed => Err(Unreadable::Malformed),
+        }
+    }
+}
+
 impl AnswerReader {
-    pub(crate) fn new(form: AnswerForm, without_eof: bool, status: StatusFlags) -> Self {
+    pub(crate) fn new(form: AnswerForm, without_eof: bool, status: StatusFlags, seed: u64) -> Self {
         let step = if form == AnswerForm::Definitions {
             Step::UntilEof
         } else {
@@ -142,7 +175,8 @@ impl AnswerReader {
             form,
             step,
             without_eof,
-            hash: XxHash3_64::new(),
+            seed,
+            hash: XxHash3_64::with_seed(seed),
             rows: 0,
             bytes: 0,
             hashes_payload: false,
@@ -280,7 +314,7 @@ impl AnswerReader {
             Some(0xfb) => Progress::WantsFile,
             _ => match length(&mut head) {
                 Some(columns @ 1..=65_535) => {
-                    self.hash = XxHash3_64::new();
+                    self.hash = XxHash3_64::with_seed(self.seed);
                     (self.rows, self.bytes) = (0, 0);
                     self.step = Step::Definitions {
                         left: columns,

@@ -113,6 +113,7 @@ struct PreparedStatement {
 }
 
 pub struct Conversation {
+    seed: u64,
     phase: Phase,
     client: PacketReader,
     server: PacketReader,
@@ -127,7 +128,15 @@ pub struct Conversation {
 
 impl Default for Conversation {
     fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl Conversation {
+    /// `seed` is that of the hashes of results: without it, texts with the same hash are easy to find.
+    pub fn new(seed: u64) -> Self {
         Self {
+            seed,
             phase: Phase::Greeting,
             client: PacketReader::new(MOST_STATEMENT_BYTES + 1),
             server: PacketReader::new(MOST_SERVER_HEAD),
@@ -140,9 +149,7 @@ impl Default for Conversation {
             prepared_bytes: 0,
         }
     }
-}
 
-impl Conversation {
     /// What the client wrote, in order and without gaps.
     pub fn sent(&mut self, mut bytes: &[u8], see: &mut impl FnMut(Event<'_>)) {
         while !self.is_over() {
@@ -324,6 +331,7 @@ impl Conversation {
             form,
             without_eof,
             self.session.status,
+            self.seed,
         )));
     }
 
@@ -420,7 +428,7 @@ impl Conversation {
     }
 
     fn authenticated(&mut self, see: &mut impl FnMut(Event<'_>)) -> Result<(), Unreadable> {
-        let mut ok = AnswerReader::new(AnswerForm::OnePacket, true, StatusFlags::default());
+        let mut ok = AnswerReader::new(AnswerForm::OnePacket, true, StatusFlags::default(), 0);
         match self.server.kept().first() {
             Some(0x00) => {
                 ok.end(self.server.kept(), true);

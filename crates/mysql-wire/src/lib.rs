@@ -21,7 +21,7 @@ mod handshake;
 mod packet;
 mod parameters;
 
-pub use answer::{CommandAnswer, MOST_OUTCOMES, Outcome, StatusFlags};
+pub use answer::{CommandAnswer, MOST_OUTCOMES, Outcome, StatementAnswer, StatusFlags};
 pub use command::{Command, CommandKind, MOST_STATEMENT_BYTES};
 pub use conversation::{
     Conversation, Event, MOST_PREPARED, MOST_PREPARED_BYTES, Session, Unreadable,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mysql_wire::{
     CommandKind, Conversation, Event, MOST_PREPARED, MOST_STATEMENT_BYTES, Outcome, Parameter,
-    Unreadable,
+    StatementAnswer, Unreadable,
 };
 
 const PROTOCOL_41: u32 = 1 << 9;
@@ -247,6 +247,59 @@ fn equal_results_have_equal_hashes_and_no_others() {
         (&["a", "x"], &["yz"]),
     ] {
         assert_ne!(hash(columns, values, 0), expected, "{columns:?} {values:?}");
+    }
+}
+
+/// What PHP is answered, with this seed.
+fn outcomes(seed: u64, capabilities: u32, answer: &[u8]) -> Vec<Outcome> {
+    let mut connection = Connection {
+        conversation: Conversation::new(seed),
+        ..Connection::default()
+    };
+    connection.server(0, &greeting(u32::MAX));
+    connection.client(1, &response(capabilities));
+    connection.server(2, b"\x00\x00\x00\x02\x00\x00\x00");
+    connection.client(0, b"\x03SELECT");
+    let mut outcomes = Vec::new();
+    connection.conversation.received(answer, &mut |event| {
+        if let Event::Answered(_, answer) = event {
+            outcomes.clone_from(&answer.outcomes);
+        }
+    });
+    outcomes
+}
+
+#[test]
+fn statement_answers_have_the_hash_that_the_conversation_of_another_client_has() {
+    let long = "x".repeat(200);
+    for values in [&["x", "", &long][..], &[]] {
+        // Warnings and flags are the session's, and no part of the result.
+        let mut by_client = rows(1, &["a", "b"], values, 2);
+        let warnings = by_client.len() - 4;
+        by_client[warnings] = 3;
+        let answered = outcomes(5, MYSQLND, &by_client);
+        let mut own = StatementAnswer::new(5);
+        let mut rest = &rows(1, &["a", "b"], values, 0x22)[..];
+        let mut read = None;
+        while let [low, middle, high, _, behind @ ..] = rest {
+            let length = u32::from_le_bytes([*low, *middle, *high, 0]) as usize;
+            assert!(read.is_none(), "it ends with the last packet");
+            read = own.packet(&behind[..length]).unwrap();
+            rest = &behind[length..];
+        }
+        assert_eq!(read.unwrap().outcomes, answered);
+        // The same without EOF.
+        let definitions = 3 * 4 + 1 + 2 * 5;
+        let mut without = by_client[..definitions].to_vec();
+        let mut sequence = 4;
+        for value in values {
+            let row = [&[u8::try_from(value.len()).unwrap()], value.as_bytes()].concat();
+            without.extend(packet(sequence, &row));
+            sequence += 1;
+        }
+        without.extend(packet(sequence, b"\xfe\0\0\x02\0\0\0"));
+        assert_eq!(outcomes(5, MYSQLND | DEPRECATE_EOF, &without), answered);
+        assert_ne!(outcomes(6, MYSQLND, &by_client), answered, "another seed");
     }
 }
 

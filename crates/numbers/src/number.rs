@@ -61,6 +61,8 @@ pub enum Number {
     LearnedMatches,
     LearnedComparisons,
     LearnedAudits,
+    LearnedReplays,
+    LearnedFreshened,
     ResidentBytes,
     StartTime,
     Workers,

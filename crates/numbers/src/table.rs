@@ -77,6 +77,9 @@ pub const COMPARISONS: &[&str] = &[
     "suspect_changed",
 ];
 
+/// The values of `result` of statements that were run again.
+pub const REPLAYS: &[&str] = &["equal", "different", "failed"];
+
 /// Bounds for hits: from 10 microseconds, which is what the program takes, to a slow client's
 /// second.
 pub const HIT_BOUNDS: &[f64] = &[
@@ -648,6 +651,24 @@ pub const TABLE: &[Definition] = &[
         unit: Unit::Count,
         labels: &[POOL],
         help: "Learned pages that were made again for the comparison alone.",
+    },
+    Definition {
+        number: Number::LearnedReplays,
+        name: "learned_replays",
+        title: "Statements run again",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[POOL, fixed("result", REPLAYS)],
+        help: "With cache_learn_replay, statements of suspect pages that were run again, by whether they returned the same.",
+    },
+    Definition {
+        number: Number::LearnedFreshened,
+        name: "learned_freshened",
+        title: "Suspect pages found unchanged",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[POOL],
+        help: "Suspect pages that are shown again, since all their statements in question returned the same.",
     },
     Definition {
         number: Number::ResidentBytes,

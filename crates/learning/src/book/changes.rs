@@ -9,7 +9,6 @@ use learned::{Effect, TableChange};
 use super::{Book, Database};
 use crate::announced::{SEEN_WITHIN, WriteNumber};
 use crate::doubts::AskedServer;
-use crate::pages::LearnedPage;
 use crate::poll::{PollAnswer, PollResult};
 use crate::record::{SentWrite, ServerName};
 use crate::told;
@@ -133,14 +132,7 @@ impl Book {
         let Some(database) = self.databases.get_mut(at) else {
             return true;
         };
-        let effect = match &mut database.index {
-            Some(index) if write.is_complete => {
-                let shapes = index.shapes_mut();
-                let meaning = shapes.understand(&write.text, &write.parameters, &write.session);
-                meaning.effect
-            }
-            _ => Effect::Everything,
-        };
+        let effect = database.effect(write);
         let is_write = effect != Effect::Nothing;
         if effect == Effect::Everything && told::is_definition(&write.text) {
             database.is_in_doubt = true;
@@ -201,17 +193,6 @@ impl Book {
         polls.collect()
     }
 
-    /// Is a page still good? Then, when the pool has moved so often.
-    pub fn confirm(&mut self, number: u32, fetch: u64, now: Instant) -> Option<u64> {
-        let is_it = |page: &LearnedPage| page.fetch == fetch;
-        if self.databases.len() > 1 || !self.pages.get(number).is_some_and(is_it) {
-            return None;
-        }
-        self.ask_index(number, now);
-        let page = self.pages.get(number)?;
-        page.is_fresh(now).then_some(self.moves)
-    }
-
     /// The page is shown beyond its ordinary lifetime.
     pub fn note_kept(&mut self, number: u32, fetch: u64) {
         let page = self.pages.get_mut(number);
@@ -222,6 +203,18 @@ impl Book {
 }
 
 impl Database {
+    /// What a statement may alter.
+    pub(super) fn effect(&mut self, write: &SentWrite) -> Effect {
+        match &mut self.index {
+            Some(index) if write.is_complete => {
+                let shapes = index.shapes_mut();
+                let meaning = shapes.understand(&write.text, &write.parameters, &write.session);
+                meaning.effect
+            }
+            _ => Effect::Everything,
+        }
+    }
+
     fn written(&mut self, effect: Effect, text: String) {
         let Some(index) = &mut self.index else {
             return;

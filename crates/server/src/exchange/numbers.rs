@@ -198,6 +198,7 @@ fn of_learned(snapshot: &mut Snapshot, pool: &LearnedPool) {
         (Number::LearnedWrites, counts.writes),
         (Number::LearnedMatches, counts.matched),
         (Number::LearnedAudits, counts.audits),
+        (Number::LearnedFreshened, counts.freshened),
     ] {
         snapshot.put(number, &[name], count as f64);
     }
@@ -210,6 +211,9 @@ fn of_learned(snapshot: &mut Snapshot, pool: &LearnedPool) {
     }
     for (result, count) in learning::Comparison::WORDS.iter().zip(counts.compared) {
         snapshot.put(Number::LearnedComparisons, &[name, result], count as f64);
+    }
+    for (result, count) in learning::ReplayEnd::WORDS.iter().zip(counts.replays) {
+        snapshot.put(Number::LearnedReplays, &[name, result], count as f64);
     }
 }
 
@@ -274,12 +278,13 @@ fn resident_bytes() -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use numbers::table::{COMPARISONS, NOT_LEARNED};
+    use numbers::table::{COMPARISONS, NOT_LEARNED, REPLAYS};
 
     #[test]
     fn the_words_of_learned_pages_are_those_of_the_table() {
         let reasons = learning::Reason::ALL.map(learning::Reason::word);
         assert_eq!(reasons, NOT_LEARNED);
         assert_eq!(learning::Comparison::WORDS, COMPARISONS);
+        assert_eq!(learning::ReplayEnd::WORDS, REPLAYS);
     }
 }

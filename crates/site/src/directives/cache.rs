@@ -302,6 +302,18 @@ pub(super) const TABLE: &[Directive] = &[
             After this time, a page that `cache_learn` knows is not kept any more and counts as unknown until it is made \
             again, because the clock can alter a page too.")
         .example("cache_learn_max 1h;"),
+    Directive::new("cache_learn_replay", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("looks whether a write has really altered what a learned page read")
+        .long("\
+            With `cache_learn on`, a page is made anew when something that it was made of may have changed. With this directive \
+            Mayfly first runs the statements of the page in question again, in a read-only session of the \
+            account of `cache_learn_database`. If all return the same, the page is shown again without PHP. If one \
+            does not, the page is made anew. Until that is known, the page is not shown.\n\n\
+            The account needs the right to read the tables. It should have no more rights than PHP's own, which will do. \
+            Prepared statements are not run again.")
+        .example("cache_learn_replay on;"),
     Directive::new("cache_litespeed", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")

@@ -463,9 +463,20 @@ impl Lowering<'_> {
         let modes = [("off", None), ("watch", Some(false)), ("on", Some(true))];
         let keeps = self.choice(level, "cache_learn", &modes, None);
         let database = self.learn_database(level);
+        let replays = self.flag(level, "cache_learn_replay", false);
+        if replays
+            && keeps == Some(true)
+            && database.is_none()
+            && let Some(node) = level.find("cache_learn_replay")
+        {
+            let message = "\"cache_learn_replay\" has no account to ask by";
+            let expected = "expected \"cache_learn_database SERVER USER [PASSWORD]\" beside it";
+            self.report(Diagnostic::error(node.span(), message).label(expected));
+        }
         Some(LearnRules {
             keeps: keeps?,
             most,
+            replays,
             database,
         })
     }

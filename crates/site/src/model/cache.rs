@@ -122,6 +122,8 @@ pub struct LearnRules {
     pub keeps: bool,
     /// `cache_learn_max`
     pub most: Duration,
+    /// `cache_learn_replay`
+    pub replays: bool,
     pub database: Option<LearnDatabase>,
 }
 

@@ -104,18 +104,22 @@ impl DatabaseSite {
                 ("flags/.keep", ""),
             ],
         );
-        // A file that is younger than a second when a page is made says nothing of it.
-        let long_ago = SystemTime::now() - Duration::from_secs(3600);
         for entry in std::fs::read_dir(folder.path())
             .expect("a folder")
             .flatten()
         {
-            let file = std::fs::File::open(entry.path()).expect("a file");
-            file.set_modified(long_ago).expect("a time");
+            make_old(&entry.path());
         }
         let everybody_writes = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         std::fs::set_permissions(folder.path().join("flags"), everybody_writes).expect("a mode");
         Some(DatabaseSite { folder, database })
+    }
+
+    /// Adds a script.
+    pub fn add(&self, name: &str, text: &str) {
+        write_files(self.path(), &[(name, text)]);
+        make_old(&self.path().join(name));
+        make_old(self.path());
     }
 
     pub fn path(&self) -> &Path {
@@ -150,6 +154,13 @@ impl DatabaseSite {
         let select = "SELECT version FROM blog.post WHERE id = 1";
         self.database.run(select).trim().to_owned()
     }
+}
+
+/// A file that is younger than a second when a page is made says nothing of it.
+fn make_old(path: &Path) {
+    let file = std::fs::File::open(path).expect("a file");
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    file.set_modified(long_ago).expect("a time");
 }
 
 /// Asks for the page until it comes from memory by what is known of it.

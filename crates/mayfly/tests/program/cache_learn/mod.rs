@@ -2,6 +2,7 @@
 
 mod command;
 pub mod database_site;
+mod replay;
 mod upgrade;
 
 use std::path::{Path, PathBuf};

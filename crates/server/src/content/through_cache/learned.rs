@@ -123,7 +123,7 @@ impl Guard for MarkedPage {
         match self.0.verdict(clock::now()) {
             PageVerdict::Good => GuardVerdict::Good,
             PageVerdict::Unknown => GuardVerdict::Unknown,
-            PageVerdict::Outdated => GuardVerdict::Outdated,
+            PageVerdict::Open | PageVerdict::Outdated => GuardVerdict::Outdated,
         }
     }
 }

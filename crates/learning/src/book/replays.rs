@@ -1,0 +1,151 @@
+//! Pages that are decided by running their suspect statements again.
+//!
+//! What is run again begins to read after the write by which the round is numbered could be seen. A write
+//! that is counted later makes the page suspect once more. One that is announced or in doubt at the end of
+//! the round may be seen at any moment: a statement that it concerns is not decided.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use learned::{Effect, StatementToRun};
+
+use super::Book;
+use crate::counts::ReplayEnd;
+use crate::pages::LearnedPage;
+use crate::record::ServerName;
+use crate::replay::ReplaySession;
+
+/// Sessions of one server in which statements are run again. Applications have one or two.
+const MOST_SESSIONS: usize = 32;
+
+/// Statements of one round. What is left has its turn in the next.
+const MOST_IN_ROUND: usize = 256;
+
+/// Whether a page may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// While the pool has moved so often.
+    Good(u64),
+    /// Not before its statements were run again.
+    Open,
+    Outdated,
+}
+
+/// Statements that are run again now.
+pub struct ReplayRound {
+    pub server: ServerName,
+    /// The last write that was counted before.
+    as_of: u64,
+    pub statements: Vec<(StatementToRun, Arc<ReplaySession>)>,
+}
+
+/// The number of a session among those that are known.
+pub fn number_of(session: &Arc<ReplaySession>, known: &mut Vec<Arc<ReplaySession>>) -> Option<u32> {
+    let at = known.iter().position(|it| it == session);
+    if at.is_none() && known.len() < MOST_SESSIONS {
+        known.push(session.clone());
+    }
+    let at = at.or_else(|| known.iter().position(|it| it == session));
+    u32::try_from(at?).ok()
+}
+
+impl Book {
+    pub fn set_replays(&mut self, replays: bool) {
+        self.replays = replays;
+    }
+
+    /// Is a page still good?
+    pub fn confirm(&mut self, number: u32, fetch: u64, now: Instant) -> Confirmation {
+        let is_it = |page: &LearnedPage| page.fetch == fetch;
+        if self.databases.len() > 1 || !self.pages.get(number).is_some_and(is_it) {
+            return Confirmation::Outdated;
+        }
+        self.ask_index(number, now);
+        match self.pages.get(number) {
+            Some(page) if page.is_fresh(now) => Confirmation::Good(self.moves),
+            Some(page) if page.is_open(now) => Confirmation::Open,
+            _ => Confirmation::Outdated,
+        }
+    }
+
+    /// Statements of suspect pages to be run now, each once, those of one session behind each other.
+    pub fn next_replays(&mut self, now: Instant) -> Option<ReplayRound> {
+        if !self.replays {
+            return None;
+        }
+        self.note_suspects(now);
+        let under_way = self.effects_under_way();
+        let [database] = &mut self.databases[..] else {
+            return None;
+        };
+        let index = database.index.as_mut()?;
+        let open = self.pages.iter().filter(|(_, page)| page.is_open(now));
+        let mut statements: Vec<(StatementToRun, Arc<ReplaySession>)> = Vec::new();
+        for statement in open.flat_map(|(number, _)| index.to_run(number)) {
+            let is_known = statements.iter().any(|(it, _)| it.is(&statement));
+            // Where a write is under way, it waits until that is over.
+            let may_change = || under_way.iter().any(|it| index.concerns(&statement, it));
+            if is_known || may_change() {
+                continue;
+            }
+            if let Some(session) = database.sessions.get(statement.again.session as usize) {
+                statements.push((statement, session.clone()));
+            }
+            if statements.len() >= MOST_IN_ROUND {
+                break;
+            }
+        }
+        statements.sort_by_key(|(statement, _)| statement.again.session);
+        (!statements.is_empty() && self.unheard.is_empty()).then(|| ReplayRound {
+            server: database.server.clone(),
+            as_of: index.writes(),
+            statements,
+        })
+    }
+
+    /// The statements of a round were run; `None`: one gave no result.
+    pub fn replayed(&mut self, round: &ReplayRound, results: &[Option<u64>], now: Instant) {
+        let under_way = self.effects_under_way();
+        let is_heard = self.unheard.is_empty();
+        let mut databases = self.databases.iter_mut();
+        let database = databases.find(|it| it.server == round.server);
+        let Some(index) = database.and_then(|it| it.index.as_mut()) else {
+            return;
+        };
+        for ((statement, _), result) in round.statements.iter().zip(results) {
+            let end = match result {
+                Some(result) if *result == statement.result => ReplayEnd::Equal,
+                Some(_) => ReplayEnd::Different,
+                None => ReplayEnd::Failed,
+            };
+            self.counts.note_replay(end);
+            let is_equal = end == ReplayEnd::Equal;
+            let may_change = under_way.iter().any(|it| index.concerns(statement, it));
+            if !is_equal || is_heard && !may_change {
+                index.ran(statement, round.as_of, is_equal);
+            }
+        }
+        self.note_suspects(now);
+    }
+
+    /// Of the writes that others may see at any moment.
+    fn effects_under_way(&mut self) -> Vec<Effect> {
+        let writes = self.doubts.writes().chain(self.announced.writes());
+        let Some(database) = self.databases.first_mut() else {
+            return Vec::new();
+        };
+        writes.map(|write| database.effect(write)).collect()
+    }
+
+    /// Nothing speaks against a page any more.
+    pub(super) fn freshen(&mut self, number: u32) {
+        let page = self.pages.get_mut(number);
+        if page.is_some_and(|page| page.suspect.take().is_some()) {
+            self.counts.freshened += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "../replays_tests.rs"]
+mod tests;

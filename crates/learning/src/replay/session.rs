@@ -1,0 +1,188 @@
+//! The session in which a page read, as another connection can have it.
+//!
+//! A worker may tell anything. So a session is taken only if all that it was told to be made by is `SET NAMES`, or a
+//! known variable that is set to one value; and `USE`, for which the name of the database stands.
+
+use std::sync::Arc;
+
+use learn_record::Session;
+
+/// Variables that decide what a statement returns, or that do no harm.
+const VARIABLES: &[&str] = &[
+    "autocommit",
+    "character_set_client",
+    "character_set_connection",
+    "character_set_results",
+    "collation_connection",
+    "group_concat_max_len",
+    "sql_big_selects",
+    "sql_mode",
+    "time_zone",
+    "wait_timeout",
+];
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct ReplaySession {
+    /// What the client named in the handshake.
+    pub collation: u8,
+    pub database: Option<String>,
+    /// Statements that set it up, in order.
+    pub settings: Vec<String>,
+}
+
+impl ReplaySession {
+    /// `None`: it is not known in full, or was made by something else.
+    pub fn of(told: &Session<'_>) -> Option<Arc<ReplaySession>> {
+        let database = told.database.map(str::from_utf8).transpose().ok()?;
+        let mut settings = Vec::new();
+        for setting in told.settings.as_ref()? {
+            let setting = str::from_utf8(setting).ok()?.trim();
+            let is_use = setting
+                .get(..3)
+                .is_some_and(|it| it.eq_ignore_ascii_case("use"));
+            if is_use {
+                database?;
+            } else if is_plain_setting(setting) {
+                settings.push(setting.to_owned());
+            } else {
+                return None;
+            }
+        }
+        Some(Arc::new(ReplaySession {
+            collation: told.collation,
+            database: database.map(str::to_owned),
+            settings,
+        }))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token<'a> {
+    Word(&'a str),
+    /// In quotes.
+    Text,
+    Sign(u8),
+}
+
+/// `None`: it has something that no plain setting has, such as a comment that is executed.
+fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_ascii_start();
+        let Some(first) = rest.bytes().next() else {
+            return Some(tokens);
+        };
+        let length = match first {
+            b'/' => {
+                let comment = rest.strip_prefix("/*")?;
+                let is_executed = comment.starts_with(['!', 'M']);
+                let end = comment.find("*/").filter(|_| !is_executed)?;
+                rest = comment.get(end + 2..)?;
+                continue;
+            }
+            b'\'' | b'"' => {
+                let inner = rest.get(1..)?;
+                let end = inner.find(char::from(first))?;
+                if inner.get(..end)?.contains('\\') {
+                    return None;
+                }
+                tokens.push(Token::Text);
+                end + 2
+            }
+            b'=' | b',' | b'@' | b'.' => {
+                tokens.push(Token::Sign(first));
+                1
+            }
+            _ => {
+                let end = rest.find(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+                let end = end.unwrap_or(rest.len());
+                tokens.push(Token::Word(rest.get(..end).filter(|it| !it.is_empty())?));
+                end
+            }
+        };
+        rest = rest.get(length..)?;
+    }
+}
+
+fn is_word(token: &Token<'_>, keyword: &str) -> bool {
+    matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(keyword))
+}
+
+const fn is_value(token: &Token<'_>) -> bool {
+    matches!(token, Token::Word(_) | Token::Text)
+}
+
+/// Whether a statement sets known variables of the session to values, and does nothing else.
+fn is_plain_setting(text: &str) -> bool {
+    let Some(tokens) = tokens(text) else {
+        return false;
+    };
+    match &tokens[..] {
+        [set, names, value] if is_word(set, "set") && is_word(names, "names") => is_value(value),
+        [set, names, value, collate, collation]
+            if is_word(set, "set") && is_word(names, "names") =>
+        {
+            is_value(value) && is_word(collate, "collate") && is_value(collation)
+        }
+        [set, rest @ ..] if is_word(set, "set") => rest
+            .split(|token| *token == Token::Sign(b','))
+            .all(is_assignment),
+        _ => false,
+    }
+}
+
+fn is_assignment(part: &[Token<'_>]) -> bool {
+    const AT: Token<'_> = Token::Sign(b'@');
+    let assigned = match part {
+        [AT, AT, scope, Token::Sign(b'.'), rest @ ..] if is_word(scope, "session") => rest,
+        [AT, AT, rest @ ..] => rest,
+        [scope, rest @ ..] if is_word(scope, "session") => rest,
+        rest => rest,
+    };
+    let [Token::Word(name), Token::Sign(b'='), value] = assigned else {
+        return false;
+    };
+    is_value(value) && VARIABLES.contains(&&*name.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_known_variables_to_values_are_plain_and_nothing_else_is() {
+        for text in [
+            "SET NAMES utf8mb4",
+            "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_unicode_520_ci'",
+            "SET SESSION sql_mode='NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION'",
+            "set @@session.time_zone = '+00:00', @@sql_mode = ''",
+            "SET /* Database::open */ sql_mode = '', group_concat_max_len = 262144",
+        ] {
+            assert!(is_plain_setting(text), "{text}");
+        }
+        for text in [
+            "SET GLOBAL sql_mode = ''",
+            "SET @@global.sql_mode = ''",
+            "SET @a = 1",
+            "SET PASSWORD = 'a'",
+            "SET general_log_file = '/tmp/a'",
+            "SET sql_mode = (SELECT 1)",
+            "SET sql_mode = @@global.sql_mode",
+            "SET sql_mode = 'a'; DROP TABLE post",
+            "SET sql_mode = 'a\\'', max_statement_time = 0",
+            "SET sql_mode = 'a' 'b'",
+            "SET NAMES utf8 -- a",
+            "SET NAMES utf8 # a",
+            "SET /*!50000 GLOBAL */ sql_mode = ''",
+            "SET /*M! GLOBAL */ sql_mode = ''",
+            "SET sql_mode",
+            "SET",
+            "DROP TABLE post",
+            "LOCK TABLES post READ",
+            "",
+        ] {
+            assert!(!is_plain_setting(text), "{text}");
+        }
+    }
+}

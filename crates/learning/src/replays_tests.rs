@@ -1,0 +1,137 @@
+//! Suspect pages whose statements are run again: which round may make a page fresh.
+
+use super::super::tests::{SECOND_POST, SERVER, book, end, reads, state, write};
+use super::*;
+use crate::book::{LearnedEnd, PageEnd};
+use crate::record::RunRecord;
+
+const UPDATE: &str = "UPDATE post SET title = 'b' WHERE id = 2";
+
+/// Reads the second post, in a session of which another connection can have one.
+fn record() -> RunRecord {
+    let session = Arc::new(ReplaySession {
+        collation: 45,
+        database: Some("blog".to_owned()),
+        settings: Vec::new(),
+    });
+    let mut record = reads(&[SECOND_POST]);
+    for statement in &mut record.statements {
+        statement.again_in = Some(session.clone());
+    }
+    record
+}
+
+/// A book with a page that is kept.
+fn with_page(now: Instant) -> Book {
+    let mut book = book(now);
+    book.set_replays(true);
+    keep(&mut book, now);
+    book
+}
+
+fn keep(book: &mut Book, now: Instant) {
+    let end: PageEnd = end(book, 1);
+    let LearnedEnd::Known(number, _) = book.learn(&end, Some(record()), now) else {
+        panic!("it is learned");
+    };
+    book.note_kept(number, end.mark.fetch());
+}
+
+fn is_fresh(book: &mut Book, now: Instant) -> bool {
+    state(book, now).is_none()
+}
+
+#[test]
+fn equal_results_make_the_page_fresh_and_others_end_it() {
+    let now = Instant::now();
+    let mut book = with_page(now);
+    assert!(book.next_replays(now).is_none());
+    for result in [Some(7), Some(8)] {
+        book.written(&write(UPDATE));
+        let round = book.next_replays(now).unwrap();
+        assert_eq!(round.statements.len(), 1);
+        assert!(!is_fresh(&mut book, now));
+        book.replayed(&round, &[result], now);
+        assert_eq!(is_fresh(&mut book, now), result == Some(7));
+        assert!(book.next_replays(now).is_none());
+    }
+    let counts = book.snapshot();
+    assert_eq!(
+        (counts.replays, counts.freshened, counts.removed),
+        ([1, 1, 0], 1, 1)
+    );
+    // A page that cannot be looked at ends as well, and so does one where nothing is run again.
+    keep(&mut book, now);
+    book.written(&write(UPDATE));
+    let round = book.next_replays(now).unwrap();
+    book.replayed(&round, &[None], now);
+    assert!(!is_fresh(&mut book, now) && book.next_replays(now).is_none());
+    keep(&mut book, now);
+    book.set_replays(false);
+    book.written(&write(UPDATE));
+    assert!(book.next_replays(now).is_none());
+    book.set_replays(true);
+    assert!(!is_fresh(&mut book, now));
+}
+
+#[test]
+fn a_write_that_is_announced_or_answered_while_statements_run_keeps_the_page_suspect() {
+    let now = Instant::now();
+    let mut book = with_page(now);
+    let writes: Arc<[_]> = vec![write(UPDATE)].into();
+    book.written(&write(UPDATE));
+    let round = book.next_replays(now).unwrap();
+    book.announced((1, 1), &writes, now);
+    book.replayed(&round, &[Some(7)], now);
+    assert!(!is_fresh(&mut book, now), "the next write is under way");
+    assert!(book.next_replays(now).is_none(), "it waits for its end");
+    book.answered((1, 1), &writes);
+    let round = book.next_replays(now).unwrap();
+    book.written(&write(UPDATE));
+    book.replayed(&round, &[Some(7)], now);
+    assert!(!is_fresh(&mut book, now), "written after the round began");
+    let round = book.next_replays(now).unwrap();
+    book.replayed(&round, &[Some(7)], now);
+    assert!(is_fresh(&mut book, now));
+}
+
+#[test]
+fn a_write_whose_process_was_killed_keeps_the_page_suspect_until_its_connection_has_gone() {
+    let now = Instant::now();
+    let mut book = with_page(now);
+    let writes: Arc<[_]> = vec![write(UPDATE)].into();
+    book.announced((1, 1), &writes, now);
+    book.left_in_doubt(1, writes.to_vec(), now);
+    assert!(book.next_replays(now).is_none());
+    let asked = book.last_doubt();
+    let listed = crate::doubts::AskedServer {
+        server: SERVER,
+        identifiers: &[],
+        account: b"blog",
+        shows_all: false,
+    };
+    book.connections_listed(asked, &listed);
+    let round = book.next_replays(now).unwrap();
+    book.replayed(&round, &[Some(7)], now);
+    assert!(is_fresh(&mut book, now));
+}
+
+#[test]
+fn what_no_statement_tells_ends_the_page() {
+    let now = Instant::now();
+    for what in ["CALL anything()", "ALTER TABLE post ADD COLUMN a INT"] {
+        let mut book = with_page(now);
+        book.written(&write(UPDATE));
+        let round = book.next_replays(now).unwrap();
+        book.written(&write(what));
+        book.replayed(&round, &[Some(7)], now);
+        assert!(!is_fresh(&mut book, now), "{what}");
+        assert!(book.next_replays(now).is_none(), "{what}");
+    }
+    let mut book = with_page(now);
+    book.written(&write(UPDATE));
+    let round = book.next_replays(now).unwrap();
+    book.suspect_all("a file has changed", now, |_| true);
+    book.replayed(&round, &[Some(7)], now);
+    assert!(!is_fresh(&mut book, now));
+}

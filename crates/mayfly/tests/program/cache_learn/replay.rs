@@ -1,0 +1,128 @@
+//! `cache_learn_replay`: what PHP has read, as its client of the database received it, is compared with what the server
+//! says to Mayfly.
+
+use testkit::client::Target;
+use testkit::running::RunningServer;
+use testkit::wait::TIMEOUT;
+
+use super::database_site::{DatabaseSite, until_kept};
+use super::upgrade::configuration;
+use super::{PAUSE, explained};
+use crate::program;
+
+/// Rows, NULL, letters that the session translates, nothing at all, a long text, and a number that belongs to the statement before. It
+/// shows by which fetch it was made.
+const PAGE: &str = "<?php
+require __DIR__ . '/connect.php';
+$database->set_charset('utf8mb4');
+$database->query(\"SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION'\");
+$all = [$_SERVER['MAYFLY_FETCH']];
+foreach ([
+    'SELECT * FROM post WHERE id = 1',
+    'SELECT version, note FROM post WHERE id = 999',
+    'SELECT note, REPEAT(note, 300) FROM post ORDER BY id',
+    'SELECT SQL_CALC_FOUND_ROWS id FROM post ORDER BY id LIMIT 1',
+    'SELECT FOUND_ROWS()',
+    'SELECT COUNT(note), MAX(version) / 3 FROM post WHERE id < 2',
+] as $statement) {
+    $all[] = json_encode($database->query($statement)->fetch_all());
+}
+echo implode(' ', $all);
+";
+
+/// Does what it is told.
+const STATEMENT: &str = "<?php
+require __DIR__ . '/connect.php';
+$database->query(file_get_contents(__DIR__ . '/flags/statement'));
+echo 'done';
+";
+
+async fn begin() -> Option<(DatabaseSite, RunningServer)> {
+    let site = DatabaseSite::make()?;
+    site.database.run(
+        "ALTER TABLE blog.post ADD COLUMN note TEXT CHARACTER SET utf8mb4;
+         INSERT INTO blog.post VALUES (2, 1, 'caf\u{e9} \u{2713}'), (3, 1, '');",
+    );
+    site.add("read.php", PAGE);
+    site.add("statement.php", STATEMENT);
+    let (main, http) = configuration(&site, "1ms");
+    let http = http.replace("cache_learn on;", "cache_learn on; cache_learn_replay on;");
+    let http = format!(
+        "{http} server {{ listen unix:%%/metrics; server_name site.test; location / {{ metrics; }} }}"
+    );
+    let server = RunningServer::start(program(), &main, &http).await;
+    Some((site, server))
+}
+
+/// Of the metrics, one of the pool.
+async fn number(server: &RunningServer, name: &str) -> u64 {
+    let text = Target(server.path("metrics")).get("/").await.text();
+    let mut values = text.lines().filter_map(|line| line.strip_prefix(name));
+    let value = values.next().and_then(|rest| rest.rsplit(' ').next());
+    let whole = value.and_then(|it| it.split('.').next());
+    whole.and_then(|it| it.parse().ok()).expect(name)
+}
+
+/// PHP writes, and Mayfly decides: this number grows.
+async fn write(site: &DatabaseSite, server: &RunningServer, statement: &str, decided: &str) {
+    let before = number(server, decided).await;
+    std::fs::write(site.path().join("flags/statement"), statement).expect("a statement");
+    assert_eq!(server.target().get("/statement.php").await.text(), "done");
+    let started = std::time::Instant::now();
+    while number(server, decided).await == before {
+        tokio::time::sleep(PAUSE).await;
+        let part = explained(server, "/read.php").await.learned;
+        assert!(started.elapsed() < TIMEOUT, "{decided}: {part:?}");
+    }
+}
+
+const FRESHENED: &str = "mayfly_learned_freshened_total";
+const REMOVED: &str = "mayfly_learned_removals_total";
+const EQUAL: &str = "mayfly_learned_replays_total{pool=\"site\",result=\"equal\"}";
+const DIFFERENT: &str = "mayfly_learned_replays_total{pool=\"site\",result=\"different\"}";
+const FAILED: &str = "mayfly_learned_replays_total{pool=\"site\",result=\"failed\"}";
+
+/// It may concern each statement of the page, and finds no row.
+const NO_CHANGE: &str = "DELETE FROM post WHERE version = 77";
+
+#[tokio::test]
+async fn replayed_page_is_shown_without_php_if_all_is_the_same_and_made_anew_otherwise() {
+    let Some((site, server)) = begin().await else {
+        return;
+    };
+    let (target, control) = (server.target(), server.path("pid.control"));
+    // Asked for while the poll of this second is looked into, it is made anew.
+    for attempt in 0.. {
+        until_kept(&target, &control, "/read.php").await;
+        let reply = target.get("/read.php").await;
+        let equal = number(&server, EQUAL).await;
+        write(&site, &server, NO_CHANGE, FRESHENED).await;
+        let again = target.get("/read.php").await;
+        let is_same = again.x_cache() == "HIT" && again.text() == reply.text();
+        if is_same && number(&server, EQUAL).await >= equal + 5 {
+            break;
+        }
+        assert!(attempt < 20, "{}", again.x_cache());
+    }
+    assert_eq!(number(&server, DIFFERENT).await, 0);
+    let change = "UPDATE post SET note = 'new' WHERE version = 1 AND id > 2";
+    write(&site, &server, change, REMOVED).await;
+    let reply = target.get("/read.php").await;
+    assert_ne!(reply.x_cache(), "HIT");
+    assert!(reply.text().contains("new"), "{}", reply.text());
+}
+
+#[tokio::test]
+async fn replayed_page_is_made_anew_if_the_server_gives_other_sessions_than_php_had() {
+    let Some((site, server)) = begin().await else {
+        return;
+    };
+    let (target, control) = (server.target(), server.path("pid.control"));
+    until_kept(&target, &control, "/read.php").await;
+    let of_each = "SET GLOBAL init_connect = 'SET @a = 1'; KILL USER blog@localhost";
+    site.database.run(of_each);
+    let freshened = number(&server, FRESHENED).await;
+    write(&site, &server, NO_CHANGE, FAILED).await;
+    assert_eq!(number(&server, FRESHENED).await, freshened);
+    assert_ne!(target.get("/read.php").await.x_cache(), "HIT");
+}
