@@ -170,17 +170,22 @@ fn a_closed_search_of_small_worlds_finds_no_old_answer() {
 
 #[test]
 #[ignore = "takes minutes and gigabytes"]
-fn a_closed_search_with_two_purges_a_crash_and_a_failover() {
-    let bounds = Bounds {
-        ticks: 3,
-        calls: 1,
-        fetches: 0,
-        purges: 2,
-        crashes: 1,
-        failovers: 1,
-        ..CALM
-    };
-    println!("{:?}", all_states(bounds, None, 400_000_000));
+fn closed_searches_of_larger_worlds_find_no_old_answer() {
+    for (purges, crashes, failovers) in [(2, 1, 0), (1, 1, 1), (2, 0, 1)] {
+        let bounds = Bounds {
+            ticks: 3,
+            calls: 1,
+            fetches: 0,
+            purges,
+            crashes,
+            failovers,
+            ..CALM
+        };
+        let done = all_states(bounds, None, 700_000_000);
+        println!("{purges} purges, {crashes} crashes, {failovers} failovers: {done:?}");
+        let done = done.expect("no old answer, and the search closed");
+        assert!(done.with_returned_purge > 1_000 && done.with_answer > 1_000);
+    }
 }
 
 /// The second node has not applied the purge, and the publisher has seen its beat.
