@@ -41,7 +41,7 @@ fn a_mistyped_word_gets_the_list_and_what_was_meant() {
     ] {
         let (code, text) = run_in(folder.path(), &[word]);
         assert_eq!(code, 2, "{word}: {text}");
-        let words = "serve, check, convert, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, cache, help, version";
+        let words = "serve, check, convert, explain, purge, warm, top, advise, bench, doctor, upgrade, nodes, run, cache, help, version";
         for part in [tip, words] {
             assert!(text.contains(part), "{word}: {text}");
         }
