@@ -48,8 +48,11 @@ struct Connection(Option<(Client, Arc<ReplaySession>)>);
 pub async fn run(pool: Weak<LearnedPool>, wanted: Arc<Notify>) {
     let mut connection = Connection::default();
     loop {
-        if timeout(IDLE, wanted.notified()).await.is_err() {
+        // Without a connection it sleeps.
+        let rests = connection.0.is_none() || timeout(IDLE, wanted.notified()).await.is_err();
+        if rests {
             connection.close().await;
+            wanted.notified().await;
         }
         loop {
             let Some(alive) = pool.upgrade() else {

@@ -77,7 +77,12 @@ async fn nor_does_the_thread_that_learns() {
     let server = RunningServer::start(program(), &main, &http).await;
     assert_eq!(server.target().get("/").await.status, 200);
     assert!(sleeps(server.pid(), "learn-") > 0, "it is there");
-    assert!(wake_ups_of(&[server.pid()], "learn-").await <= 1);
+    // Another test may run a command, which tells all servers of the machine what it writes (`mayfly run`).
+    let mut wake_ups = wake_ups_of(&[server.pid()], "learn-").await;
+    if wake_ups > 1 {
+        wake_ups = wake_ups_of(&[server.pid()], "learn-").await;
+    }
+    assert!(wake_ups <= 1, "{wake_ups}");
     assert_eq!(server.target().get("/").await.status, 200);
 }
 
