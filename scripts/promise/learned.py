@@ -5,8 +5,8 @@
     scripts/promise/learned.py --readers 200 --writes 1000 --foreign 10000 --kills 1000
     scripts/promise/learned.py --replay
 
-A MariaDB, a server on loopback with a PHP pool of its own, and pages that are fresh for a second and show which version of a
-row they were made from. Writers change rows through PHP, with and without a transaction. Readers ask the database
+A MariaDB, a server on loopback with a PHP pool of its own, and pages that show which version of a
+row they were made from. What is not learned has its ordinary lifetime, a millisecond: it is no part of the promise. Writers change rows through PHP, with and without a transaction. Readers ask the database
 themselves, with a plain SELECT, then ask for the page: an answer is old if it shows an earlier version than the one
 that was selected before it was asked for, or that PHP had told a writer. Another program changes rows of another table: these pages
 may be old for two seconds, and after each such write its page is asked for when they are over. Now and then all writing stops, so
@@ -77,7 +77,7 @@ http {{
         keepalive_requests 100000000;
         location / {{
             fastcgi_pass php:site;
-            fastcgi_cache pages; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1s; fastcgi_cache_lock on;
+            fastcgi_cache pages; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1ms; fastcgi_cache_lock on;
             cache_learn on; cache_learn_replay {replay};
             cache_learn_database unix:{database.socket} {database.user} {database.password};
             fastcgi_param SCRIPT_FILENAME {folder}/learned.php;
@@ -191,7 +191,7 @@ class Trial:
     def note(self, is_hit, age):
         self.count("answers")
         self.count("hits", is_hit)
-        # The ordinary lifetime is a second.
+        # The ordinary lifetime is a millisecond.
         self.count("kept", is_hit and age >= 2)
 
     def read_own(self, number, sql):
