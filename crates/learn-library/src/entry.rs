@@ -33,6 +33,8 @@ static PLACE: Place = Place {
 
 /// Whether there is something to do at all.
 static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
+/// The process whose state this is.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 static HAS_MISSED: AtomicBool = AtomicBool::new(false);
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 static HAS_READ_RANDOM: AtomicBool = AtomicBool::new(false);
@@ -46,6 +48,7 @@ pub(crate) fn activate(library: Library) {
     if !PLACE.is_entered.swap(true, Ordering::Acquire) {
         // SAFETY: `is_entered` was false and is true now: nothing else touches the state.
         unsafe { *PLACE.library.get() = Some(library) };
+        PROCESS.store(system::process_id(), Ordering::Relaxed);
         PLACE.is_entered.store(false, Ordering::Release);
         IS_ACTIVE.store(true, Ordering::Release);
     }
@@ -96,11 +99,18 @@ pub(crate) fn enter<R>(work: impl FnOnce(&mut Library) -> R) -> Option<R> {
 /// Called in the child after each fork, where only async-signal-safe things may be done.
 pub(crate) fn note_fork() {
     IS_CHILD.store(true, Ordering::Relaxed);
+    PROCESS.store(system::process_id(), Ordering::Relaxed);
     // If another thread was within, it is not in this process, and the state is half changed.
     if PLACE.is_entered.load(Ordering::Relaxed) {
         IS_ACTIVE.store(false, Ordering::Release);
         system::close_channels();
     }
+}
+
+/// False in a child that has the memory of its parent until it starts a program (`vfork`): what it does with
+/// descriptors concerns its own alone.
+pub(crate) fn is_in_own_process() -> bool {
+    PROCESS.load(Ordering::Relaxed) == system::process_id()
 }
 
 pub(crate) fn is_followed(fd: c_int) -> bool {

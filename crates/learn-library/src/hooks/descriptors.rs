@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
-use crate::entry::{MOST_DESCRIPTOR, enter, is_active, is_followed};
+use crate::entry::{self, MOST_DESCRIPTOR, enter, is_active, is_followed};
 use crate::library::Library;
 use crate::next;
 use crate::system;
@@ -194,17 +194,18 @@ unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) ->
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C" fn close(fd: c_int) -> c_int {
     // Before: once it is closed, another thread may get the number.
-    if is_followed(fd) {
-        enter(|library| library.closes(fd));
-    }
-    note_channels_closed(fd, fd);
+    note_closed(fd, fd);
     // SAFETY: the caller's argument.
     unsafe { next::close(fd) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    note_range_closed(first, last);
+    // With this flag, they are closed when a program is started.
+    let is_for_exec = flags.cast_unsigned() & libc::CLOSE_RANGE_CLOEXEC != 0;
+    if !is_for_exec {
+        note_range_closed(first, last);
+    }
     // SAFETY: the caller's arguments.
     unsafe { next::close_range(first, last, flags) }
 }
@@ -220,16 +221,20 @@ unsafe extern "C" fn closefrom(first: c_int) {
 fn note_range_closed(first: c_uint, last: c_uint) {
     let first = c_int::try_from(first).unwrap_or(c_int::MAX);
     let last = c_int::try_from(last).unwrap_or(c_int::MAX);
-    for fd in first..=last.min(MOST_DESCRIPTOR - 1) {
-        if is_followed(fd) {
-            enter(|library| library.closes(fd));
-        }
-    }
-    note_channels_closed(first, last);
+    note_closed(first, last);
 }
 
-/// A program that closes descriptors blindly closes the library's own as well.
-fn note_channels_closed(first: c_int, last: c_int) {
+/// The program closes all of these. One that does so blindly closes the library's own as well.
+fn note_closed(first: c_int, last: c_int) {
+    let followed = (first..=last.min(MOST_DESCRIPTOR - 1)).filter(|fd| is_followed(*fd));
+    let is_concerned =
+        || followed.clone().next().is_some() || system::channel_within(first, last).is_some();
+    if !is_concerned() || !entry::is_in_own_process() {
+        return;
+    }
+    for fd in followed {
+        enter(|library| library.closes(fd));
+    }
     while let Some(fd) = system::channel_within(first, last) {
         if enter(|library| library.closes_channel(fd)).is_none()
             || system::channel_within(fd, fd).is_some()
@@ -264,10 +269,7 @@ unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
 fn note_replaced(from: c_int, to: c_int) {
     if from != to {
         note_unusual(from);
-        if is_followed(to) {
-            enter(|library| library.closes(to));
-        }
-        note_channels_closed(to, to);
+        note_closed(to, to);
     }
 }
 

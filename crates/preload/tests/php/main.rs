@@ -4,6 +4,7 @@
 //! for all pages of WordPress.
 
 mod channels;
+mod commands;
 mod inputs;
 mod peers;
 mod statements;
