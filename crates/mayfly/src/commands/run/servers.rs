@@ -22,8 +22,9 @@ impl ToldServers {
     /// # Errors
     /// Why there is none, for people.
     pub fn find() -> Result<ToldServers, String> {
-        let list = std::fs::read_to_string("/proc/net/unix")
-            .map_err(|error| format!("/proc/net/unix: {error}"))?;
+        // Each account can give a socket any bytes as its path.
+        let list = std::fs::read("/proc/net/unix");
+        let list = list.map_err(|error| format!("/proc/net/unix: {error}"))?;
         let own = geteuid();
         let may_connect = |path: &Path| {
             let facts = std::fs::symlink_metadata(path);
@@ -32,7 +33,7 @@ impl ToldServers {
             });
             may && path.parent().is_some_and(is_own)
         };
-        let mut paths: Vec<(u32, PathBuf)> = listed(&list);
+        let mut paths: Vec<(u32, PathBuf)> = listed(&String::from_utf8_lossy(&list));
         paths.retain(|(_, path)| may_connect(path));
         paths.sort();
         paths.dedup_by_key(|(server, _)| *server);
