@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -20,6 +21,8 @@ const MOST_NAMED: usize = 8;
 pub struct Watch {
     library: PathBuf,
     servers: ToldServers,
+    /// The file of this program.
+    program: Option<(u64, u64)>,
     /// By number and start, without the library when it was looked last: it may be about to load it.
     candidates: HashSet<(u32, u64)>,
     named: HashSet<(u32, u64)>,
@@ -32,6 +35,7 @@ impl Watch {
         Watch {
             library,
             servers,
+            program: program(std::process::id()),
             candidates: HashSet::new(),
             named: HashSet::new(),
             has_told_doubt: false,
@@ -40,6 +44,10 @@ impl Watch {
     }
 
     fn has_loaded(&self, pid: u32) -> bool {
+        // This program writes to no database, and may be linked statically. What it starts is looked at as well.
+        if self.program.is_some() && program(pid) == self.program {
+            return true;
+        }
         match fs::read(format!("/proc/{pid}/maps")) {
             // Nothing is left of one that has ended.
             Ok(maps) if maps.is_empty() => true,
@@ -84,6 +92,12 @@ impl Watch {
         }
         messages
     }
+}
+
+/// Device and number of the file that a process runs.
+fn program(pid: u32) -> Option<(u64, u64)> {
+    let facts = fs::metadata(format!("/proc/{pid}/exe")).ok()?;
+    Some((facts.dev(), facts.ino()))
 }
 
 /// What `/proc/PID/stat` says.
@@ -194,6 +208,20 @@ mod tests {
             let _ = ProcessStat::read(7, &STAT[..cut]);
         }
         assert!(ProcessStat::read(7, "7 (a) Z 5").is_none());
+    }
+
+    #[test]
+    fn a_program_is_told_from_others() {
+        let own = program(std::process::id());
+        assert!(own.is_some());
+        let mut other = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert_ne!(program(other.id()), own);
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        assert_eq!(program(0), None);
     }
 
     #[test]
