@@ -164,6 +164,29 @@ fn a_write_to_the_row_makes_the_page_suspect_and_one_to_another_does_not() {
 }
 
 #[test]
+fn a_command_that_writes_by_another_address_may_have_written_anything() {
+    let now = Instant::now();
+    let update = write("UPDATE post SET title = 'a' WHERE id = 8");
+    let elsewhere = SentWrite {
+        server: "127.0.0.1:3306".into(),
+        ..update.clone()
+    };
+    for (sent, is_suspect) in [(update, false), (elsewhere, true)] {
+        let mut book = book(now);
+        made(
+            &mut book,
+            1,
+            reads(&["SELECT title FROM post WHERE id = 7"]),
+            now,
+        );
+        let counted = book.of_known_servers(&[sent]);
+        assert_eq!((counted.len(), &*counted[0].server), (1, SERVER));
+        book.written(&counted[0]);
+        assert_eq!(state(&mut book, now).is_some(), is_suspect);
+    }
+}
+
+#[test]
 fn what_was_written_while_the_page_was_made_keeps_it_from_being_learned() {
     let now = Instant::now();
     let mut book = book(now);
