@@ -66,7 +66,7 @@ async fn the_next_request_shows_what_a_command_has_written() {
         until_kept(&server.target(), &control, "/index.php").await;
         let written = output(run(command)).await;
         let said = String::from_utf8_lossy(&written.stderr);
-        assert!(written.status.success() && said.is_empty(), "{said}");
+        assert!(written.status.success(), "{said}");
         assert!(written.stdout.ends_with(b"written"), "{written:?}");
         is_shown(&server, &site).await;
     }
@@ -122,14 +122,16 @@ async fn a_process_without_the_library_is_named_and_no_page_is_kept_beside_it() 
     let waits = format!("while [ -d {flags} ] && [ ! -e {flags}/go ]; do sleep 0.01; done");
     let mut command = run(&["env", "-u", "LD_PRELOAD", "sh", "-c", &waits]);
     let mut command = command.spawn().expect("a program");
-    let mut said = String::new();
-    let mut messages = BufReader::new(command.stderr.take().expect("its messages"));
-    let read = tokio::task::spawn_blocking(move || {
-        messages.read_line(&mut said).expect("a line");
-        said
+    let messages = BufReader::new(command.stderr.take().expect("its messages"));
+    // Servers of other tests may end meanwhile, which is said as well.
+    let is_named = |line: &String| line.contains("(sh) has not loaded the library");
+    let named = tokio::task::spawn_blocking(move || {
+        messages
+            .lines()
+            .map_while(Result::ok)
+            .any(|it| is_named(&it))
     });
-    let said = read.await.expect("a thread");
-    assert!(said.contains("(sh) has not loaded the library"), "{said}");
+    assert!(named.await.expect("a thread"));
     // The doubt is told before the message.
     learned(&server, "/index.php", LearnedState::Suspect).await;
     for _ in 0..20 {
