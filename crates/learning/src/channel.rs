@@ -258,7 +258,7 @@ impl Worker {
         let seen: Arc<[SentWrite]> = seen.into();
         for pool in self.reached() {
             pool.change(|book| book.answered(number, &self.counted(book, &seen)));
-            pool.wanted.notify_one();
+            pool.want_replays();
         }
         self.acknowledge(written.number)
     }

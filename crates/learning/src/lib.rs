@@ -96,6 +96,8 @@ pub struct LearnedPool {
     last_fetch: AtomicU64,
     marks: Arc<Marks>,
     keeps: AtomicBool,
+    /// As the book has it, without its lock.
+    replays: AtomicBool,
     ends: mpsc::Sender<End>,
     /// Whom to ask about tables.
     accounts: Mutex<Vec<DatabaseAccount>>,
@@ -134,6 +136,7 @@ impl Learning {
             } = rules(pool.name());
             *pool.accounts.lock() = accounts;
             pool.book.lock().set_replays(keeps && replays);
+            pool.replays.store(keeps && replays, Ordering::Release);
             pool.keeps.store(keeps, Ordering::Release);
             let others = pools.values().filter(|it| !Arc::ptr_eq(it, pool));
             *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
@@ -182,6 +185,7 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         last_fetch: AtomicU64::new(0),
         marks: Arc::new(Marks::new()),
         keeps: AtomicBool::new(false),
+        replays: AtomicBool::new(false),
         ends,
         accounts: Mutex::default(),
         neighbours: Mutex::default(),
@@ -222,6 +226,13 @@ impl LearnedPool {
     /// Is a page still good?
     fn confirm(&self, number: u32, fetch: u64) -> Confirmation {
         self.book.lock().confirm(number, fetch, Instant::now())
+    }
+
+    /// Pages may have become suspect.
+    fn want_replays(&self) {
+        if self.replays.load(Ordering::Acquire) {
+            self.wanted.notify_one();
+        }
     }
 
     /// Of the writes that are announced.

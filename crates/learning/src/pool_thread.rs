@@ -240,7 +240,7 @@ impl Polls {
                     Ok(answer) => {
                         pool.change(|book| book.polled(&server, answer, (&tables[..], began)));
                         pool.marks.note_polled(now + holds());
-                        pool.wanted.notify_one();
+                        pool.want_replays();
                     }
                     Err(error) => {
                         pool.change(|book| book.poll_failed(&server, error.to_string()));
@@ -276,7 +276,7 @@ fn ask_for_connections(pool: &Arc<LearnedPool>) {
                 shows_all: listed.shows_all,
             };
             pool.change(|book| book.connections_listed(asked, &listed));
-            pool.wanted.notify_one();
+            pool.want_replays();
         });
     }
 }

@@ -42,10 +42,12 @@ pub struct ReplayRound {
 /// The number of a session among those that are known.
 pub fn number_of(session: &Arc<ReplaySession>, known: &mut Vec<Arc<ReplaySession>>) -> Option<u32> {
     let at = known.iter().position(|it| it == session);
-    if at.is_none() && known.len() < MOST_SESSIONS {
-        known.push(session.clone());
-    }
-    let at = at.or_else(|| known.iter().position(|it| it == session));
+    let at = at.or_else(|| {
+        (known.len() < MOST_SESSIONS).then(|| {
+            known.push(session.clone());
+            known.len() - 1
+        })
+    });
     u32::try_from(at?).ok()
 }
 
