@@ -98,6 +98,7 @@ impl Channel {
             pid: system::process_id(),
             is_again,
             is_command: self.is_of_command,
+            wants_acknowledgement: false,
             unseen_extensions: names.iter().map(Vec::as_slice).collect(),
         };
         let hello = Message::Hello(hello);

@@ -23,10 +23,14 @@ pub struct Hello<'a> {
     pub is_again: bool,
     /// It belongs to a command (`mayfly run`), and makes no pages.
     pub is_command: bool,
+    /// It waits until it is heard, with the number 0, though there is nothing to count.
+    pub wants_acknowledgement: bool,
     /// Extensions that were loaded and whose inputs the library cannot see.
     pub unseen_extensions: Vec<&'a [u8]>,
 }
-fields!(Hello<'a> { version, pid, is_again, is_command, unseen_extensions });
+fields!(Hello<'a> {
+    version, pid, is_again, is_command, wants_acknowledgement, unseen_extensions
+});
 
 /// A piece of a record; [`crate::RecordParts`] puts them together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

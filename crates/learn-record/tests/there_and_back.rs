@@ -217,6 +217,7 @@ fn messages() -> Vec<Message<'static>> {
             pid: u32::MAX,
             is_again: true,
             is_command: false,
+            wants_acknowledgement: false,
             unseen_extensions: vec![b"ioncube.so"],
         }),
         Message::RecordPart(RecordPart {

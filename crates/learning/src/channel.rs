@@ -151,6 +151,8 @@ impl Worker {
                         let (why, now) = ("a worker was not heard for a while", Instant::now());
                         pool.change(|book| book.note_unheard_writes(why, now));
                     }
+                }
+                if hello.is_again || hello.wants_acknowledgement {
                     self.acknowledge(0)?;
                 }
             }

@@ -59,6 +59,7 @@ impl Pool {
             pid: std::process::id(),
             is_again: false,
             is_command: false,
+            wants_acknowledgement: false,
             unseen_extensions: Vec::new(),
         }));
         worker
@@ -256,6 +257,7 @@ fn a_process_that_was_heard_by_another_program_makes_all_suspect_before_it_goes_
             pid: std::process::id(),
             is_again: true,
             is_command: false,
+            wants_acknowledgement: false,
             unseen_extensions: Vec::new(),
         }));
         assert_eq!(worker.answer(), Some(0));
@@ -263,6 +265,38 @@ fn a_process_that_was_heard_by_another_program_makes_all_suspect_before_it_goes_
         let report = pool.make(&worker, |_| {});
         assert!(matches!(report, PageReport::Learned { suspect: None, .. }));
     }
+}
+
+#[test]
+fn a_command_is_heard_and_makes_no_pages() {
+    let pool = Pool::begin();
+    let report = pool.make(&pool.worker(), |_| {});
+    assert!(matches!(report, PageReport::Learned { suspect: None, .. }));
+    let command = pool.connect();
+    command.say(&Message::Hello(Hello {
+        version: learn_record::VERSION,
+        pid: std::process::id(),
+        is_again: false,
+        is_command: true,
+        wants_acknowledgement: true,
+        unseen_extensions: Vec::new(),
+    }));
+    assert_eq!(command.answer(), Some(0));
+    // The question alone alters nothing.
+    assert_eq!(pool.pool.counts().suspect, 0);
+    command.say(&write(1));
+    assert_eq!(command.answer(), Some(1));
+    command.say(&written(1));
+    assert_eq!(command.answer(), Some(1));
+    assert_eq!(pool.pool.counts().refused, 0);
+    let part = RecordPart {
+        fetch: 3,
+        is_last: true,
+        bytes: &[],
+    };
+    command.say(&Message::RecordPart(part));
+    assert_eq!(command.answer(), None);
+    wait(|| (pool.pool.counts().refused == 1).then_some(()));
 }
 
 #[test]

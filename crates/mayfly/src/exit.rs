@@ -6,8 +6,8 @@
 //! | 1 | refused: a bad configuration, a flag nginx would refuse too, a start, a reload or a signal that failed |
 //! | 2 | a word (`serve`, `check`, ...) was used wrongly, or `purge` or `warm` found no server |
 //! | 3 | `doctor` or `check` has warnings, or `convert` left lines untranslated |
-//! | any | of the command of `run`; 126 and 127 where it cannot be started, 128 and the signal's number by which it ended |
 //! | 4 | `doctor` or `check` has errors, or `convert` left lines untranslated that keep visitors out |
+//! | any | of the command of `run`; 126 and 127 where it cannot be started, 128 and the signal's number by which it ended |
 
 use std::process::ExitCode;
 

@@ -66,12 +66,9 @@ pub fn run(args: &RunArgs, inherited: InheritedFiles) -> Exit {
     let mut command = Command::new(program);
     command.args(arguments);
     let told = match prepare(&mut command) {
-        Ok(told) => Some(told),
+        Ok(told) => told,
         Err(why) => {
-            let message = format!(
-                "run: {why}; what the command writes counts as another program's, and shows within two seconds"
-            );
-            complain(Exit::Done, &message);
+            say_untold(&why);
             None
         }
     };
@@ -87,10 +84,20 @@ struct ToldRun {
     library: PathBuf,
 }
 
-/// The environment by which servers are told. `Err`: why none is.
-fn prepare(command: &mut Command) -> Result<ToldRun, String> {
-    let servers = ToldServers::find()?;
+fn say_untold(why: &str) {
+    let message = format!(
+        "run: {why}; what the command writes counts as another program's, and shows within two seconds"
+    );
+    complain(Exit::Done, &message);
+}
+
+/// The environment by which servers are told; `None` where it was said why each of them is not. `Err`: why none is.
+fn prepare(command: &mut Command) -> Result<Option<ToldRun>, String> {
+    let found = ToldServers::find()?;
     let library = library()?;
+    let Some(servers) = ToldServers::greet(found, |why| say_untold(&why)) else {
+        return Ok(None);
+    };
     let mut list = OsString::from(&library);
     if let Some(others) = std::env::var_os(PRELOAD).filter(|it| !it.is_empty()) {
         list.push(":");
@@ -98,7 +105,7 @@ fn prepare(command: &mut Command) -> Result<ToldRun, String> {
     }
     command.env(PRELOAD, list);
     command.env(learn_record::COMMAND_VARIABLE, servers.list());
-    Ok(ToldRun { servers, library })
+    Ok(Some(ToldRun { servers, library }))
 }
 
 /// The library in a place that this account or root alone can change.

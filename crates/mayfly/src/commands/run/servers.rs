@@ -1,11 +1,14 @@
 //! The servers that learn pages, found by the sockets of their pools: `/proc/net/unix` lists the paths of all sockets that
 //! are listened on, for every account. A socket counts if its folder can be changed by root and this account alone.
 
+use std::cmp::Reverse;
 use std::ffi::OsString;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use learn_record::{Doubt, DoubtReason, Hello, MOST_SERVERS, Message, VERSION};
+use learn_record::{Acknowledgement, Doubt, DoubtReason, Hello, MOST_SERVERS, Message, VERSION};
 use php_pool::{LEARNING_SOCKET_NAME, pid_of_folder};
 use preload::Changer;
 use rustix::process::geteuid;
@@ -15,29 +18,51 @@ use socket2::{Domain, SockAddr, Socket, Type};
 const LISTENS: &str = "00010000";
 const PACKETS: &str = "0005";
 
+/// How long a server has to answer: as long as the library waits for it.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+
+/// It closes a connection where it does not understand, or hears many already.
+const REFUSES: &str = "is another version of Mayfly, or hears too many processes";
+
 /// One socket of each server. It reaches all pools of the account, and for root all pools.
-pub struct ToldServers(Vec<PathBuf>);
+pub struct ToldServers(Vec<ToldServer>);
+
+struct ToldServer {
+    path: PathBuf,
+    /// Open until this process ends: a server that loses a process which is alive counts nothing as known.
+    connection: Socket,
+}
+
+/// The socket of a pool.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PoolSocket {
+    /// The process of its server.
+    server: u32,
+    path: PathBuf,
+}
 
 impl ToldServers {
     /// # Errors
     /// Why there is none, for people.
-    pub fn find() -> Result<ToldServers, String> {
+    pub fn find() -> Result<Vec<PoolSocket>, String> {
         // Each account can give a socket any bytes as its path.
         let list = std::fs::read("/proc/net/unix");
         let list = list.map_err(|error| format!("/proc/net/unix: {error}"))?;
         let own = geteuid();
-        let may_connect = |path: &Path| {
-            let facts = std::fs::symlink_metadata(path);
-            let may = facts.is_ok_and(|facts| {
-                facts.file_type().is_socket() && (own.is_root() || facts.uid() == own.as_raw())
-            });
-            may && path.parent().is_some_and(is_own)
+        let made_at = |path: &Path| {
+            let facts = std::fs::symlink_metadata(path).ok()?;
+            let may_connect = facts.file_type().is_socket()
+                && (own.is_root() || facts.uid() == own.as_raw())
+                && path.parent().is_some_and(is_own);
+            may_connect.then(|| facts.modified().ok())?
         };
-        let mut paths: Vec<(u32, PathBuf)> = listed(&String::from_utf8_lossy(&list));
-        paths.retain(|(_, path)| may_connect(path));
-        paths.sort();
-        paths.dedup_by_key(|(server, _)| *server);
-        if paths.is_empty() {
+        let found = listed(&String::from_utf8_lossy(&list)).into_iter();
+        let found = found.filter_map(|socket| Some((made_at(&socket.path)?, socket)));
+        let mut found: Vec<_> = found.collect();
+        // The last one that was made: after a reload, the pool of an earlier one may be about to end.
+        found.sort_by_key(|(made_at, socket)| (socket.server, Reverse(*made_at)));
+        found.dedup_by_key(|(_, socket)| socket.server);
+        if found.is_empty() {
             return Err(format!(
                 "no running server learns pages of a pool of {} (cache_learn)",
                 match own.is_root() {
@@ -46,54 +71,99 @@ impl ToldServers {
                 }
             ));
         }
-        if paths.len() > MOST_SERVERS {
+        if found.len() > MOST_SERVERS {
             return Err(format!("more than {MOST_SERVERS} servers learn pages"));
         }
-        Ok(ToldServers(
-            paths.into_iter().map(|(_, path)| path).collect(),
-        ))
+        Ok(found.into_iter().map(|(_, socket)| socket).collect())
+    }
+
+    /// Speaks with each of them. Those that do not listen to this program are left out, and why is said.
+    pub fn greet(found: Vec<PoolSocket>, mut complain: impl FnMut(String)) -> Option<ToldServers> {
+        let greeted =
+            found
+                .into_iter()
+                .filter_map(|PoolSocket { server, path }| match greet(&path) {
+                    Ok(connection) => Some(ToldServer { path, connection }),
+                    Err(error) => {
+                        complain(format!("the server with process {server} {error}"));
+                        None
+                    }
+                });
+        let servers: Vec<_> = greeted.collect();
+        (!servers.is_empty()).then_some(ToldServers(servers))
     }
 
     /// Between colons.
     pub fn list(&self) -> OsString {
-        let paths: Vec<&std::ffi::OsStr> = self.0.iter().map(|path| path.as_os_str()).collect();
-        paths.join(":".as_ref())
+        let paths = self.0.iter().map(|server| server.path.as_os_str());
+        paths.collect::<Vec<_>>().join(":".as_ref())
     }
 
     /// Is one of them gone?
     pub fn has_gone(&self) -> bool {
-        self.0.iter().any(|path| !path.exists())
+        self.0.iter().any(|server| !server.path.exists())
     }
 
     /// A process of the command is not heard: nothing counts as known until this process has ended.
-    pub fn tell_doubt(&self) {
-        for path in &self.0 {
-            // One that does not listen any more shows no page by what it knew.
-            let _ = doubt(path);
+    pub fn tell_doubt(&mut self) {
+        for server in &mut self.0 {
+            let told = doubt(&server.connection);
+            // Another process may serve now; one that does not listen any more shows no page by what it knew.
+            if told.is_err()
+                && let Ok(connection) = greet(&server.path)
+                && doubt(&connection).is_ok()
+            {
+                server.connection = connection;
+            }
         }
     }
 }
 
-fn doubt(path: &Path) -> std::io::Result<()> {
-    let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
-    socket.connect(&SockAddr::unix(path)?)?;
-    let hello = Message::Hello(Hello {
-        version: VERSION,
-        pid: std::process::id(),
-        is_again: false,
-        is_command: true,
-        unseen_extensions: Vec::new(),
+fn greet(path: &Path) -> Result<Socket, String> {
+    let greeted = connect(path).and_then(|socket| {
+        let hello = Message::Hello(Hello {
+            version: VERSION,
+            pid: std::process::id(),
+            is_again: false,
+            is_command: true,
+            wants_acknowledgement: true,
+            unseen_extensions: Vec::new(),
+        });
+        send(&socket, &hello)?;
+        let mut answer = [0; Acknowledgement::BYTES];
+        let read = (&socket).read(&mut answer)?;
+        Ok((socket, read))
     });
-    let doubt = Message::Doubt(Doubt {
-        reason: DoubtReason::Missed,
-        detail: b"",
-    });
-    for message in [hello, doubt] {
-        let mut packet = Vec::new();
-        message.encode(&mut packet);
-        socket.send(&packet)?;
+    match greeted {
+        Ok((socket, 1..)) => Ok(socket),
+        Ok(_) => Err(REFUSES.to_owned()),
+        Err(error) => Err(match error.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => REFUSES.to_owned(),
+            ErrorKind::WouldBlock => "does not answer".to_owned(),
+            _ => format!("cannot be told: {error}"),
+        }),
     }
-    Ok(())
+}
+
+/// Connecting waits for a place in the server's queue, as sending does.
+fn connect(path: &Path) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
+    socket.set_write_timeout(Some(ANSWERS_WITHIN))?;
+    socket.set_read_timeout(Some(ANSWERS_WITHIN))?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    Ok(socket)
+}
+
+fn doubt(socket: &Socket) -> io::Result<()> {
+    let reason = DoubtReason::Missed;
+    let detail = b"";
+    send(socket, &Message::Doubt(Doubt { reason, detail }))
+}
+
+fn send(socket: &Socket, message: &Message<'_>) -> io::Result<()> {
+    let mut packet = Vec::new();
+    message.encode(&mut packet);
+    socket.send(&packet).map(drop)
 }
 
 /// Can nobody but this account and root put something else there?
@@ -104,7 +174,7 @@ pub fn is_own(path: &Path) -> bool {
 }
 
 /// The sockets of pools, with the process of their server.
-fn listed(list: &str) -> Vec<(u32, PathBuf)> {
+fn listed(list: &str) -> Vec<PoolSocket> {
     let paths = list.lines().filter_map(|line| {
         // Number, references, protocol, flags, type, state, inode, path.
         let mut words = line.splitn(8, ' ').filter(|word| !word.is_empty());
@@ -115,13 +185,18 @@ fn listed(list: &str) -> Vec<(u32, PathBuf)> {
         let folder = path.parent()?.file_name()?.to_str()?;
         let server = pid_of_folder(folder)?;
         let is_it = is_it && path.file_name()? == LEARNING_SOCKET_NAME;
-        is_it.then(|| (server, path.to_owned()))
+        is_it.then(|| PoolSocket {
+            server,
+            path: path.to_owned(),
+        })
     });
     paths.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -138,7 +213,7 @@ mod tests {
         let found = listed(list);
         let found: Vec<_> = found
             .iter()
-            .map(|(server, path)| (*server, path.to_str().unwrap()))
+            .map(|it| (it.server, it.path.to_str().unwrap()))
             .collect();
         assert_eq!(
             found,
@@ -148,6 +223,48 @@ mod tests {
             ]
         );
         assert!(listed("").is_empty() && listed("/").is_empty());
+    }
+
+    #[test]
+    fn a_server_is_told_only_if_it_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("learn.sock");
+        let listener = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+        listener.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+        listener.listen(1).unwrap();
+        let found = || {
+            vec![PoolSocket {
+                server: 7,
+                path: path.clone(),
+            }]
+        };
+        let mut said = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(listener.accept().unwrap()));
+            let told = ToldServers::greet(found(), |why| said.push(why));
+            assert!(told.is_none());
+        });
+        assert_eq!(said, [format!("the server with process 7 {REFUSES}")]);
+        std::thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                let (connection, _) = listener.accept().unwrap();
+                let mut packet = [0; 256];
+                let mut hear = || {
+                    let read = (&connection).read(&mut packet).unwrap();
+                    matches!(Message::decode(&packet[..read]), Ok(Message::Doubt(_)))
+                };
+                let is_doubt = hear();
+                let answer = Acknowledgement { number: 0 };
+                (&connection).write_all(&answer.encode()).unwrap();
+                (is_doubt, hear())
+            });
+            let mut told = ToldServers::greet(found(), |why| panic!("{why}")).unwrap();
+            assert_eq!(told.list(), path);
+            told.tell_doubt();
+            assert_eq!(server.join().unwrap(), (false, true));
+            std::fs::remove_file(&path).unwrap();
+            assert!(told.has_gone());
+        });
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! `mayfly run`: what a command writes ends kept pages before the command is told that it is written.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use testkit::process::{Signal, descendants, send_signal};
+use socket2::{Domain, SockAddr, Socket, Type};
+use testkit::process::{Signal, descendants, is_root, send_signal};
 use testkit::running::RunningServer;
 use testkit::wait::until;
 use tokio::sync::Mutex;
@@ -79,6 +83,54 @@ async fn the_next_request_shows_what_a_command_has_written() {
     assert!(part.detail.contains("UPDATE post SET"), "{part:?}");
 }
 
+/// What tells that the test above can fail.
+#[tokio::test]
+async fn of_a_command_without_run_only_its_table_is_found_out_later() {
+    let Some(site) = DatabaseSite::make() else {
+        return;
+    };
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let server = start(&site).await;
+    until_kept(&server.target(), &server.path("pid.control"), "/index.php").await;
+    let script = site.path().join("write.php");
+    let mut command = Command::new("php");
+    command.arg(script).stdout(Stdio::piped());
+    assert!(output(command).await.status.success());
+    let part = learned(&server, "/index.php", LearnedState::Suspect).await;
+    assert!(part.detail.contains("a write to blog.post"), "{part:?}");
+    is_shown(&server, &site).await;
+}
+
+#[tokio::test]
+async fn a_transaction_whose_command_was_killed_is_in_no_page() {
+    let Some(site) = DatabaseSite::make() else {
+        return;
+    };
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let server = start(&site).await;
+    let (target, control) = (server.target(), server.path("pid.control"));
+    until_kept(&target, &control, "/index.php").await;
+    let before = site.version();
+    let code = format!(
+        "$_GET['way'] = 'transaction'; require '{}/write.php';",
+        site.path().display()
+    );
+    let mut command = run(&["php", "-r", &code]).spawn().expect("a program");
+    until("a transaction", || site.is_raised("held")).await;
+    // It was told, and is not written yet.
+    let part = explained(&server, "/index.php").await.learned;
+    let part = part.expect("a part");
+    assert!(part.detail.contains("UPDATE post SET"), "{part:?}");
+    let mut processes = descendants(command.id()).into_iter();
+    let php = processes.find(|it| is_one_of_php(*it)).expect("PHP");
+    send_signal(php, Signal::KILL);
+    let status = command.wait().expect("an end");
+    assert_eq!(status.code(), Some(137));
+    until_kept(&target, &control, "/index.php").await;
+    is_shown(&server, &site).await;
+    assert_eq!(site.version(), before, "the database takes it back");
+}
+
 #[tokio::test]
 async fn a_write_whose_command_was_killed_stays_in_doubt_until_the_database_has_ended_it() {
     let Some(site) = DatabaseSite::make() else {
@@ -143,6 +195,76 @@ async fn a_process_without_the_library_is_named_and_no_page_is_kept_beside_it() 
     site.raise("go");
     assert!(ended(command).await.status.success());
     until_kept(&target, &control, "/index.php").await;
+}
+
+fn listen(path: &Path) -> Socket {
+    let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).expect("a socket");
+    let address = SockAddr::unix(path).expect("an address");
+    socket.bind(&address).expect("a path");
+    socket.listen(1).expect("a socket that listens");
+    socket
+}
+
+#[tokio::test]
+async fn a_server_of_another_version_is_named_and_the_command_runs() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    // The system lists sockets by paths, and each account may choose one that is no text.
+    let _odd = listen(&folder.path().join(OsStr::from_bytes(b"\xff")));
+    let name = format!("mayfly-php-other-{}-0", std::process::id());
+    let of_pool = folder.path().join(name);
+    std::fs::create_dir(&of_pool).expect("a folder");
+    let socket = listen(&of_pool.join("learn.sock"));
+    let server = std::thread::spawn(move || drop(socket.accept().expect("a connection")));
+    let output = output(run(&["sh", "-c", "echo $MAYFLY_RUN; exit 7"])).await;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let expected = format!(
+        "mayfly: run: the server with process {} is another version of Mayfly",
+        std::process::id()
+    );
+    assert!(said.starts_with(&expected), "{said}");
+    server.join().expect("a server that was asked");
+    assert_eq!(output.status.code(), Some(7));
+    // Its processes do not ask it again.
+    let told = String::from_utf8_lossy(&output.stdout);
+    let is_told = told.contains(&*folder.path().to_string_lossy());
+    assert!(!is_told, "{told}");
+}
+
+#[tokio::test]
+async fn where_no_server_learns_a_line_says_so_and_the_command_runs() {
+    if !is_root() {
+        eprintln!("skipped: only root can start a program of an account without a pool");
+        return;
+    }
+    const NOBODY: u32 = 65_534;
+    let mut command = Command::new("/bin/sh");
+    // From a place that this account may read.
+    let copy = tempfile::tempdir().expect("a folder");
+    testkit::serving::open_to_all(copy.path());
+    let program_copy = copy.path().join("mayfly");
+    std::fs::copy(program(), &program_copy).expect("a program");
+    let script = "exec \"$0\" run -- sh -c 'echo \"$LD_PRELOAD\"; exit 7'";
+    command
+        .args(["-c", script])
+        .arg(&program_copy)
+        .current_dir("/")
+        .env_remove("LD_PRELOAD")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let output = output(command).await;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.starts_with("mayfly: run: no running server learns pages of a pool of this account")
+            && said.lines().count() == 1,
+        "{said}"
+    );
+    assert_eq!(
+        (output.status.code(), &*output.stdout),
+        (Some(7), &b"\n"[..])
+    );
 }
 
 #[tokio::test]

@@ -77,6 +77,7 @@ impl Library {
             pid: std::process::id(),
             is_again: false,
             is_command: false,
+            wants_acknowledgement: false,
             unseen_extensions: Vec::new(),
         }));
         library
