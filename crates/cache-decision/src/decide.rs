@@ -222,6 +222,8 @@ pub enum FlightPart {
     Lead(Leader),
     /// It waits for the one that fetches.
     Follow(Follower),
+    /// It waits until that fetch is over, which may be out of date for it, and joins the next one.
+    After(Follower),
     /// It fetches without others ([`Action::Alone`], [`Action::Direct`]), and why, if that is known.
     Without(Action, Option<Reason>),
     /// It is a visit of the server's own, and another request fetches: to wait would give the fetch
@@ -238,13 +240,18 @@ pub fn in_flight(
     is_own_visit: bool,
     now: Millis,
 ) -> FlightPart {
+    if matches!(join, Join::Follow(_) | Join::After(_)) {
+        if let Some(stored) = stand_in.response(StaleReason::Updating, now) {
+            return FlightPart::ShowStale(stored);
+        }
+        if is_own_visit {
+            return FlightPart::Busy;
+        }
+    }
     match join {
         Join::Lead(leader) => FlightPart::Lead(leader),
-        Join::Follow(follower) => match stand_in.response(StaleReason::Updating, now) {
-            Some(stored) => FlightPart::ShowStale(stored),
-            None if is_own_visit => FlightPart::Busy,
-            None => FlightPart::Follow(follower),
-        },
+        Join::Follow(follower) => FlightPart::Follow(follower),
+        Join::After(earlier) => FlightPart::After(earlier),
         Join::Fresh(stored) => FlightPart::Hit(stored),
         Join::Alone(AloneReason::NotShareable(why)) => {
             FlightPart::Without(unshared(audience), Some(why))

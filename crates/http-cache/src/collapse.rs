@@ -64,6 +64,9 @@ pub enum Join {
     Lead(Leader),
     /// Wait for the one who fetches.
     Follow(Follower),
+    /// A fetch is under way whose response may be out of date for this request: wait until it is
+    /// [over](Follower::ended), then [`Zone::collapse_later`].
+    After(Follower),
     /// A fresh response was stored since the lookup.
     Fresh(Arc<StoredResponse>),
     /// Fetch for yourself: [`Zone::detached`].
@@ -127,16 +130,18 @@ impl Zone {
         } = *request;
         let mut table = self.flights.shard(&key);
         let mut spec: Option<Arc<VarySpec>> = None;
-        let mut too_old = None;
+        let (mut too_old, mut outdated) = (None, None);
         for flight in table.of(&key) {
             let is_older = flight.stamp < request.came_at;
             if is_older && self.purges.is_outdated(&key, address, flight.stamp) {
                 continue;
             }
-            if wanted_for == FlightUse::Answer && !flight.is_current(now) {
-                continue;
-            }
             match flight.accepts(fields, now, lock_age) {
+                FlightAcceptance::Yes
+                    if wanted_for == FlightUse::Answer && !flight.is_current(now) =>
+                {
+                    outdated = Some(flight);
+                }
                 FlightAcceptance::Yes => {
                     let minds_tags = is_older && request.may_have_tags;
                     return Join::Follow(Follower::of(self, flight, request.urgency, minds_tags));
@@ -155,6 +160,9 @@ impl Zone {
             Ok(stale) => stale,
             Err(joined) => return joined,
         };
+        if let Some(flight) = outdated {
+            return Join::After(Follower::of(self, flight, request.urgency, false));
+        }
         if let Some(flight) = too_old {
             // Its followers stay with it; later requests follow the new leader.
             table.remove(&flight);

@@ -8,7 +8,7 @@
 //! the slowest ([`Flight::room`]), as long as it cares to ([`Flight::break_off_slowest`]).
 
 use crate::fields::RequestFields;
-use crate::guard::FlightGuard;
+use crate::guard::{FlightGuard, Guard};
 use crate::key::{CacheKey, KeyRef};
 use crate::purge::Stamp;
 use crate::reason::Reason;
@@ -106,6 +106,8 @@ pub(crate) struct State {
     last_progress: Option<Millis>,
     /// Not later than the upstream was sent the request.
     began: Millis,
+    /// Whether the upstream may have been sent the request.
+    is_sent: bool,
 }
 
 /// How far a reader has come.
@@ -186,6 +188,7 @@ impl Flight {
                 readers: Vec::new(),
                 last_progress: Some(now),
                 began: now,
+                is_sent: true,
             }),
             changed: Notify::new(),
             space: Notify::new(),
@@ -225,17 +228,24 @@ impl Flight {
         let mut state = self.state.lock();
         state.last_progress = at;
         state.began = at.unwrap_or(state.began);
+        state.is_sent = at.is_some();
+    }
+
+    /// From now on the guard decides. The leader says when the upstream is sent the request.
+    pub(crate) fn set_guard(&self, guard: Box<dyn Guard>) {
+        self.guard.set(guard);
+        self.state.lock().is_sent = false;
     }
 
     /// Will the upstream be sent the request, or was it sent, later than at this time?
     pub(crate) fn begins_after(&self, time: Millis) -> bool {
         let state = self.state.lock();
-        state.last_progress.is_none() || state.began > time
+        !state.is_sent || state.began > time
     }
 
     /// Has nothing changed since the upstream was sent the request, of what its response may be made of?
     pub(crate) fn is_current(&self, now: Millis) -> bool {
-        self.guard.is_good(now) || self.last_progress().is_none()
+        self.guard.is_good(now) || !self.state.lock().is_sent
     }
 
     /// Why nothing was shared, once it has ended.

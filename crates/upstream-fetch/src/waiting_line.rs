@@ -54,7 +54,12 @@ async fn take_turn(
     let urgency = progress.and_then(Progress::urgency);
     let class = spec.class.at_least(urgency.map_or(spec.class, class_of));
     let ticket = match spec.to.group.enter(key, tried, class, now) {
-        Ok(Admission::Granted(lease)) => return Some(Ok(lease)),
+        Ok(Admission::Granted(lease)) => {
+            if let Some(progress) = progress {
+                progress.under_way(Millis(clock::now()));
+            }
+            return Some(Ok(lease));
+        }
         Ok(Admission::InLine(ticket)) => ticket,
         Err(error) => return Some(Err(error)),
     };

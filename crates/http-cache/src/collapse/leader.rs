@@ -136,9 +136,10 @@ impl Leader {
         self.made_in = took.into();
     }
 
-    /// From now on the guard decides who may be shown what this fetch gives. Once only, before it begins.
+    /// From now on the guard decides who may be shown what this fetch gives. Once only, before it begins, which has to
+    /// be said: [`Progress::under_way`].
     pub fn set_guard(&self, guard: Box<dyn Guard>) {
-        self.duty.flight.guard.set(guard);
+        self.duty.flight.set_guard(guard);
     }
 
     /// The purge clock when this fetch began.

@@ -52,19 +52,44 @@ fn a_fetch_is_joined_only_while_nothing_has_changed_since_it_was_sent() {
     let client = Client::new(&zone, &[]);
     let (leader, guard) = lead(&client);
     let _early = client.follow();
+    // Until it is sent, and while it stands in line, it will read what is there then.
     guard.say(GuardVerdict::Outdated);
-    let Join::Lead(second) = client.join() else {
-        panic!("it leads a fetch of its own");
-    };
-    drop(second);
-    // While it stands in line, it will read what is there then.
+    assert!(matches!(client.join(), Join::Follow(_)));
     leader.progress().in_line();
     assert!(matches!(client.join(), Join::Follow(_)));
     leader.progress().under_way(T0);
     assert_eq!(guard.begun(), 1);
     assert!(matches!(client.join(), Join::Follow(_)));
-    guard.say(GuardVerdict::Unknown);
-    assert!(matches!(client.join(), Join::Lead(_)));
+    for verdict in [GuardVerdict::Unknown, GuardVerdict::Outdated] {
+        guard.say(verdict);
+        assert!(matches!(client.join(), Join::After(_)), "{verdict:?}");
+    }
+}
+
+#[test]
+fn after_a_change_one_fetch_follows_the_other_for_all_who_came_meanwhile() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let (leader, guard) = lead(&client);
+    leader.progress().under_way(T0);
+    guard.say(GuardVerdict::Outdated);
+    let (Join::After(first), Join::After(_second)) = (client.join(), client.join()) else {
+        panic!("they wait until it is over");
+    };
+    assert_eq!(now(first.ended()), None);
+    publish(leader, SECOND, &[], None)
+        .complete(T0)
+        .expect("stored");
+    assert_eq!(now(first.ended()), Some(FlightEnd::Over));
+    let later = zone.collapse_later(&client.request(), T0);
+    let LaterJoin::Lead(next) = later else {
+        panic!("the first to look leads");
+    };
+    next.set_guard(Box::new(ToldGuard::default()));
+    let later = zone.collapse_later(&client.request(), T0);
+    assert!(matches!(later, LaterJoin::Follow(_)));
+    // One that came since joins it as well.
+    assert!(matches!(client.join(), Join::Follow(_)));
 }
 
 #[test]

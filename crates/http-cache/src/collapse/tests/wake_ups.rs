@@ -70,7 +70,7 @@ fn fetch_or_follow(client: &Client<'_>, runtime: &tokio::runtime::Runtime) -> bo
             false
         }
         Join::Fresh(_) => false,
-        Join::Alone(why) => panic!("{why:?}"),
+        other @ (Join::Alone(_) | Join::After(_)) => panic!("{other:?}"),
     }
 }
 

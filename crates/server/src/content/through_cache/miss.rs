@@ -218,6 +218,8 @@ fn join(request: &mut Request, plan: &Plan<'_>, found: &NotFresh, stand_in: Stan
     match in_flight(join, &plan.audience, &stand_in, request.is_own_visit(), now) {
         FlightPart::Lead(leader) => Step::Lead(leader, stand_in),
         FlightPart::Follow(follower) => Step::Follow(follower, stand_in),
+        // A reading of the clock after the request was read.
+        FlightPart::After(earlier) => Step::After(earlier, Millis(clock::now())),
         FlightPart::Hit(stored) => Step::Answer(hit(request, stored)),
         FlightPart::ShowStale(stored) => {
             Step::Answer(from_memory(request, stored, ServedFrom::StaleUpdating))
