@@ -114,27 +114,12 @@ impl Cluster {
 
     /// The value of a number in `/metrics`; `None` where it is missing.
     async fn number(&self, server: usize, name: &str) -> Option<f64> {
-        let text = self.get(server, "/metrics").await.text();
-        let mut values = text
-            .lines()
-            .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        values.next().and_then(|value| value.parse().ok())
+        metric(&self.servers[server], name).await
     }
 
     /// Looks until numbers have these values.
     async fn until_numbers(&self, server: usize, wanted: &[(&str, Option<f64>)]) {
-        for &(name, value) in wanted {
-            let name = format!("mayfly_nodes_{name}");
-            let mut now = None;
-            for _ in 0..2000 {
-                now = self.number(server, &name).await;
-                if now == value {
-                    break;
-                }
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            }
-            assert_eq!(now, value, "{name} of server {server}");
-        }
+        until_numbers(&self.servers[server], wanted).await;
     }
 
     /// Waits until so many requests are under way, beside the one that asks for the number.
@@ -167,6 +152,29 @@ impl Cluster {
 }
 
 /// Asks until the page comes from memory.
+async fn metric(server: &RunningServer, name: &str) -> Option<f64> {
+    let text = server.target().get("/metrics").await.text();
+    let mut values = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    values.next().and_then(|value| value.parse().ok())
+}
+
+async fn until_numbers(server: &RunningServer, wanted: &[(&str, Option<f64>)]) {
+    for &(name, value) in wanted {
+        let name = format!("mayfly_nodes_{name}");
+        let mut now = None;
+        for _ in 0..2000 {
+            now = metric(server, &name).await;
+            if now == value {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        assert_eq!(now, value, "{name}");
+    }
+}
+
 async fn until_hit(server: &RunningServer, path: &str) {
     for _ in 0..2000 {
         if server.target().get(path).await.x_cache() == "HIT" {
