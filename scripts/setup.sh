@@ -14,12 +14,12 @@ packages_of() {
         train) echo php-fpm python3 nghttp2-client openssl ;;
         run)   echo php-fpm php-sqlite3 curl ;;
         test)  echo mariadb-server-core mariadb-client-core memcached redis-server php-fpm php-sqlite3 php-cli php-curl php-mysql php-apcu curl python3 python3-httpx python3-h2 golang-go openssl sslscan prometheus tmux phpunit php-codesniffer php-nyholm-psr7 ;;
-        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin golang-go nghttp2-client openssl ;;
+        bench) echo mariadb-server-core mariadb-client-core php-fpm php-mysql php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin golang-go nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
         package) echo debhelper dpkg-dev fakeroot lintian binutils musl-tools python3 xz-utils ;;
         image) echo buildah mmdebstrap python3 ;;
-        trial) echo iproute2 mmdebstrap python3 python3-seccomp systemd ;;
+        trial) echo iproute2 mmdebstrap podman python3 python3-seccomp systemd ;;
         *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz, package, image, trial)" >&2; return 1 ;;
     esac
 }
