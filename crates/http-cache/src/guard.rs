@@ -6,6 +6,8 @@
 
 use crate::time::Millis;
 use std::fmt;
+use std::future::{Future, ready};
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 /// Whether what a fetch gave may be shown to a request that comes now.
@@ -26,6 +28,11 @@ pub trait Guard: fmt::Debug + Send + Sync {
 
     /// Called for each lookup, with a lock of the zone held: it must not call the zone.
     fn verdict(&self, now: Millis) -> GuardVerdict;
+
+    /// Of a response that is outdated: returns once another lookup may find it good (`true`), or will not.
+    fn decided(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        Box::pin(ready(false))
+    }
 }
 
 /// A guard in one pointer, whether or not there is one.

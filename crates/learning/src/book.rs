@@ -6,7 +6,7 @@
 mod changes;
 mod replays;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -111,6 +111,8 @@ pub struct Book {
     audited: u32,
     /// Statements of suspect pages are run again.
     replays: bool,
+    /// Suspect pages for which visitors wait.
+    awaited: BTreeSet<u32>,
 }
 
 /// What a page was made of, before it is kept.

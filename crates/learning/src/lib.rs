@@ -105,6 +105,10 @@ pub struct LearnedPool {
     neighbours: Mutex<Vec<Weak<LearnedPool>>>,
     /// Statements may have to be run again.
     wanted: Arc<Notify>,
+    /// A visitor waits for that.
+    awaited: Arc<Notify>,
+    /// A round of them is over.
+    replayed: Notify,
 }
 
 impl Learning {
@@ -190,6 +194,8 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         accounts: Mutex::default(),
         neighbours: Mutex::default(),
         wanted: Arc::default(),
+        awaited: Arc::default(),
+        replayed: Notify::new(),
     });
     pool_thread::begin(&pool, socket, received)?;
     Ok(pool)
@@ -226,6 +232,24 @@ impl LearnedPool {
     /// Is a page still good?
     fn confirm(&self, number: u32, fetch: u64) -> Confirmation {
         self.book.lock().confirm(number, fetch, Instant::now())
+    }
+
+    /// Returns once it is known whether a page is still good. `true`: it was found out meanwhile that it is.
+    async fn decided(&self, number: u32, fetch: u64) -> bool {
+        let mut has_waited = false;
+        loop {
+            // Made before looking: it hears of each round from here on.
+            let replayed = self.replayed.notified();
+            match self.book.lock().await_replay(number, fetch, Instant::now()) {
+                Confirmation::Open => {}
+                Confirmation::Good(_) => return has_waited,
+                Confirmation::Outdated => return false,
+            }
+            self.wanted.notify_one();
+            self.awaited.notify_one();
+            replayed.await;
+            has_waited = true;
+        }
     }
 
     /// Pages may have become suspect.

@@ -13,10 +13,11 @@
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, LazyLock, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::LearnedPool;
 use crate::book::{Confirmation, Showing};
@@ -31,6 +32,9 @@ fn is_late() -> bool {
     });
     *IS_LATE
 }
+
+/// A visitor waits no longer for statements that are run again.
+const DECIDED_WITHIN: Duration = Duration::from_millis(20);
 
 /// A number that the pool never has.
 const NEVER: u64 = u64::MAX;
@@ -260,6 +264,20 @@ impl PageMark {
             KNOWN | KNOWN_UNPOLLED => self.ask(),
             _ => PageVerdict::Outdated,
         }
+    }
+
+    /// Where statements of the page are run again to find out whether it may be shown: returns once that is known; `false`
+    /// where it may not, or is not known within [`DECIDED_WITHIN`].
+    pub async fn decided(&self) -> bool {
+        let state = self.state.load(Acquire);
+        let pool = self.pool.upgrade();
+        let pool = pool.filter(|_| matches!(state, KNOWN | KNOWN_UNPOLLED));
+        let Some(pool) = pool else {
+            return false;
+        };
+        let number = self.number.load(Acquire);
+        let decided = pool.decided(number, self.fetch);
+        timeout(DECIDED_WITHIN, decided).await.unwrap_or(false)
     }
 
     fn ask(&self) -> PageVerdict {

@@ -81,8 +81,9 @@ async fn run(
         connections.clone(),
         by_heartbeat,
     ));
-    if let Some(wanted) = pool.upgrade().map(|pool| pool.wanted.clone()) {
-        tokio::spawn(replay::run(pool.clone(), wanted));
+    let told = pool.upgrade();
+    if let Some((wanted, awaited)) = told.map(|it| (it.wanted.clone(), it.awaited.clone())) {
+        tokio::spawn(replay::run(pool.clone(), wanted, awaited));
     }
     let join: Arc<Mutex<Join>> = Arc::default();
     let polls = Polls::default();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use learn_record::Outcome;
 use learned::RunAgain;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::LearnedPool;
 use crate::book::ReplayRound;
@@ -45,7 +45,7 @@ const READ_ONLY: [&str; 2] = [
 struct Connection(Option<(Client, Arc<ReplaySession>)>);
 
 /// Runs what the book has, for as long as there is the pool.
-pub async fn run(pool: Weak<LearnedPool>, wanted: Arc<Notify>) {
+pub async fn run(pool: Weak<LearnedPool>, wanted: Arc<Notify>, awaited: Arc<Notify>) {
     let mut connection = Connection::default();
     loop {
         // Without a connection it sleeps.
@@ -64,7 +64,7 @@ pub async fn run(pool: Weak<LearnedPool>, wanted: Arc<Notify>) {
             let Some(round) = round else {
                 // All pages were looked at, with the book's lock held.
                 drop(alive);
-                sleep(looked * PAUSES).await;
+                pause(looked * PAUSES, &awaited).await;
                 break;
             };
             let account = account_of(&alive, &round.server).map(|it| (it, alive.seed));
@@ -73,11 +73,17 @@ pub async fn run(pool: Weak<LearnedPool>, wanted: Arc<Notify>) {
             let ran = began.elapsed();
             if let Some(pool) = pool.upgrade() {
                 pool.change(|book| book.replayed(&round, &results, Instant::now()));
+                pool.replayed.notify_waiters();
             }
-            // The server is busy with it for half of the time at most.
-            sleep(ran + looked * PAUSES).await;
+            // The server is busy with it for half of the time at most, but for what visitors wait for.
+            pause(ran + looked * PAUSES, &awaited).await;
         }
     }
+}
+
+/// It ends when a visitor waits.
+async fn pause(span: Duration, awaited: &Notify) {
+    let _ = timeout(span, awaited.notified()).await;
 }
 
 async fn results(

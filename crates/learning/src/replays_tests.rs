@@ -42,6 +42,31 @@ fn is_fresh(book: &mut Book, now: Instant) -> bool {
 }
 
 #[test]
+fn while_a_visitor_waits_statements_of_that_page_alone_are_run() {
+    let now = Instant::now();
+    let mut book = with_page(now);
+    let mut other = end(&book, 1);
+    other.page.name = b"pages\0/other".as_slice().into();
+    let LearnedEnd::Known(number, _) = book.learn(&other, Some(record()), now) else {
+        panic!("it is learned");
+    };
+    let fetch = other.mark.fetch();
+    book.note_kept(number, fetch);
+    let good = Confirmation::Good(book.moves());
+    assert_eq!(book.await_replay(number, fetch, now), good);
+    assert!(book.awaited.is_empty());
+    book.written(&write(UPDATE));
+    assert_eq!(book.await_replay(number, fetch, now), Confirmation::Open);
+    let round = book.next_replays(now).unwrap();
+    assert_eq!(round.awaited, BTreeSet::from([number]));
+    book.replayed(&round, &[Some(7)], now);
+    let good = Confirmation::Good(book.moves());
+    assert_eq!(book.await_replay(number, fetch, now), good);
+    // The statement is that of both pages.
+    assert!(book.next_replays(now).is_none() && is_fresh(&mut book, now));
+}
+
+#[test]
 fn equal_results_make_the_page_fresh_and_others_end_it() {
     let now = Instant::now();
     let mut book = with_page(now);

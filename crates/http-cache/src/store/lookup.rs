@@ -44,6 +44,8 @@ pub struct NotFresh {
     pub kind: NotFreshKind,
     /// What the key's responses vary on, where the kind does not say.
     varies_on: Option<Arc<VarySpec>>,
+    /// What is stored, and has a guard that does not let it be shown.
+    outdated: Option<Arc<StoredResponse>>,
     /// That of the key's shard.
     generation: u64,
 }
@@ -71,6 +73,15 @@ impl NotFresh {
             NotFreshKind::VaryMiss => Forward::VaryMiss,
             NotFreshKind::Miss => Forward::UriMiss,
             NotFreshKind::NotShareable(_) => Forward::Miss,
+        }
+    }
+
+    /// Where something is stored that its guard calls outdated: returns once another lookup may find it good (`true`), or
+    /// will not.
+    pub async fn decided(&self) -> bool {
+        match self.outdated.as_ref().and_then(|stored| stored.guard()) {
+            Some(guard) => guard.decided().await,
+            None => false,
         }
     }
 
@@ -161,6 +172,7 @@ impl Zone {
         touch: Option<Millis>,
     ) -> FoundResponse {
         let shard = cell.shard.read();
+        let mut outdated = None;
         let (kind, varies_on) = match shard.select(key, request, touch) {
             SelectedResponse::Found(response) => {
                 response.fetch_lines();
@@ -170,6 +182,9 @@ impl Zone {
                         (NotFreshKind::Stale(Arc::clone(response), info), None)
                     }
                     ResponseWorth::Nothing => {
+                        if response.guard().is_some() {
+                            outdated = Some(Arc::clone(response));
+                        }
                         let vary = response.vary.as_ref();
                         (NotFreshKind::Miss, vary.map(|vary| Arc::clone(vary.spec())))
                     }
@@ -188,6 +203,7 @@ impl Zone {
         FoundResponse::NotFresh(NotFresh {
             kind: refused.map_or(kind, NotFreshKind::NotShareable),
             varies_on,
+            outdated,
             generation,
         })
     }

@@ -4,6 +4,7 @@
 //! that is counted later makes the page suspect once more. One that is announced or in doubt at the end of
 //! the round may be seen at any moment: a statement that it concerns is not decided.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -37,6 +38,8 @@ pub struct ReplayRound {
     /// The last write that was counted before.
     as_of: u64,
     pub statements: Vec<(StatementToRun, Arc<ReplaySession>)>,
+    /// The pages for which visitors wait, where it is run for these alone.
+    awaited: BTreeSet<u32>,
 }
 
 /// The number of a session among those that are known.
@@ -70,20 +73,39 @@ impl Book {
         }
     }
 
-    /// Statements of suspect pages to be run now, each once, those of one session behind each other.
+    /// The same for a visitor, who waits for the next round if the page is open.
+    pub fn await_replay(&mut self, number: u32, fetch: u64, now: Instant) -> Confirmation {
+        let confirmation = self.confirm(number, fetch, now);
+        if confirmation == Confirmation::Open {
+            self.awaited.insert(number);
+        }
+        confirmation
+    }
+
+    /// Statements of suspect pages to be run now, each once, those of one session behind each other. While visitors wait, those
+    /// of their pages alone.
     pub fn next_replays(&mut self, now: Instant) -> Option<ReplayRound> {
+        let awaited = std::mem::take(&mut self.awaited);
         if !self.replays {
             return None;
         }
-        self.note_suspects(now);
+        if awaited.is_empty() {
+            self.note_suspects(now);
+        }
         let under_way = self.effects_under_way();
         let [database] = &mut self.databases[..] else {
             return None;
         };
         let index = database.index.as_mut()?;
-        let open = self.pages.iter().filter(|(_, page)| page.is_open(now));
+        let open: Vec<u32> = match awaited.is_empty() {
+            true => {
+                let open = self.pages.iter().filter(|(_, page)| page.is_open(now));
+                open.map(|(number, _)| number).collect()
+            }
+            false => awaited.iter().copied().collect(),
+        };
         let mut statements: Vec<(StatementToRun, Arc<ReplaySession>)> = Vec::new();
-        for statement in open.flat_map(|(number, _)| index.to_run(number)) {
+        for statement in open.iter().flat_map(|number| index.to_run(*number)) {
             let is_known = statements.iter().any(|(it, _)| it.is(&statement));
             // Where a write is under way, it waits until that is over.
             let may_change = || under_way.iter().any(|it| index.concerns(&statement, it));
@@ -102,6 +124,7 @@ impl Book {
             server: database.server.clone(),
             as_of: index.writes(),
             statements,
+            awaited,
         })
     }
 
@@ -127,7 +150,13 @@ impl Book {
                 index.ran(statement, round.as_of, is_equal);
             }
         }
-        self.note_suspects(now);
+        match round.awaited.is_empty() {
+            true => self.note_suspects(now),
+            false => round
+                .awaited
+                .iter()
+                .for_each(|page| self.ask_index(*page, now)),
+        }
     }
 
     /// Of the writes that others may see at any moment.

@@ -1,6 +1,7 @@
 //! What a page is made of is learned beside its fetch (`cache_learn`): the fetch has a number, and what
 //! comes of it is told to the pool's [`learning::LearnedPool`].
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,6 +126,10 @@ impl Guard for MarkedPage {
             PageVerdict::Unknown => GuardVerdict::Unknown,
             PageVerdict::Open | PageVerdict::Outdated => GuardVerdict::Outdated,
         }
+    }
+
+    fn decided(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        Box::pin(self.0.decided())
     }
 }
 

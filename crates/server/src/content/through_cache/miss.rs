@@ -50,7 +50,11 @@ pub async fn serve(
             Some(reply) => Step::Answer(StageEnd::Reply(reply)),
             None => look_again(request, pass, &mut plan),
         },
-        (Some(found), None) => obey(request, pass, &plan, decision, found),
+        // A visit of the server's own does not wait.
+        (Some(found), None) => match !request.is_own_visit() && found.0.decided().await {
+            true => look_again(request, pass, &mut plan),
+            false => obey(request, pass, &plan, decision, found),
+        },
     };
     let began = Instant::now();
     let mut rounds = 1;
