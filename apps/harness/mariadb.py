@@ -57,8 +57,8 @@ def first_data():
     return folder
 
 
-def start(workdir):
-    """Starts the server with one empty database and one user for it."""
+def start(workdir, has_log=False):
+    """Starts the server with one empty database and one user for it, who may read the binary log if there is one."""
     data = workdir.mkdir("mariadb", owner=account(), mode=0o755)
     socket = os.path.join(data, "sql.sock")
     database = Database(socket, "site", "site", os.urandom(9).hex())
@@ -67,7 +67,8 @@ def start(workdir):
         "mariadb-init.sql",
         f"CREATE DATABASE {database.name} CHARACTER SET utf8mb4;\n"
         f"CREATE USER {database.user}@localhost IDENTIFIED BY '{database.password}';\n"
-        f"GRANT ALL ON {database.name}.* TO {database.user}@localhost;\n",
+        f"GRANT ALL ON {database.name}.* TO {database.user}@localhost;\n"
+        + (f"GRANT REPLICATION SLAVE ON *.* TO {database.user}@localhost;\n" if has_log else ""),
     )
     process = workdir.spawn(
         "mariadb",
@@ -78,7 +79,7 @@ def start(workdir):
             f"--pid-file={data}/pid",
             f"--init-file={init}",
             "--skip-networking",
-            "--skip-log-bin",
+            *(["--log-bin=log", "--server-id=1", "--binlog-format=ROW"] if has_log else ["--skip-log-bin"]),
             "--innodb-buffer-pool-size=64M",
             # The data lives for a minute: durability would only cost time.
             "--innodb-flush-log-at-trx-commit=0",

@@ -4,6 +4,7 @@
     scripts/promise/learned.py [--program target/debug/mayfly] [--seconds 60] [--late]
     scripts/promise/learned.py --readers 200 --writes 1000 --foreign 10000 --kills 1000
     scripts/promise/learned.py --replay
+    scripts/promise/learned.py --binary-log --foreign 2000
 
 A MariaDB, a server on loopback with a PHP pool of its own, and pages that show which version of a
 row they were made from. What is not learned has its ordinary lifetime, a millisecond: it is no part of the promise. Writers change rows through PHP, with and without a transaction. Readers ask the database
@@ -16,6 +17,10 @@ are asked for.
 
 With --replay, statements of suspect pages are run again (cache_learn_replay), and some writes of PHP say nothing of the rows
 that they change, so that pages are suspect of which nothing has changed.
+
+With --binary-log, the log of the database is followed (cache_learn_binary_log). The page of each write of the other program is asked
+for at once, again and again, until it is new: the time from its COMMIT to the first request that shows it has to be within
+50 ms for 99 of 100 writes to pages that were kept.
 
 Ends with 1 where an answer was old, or where too few were kept: then nothing was tried. With --late the server
 compares a page with the writes since its fetch ended, not since it began, which a build with debug assertions can
@@ -56,6 +61,8 @@ WRITES_SECONDS, RESTS_SECONDS = 2.0, 2.5
 SEEN_SECONDS = 2.0
 # On a machine that does much else.
 LEARN_SECONDS = 60
+# With the log, so many of a hundred writes to kept pages are shown within this time.
+LOG_SHARE, LOG_SECONDS, LEAST_LOGGED = 0.99, 0.05, 100
 LEAST_HITS, LEAST_KEPT, LEAST_FRESHENED = 200, 20, 20
 BETWEEN_KILLS_SECONDS = 0.1
 # Beyond it the server has not answered what is waited for.
@@ -78,7 +85,7 @@ http {{
         location / {{
             fastcgi_pass php:site;
             fastcgi_cache pages; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1ms; fastcgi_cache_lock on;
-            cache_learn on; cache_learn_replay {replay};
+            cache_learn on; cache_learn_replay {replay}; cache_learn_binary_log {log};
             cache_learn_database unix:{database.socket} {database.user} {database.password};
             fastcgi_param SCRIPT_FILENAME {folder}/learned.php;
             fastcgi_param REQUEST_METHOD $request_method;
@@ -123,7 +130,7 @@ class Sql:
 class Trial:
     def __init__(self, chosen, folder):
         self.chosen, self.folder = chosen, folder
-        self.database = mariadb.start(folder)
+        self.database = mariadb.start(folder, has_log=chosen.binary_log)
         self.port, self.metrics_port = folder.free_port("127.0.0.1"), folder.free_port("127.0.0.1")
         self.lock = threading.Lock()
         self.counts, self.examples = collections.Counter(), []
@@ -132,6 +139,8 @@ class Trial:
         # Of others: when each version was seen to be committed.
         self.committed = [[] for _ in range(PAGES)]
         self.to_watch = queue.Queue()
+        # Of each foreign write to a page that was kept: the time until it was shown.
+        self.shown_after = []
         self.is_over, self.may_write = threading.Event(), threading.Event()
         self.threads = []
         self.wide = ["?wide"] if chosen.replay else []
@@ -151,7 +160,7 @@ class Trial:
             self.folder.write("learned.php", page.read())
         text = CONFIGURATION.format(
             folder=self.folder.path, port=self.port, metrics=self.metrics_port, database=self.database,
-            replay="on" if self.chosen.replay else "off")  # fmt: skip
+            replay="on" if self.chosen.replay else "off", log="on" if self.chosen.binary_log else "off")  # fmt: skip
         environment = {"MAYFLY_FAILPOINT_LEARN": "late"} if self.chosen.late else {}
         command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]
         self.server = server = self.folder.spawn("mayfly", command, environment)
@@ -259,12 +268,13 @@ class Trial:
             time.sleep(chance.random() * 0.02)
 
     def write_others(self):
-        chance, sql = random.Random(200), Sql(self.database)
+        chance, sql, connection = random.Random(200), Sql(self.database), self.connection()
         while not self.is_over.is_set():
             self.may_write.wait(0.1)
             if not self.may_write.is_set():
                 continue
             page = chance.randrange(PAGES)
+            is_kept = self.chosen.binary_log and any(self.get(connection, f"/others/{page}")[1] for _ in range(3))
             where = f"WHERE page = {page}"
             update = f"UPDATE others SET version = version + 1 {where}"
             version = int(sql.ask(f"{update}; SELECT version FROM others {where}"))
@@ -272,8 +282,18 @@ class Trial:
             self.committed[page].append((committed, version))
             self.to_watch.put((page, committed, version))
             self.count("foreign writes")
+            if is_kept:
+                self.shown_after.append(self.asked_until(connection, page, version) - committed)
             time.sleep(chance.random() * (0.01 if self.chosen.foreign else 0.1))
         sql.stop()
+
+    def asked_until(self, connection, page, wanted):
+        """When the first request began that shows this version of a page."""
+        version = None
+        while version is None or version < wanted:
+            began = time.monotonic()
+            version, _, _ = self.get(connection, f"/others/{page}")
+        return began
 
     def learn_all(self):
         """Until all pages are kept: what Mayfly knows nothing of has its ordinary lifetime."""
@@ -366,8 +386,19 @@ class Trial:
         if self.chosen.replay:
             found = re.search(r"^mayfly_learned_freshened_total\{.*\} (\d+)", self.learned(), re.M)
             is_tried = is_tried and found is not None and int(found[1]) >= LEAST_FRESHENED
+        if self.chosen.binary_log:
+            is_tried = is_tried and self.is_shown_in_time()
         is_wrong = counts["old"] or counts["late"] or counts["broken threads"]
         return 1 if is_wrong or not is_tried else 0
+
+    def is_shown_in_time(self):
+        times = sorted(self.shown_after)
+        if len(times) < LEAST_LOGGED:
+            print(f"{len(times)} writes to kept pages")
+            return False
+        median, late, last = (1000 * times[int(share * (len(times) - 1))] for share in (0.5, LOG_SHARE, 1))
+        print(f"{len(times)} writes to kept pages were shown after {median:.1f} ms (median), {late:.1f} ms (99 %), {last:.1f} ms (last)")
+        return late <= 1000 * LOG_SECONDS
 
     def learned(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=10)
@@ -394,6 +425,7 @@ def main():
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--late", action="store_true")
     parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--binary-log", action="store_true")
     chosen = parser.parse_args()
     chosen.program = os.path.abspath(chosen.program)
     with workdir.Workdir("promise-learned", parent=PLACE) as folder:

@@ -249,6 +249,9 @@ pub struct LearnedPart {
     pub tables: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// Whether the binary log of the database is followed, for people; empty: it is not to be.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub log: String,
     /// How often it was made again while nothing had changed that Mayfly saw, and was the same, and was
     /// another.
     #[serde(default)]

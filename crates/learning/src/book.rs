@@ -15,6 +15,7 @@ use learned::{Index, NoisyStatement, PageRecord, SeenStatement, Suspicion};
 
 use crate::StoredPage;
 use crate::announced::UnansweredWriteTable;
+use crate::binary_log::LogState;
 use crate::counts::{Comparison, Counts};
 use crate::differing::DifferingPages;
 use crate::doubts::Doubts;
@@ -89,6 +90,9 @@ struct Database {
     /// The last writes by their numbers, for people.
     texts: VecDeque<(u64, String)>,
     polled: PolledTables,
+    log: LogState,
+    /// Why its log was not followed, as was said last; empty: it is.
+    log_told: Arc<str>,
     /// In which statements can be run again, by their numbers from 0 on.
     sessions: Vec<Arc<ReplaySession>>,
 }
@@ -108,6 +112,8 @@ pub struct Book {
     /// How often something happened that may alter pages.
     moves: u64,
     differing: DifferingPages,
+    /// For the error log.
+    notices: Vec<String>,
     audited: u32,
     /// Statements of suspect pages are run again.
     replays: bool,
@@ -142,10 +148,13 @@ impl Book {
         let suspect = self.pages.iter().filter(|(_, page)| page.suspect.is_some());
         let is_kept = |page: &LearnedPage| page.is_kept && page.suspect.is_none();
         let kept = self.pages.iter().filter(|(_, page)| is_kept(page));
+        let logs = self.databases.iter().map(|it| &it.log);
+        let followed = logs.filter(|log| **log == LogState::Followed);
         Counts {
             pages: self.pages.len() as u64,
             suspect: suspect.count() as u64,
             kept: kept.count() as u64,
+            followed: followed.count() as u64,
             ..self.counts
         }
     }
@@ -216,7 +225,7 @@ impl Book {
     }
 
     /// The number of a server; `None`: there are too many.
-    fn database(&mut self, server: &ServerName) -> Option<usize> {
+    pub(crate) fn database(&mut self, server: &ServerName) -> Option<usize> {
         let known = self.databases.iter().position(|it| it.server == *server);
         if known.is_none() && self.databases.len() < MOST_SERVERS {
             // With several, pages are not kept.
@@ -231,6 +240,8 @@ impl Book {
                 digest: 0,
                 texts: VecDeque::new(),
                 polled: PolledTables::default(),
+                log: LogState::Off,
+                log_told: Arc::default(),
                 sessions: Vec::new(),
             });
             return Some(self.databases.len() - 1);
@@ -691,6 +702,7 @@ impl Book {
                 statements: page.statements,
                 tables: page.tables.iter().map(ToString::to_string).collect(),
                 files: self.shown_files(page),
+                log: self.log_of(page),
                 same: page.same,
                 changed: page.changed,
             }),
@@ -702,6 +714,12 @@ impl Book {
                 })
             }
         }
+    }
+
+    fn log_of(&self, page: &LearnedPage) -> LogState {
+        let mut databases = self.databases.iter();
+        let database = databases.find(|it| Some(&it.server) == page.server.as_ref());
+        database.map_or(LogState::Off, |it| it.log.clone())
     }
 
     /// Files but for scripts, which are those of all pages.
@@ -757,4 +775,4 @@ fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
 
 #[cfg(test)]
 #[path = "book_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -104,6 +104,7 @@ pub fn write(text: &str) -> SentWrite {
         text: text.as_bytes().to_vec(),
         parameters: Vec::new(),
         is_complete: true,
+        rows_of: None,
     }
 }
 

@@ -207,6 +207,7 @@ impl Worker {
             text: write.text.to_vec(),
             parameters: write.parameters.iter().map(told::value_of).collect(),
             is_complete: write.is_complete && !is_command && !self.has_unknown_writes(write),
+            rows_of: None,
         };
         let mut meant = vec![sent.clone()];
         if may_end_transaction(&sent.text)

@@ -116,6 +116,34 @@ impl Client {
         }
     }
 
+    /// Sends a command that is answered with OK.
+    ///
+    /// # Errors
+    /// What the system or the server says.
+    pub async fn command(&mut self, command: &[u8]) -> io::Result<()> {
+        self.command_without_answer(command).await?;
+        match self.receive().await?.split_first() {
+            Some((0x00, _)) => Ok(()),
+            Some((0xff, rest)) => Err(said(rest)),
+            _ => Err(nonsense()),
+        }
+    }
+
+    /// # Errors
+    /// What the system says.
+    pub async fn command_without_answer(&mut self, command: &[u8]) -> io::Result<()> {
+        self.sequence = 0;
+        self.send(command).await
+    }
+
+    /// Bytes that follow a command, as they come; 0 at their end.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buffer).await
+    }
+
     async fn connect(account: &DatabaseAccount) -> io::Result<Client> {
         let (stream, is_local): (Box<dyn Stream>, bool) = match account.server.strip_prefix("unix:")
         {

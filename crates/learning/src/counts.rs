@@ -47,6 +47,10 @@ pub struct Counts {
     pub not_learned: [u64; Reason::ALL.len()],
     /// Statements that may have written.
     pub writes: u64,
+    /// Writes that the binary log told, each table and statement once at a time.
+    pub logged: u64,
+    /// Logs that are followed now.
+    pub followed: u64,
     /// Pages that became suspect.
     pub matched: u64,
     /// Statements that were run again, by [`ReplayEnd`].

@@ -13,6 +13,7 @@
 //! what is known of a page.
 
 mod announced;
+mod binary_log;
 mod book;
 mod channel;
 mod client;
@@ -47,6 +48,7 @@ use learned::NoisyStatement;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+pub use binary_log::LogState;
 use book::{Book, Confirmation, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
 pub use counts::{Comparison, Counts, ReplayEnd};
@@ -79,6 +81,8 @@ pub struct PoolRules {
     pub keeps: bool,
     /// Statements of suspect pages are run again: `cache_learn_replay on`.
     pub replays: bool,
+    /// The binary log of the database is followed: `cache_learn_binary_log on`.
+    pub follows: bool,
 }
 
 /// A pool whose pages are learned.
@@ -98,6 +102,7 @@ pub struct LearnedPool {
     keeps: AtomicBool,
     /// As the book has it, without its lock.
     replays: AtomicBool,
+    follows: AtomicBool,
     ends: mpsc::Sender<End>,
     /// Whom to ask about tables.
     accounts: Mutex<Vec<DatabaseAccount>>,
@@ -137,11 +142,13 @@ impl Learning {
                 accounts,
                 keeps,
                 replays,
+                follows,
             } = rules(pool.name());
             *pool.accounts.lock() = accounts;
             pool.book.lock().set_replays(keeps && replays);
             pool.replays.store(keeps && replays, Ordering::Release);
             pool.keeps.store(keeps, Ordering::Release);
+            pool.follows.store(keeps && follows, Ordering::Release);
             let others = pools.values().filter(|it| !Arc::ptr_eq(it, pool));
             *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
         }
@@ -190,6 +197,7 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         marks: Arc::new(Marks::new()),
         keeps: AtomicBool::new(false),
         replays: AtomicBool::new(false),
+        follows: AtomicBool::new(false),
         ends,
         accounts: Mutex::default(),
         neighbours: Mutex::default(),
@@ -276,6 +284,11 @@ impl LearnedPool {
         self.keeps.load(Ordering::Acquire)
     }
 
+    /// Is the binary log of its database followed?
+    fn follows(&self) -> bool {
+        self.keeps() && self.follows.load(Ordering::Acquire)
+    }
+
     /// A page was made, and this is what was told of it.
     fn learn(&self, end: PageEnd, record: Option<RunRecord>) {
         let (learned, showing) = self.change(|book| {
@@ -304,6 +317,11 @@ impl LearnedPool {
     /// What is known of a page.
     pub fn page(&self, name: &[u8]) -> Option<PageReport> {
         self.book.lock().report(name, Instant::now())
+    }
+
+    /// What is to be said in the error log, once.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.book.lock().take_notices()
     }
 
     pub fn counts(&self) -> Counts {

@@ -97,6 +97,10 @@ impl Marks {
         });
     }
 
+    pub fn is_awake(&self) -> bool {
+        *self.is_awake.borrow()
+    }
+
     pub async fn until_awake(&self) {
         let mut is_awake = self.is_awake.subscribe();
         // It ends with what it would end with: the pool.

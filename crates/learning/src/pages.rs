@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::binary_log::LogState;
 use crate::record::{ServerName, WhyNot};
 
 /// Of one pool. At 2 KB each, which is about what a learned page takes.
@@ -195,6 +196,8 @@ pub enum PageReport {
         statements: u32,
         tables: Vec<String>,
         files: Vec<String>,
+        /// Whether the binary log of its server is followed.
+        log: LogState,
         same: u32,
         changed: u32,
     },

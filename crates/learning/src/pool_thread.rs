@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::LearnedPool;
+use crate::binary_log::Followers;
 use crate::channel::Worker;
 use crate::client::{self, DatabaseAccount};
 use crate::doubts::{AskedServer, QUESTIONS};
@@ -86,7 +87,7 @@ async fn run(
         tokio::spawn(replay::run(pool.clone(), wanted, awaited));
     }
     let join: Arc<Mutex<Join>> = Arc::default();
-    let polls = Polls::default();
+    let (polls, followers) = (Polls::default(), Followers::default());
     let mut workers = JoinSet::new();
     // When each server was asked for its tables. A pool has few.
     let mut readings = HashMap::new();
@@ -135,6 +136,7 @@ async fn run(
                 };
                 read_schemas(&pool, &mut readings);
                 polls.begin(&pool);
+                followers.begin(&pool);
                 ask_for_connections(&pool);
                 look(&pool, &join).await;
                 let has_nothing = pool.book.lock().has_nothing_to_show(Instant::now());

@@ -38,6 +38,8 @@ pub struct SentWrite {
     pub parameters: Vec<Value>,
     /// Text and parameters are all of it.
     pub is_complete: bool,
+    /// Of the binary log: any rows of this table, by its database and name. The text is for people.
+    pub rows_of: Option<(Arc<str>, Arc<str>)>,
 }
 
 /// A file, as it was when PHP looked at it.

@@ -90,6 +90,7 @@ fn rules() -> PoolRules {
         accounts: Vec::new(),
         keeps: true,
         replays: false,
+        follows: false,
     }
 }
 

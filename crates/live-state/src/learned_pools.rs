@@ -34,6 +34,7 @@ impl LearnedPools {
             accounts: accounts(site, pool),
             keeps: wanted(site).any(|(name, rules)| name == pool && rules.keeps),
             replays: wanted(site).any(|(name, rules)| name == pool && rules.replays),
+            follows: wanted(site).any(|(name, rules)| name == pool && rules.follows),
         };
         let learning = Learning::renew(previous, sockets, rules).map_err(BuildError::Learning)?;
         let groups = site.http.groups.iter();

@@ -12,8 +12,11 @@
 //! that it keeps is bounded (the `MOST_` constants). What it cannot follow (TLS, compression,
 //! cursors, a byte that does not fit) ends the reading for good with an [`Unreadable`]: a reader
 //! that guesses would be wrong about every later statement of the connection.
+//!
+//! [`LogReader`] reads what a server sends to those who follow its binary log.
 
 mod answer;
+mod binary_log;
 mod command;
 mod conversation;
 mod fields;
@@ -22,6 +25,10 @@ mod packet;
 mod parameters;
 
 pub use answer::{CommandAnswer, MOST_OUTCOMES, Outcome, StatementAnswer, StatusFlags};
+pub use binary_log::{
+    LogContent, LogEnd, LogEvent, LogReader, LogStatement, MOST_EVENT_BYTES, dump_command,
+    register_command,
+};
 pub use command::{Command, CommandKind, MOST_STATEMENT_BYTES};
 pub use conversation::{
     Conversation, Event, MOST_PREPARED, MOST_PREPARED_BYTES, Session, Unreadable,

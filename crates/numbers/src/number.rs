@@ -58,6 +58,8 @@ pub enum Number {
     LearnedRenders,
     NotLearnedRenders,
     LearnedWrites,
+    LearnedLogged,
+    LearnedLogs,
     LearnedMatches,
     LearnedComparisons,
     LearnedAudits,

@@ -5,8 +5,11 @@
 //! Invariant: no task keeps a configuration alive that was replaced.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use site::LogLevel;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::without_client;
@@ -14,6 +17,9 @@ use crate::warming::{audit, repeat};
 use crate::worker::WorkersState;
 use upstream_fetch::health::Require;
 use upstream_fetch::{health, naming};
+
+/// How often pools are asked what they have to say.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs the tasks of whatever configuration is in force. Never ends.
 pub async fn run(shared: Arc<WorkersState>) {
@@ -37,6 +43,21 @@ pub async fn run(shared: Arc<WorkersState>) {
     }
 }
 
+/// Writes what pools whose pages are learned have to say into the error log of the main context.
+async fn tell_of_pools(configuration: Weak<ActiveConfiguration>) {
+    while let Some(configuration) = configuration.upgrade() {
+        let (live, logs) = (&configuration.live, &configuration.site.process.error_logs);
+        for pool in live.groups.learned().iter().flat_map(|it| it.pools()) {
+            for notice in pool.take_notices() {
+                let message = format_args!("php_pool \"{}\": {notice}", pool.name());
+                live.error_logs.write(logs, LogLevel::Warn, 0, message, "");
+            }
+        }
+        drop(configuration);
+        sleep(TELL_EVERY).await;
+    }
+}
+
 fn begin(configuration: &Arc<ActiveConfiguration>, tasks: &mut JoinSet<()>) {
     let (site, live) = (&configuration.site, &configuration.live);
     for followed in naming::followed(site, live.groups.groups(), &live.names) {
@@ -46,6 +67,7 @@ fn begin(configuration: &Arc<ActiveConfiguration>, tasks: &mut JoinSet<()>) {
     tasks.spawn(repeat::run(Arc::downgrade(configuration)));
     if live.groups.learned().is_some() {
         tasks.spawn(audit::run(Arc::downgrade(configuration)));
+        tasks.spawn(tell_of_pools(Arc::downgrade(configuration)));
     }
     let weak = Arc::downgrade(configuration);
     let require: Require = Arc::new(move |rules, answer| match weak.upgrade() {

@@ -8,10 +8,14 @@ use learned::{Effect, TableChange};
 
 use super::{Book, Database};
 use crate::announced::{SEEN_WITHIN, WriteNumber};
+use crate::binary_log::{self, LogState};
 use crate::doubts::AskedServer;
 use crate::poll::{PollAnswer, PollResult};
 use crate::record::{SentWrite, ServerName};
 use crate::told;
+
+/// Lines that wait to be written into the error log.
+const MOST_NOTICES: usize = 16;
 
 /// Texts of writes that are kept for each server.
 const MOST_TEXTS: usize = 256;
@@ -175,6 +179,50 @@ impl Book {
         self.moves += 1;
     }
 
+    /// The binary log is followed from now on. What was written before it was is in none of its events.
+    pub fn log_begun(&mut self, server: &ServerName) {
+        self.note_log(server, LogState::Followed);
+        self.moves += u64::from(self.count(&binary_log::unknown(server)));
+    }
+
+    /// Others see what the log has told.
+    pub fn log_counted(&mut self, number: WriteNumber, writes: &[SentWrite]) {
+        self.announced.remove(number);
+        self.counts.logged += writes.len() as u64;
+        for write in writes {
+            self.moves += u64::from(self.count(write));
+        }
+    }
+
+    /// Whether the log of a server is followed.
+    pub fn note_log(&mut self, server: &ServerName, state: LogState) {
+        let mut databases = self.databases.iter_mut();
+        let Some(database) = databases.find(|it| it.server == *server) else {
+            return;
+        };
+        let told = match &state {
+            LogState::Off => None,
+            LogState::Followed => Some(Arc::default()),
+            LogState::NotFollowed(why) => Some(why.clone()),
+        };
+        database.log = state;
+        let Some(why) = told.filter(|why| *why != database.log_told) else {
+            return;
+        };
+        if self.notices.len() < MOST_NOTICES {
+            self.notices.push(match &*why {
+                "" => format!("the binary log of {server} is followed again"),
+                why => format!("the binary log of {server} is not followed: {why}"),
+            });
+        }
+        database.log_told = why;
+    }
+
+    /// What is to be said in the error log.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
     /// A server did not tell what other programs have written.
     pub fn poll_failed(&mut self, server: &ServerName, why: String) {
         let mut databases = self.databases.iter_mut();
@@ -205,6 +253,9 @@ impl Book {
 impl Database {
     /// What a statement may alter.
     pub(super) fn effect(&mut self, write: &SentWrite) -> Effect {
+        if let Some((database, name)) = &write.rows_of {
+            return self.effect_on_rows(database, name);
+        }
         match &mut self.index {
             Some(index) if write.is_complete => {
                 let shapes = index.shapes_mut();
@@ -224,6 +275,14 @@ impl Database {
             self.texts.pop_front();
         }
         self.texts.push_back((number, text));
+    }
+
+    /// Any row of a table, and of those that its foreign keys and triggers write along: the log does not have the former.
+    fn effect_on_rows(&mut self, database: &str, name: &str) -> Effect {
+        let Some(index) = &mut self.index else {
+            return Effect::Everything;
+        };
+        index.shapes_mut().schema().any_write(database, name)
     }
 
     /// Any row of these tables.

@@ -330,6 +330,9 @@ fn learned_lines(part: &LearnedPart) -> Vec<Line> {
         ));
     }
     all.extend(part.files.iter().map(|file| ("file", file.clone())));
+    if !part.log.is_empty() {
+        all.push(("binary log", part.log.clone()));
+    }
     if part.same + part.changed > 0 {
         let text = format!(
             "made again {} times while nothing had changed that was seen: {} times the same",

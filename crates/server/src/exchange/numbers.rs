@@ -196,6 +196,8 @@ fn of_learned(snapshot: &mut Snapshot, pool: &LearnedPool) {
         (Number::LearnedRemovals, counts.removed),
         (Number::LearnedRenders, counts.learned),
         (Number::LearnedWrites, counts.writes),
+        (Number::LearnedLogged, counts.logged),
+        (Number::LearnedLogs, counts.followed),
         (Number::LearnedMatches, counts.matched),
         (Number::LearnedAudits, counts.audits),
         (Number::LearnedFreshened, counts.freshened),

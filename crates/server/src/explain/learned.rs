@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cache_decision::fields::Fields;
 use control::explain::{LearnedPart, LearnedState};
-use learning::PageReport;
+use learning::{LogState, PageReport};
 use site::{Content, PassTarget};
 
 use crate::content::through_cache::learned::page_name;
@@ -47,6 +47,7 @@ fn told(report: Option<PageReport>) -> LearnedPart {
         statements: None,
         tables: Vec::new(),
         files: Vec::new(),
+        log: String::new(),
         same: 0,
         changed: 0,
     };
@@ -69,6 +70,7 @@ fn told(report: Option<PageReport>) -> LearnedPart {
             statements,
             tables,
             files,
+            log,
             same,
             changed,
         }) => {
@@ -110,6 +112,11 @@ fn told(report: Option<PageReport>) -> LearnedPart {
                 statements: Some(statements),
                 tables,
                 files,
+                log: match log {
+                    LogState::Off => String::new(),
+                    LogState::Followed => "followed".to_owned(),
+                    LogState::NotFollowed(why) => format!("not followed: {why}"),
+                },
                 same,
                 changed,
             }

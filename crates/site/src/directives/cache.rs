@@ -280,6 +280,21 @@ pub(super) const TABLE: &[Directive] = &[
             It needs `fastcgi_pass php:NAME` or an upstream group of exactly this one pool, and a cache. Other \
             locations are served as without it.")
         .example("cache_learn on;"),
+    Directive::new("cache_learn_binary_log", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("reads what other programs write from the binary log of MariaDB")
+        .long("\
+            With `cache_learn on`, what other programs have written is found within two seconds, by asking each second when \
+            the tables were last written. With this directive Mayfly also follows the binary log, as a replica does, by the \
+            account of `cache_learn_database`. A write that is in the log ends the pages that it concerns \
+            as soon as it is read, some milliseconds after its COMMIT. The server is asked each second all the same, for not \
+            every write is in the log.\n\n\
+            The server must be a MariaDB that writes its log (`log_bin`), in any format; `binlog_format=ROW` tells most exactly \
+            which tables were written. The account needs `REPLICATION SLAVE`. Where the log cannot be followed, \
+            the error log, `mayfly explain` and the metrics say so, and what `cache_learn on` promises stays. \
+            [Learned pages](learned.md#the-binary-log) has the whole.")
+        .example("cache_learn_binary_log on;"),
     Directive::new("cache_learn_database", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 3, "SERVER USER [PASSWORD] | off").inherited()
         .default("off")

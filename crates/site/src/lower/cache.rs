@@ -463,20 +463,24 @@ impl Lowering<'_> {
         let modes = [("off", None), ("watch", Some(false)), ("on", Some(true))];
         let keeps = self.choice(level, "cache_learn", &modes, None);
         let database = self.learn_database(level);
-        let replays = self.flag(level, "cache_learn_replay", false);
-        if replays
-            && keeps == Some(true)
-            && database.is_none()
-            && let Some(node) = level.find("cache_learn_replay")
-        {
-            let message = "\"cache_learn_replay\" has no account to ask by";
-            let expected = "expected \"cache_learn_database SERVER USER [PASSWORD]\" beside it";
-            self.report(Diagnostic::error(node.span(), message).label(expected));
-        }
+        let [replays, follows] = ["cache_learn_replay", "cache_learn_binary_log"].map(|name| {
+            let is_on = self.flag(level, name, false);
+            if is_on
+                && keeps == Some(true)
+                && database.is_none()
+                && let Some(node) = level.find(name)
+            {
+                let message = format!("\"{name}\" has no account to ask by");
+                let expected = "expected \"cache_learn_database SERVER USER [PASSWORD]\" beside it";
+                self.report(Diagnostic::error(node.span(), message).label(expected));
+            }
+            is_on
+        });
         Some(LearnRules {
             keeps: keeps?,
             most,
             replays,
+            follows,
             database,
         })
     }

@@ -124,6 +124,8 @@ pub struct LearnRules {
     pub most: Duration,
     /// `cache_learn_replay`
     pub replays: bool,
+    /// `cache_learn_binary_log`
+    pub follows: bool,
     pub database: Option<LearnDatabase>,
 }
 

@@ -74,13 +74,19 @@ pub struct DatabaseSite {
 impl DatabaseSite {
     /// `None` without PHP.
     pub fn make() -> Option<DatabaseSite> {
+        DatabaseSite::make_with(&[])
+    }
+
+    /// The same with more options of `mariadbd`.
+    pub fn make_with(options: &[&str]) -> Option<DatabaseSite> {
         if !has_php_fpm() {
             return None;
         }
         let place = env!("CARGO_TARGET_TMPDIR");
         let folder = tempfile::tempdir_in(place).expect("a folder");
         open_to_all(folder.path());
-        let database = MariaDb::start();
+        let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+        let database = MariaDb::start_with(&options);
         open_to_all(database.socket().parent().expect("its folder"));
         let quoted = PASSWORD.replace('\\', "\\\\").replace('\'', "\\'");
         database.run(&format!(

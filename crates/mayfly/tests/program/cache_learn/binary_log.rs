@@ -1,0 +1,89 @@
+//! `cache_learn_binary_log`: what other programs write is read from the binary log of MariaDB.
+
+use testkit::client::Target;
+use testkit::running::RunningServer;
+use testkit::wait::TIMEOUT;
+
+use super::database_site::{DatabaseSite, until_kept};
+use super::upgrade::configuration;
+use super::{PAUSE, explained};
+use crate::program;
+
+const LOG: [&str; 2] = ["--log-bin=log", "--server-id=1"];
+
+async fn start(site: &DatabaseSite) -> RunningServer {
+    let (main, http) = configuration(site, "1ms");
+    let http = http.replace(
+        "cache_learn on;",
+        "cache_learn on; cache_learn_binary_log on;",
+    );
+    let http = format!(
+        "{http} server {{ listen unix:%%/metrics; server_name site.test; location / {{ metrics; }} }}"
+    );
+    RunningServer::start(program(), &main, &http).await
+}
+
+/// Keeps the page until what `explain` says of the log is this.
+async fn until_log(server: &RunningServer, wanted: &str) {
+    let started = std::time::Instant::now();
+    loop {
+        until_kept(&server.target(), &server.path("pid.control"), "/index.php").await;
+        let log = explained(server, "/index.php")
+            .await
+            .learned
+            .expect("a part")
+            .log;
+        if log.contains(wanted) {
+            return;
+        }
+        assert!(started.elapsed() < TIMEOUT, "{log}: {}", server.error_log());
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn metrics(server: &RunningServer) -> String {
+    Target(server.path("metrics")).get("/").await.text()
+}
+
+/// Another program writes, and the page ends by what the log says, not by a poll, which may now and then come first.
+async fn is_ended_by_log(site: &DatabaseSite, server: &RunningServer, write: &str, cause: &str) {
+    let (target, control) = (server.target(), server.path("pid.control"));
+    for attempt in 0.. {
+        until_kept(&target, &control, "/index.php").await;
+        site.database.run(write);
+        let started = std::time::Instant::now();
+        let detail = loop {
+            let part = explained(server, "/index.php")
+                .await
+                .learned
+                .expect("a part");
+            if part.sentence.contains("may have changed") {
+                break part.detail;
+            }
+            assert!(started.elapsed() < TIMEOUT, "{write}: {part:?}");
+        };
+        assert_eq!(target.get("/index.php").await.text(), site.version());
+        if detail.starts_with(cause) {
+            return;
+        }
+        assert!(attempt < 20, "{write}: {detail}");
+    }
+}
+
+#[tokio::test]
+async fn log_ends_pages_of_the_tables_that_other_programs_write() {
+    let Some(site) = DatabaseSite::make_with(&LOG) else {
+        return;
+    };
+    site.database
+        .run("GRANT REPLICATION SLAVE ON *.* TO blog@localhost");
+    let server = start(&site).await;
+    until_log(&server, "followed").await;
+    let write = "SET binlog_format = ROW; UPDATE blog.post SET version = version + 1 WHERE id = 1";
+    is_ended_by_log(&site, &server, write, "a write to blog.post (binary log)").await;
+    let numbers = metrics(&server).await;
+    assert!(
+        numbers.contains("mayfly_learned_logs_followed{pool=\"site\"} 1"),
+        "{numbers}"
+    );
+}
