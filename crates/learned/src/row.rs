@@ -1,6 +1,6 @@
 //! What is known of a written row, and what was written of a table.
 
-use crate::schema::{Table, TableNumber};
+use crate::schema::{Schema, Table, TableNumber, WrittenAlong};
 use crate::value::{KnownContent, Value, known_when_stored};
 
 /// What is known of a row: for some columns, by their positions, the contents that are possible.
@@ -83,6 +83,28 @@ pub enum Effect {
     Tables(Vec<TableChange>),
     /// Any table, or the definition of one.
     Everything,
+}
+
+impl Effect {
+    /// Any change of rows of a table, with those that triggers and foreign keys make of it. Nothing is read of a database of
+    /// which no table is known.
+    pub fn of_rows(schema: &Schema, database: &str, name: &str) -> Effect {
+        let found = schema.find(database, name);
+        let Some((number, table)) = found.and_then(|it| Some((it, schema.table(it)?))) else {
+            return match schema.has_database(database) {
+                true => Effect::Everything,
+                false => Effect::Nothing,
+            };
+        };
+        match &table.written_along {
+            WrittenAlong::Everything => Effect::Everything,
+            WrittenAlong::Tables(along) => {
+                let tables = std::iter::once(number).chain(along.iter().copied());
+                let any = |table| TableChange { table, rows: None };
+                Effect::Tables(tables.map(any).collect())
+            }
+        }
+    }
 }
 
 /// Writes of one transaction. They count once more when it is committed, since others see them only then.

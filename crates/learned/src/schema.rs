@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::row::{Effect, TableChange};
-
 /// Of all databases of a site.
 pub const MOST_TABLES: usize = 10_000;
 
@@ -215,29 +213,9 @@ impl Schema {
         self.tables.get(number.0 as usize)
     }
 
-    /// Any change of rows of a table, with those that triggers and foreign keys make of it. Nothing is read of a database of
-    /// which no table is known.
-    pub fn any_write(&self, database: &str, name: &str) -> Effect {
-        let found = self.find(database, name);
-        let Some((number, table)) = found.and_then(|it| Some((it, self.table(it)?))) else {
-            let is_known = self.relations.keys().any(|(of, _)| of == database);
-            return if is_known {
-                Effect::Everything
-            } else {
-                Effect::Nothing
-            };
-        };
-        match &table.written_along {
-            WrittenAlong::Everything => Effect::Everything,
-            WrittenAlong::Tables(along) => {
-                let tables = std::iter::once(number).chain(along.iter().copied());
-                Effect::Tables(
-                    tables
-                        .map(|table| TableChange { table, rows: None })
-                        .collect(),
-                )
-            }
-        }
+    /// Is a table or view of this database known?
+    pub(crate) fn has_database(&self, name: &str) -> bool {
+        self.relations.keys().any(|(database, _)| database == name)
     }
 
     /// The base table of this database and name.

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
 use crate::client::{Client, DatabaseAccount, TextRow};
-use crate::pool_thread::account_of;
+use crate::log_state::LogState;
 use crate::record::{SentWrite, ServerName};
 use crate::{Digest, LearnedPool};
 
@@ -51,17 +51,6 @@ const READ_BYTES: usize = 1 << 16;
 const MOST_WRITES: usize = 64;
 
 const COLLATION: u8 = 45;
-
-/// What is known of the log of a server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum LogState {
-    /// It is not to be followed.
-    #[default]
-    Off,
-    Followed,
-    /// Why it is not.
-    NotFollowed(Arc<str>),
-}
 
 /// A place in the log: the number of the file, and the bytes before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +99,7 @@ impl Followers {
         }
         let servers = pool.change(|book| book.to_poll(Instant::now()));
         for (server, ..) in servers {
-            let Some(account) = account_of(pool, &server) else {
+            let Some(account) = pool.account_of(&server) else {
                 continue;
             };
             let pause = match self.0.lock().get(&server) {
@@ -216,8 +205,10 @@ async fn begin(account: &DatabaseAccount) -> io::Result<(Client, Snapshots, LogP
     let mut log = Client::open(account, COLLATION).await?;
     log.query(SETTINGS).await?;
     let number = replica_number();
-    log.command(&mysql_wire::register_command(number)).await?;
     let (file, position) = snapshots.next().await?;
+    let registered = log.command(&mysql_wire::register_command(number)).await;
+    registered
+        .map_err(|error| io::Error::other(format!("{error} (it needs REPLICATION SLAVE)")))?;
     let bytes = u32::try_from(position.bytes).map_err(|_| too_long())?;
     let dump = mysql_wire::dump_command(number, &file, bytes);
     log.command_without_answer(&dump).await?;
@@ -261,7 +252,9 @@ impl Follower<'_> {
         }
         self.announcements += 1;
         let number = (u64::MAX, self.announcements);
-        pool.change(|book| book.announced(number, &writes, Instant::now()));
+        if !pool.change(|book| book.announced(number, &writes, Instant::now())) {
+            return Ok(());
+        }
         drop(pool);
         let seen = timeout(VISIBLE_WITHIN, self.snapshots.until(last_written)).await;
         if let Some(pool) = self.pool.upgrade() {
@@ -282,7 +275,7 @@ impl Follower<'_> {
         if pool.marks.is_awake() {
             self.awake_at = Instant::now();
         }
-        let is_same = account_of(&pool, self.server).as_ref() == Some(self.account);
+        let is_same = pool.account_of(self.server).as_ref() == Some(self.account);
         match pool.follows() && is_same && self.awake_at.elapsed() < IDLE {
             true => Ok(pool),
             false => Err(FollowEnd::NotWanted),
@@ -384,7 +377,7 @@ impl WriteList {
             LogContent::Rows { database, table } => rows(server, database, table),
             LogContent::Statement(statement) if writes_nothing(statement.text) => return false,
             LogContent::Statement(statement) => logged(server, statement),
-            LogContent::Unknown => unknown(server),
+            LogContent::Unknown => SentWrite::unknown(server),
         };
         if self.all.len() >= MOST_WRITES {
             self.is_too_many = true;
@@ -410,7 +403,7 @@ impl WriteList {
 
     fn finish(self, server: &ServerName) -> Arc<[SentWrite]> {
         match self.is_too_many {
-            true => Arc::new([unknown(server)]),
+            true => Arc::new([SentWrite::unknown(server)]),
             false => self.all.into_values().collect(),
         }
     }
@@ -431,9 +424,9 @@ fn rows(server: &ServerName, database: &[u8], table: &[u8]) -> SentWrite {
             rows_of: Some((database.into(), table.into())),
             is_complete: true,
             text: format!("a write to {database}.{table} (binary log)").into_bytes(),
-            ..unknown(server)
+            ..SentWrite::unknown(server)
         },
-        None => unknown(server),
+        None => SentWrite::unknown(server),
     }
 }
 
@@ -441,29 +434,14 @@ fn logged(server: &ServerName, statement: &LogStatement<'_>) -> SentWrite {
     let collation = statement.collation.and_then(|it| u8::try_from(it).ok());
     let database = str::from_utf8(statement.database).ok();
     let Some((collation, database)) = collation.zip(database) else {
-        return unknown(server);
+        return SentWrite::unknown(server);
     };
     let database = Some(database).filter(|it| !it.is_empty());
     SentWrite {
         session: Session::new(database.map(str::to_owned), collation),
         text: statement.text.to_vec(),
         is_complete: statement.is_plain,
-        ..unknown(server)
-    }
-}
-
-/// Anything.
-pub fn unknown(server: &ServerName) -> SentWrite {
-    SentWrite {
-        connection: 0,
-        identifier: 0,
-        account: Vec::new(),
-        server: server.clone(),
-        session: Session::new(None, COLLATION),
-        text: b"an event of the binary log that may write anything".to_vec(),
-        parameters: Vec::new(),
-        is_complete: false,
-        rows_of: None,
+        ..SentWrite::unknown(server)
     }
 }
 

@@ -36,7 +36,7 @@ struct Scene {
 }
 
 /// The log of a scene is followed for as long as this is there.
-struct Followed(Option<JoinHandle<FollowEnd>>);
+struct LogThread(Option<JoinHandle<FollowEnd>>);
 
 impl Scene {
     fn make(options: &[&str]) -> Scene {
@@ -94,11 +94,8 @@ impl Scene {
         }
     }
 
-    fn follow(&self) -> Followed {
+    fn follow(&self) -> LogThread {
         self.pool.change(|book| book.database(&self.server));
-        let schema = Self::run(schema_reader::read(&self.account)).unwrap();
-        self.pool
-            .change(|book| book.set_schema(&self.server, Ok(schema), 0, Instant::now()));
         let (pool, server, account) = (
             Arc::downgrade(&self.pool),
             self.server.clone(),
@@ -107,7 +104,17 @@ impl Scene {
         let thread =
             std::thread::spawn(move || Self::run(async { follow(&pool, &server, &account).await }));
         until("the log is followed", || self.pool.counts().followed == 1);
-        Followed(Some(thread))
+        self.read_schema();
+        LogThread(Some(thread))
+    }
+
+    /// As the thread of the pool would, once definitions are seen or may have been missed.
+    fn read_schema(&self) {
+        let definitions = self.pool.change(|book| book.servers()).first().unwrap().2;
+        let schema = Self::run(schema_reader::read(&self.account)).unwrap();
+        self.pool.change(|book| {
+            book.set_schema(&self.server, Ok(schema), definitions, Instant::now());
+        });
     }
 
     /// Of what a page is made.
@@ -122,14 +129,31 @@ impl Scene {
 
     /// A page that is made now.
     fn page(&self, statement: &str) -> Page<'_> {
-        let learned = self.pool.change(|book| {
-            let end = end(book, 1);
-            book.learn(&end, Some(self.record(statement)), Instant::now())
-        });
-        match learned {
-            LearnedEnd::Known(number, _) => Page(self, number),
-            other => panic!("{other:?}"),
+        let learn = || {
+            self.pool.change(|book| {
+                let mut end = end(book, 1);
+                end.page.name = statement.as_bytes().into();
+                book.learn(&end, Some(self.record(statement)), Instant::now())
+            })
+        };
+        let started = Instant::now();
+        loop {
+            match learn() {
+                LearnedEnd::Known(number, _) => return Page(self, number),
+                // An event is looked into.
+                other => assert!(started.elapsed() < TIMEOUT, "{other:?}"),
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Until all is read that was written.
+    fn settle(&self) {
+        let page = self.page("SELECT id FROM other");
+        let write =
+            "SET binlog_format = ROW; INSERT INTO blog.other SELECT COUNT(*) FROM blog.other";
+        self.database.run(write);
+        page.until_ended("the last write");
     }
 }
 
@@ -153,7 +177,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-impl Followed {
+impl LogThread {
     fn end(mut self, scene: &Scene) -> String {
         let ended = self.0.take().unwrap().join().unwrap();
         let FollowEnd::Failed(why) = ended else {
@@ -179,6 +203,7 @@ fn writes_in_each_format_end_the_pages_that_read_what_they_write() {
             "{set}; UPDATE post SET title = CONCAT(title, 'b') WHERE id = 2"
         ));
         page.until_ended(format);
+        scene.settle();
         let (page, comment) = (scene.page(SECOND_POST), scene.page(COMMENT));
         scene.database.run(&format!(
             "{set}; BEGIN; INSERT INTO comment VALUES (7, 2); UPDATE comment SET post = 3 WHERE id = 7;
@@ -186,6 +211,7 @@ fn writes_in_each_format_end_the_pages_that_read_what_they_write() {
         ));
         page.until_ended("one table of a transaction");
         comment.until_ended("the other table");
+        scene.settle();
     }
 }
 
@@ -201,10 +227,8 @@ fn page_stays_if_another_table_or_row_is_written_or_a_transaction_is_rolled_back
     );
     other.until_ended("a definition ends all pages");
     third.until_ended("a definition ends all pages");
-    let schema = Scene::run(schema_reader::read(&scene.account)).unwrap();
-    scene
-        .pool
-        .change(|book| book.set_schema(&scene.server, Ok(schema), 2, Instant::now()));
+    until("both definitions", || scene.pool.counts().logged == 3);
+    scene.read_schema();
     let (second, third, other) = (
         scene.page(SECOND_POST),
         scene.page(THIRD_POST),
@@ -253,6 +277,14 @@ fn page_that_is_fetched_between_an_event_and_its_commit_is_not_kept() {
         });
         page.until_ended("the event is read");
         assert_eq!(title(), "a\n", "others do not see it");
+        // The follower takes as many meanwhile.
+        Scene::run(async {
+            let client = Client::open(&scene.account, COLLATION).await.unwrap();
+            let mut snapshots = Snapshots(client);
+            for _ in 0..20 {
+                snapshots.next().await.unwrap();
+            }
+        });
         assert_eq!(scene.pool.change(|book| book.count_under_way()), 1);
         let (begun_before, learned) = scene.pool.change(|book| {
             let (begun_before, now) = (end(book, 1), end(book, 1));

@@ -15,11 +15,11 @@ use learned::{Index, NoisyStatement, PageRecord, SeenStatement, Suspicion};
 
 use crate::StoredPage;
 use crate::announced::UnansweredWriteTable;
-use crate::binary_log::LogState;
 use crate::counts::{Comparison, Counts};
 use crate::differing::DifferingPages;
 use crate::doubts::Doubts;
 use crate::files::{ChangedFile, FileToCheck, Files};
+use crate::log_state::LogState;
 use crate::mark::{FetchBeginning, PageMark};
 use crate::pages::{Cause, LearnedPage, Notes, PageReport, Pages};
 use crate::poll::PolledTables;

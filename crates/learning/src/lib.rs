@@ -23,6 +23,7 @@ mod doubts;
 mod files;
 mod heartbeat;
 mod join;
+mod log_state;
 mod mark;
 mod pages;
 mod poll;
@@ -48,11 +49,11 @@ use learned::NoisyStatement;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
-pub use binary_log::LogState;
 use book::{Book, Confirmation, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
 pub use counts::{Comparison, Counts, ReplayEnd};
 use join::End;
+pub use log_state::LogState;
 use mark::Marks;
 pub use mark::{PageMark, PageVerdict};
 pub use pages::PageReport;
@@ -282,6 +283,12 @@ impl LearnedPool {
 
     fn keeps(&self) -> bool {
         self.keeps.load(Ordering::Acquire)
+    }
+
+    /// The account for a server that PHP reached by this address.
+    fn account_of(&self, server: &str) -> Option<DatabaseAccount> {
+        let accounts = self.accounts.lock();
+        accounts.iter().find(|it| it.is_for(server)).cloned()
     }
 
     /// Is the binary log of its database followed?

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::binary_log::LogState;
+use crate::log_state::LogState;
 use crate::record::{ServerName, WhyNot};
 
 /// Of one pool. At 2 KB each, which is about what a learned page takes.

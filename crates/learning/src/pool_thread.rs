@@ -184,7 +184,7 @@ fn admit(
 fn read_schemas(pool: &Arc<LearnedPool>, readings: &mut HashMap<ServerName, Instant>) {
     let servers = pool.change(|book| book.servers());
     for (server, is_in_doubt, definitions) in servers {
-        let account = account_of(pool, &server);
+        let account = pool.account_of(&server);
         let pause = if is_in_doubt { ASK_AGAIN } else { ASK_EVERY };
         let is_due = readings
             .get(&server)
@@ -204,12 +204,6 @@ fn read_schemas(pool: &Arc<LearnedPool>, readings: &mut HashMap<ServerName, Inst
     }
 }
 
-/// The account for a server that PHP reached by this address.
-pub fn account_of(pool: &LearnedPool, server: &str) -> Option<DatabaseAccount> {
-    let accounts = pool.accounts.lock();
-    accounts.iter().find(|it| it.is_for(server)).cloned()
-}
-
 /// Servers that are being asked what other programs have written.
 #[derive(Clone, Default)]
 struct Polls(Arc<Mutex<HashSet<ServerName>>>);
@@ -226,7 +220,7 @@ impl Polls {
             pool.marks.note_polled(now + holds());
         }
         for (server, tables, window) in servers {
-            let Some(account) = account_of(pool, &server) else {
+            let Some(account) = pool.account_of(&server) else {
                 continue;
             };
             if !self.0.lock().insert(server.clone()) {
@@ -263,7 +257,7 @@ fn holds() -> u64 {
 fn ask_for_connections(pool: &Arc<LearnedPool>) {
     let (servers, asked) = pool.change(|book| (book.servers_in_doubt(), book.last_doubt()));
     for server in servers {
-        let Some(account) = account_of(pool, &server) else {
+        let Some(account) = pool.account_of(&server) else {
             continue;
         };
         let pool = Arc::downgrade(pool);

@@ -42,6 +42,23 @@ pub struct SentWrite {
     pub rows_of: Option<(Arc<str>, Arc<str>)>,
 }
 
+impl SentWrite {
+    /// An event of the binary log that may be anything.
+    pub fn unknown(server: &ServerName) -> SentWrite {
+        SentWrite {
+            connection: 0,
+            identifier: 0,
+            account: Vec::new(),
+            server: server.clone(),
+            session: Session::new(None, 0),
+            text: b"an event of the binary log that may write anything".to_vec(),
+            parameters: Vec::new(),
+            is_complete: false,
+            rows_of: None,
+        }
+    }
+}
+
 /// A file, as it was when PHP looked at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenFile {

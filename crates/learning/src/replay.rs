@@ -18,7 +18,6 @@ use tokio::time::timeout;
 use crate::LearnedPool;
 use crate::book::ReplayRound;
 use crate::client::{Client, DatabaseAccount};
-use crate::pool_thread::account_of;
 use crate::told;
 
 pub use session::ReplaySession;
@@ -67,7 +66,7 @@ pub async fn run(pool: Weak<LearnedPool>, wanted: Arc<Notify>, awaited: Arc<Noti
                 pause(looked * PAUSES, &awaited).await;
                 break;
             };
-            let account = account_of(&alive, &round.server).map(|it| (it, alive.seed));
+            let account = alive.account_of(&round.server).map(|it| (it, alive.seed));
             drop(alive);
             let results = results(&round, account.as_ref(), &mut connection).await;
             let ran = began.elapsed();

@@ -8,8 +8,8 @@ use learned::{Effect, TableChange};
 
 use super::{Book, Database};
 use crate::announced::{SEEN_WITHIN, WriteNumber};
-use crate::binary_log::{self, LogState};
 use crate::doubts::AskedServer;
+use crate::log_state::LogState;
 use crate::poll::{PollAnswer, PollResult};
 use crate::record::{SentWrite, ServerName};
 use crate::told;
@@ -22,7 +22,13 @@ const MOST_TEXTS: usize = 256;
 
 impl Book {
     /// These are about to be written: what they may alter is suspect from now on.
-    pub fn announced(&mut self, number: WriteNumber, writes: &Arc<[SentWrite]>, now: Instant) {
+    /// Returns whether they may alter anything.
+    pub fn announced(
+        &mut self,
+        number: WriteNumber,
+        writes: &Arc<[SentWrite]>,
+        now: Instant,
+    ) -> bool {
         // Without a server that is known, pages that are being fetched may be the first ones of it.
         let is_write = writes
             .iter()
@@ -31,6 +37,7 @@ impl Book {
             self.moves += 1;
             self.announced.add(number, writes.clone(), now);
         }
+        is_write
     }
 
     /// The server has answered: others see what was written.
@@ -182,7 +189,7 @@ impl Book {
     /// The binary log is followed from now on. What was written before it was is in none of its events.
     pub fn log_begun(&mut self, server: &ServerName) {
         self.note_log(server, LogState::Followed);
-        self.moves += u64::from(self.count(&binary_log::unknown(server)));
+        self.moves += u64::from(self.count(&SentWrite::unknown(server)));
     }
 
     /// Others see what the log has told.
@@ -282,7 +289,7 @@ impl Database {
         let Some(index) = &mut self.index else {
             return Effect::Everything;
         };
-        index.shapes_mut().schema().any_write(database, name)
+        Effect::of_rows(index.shapes_mut().schema(), database, name)
     }
 
     /// Any row of these tables.

@@ -2,7 +2,7 @@
 
 use testkit::client::Target;
 use testkit::running::RunningServer;
-use testkit::wait::TIMEOUT;
+use testkit::wait::{TIMEOUT, until};
 
 use super::database_site::{DatabaseSite, until_kept};
 use super::upgrade::configuration;
@@ -33,7 +33,7 @@ async fn until_log(server: &RunningServer, wanted: &str) {
             .learned
             .expect("a part")
             .log;
-        if log.contains(wanted) {
+        if log.starts_with(wanted) {
             return;
         }
         assert!(started.elapsed() < TIMEOUT, "{log}: {}", server.error_log());
@@ -86,4 +86,59 @@ async fn log_ends_pages_of_the_tables_that_other_programs_write() {
         numbers.contains("mayfly_learned_logs_followed{pool=\"site\"} 1"),
         "{numbers}"
     );
+}
+
+#[tokio::test]
+async fn write_that_is_not_in_the_log_is_found_by_a_poll() {
+    let Some(site) = DatabaseSite::make_with(&LOG) else {
+        return;
+    };
+    site.database
+        .run("GRANT REPLICATION SLAVE ON *.* TO blog@localhost");
+    let server = start(&site).await;
+    until_log(&server, "followed").await;
+    let write = "SET sql_log_bin = 0; UPDATE blog.post SET version = version + 1 WHERE id = 1";
+    site.database.run(write);
+    let started = std::time::Instant::now();
+    while server.target().get("/index.php").await.text() != site.version() {
+        assert!(started.elapsed() < TIMEOUT, "{}", server.error_log());
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[tokio::test]
+async fn log_that_is_not_followed_is_named_once_and_tried_again() {
+    let Some(site) = DatabaseSite::make_with(&LOG) else {
+        return;
+    };
+    let server = start(&site).await;
+    until_log(&server, "not followed: Access denied").await;
+    until("a line of the log", || {
+        server.error_log().contains("(it needs REPLICATION SLAVE)")
+    })
+    .await;
+    // Pages are kept all the same, and another program's write is found.
+    site.write();
+    let started = std::time::Instant::now();
+    while server.target().get("/index.php").await.text() != site.version() {
+        assert!(started.elapsed() < TIMEOUT, "{}", server.error_log());
+        tokio::time::sleep(PAUSE).await;
+    }
+    site.database
+        .run("GRANT REPLICATION SLAVE ON *.* TO blog@localhost");
+    until_log(&server, "followed").await;
+    until("a line of the log", || {
+        server.error_log().contains("is followed again")
+    })
+    .await;
+    assert_eq!(server.error_log().matches("is not followed").count(), 1);
+    let kill = "SET @id = (SELECT id FROM information_schema.processlist WHERE command = 'Binlog Dump'); KILL @id";
+    site.database.run(kill);
+    until("a line of the log", || {
+        server.error_log().matches("is not followed").count() == 2
+    })
+    .await;
+    until_log(&server, "followed").await;
+    let write = "UPDATE blog.post SET version = version + 1 WHERE id = 1";
+    is_ended_by_log(&site, &server, write, "").await;
 }
