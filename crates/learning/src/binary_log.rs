@@ -13,6 +13,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,9 @@ const READ_BYTES: usize = 1 << 16;
 const MOST_WRITES: usize = 64;
 
 const COLLATION: u8 = 45;
+
+/// How often something was announced: by no process, as the writes of PHP are.
+static ANNOUNCEMENTS: AtomicU64 = AtomicU64::new(0);
 
 /// A place in the log: the number of the file, and the bytes before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,8 +160,6 @@ struct Follower<'a> {
     reader: LogReader,
     /// Behind the last event.
     position: LogPosition,
-    /// How often something was announced.
-    announcements: u64,
     awake_at: Instant,
 }
 
@@ -180,7 +182,6 @@ async fn follow(
         snapshots,
         reader: LogReader::default(),
         position,
-        announcements: 0,
         awake_at: Instant::now(),
     };
     let mut buffer = vec![0; READ_BYTES];
@@ -250,8 +251,7 @@ impl Follower<'_> {
         if writes.is_empty() {
             return Ok(());
         }
-        self.announcements += 1;
-        let number = (u64::MAX, self.announcements);
+        let number = (u64::MAX, ANNOUNCEMENTS.fetch_add(1, Ordering::Relaxed));
         if !pool.change(|book| book.announced(number, &writes, Instant::now())) {
             return Ok(());
         }

@@ -193,3 +193,28 @@ fn errors_ends_and_nonsense_end_the_log() {
         }
     }
 }
+
+#[test]
+fn any_bytes_within_the_frame_of_an_event_are_read_or_refused() {
+    // As the fuzzer does it, with each byte of each event altered in turn.
+    let events = [
+        query(MODES, "DELETE FROM post"),
+        table_map(9, "post"),
+        format_event(1),
+    ];
+    for (event, at) in events
+        .iter()
+        .flat_map(|it| (0..it.len()).map(move |at| (it, at)))
+    {
+        for byte in [0, 1, 0x7f, 0xff] {
+            let mut altered = event.clone();
+            altered[at] = byte;
+            let all = packets(&[altered, query(MODES, "")]);
+            let pieces = all.chunks(255).flat_map(|piece| {
+                let length = u8::try_from(piece.len()).unwrap();
+                std::iter::once(length).chain(piece.iter().copied())
+            });
+            crate::fuzz_binary_log(&pieces.collect::<Vec<_>>());
+        }
+    }
+}

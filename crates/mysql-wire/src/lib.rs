@@ -53,3 +53,23 @@ pub fn fuzz_conversation(mut bytes: &[u8]) {
         bytes = later;
     }
 }
+
+/// For the fuzzer: what a server sends of its log, in pieces whose lengths stand before them.
+#[doc(hidden)]
+pub fn fuzz_binary_log(mut bytes: &[u8]) {
+    let mut reader = LogReader::default();
+    while let [length, rest @ ..] = bytes {
+        let (piece, later) = rest.split_at(usize::from(*length).min(rest.len()));
+        let mut check = |event: &LogEvent<'_>| match &event.content {
+            LogContent::Statement(it) => assert!(it.text.len() <= MOST_EVENT_BYTES),
+            LogContent::Rows { database, table } => {
+                assert!(database.len().max(table.len()) <= usize::from(u8::MAX));
+            }
+            LogContent::File(_) | LogContent::Nothing | LogContent::Unknown => {}
+        };
+        if reader.received(piece, &mut check).is_err() {
+            return;
+        }
+        bytes = later;
+    }
+}
