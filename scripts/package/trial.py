@@ -336,7 +336,7 @@ class Load:
     """Visitors who ask for one page again and again, over connections that they keep."""
 
     def __init__(self, args):
-        self.runs = {}
+        self.runs, self.seconds = {}, args.seconds
         for protocol, port, options in (("http1", 80, []), ("http2", 443, ["--tls"]), ("http3", 443, [])):
             command = [args.visitors, protocol, f"127.0.0.1:{port}", "/", str(args.seconds), "--keepers", str(CONNECTIONS), *options]
             self.runs[protocol] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -347,7 +347,7 @@ class Load:
         early = [protocol for protocol, run in self.runs.items() if run.poll() is not None]
         results = {}
         for protocol, run in self.runs.items():
-            said = run.communicate(timeout=120)[0]
+            said = run.communicate(timeout=self.seconds + 120)[0]
             assert run.returncode == 0, f"{protocol}: {said}"
             results[protocol] = json.loads(said)["kept"]
         assert not early, f"{early} had ended before what was tried: {results}"
