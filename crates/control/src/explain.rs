@@ -252,6 +252,9 @@ pub struct LearnedPart {
     /// Whether the binary log of the database is followed, for people; empty: it is not to be.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub log: String,
+    /// Paths of SQLite databases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub databases: Vec<String>,
     /// How often it was made again while nothing had changed that Mayfly saw, and was the same, and was
     /// another.
     #[serde(default)]

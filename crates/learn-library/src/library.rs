@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use learn_record::{DoubtReason, FileState, FileUse, InputKind};
+use learn_record::{DoubtReason, FileState, FileUse, InputKind, SqliteFile};
 
 use crate::channel::Channel;
 use crate::channels::Channels;
@@ -13,6 +13,7 @@ use crate::entry::{self, MOST_DESCRIPTOR};
 use crate::extensions::{Extension, extension};
 use crate::fastcgi::{FastCgi, RequestEvent};
 use crate::reporter::Reporter;
+use crate::system;
 
 /// Descriptors that are followed at a time.
 const MOST_FOLLOWED: usize = 64;
@@ -20,6 +21,8 @@ const MOST_FOLLOWED: usize = 64;
 enum Role {
     FastCgi(FastCgi),
     Connection(Box<Connection>),
+    /// A file that is, or may become, an SQLite database.
+    File(Box<[u8]>),
     /// Opened before a fork: what its other owner says on it is not seen.
     Inherited,
 }
@@ -109,7 +112,21 @@ impl Library {
         match self.leave(fd) {
             Some(Role::FastCgi(_)) => self.request_is_over(),
             Some(Role::Connection(mut connection)) => connection.end_of_request(&mut self.reporter),
+            Some(Role::File(path)) => name_sqlite(fd, &path, &mut self.reporter),
             Some(Role::Inherited) | None => {}
+        }
+    }
+
+    /// A file was opened. What PHP may write is followed, for it may become a database.
+    pub(crate) fn opened(&mut self, fd: i32, path: &[u8], is_written: bool) {
+        if !self.has_request || self.is_command {
+            return;
+        }
+        let Some((size, ..)) = system::open_file(fd) else {
+            return;
+        };
+        if is_written || size == 0 || system::is_sqlite(fd) {
+            self.follow(fd, Role::File(path.into()));
         }
     }
 
@@ -125,7 +142,7 @@ impl Library {
                 count += 1;
             }),
             (Some(Role::Inherited), _) => self.misses(fd),
-            (None, _) => {}
+            (Some(Role::File(_)) | None, _) => {}
         }
         for event in events.into_iter().flatten() {
             self.request_event(event);
@@ -163,7 +180,7 @@ impl Library {
                 self.misses(fd);
                 false
             }
-            (None, _) => false,
+            (Some(Role::File(_)) | None, _) => false,
         };
         if ends {
             self.request_ends();
@@ -171,9 +188,12 @@ impl Library {
     }
 
     fn request_ends(&mut self) {
-        for (_, role) in &mut self.followed {
-            if let Role::Connection(connection) = role {
-                connection.end_of_request(&mut self.reporter);
+        for (fd, role) in &mut self.followed {
+            match role {
+                Role::Connection(connection) => connection.end_of_request(&mut self.reporter),
+                // Also one that an earlier request opened.
+                Role::File(path) => name_sqlite(*fd, path, &mut self.reporter),
+                Role::FastCgi(_) | Role::Inherited => {}
             }
         }
         if entry::take_random() {
@@ -205,6 +225,8 @@ impl Library {
                 reporter.miss();
                 reporter.channels.let_go(DoubtReason::Missed);
             }
+            // Another descriptor of the file is not followed.
+            (Some(Role::File(_)), reporter) => reporter.miss(),
             (None, _) => {}
         }
     }
@@ -216,7 +238,7 @@ impl Library {
             match role {
                 Role::Connection(connection) => connection.miss(&mut self.reporter),
                 Role::FastCgi(_) => entry::set_followed(*fd, false),
-                Role::Inherited => {}
+                Role::File(_) | Role::Inherited => {}
             }
         }
         self.followed
@@ -260,5 +282,17 @@ impl Library {
         if path.starts_with(b"/") && extension(path) == Some(Extension::Unseen) {
             self.reporter.channels.add_unseen_extension(name);
         }
+    }
+}
+
+/// Names the file of this descriptor where it is a database by now.
+fn name_sqlite(fd: i32, path: &[u8], reporter: &mut Reporter) {
+    let found = system::open_file(fd).filter(|_| system::is_sqlite(fd));
+    if let Some((_, device, inode)) = found {
+        reporter.add_sqlite_file(&SqliteFile {
+            path,
+            device,
+            inode,
+        });
     }
 }

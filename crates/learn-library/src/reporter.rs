@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use learn_record::{
     DoubtReason, FileLook, FileState, FileUse, Incomplete, Input, InputKind, MOST_DETAIL_BYTES,
-    MOST_FILES, MOST_INPUTS, RecordWriter, Session, Statement, Write, WriteOutcome,
+    MOST_FILES, MOST_INPUTS, RecordWriter, Session, SqliteFile, Statement, Write, WriteOutcome,
 };
 
 use crate::channels::Channels;
@@ -143,6 +143,14 @@ impl Reporter {
             by,
             state: state(),
         });
+    }
+
+    /// Notes an SQLite database that is open.
+    pub(crate) fn add_sqlite_file(&mut self, file: &SqliteFile<'_>) {
+        let inode = file.inode.to_le_bytes();
+        if self.wanted_record().is_some() && self.is_new(&[&[2], &inode, file.path]) {
+            self.record.sqlite_file(file);
+        }
     }
 
     /// Past the limit everything is new, and the record becomes too long by it.

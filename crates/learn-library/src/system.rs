@@ -249,6 +249,38 @@ pub(crate) fn file_state(found: &libc::stat) -> FileState {
     }
 }
 
+/// How each SQLite database begins, once it has been written.
+const SQLITE_BEGINS: [u8; 16] = *b"SQLite format 3\0";
+
+/// A regular file that is open: its size, its device and its inode.
+pub(crate) fn open_file(fd: c_int) -> Option<(u64, u64, u64)> {
+    let mut found = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: a number; the result is written to a value of its type.
+    let result = unsafe { libc::syscall(libc::SYS_fstat, fd, found.as_mut_ptr()) };
+    // SAFETY: all zeros are a valid value, and the kernel overwrites it as a whole.
+    let found = unsafe { found.assume_init() };
+    let is_regular = result == 0 && found.st_mode & libc::S_IFMT == libc::S_IFREG;
+    let size = u64::try_from(found.st_size).unwrap_or(0);
+    is_regular.then_some((size, found.st_dev, found.st_ino))
+}
+
+/// Whether the open file begins as an SQLite database does. Its position stays. The file is read by the program's own
+/// descriptor: to close another one of the same file would release SQLite's locks.
+pub(crate) fn is_sqlite(fd: c_int) -> bool {
+    let mut begin = [0_u8; SQLITE_BEGINS.len()];
+    // SAFETY: pointer and length are those of the buffer.
+    let read = unsafe {
+        libc::syscall(
+            libc::SYS_pread64,
+            fd,
+            begin.as_mut_ptr(),
+            begin.len(),
+            0_u64,
+        )
+    };
+    usize::try_from(read).is_ok_and(|read| read == begin.len()) && begin == SQLITE_BEGINS
+}
+
 /// The working folder, without its zero.
 pub(crate) fn working_folder(buffer: &mut [u8; 1024]) -> Option<&[u8]> {
     // SAFETY: pointer and length are those of the buffer.

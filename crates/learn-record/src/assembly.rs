@@ -4,7 +4,7 @@
 //! last one says whether something is missing.
 
 use crate::encoding::{Decode, ListEntry, MalformedMessage, Reader};
-use crate::entries::{FileLook, Incomplete, Input, Session, Statement};
+use crate::entries::{FileLook, Incomplete, Input, Session, SqliteFile, Statement};
 use crate::limits::{MOST_DETAIL_BYTES, MOST_RECORD_BYTES};
 use crate::message::RecordPart;
 
@@ -13,6 +13,7 @@ pub(crate) const SESSION: u8 = 1;
 pub(crate) const STATEMENT: u8 = 2;
 pub(crate) const INPUT: u8 = 3;
 pub(crate) const FILE: u8 = 4;
+pub(crate) const SQLITE_FILE: u8 = 5;
 
 /// What a request was made from.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,6 +22,7 @@ pub struct Record<'a> {
     pub statements: Vec<Statement<'a>>,
     pub inputs: Vec<Input<'a>>,
     pub files: Vec<FileLook<'a>>,
+    pub sqlite_files: Vec<SqliteFile<'a>>,
     /// With a reason, the lists are empty or hold less than what happened.
     pub incomplete: Option<Incomplete>,
 }
@@ -50,6 +52,7 @@ impl<'a> Record<'a> {
                     }
                 }
                 FILE => take_one(&mut record.files, reader)?,
+                SQLITE_FILE => take_one(&mut record.sqlite_files, reader)?,
                 _ => return Err(MalformedMessage),
             }
         }

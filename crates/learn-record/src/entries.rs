@@ -1,7 +1,9 @@
 //! What a record is made of: sessions, statements, other inputs, files.
 
 use crate::encoding::{Decode, Encode, ListEntry, MalformedMessage, Reader, fields, numbered};
-use crate::limits::{MOST_FILES, MOST_INPUTS, MOST_SESSIONS, MOST_SETTINGS, MOST_STATEMENTS};
+use crate::limits::{
+    MOST_FILES, MOST_INPUTS, MOST_SESSIONS, MOST_SETTINGS, MOST_SQLITE_FILES, MOST_STATEMENTS,
+};
 
 /// A connection to a database in one state: with these settings and this default database. A
 /// connection whose state changes has another session from then on.
@@ -260,6 +262,22 @@ fields!(FileState {
     inode
 });
 
+/// An SQLite database that was open while the request ran, also where an earlier one opened it. What was
+/// read of it is not known. Each is named once in a record, beside its [`FileLook`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteFile<'a> {
+    /// Absolute, as it was opened.
+    pub path: &'a [u8],
+    /// Of the file that is open: another one may have its path by now.
+    pub device: u64,
+    pub inode: u64,
+}
+fields!(SqliteFile<'a> {
+    path,
+    device,
+    inode
+});
+
 /// Why a record says less than what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Incomplete {
@@ -281,6 +299,9 @@ impl ListEntry for Input<'_> {
 }
 impl ListEntry for FileLook<'_> {
     const MOST: usize = MOST_FILES;
+}
+impl ListEntry for SqliteFile<'_> {
+    const MOST: usize = MOST_SQLITE_FILES;
 }
 /// Settings of a session, and names of extensions.
 impl ListEntry for &[u8] {

@@ -27,8 +27,8 @@ mod writer;
 pub use assembly::{Record, RecordParts};
 pub use encoding::MalformedMessage;
 pub use entries::{
-    FileLook, FileState, FileUse, Incomplete, Input, InputKind, Outcome, Session, Statement,
-    StatementKind, Value,
+    FileLook, FileState, FileUse, Incomplete, Input, InputKind, Outcome, Session, SqliteFile,
+    Statement, StatementKind, Value,
 };
 pub use limits::*;
 pub use message::{
@@ -37,7 +37,7 @@ pub use message::{
 pub use writer::RecordWriter;
 
 /// The library's version of these messages; another one is not understood.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// Holds the path of the socket. The library removes it from the environment of the process.
 pub const CHANNEL_VARIABLE: &str = "MAYFLY_LEARN";

@@ -17,4 +17,7 @@ pub const MOST_INPUTS: usize = 256;
 
 pub const MOST_FILES: usize = 2048;
 
+/// SQLite databases that a request had open.
+pub const MOST_SQLITE_FILES: usize = 16;
+
 pub const MOST_DETAIL_BYTES: usize = 200;

@@ -1,11 +1,11 @@
 //! A record is written while the request runs, and sent in parts.
 
-use crate::assembly::{END, FILE, INPUT, SESSION, STATEMENT};
+use crate::assembly::{END, FILE, INPUT, SESSION, SQLITE_FILE, STATEMENT};
 use crate::encoding::Encode;
-use crate::entries::{FileLook, Incomplete, Input, Session, Statement};
+use crate::entries::{FileLook, Incomplete, Input, Session, SqliteFile, Statement};
 use crate::limits::{
     MOST_DETAIL_BYTES, MOST_FILES, MOST_INPUTS, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES,
-    MOST_SESSIONS, MOST_STATEMENTS,
+    MOST_SESSIONS, MOST_SQLITE_FILES, MOST_STATEMENTS,
 };
 use crate::message::{Message, RecordPart};
 
@@ -23,6 +23,7 @@ pub struct RecordWriter {
     statements: usize,
     inputs: usize,
     files: usize,
+    sqlite_files: usize,
     incomplete: Option<Incomplete>,
 }
 
@@ -32,7 +33,7 @@ impl RecordWriter {
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES);
         (self.sessions, self.statements) = (0, 0);
-        (self.inputs, self.files) = (0, 0);
+        (self.inputs, self.files, self.sqlite_files) = (0, 0, 0);
         self.incomplete = None;
     }
 
@@ -73,6 +74,12 @@ impl RecordWriter {
     pub fn file(&mut self, file: &FileLook<'_>) {
         self.files += 1;
         self.add(FILE, file, self.files <= MOST_FILES);
+    }
+
+    pub fn sqlite_file(&mut self, file: &SqliteFile<'_>) {
+        self.sqlite_files += 1;
+        let is_within_bounds = self.sqlite_files <= MOST_SQLITE_FILES;
+        self.add(SQLITE_FILE, file, is_within_bounds);
     }
 
     fn add(&mut self, tag: u8, entry: &impl Encode, is_within_bounds: bool) {

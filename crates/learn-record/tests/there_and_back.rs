@@ -4,7 +4,7 @@ use learn_record::{
     Acknowledgement, Doubt, DoubtReason, FileLook, FileState, FileUse, Hello, Incomplete, Input,
     InputKind, MOST_INPUTS, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES, MOST_STATEMENTS,
     MalformedMessage, Message, Outcome, Record, RecordPart, RecordParts, RecordWriter, Session,
-    Statement, StatementKind, Value, Write, WriteOutcome, fuzz_decoding,
+    SqliteFile, Statement, StatementKind, Value, Write, WriteOutcome, fuzz_decoding,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -97,6 +97,11 @@ fn record_of_a_page_comes_back_as_it_was_written() {
         by: FileUse::Opened,
         state: Some(state),
     };
+    let database = SqliteFile {
+        path: b"/srv/data/site.db",
+        device: 66,
+        inode: u64::MAX,
+    };
     for _ in 0..2 {
         assert_eq!(writer.session(&session(1)), 0);
         writer.statement(&statements[0]);
@@ -104,12 +109,14 @@ fn record_of_a_page_comes_back_as_it_was_written() {
         assert_eq!(writer.session(&session(2)), 1);
         writer.statement(&statements[1]);
         writer.file(&file);
+        writer.sqlite_file(&database);
         let messages = sent(&mut writer, |record| {
             let expected = Record {
                 sessions: vec![session(1), session(2)],
                 statements: statements.to_vec(),
                 inputs: vec![input],
                 files: vec![file],
+                sqlite_files: vec![database],
                 incomplete: None,
             };
             assert_eq!(record, expected);

@@ -4,6 +4,7 @@
 //! hold what statements read, one for each server; a page of files alone is in none.
 
 mod changes;
+mod databases;
 mod replays;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -26,6 +27,7 @@ use crate::poll::PolledTables;
 use crate::record::{Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
 use crate::replay::ReplaySession;
 use crate::schema_reader::ReadSchema;
+use crate::sqlite::SqliteSeen;
 use crate::told;
 
 pub use replays::{Confirmation, ReplayRound};
@@ -128,6 +130,7 @@ struct MadeOf {
     tables: Vec<String>,
     statements: u32,
     files: Vec<u32>,
+    sqlite: Box<[SqliteSeen]>,
 }
 
 impl Book {
@@ -461,6 +464,7 @@ impl Book {
             return (known.same, known.changed, Some(known.digest));
         }
         self.ask_index(number, now);
+        self.ask_sqlite(&page.name, &end.begun.sqlite, now);
         let Some(known) = self.pages.get_mut(number) else {
             return (0, 0, None);
         };
@@ -537,6 +541,7 @@ impl Book {
         let mut made_of = MadeOf {
             statements,
             files,
+            sqlite: databases::seen_by_page(&record.sqlite, &end.begun.sqlite)?,
             ..MadeOf::default()
         };
         self.read_statements(&record.statements, end.begun.at, &mut made_of)?;
@@ -641,6 +646,7 @@ impl Book {
             statements: made_of.statements,
             tables,
             files: made_of.files.into(),
+            sqlite: made_of.sqlite,
             suspect: None,
             is_outdated: false,
             fetch: end.mark.fetch(),
@@ -703,6 +709,7 @@ impl Book {
                 tables: page.tables.iter().map(ToString::to_string).collect(),
                 files: self.shown_files(page),
                 log: self.log_of(page),
+                databases: shown_databases(page),
                 same: page.same,
                 changed: page.changed,
             }),
@@ -745,6 +752,11 @@ impl Book {
         self.counts.audits += 1;
         Some(page.address.to_string())
     }
+}
+
+fn shown_databases(page: &LearnedPage) -> Vec<String> {
+    let paths = page.sqlite.iter().map(|it| it.database.path());
+    paths.map(|path| path.display().to_string()).collect()
 }
 
 /// What was written, and which statement of the page it concerns.

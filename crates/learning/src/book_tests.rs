@@ -120,6 +120,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
         begun: FetchBeginning {
             writes: book.writes(),
             at: 1_700_000_000_000_000_000,
+            ..FetchBeginning::default()
         },
         mark: Arc::new(PageMark::alone(1)),
     }

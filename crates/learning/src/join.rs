@@ -135,8 +135,7 @@ mod tests {
                 keep: None,
             },
             begun: FetchBeginning {
-                writes: [].into(),
-                at: 0,
+                ..FetchBeginning::default()
             },
             mark: Arc::new(PageMark::alone(1)),
         }

@@ -32,6 +32,8 @@ mod process;
 mod record;
 mod replay;
 mod schema_reader;
+mod sqlite;
+mod sqlite_of_pool;
 mod told;
 
 use std::collections::{BTreeMap, HashMap};
@@ -59,6 +61,7 @@ pub use mark::{PageMark, PageVerdict};
 pub use pages::PageReport;
 use record::RunRecord;
 pub use record::{Reason, WhyNot};
+use sqlite_of_pool::KnownDatabases;
 
 /// The FastCGI parameter with the number of a fetch.
 pub const FETCH_PARAMETER: &[u8] = learn_record::FETCH_PARAMETER.as_bytes();
@@ -115,6 +118,8 @@ pub struct LearnedPool {
     awaited: Arc<Notify>,
     /// A round of them is over.
     replayed: Notify,
+    /// Those that its pages were made of lately.
+    sqlite: Mutex<KnownDatabases>,
 }
 
 impl Learning {
@@ -205,6 +210,7 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         wanted: Arc::default(),
         awaited: Arc::default(),
         replayed: Notify::new(),
+        sqlite: Mutex::default(),
     });
     pool_thread::begin(&pool, socket, received)?;
     Ok(pool)
@@ -298,7 +304,13 @@ impl LearnedPool {
 
     /// A page was made, and this is what was told of it.
     fn learn(&self, end: PageEnd, record: Option<RunRecord>) {
+        if let Some(record) = &record {
+            self.know_sqlite(&record.sqlite);
+        }
+        // It may have been written since the fetch began.
+        let sqlite = self.look_at_sqlite();
         let (learned, showing) = self.change(|book| {
+            book.ask_sqlite(&end.page.name, &sqlite, Instant::now());
             let learned = book.learn(&end, record, Instant::now());
             (learned, book.showing(learned))
         });
@@ -312,6 +324,10 @@ impl LearnedPool {
             LearnedEnd::Gone => end.mark.give_up(),
             LearnedEnd::Known(number, moves) => {
                 self.marks.wake();
+                let sqlite = self.book.lock().sqlite_of(number, end.mark.fetch());
+                if let Some(sqlite) = sqlite {
+                    end.mark.guard_sqlite(sqlite);
+                }
                 end.mark.know(number, moves, showing);
                 let keep = end.page.keep.filter(|_| showing != Showing::Ordinary);
                 if keep.is_some_and(|keep| keep()) {
@@ -323,7 +339,10 @@ impl LearnedPool {
 
     /// What is known of a page.
     pub fn page(&self, name: &[u8]) -> Option<PageReport> {
-        self.book.lock().report(name, Instant::now())
+        let sqlite = self.look_at_sqlite();
+        let mut book = self.book.lock();
+        book.sqlite_looked_at(&sqlite, Instant::now());
+        book.report(name, Instant::now())
     }
 
     /// What is to be said in the error log, once.

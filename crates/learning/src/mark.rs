@@ -11,7 +11,7 @@
 //! known yet is shown at this very number alone, by which its fetch has begun.
 
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use crate::LearnedPool;
 use crate::book::{Confirmation, Showing};
+use crate::sqlite::SqliteSeen;
 
 /// A server with debug assertions that finds this in its environment compares a page with the writes since its fetch
 /// ended, not since it began: `scripts/promise/learned.py` must find what comes of it.
@@ -127,12 +128,14 @@ impl Marks {
 }
 
 /// What held when a fetch was sent.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct FetchBeginning {
     /// How many writes each server had seen.
     pub writes: Arc<[u64]>,
     /// Unix nanoseconds.
     pub at: i64,
+    /// The SQLite databases that the pool's pages were made of.
+    pub sqlite: Arc<[SqliteSeen]>,
 }
 
 /// Whether a page may be shown.
@@ -157,6 +160,9 @@ pub struct PageMark {
     seen: AtomicU64,
     /// Its number in the book.
     number: AtomicU32,
+    /// The SQLite databases that the page is made of, or may be.
+    sqlite: Mutex<Arc<[SqliteSeen]>>,
+    has_sqlite: AtomicBool,
 }
 
 impl std::fmt::Debug for PageMark {
@@ -171,13 +177,12 @@ impl PageMark {
             pool: Arc::downgrade(pool),
             marks: pool.marks.clone(),
             fetch,
-            begun: Mutex::new(FetchBeginning {
-                writes: Arc::default(),
-                at: 0,
-            }),
+            begun: Mutex::default(),
             state: AtomicU8::new(PENDING),
             seen: AtomicU64::new(NEVER),
             number: AtomicU32::new(0),
+            sqlite: Mutex::default(),
+            has_sqlite: AtomicBool::new(false),
         };
         mark.begin();
         mark
@@ -190,13 +195,12 @@ impl PageMark {
             pool: Weak::new(),
             marks: Arc::new(Marks::new()),
             fetch,
-            begun: Mutex::new(FetchBeginning {
-                writes: Arc::default(),
-                at: 0,
-            }),
+            begun: Mutex::default(),
             state: AtomicU8::new(PENDING),
             seen: AtomicU64::new(0),
             number: AtomicU32::new(0),
+            sqlite: Mutex::default(),
+            has_sqlite: AtomicBool::new(false),
         }
     }
 
@@ -210,12 +214,21 @@ impl PageMark {
         let is_quiet = self.marks.under_way.load(Acquire) == 0 || pool.has_slow_writes_only();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let nanoseconds = now.unwrap_or_default().as_nanos();
+        let sqlite = pool.look_at_sqlite();
+        self.guard_sqlite(sqlite.clone());
         *self.begun.lock() = FetchBeginning {
             writes: pool.writes.lock().clone(),
             at: i64::try_from(nanoseconds).unwrap_or(i64::MAX),
+            sqlite,
         };
         self.seen
             .store(if is_quiet { moves } else { NEVER }, Release);
+    }
+
+    /// Shows the page from now on while these databases are as they were.
+    pub(crate) fn guard_sqlite(&self, sqlite: Arc<[SqliteSeen]>) {
+        self.has_sqlite.store(!sqlite.is_empty(), Release);
+        *self.sqlite.lock() = sqlite;
     }
 
     /// What held when the fetch began; asked once it is over.
@@ -251,6 +264,32 @@ impl PageMark {
 
     /// May the page be shown to a request that came at `now`, by [`clock`]?
     pub fn verdict(&self, now: u64) -> PageVerdict {
+        let verdict = self.verdict_by_book(now);
+        let is_learned = self.state.load(Acquire) != FREE && !is_late();
+        match verdict {
+            PageVerdict::Good if is_learned && self.has_sqlite.load(Acquire) => self.ask_sqlite(),
+            verdict => verdict,
+        }
+    }
+
+    /// Looks at the databases themselves: who has written them told nobody.
+    fn ask_sqlite(&self) -> PageVerdict {
+        let sqlite = self.sqlite.lock().clone();
+        let changed = sqlite.iter().find(|it| !it.is_same(&it.database.look()));
+        let Some(changed) = changed else {
+            return PageVerdict::Good;
+        };
+        if self.state.load(Acquire) != PENDING {
+            self.give_up();
+            if let Some(pool) = self.pool.upgrade() {
+                let number = self.number.load(Acquire);
+                pool.sqlite_changed(number, self.fetch, changed.database.path());
+            }
+        }
+        PageVerdict::Outdated
+    }
+
+    fn verdict_by_book(&self, now: u64) -> PageVerdict {
         let state = self.state.load(Acquire);
         match state {
             FREE => return PageVerdict::Good,

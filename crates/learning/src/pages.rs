@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::log_state::LogState;
 use crate::record::{ServerName, WhyNot};
+use crate::sqlite::SqliteSeen;
 
 /// Of one pool. At 2 KB each, which is about what a learned page takes.
 pub const MOST_PAGES: usize = 100_000;
@@ -39,6 +40,8 @@ pub struct LearnedPage {
     pub tables: Box<[Arc<str>]>,
     /// Numbers of the table of files.
     pub files: Box<[u32]>,
+    /// As they were before the page was made.
+    pub sqlite: Box<[SqliteSeen]>,
     pub suspect: Option<Arc<Cause>>,
     /// Suspect for good: no statement that is run again makes it fresh.
     pub is_outdated: bool,
@@ -198,6 +201,8 @@ pub enum PageReport {
         files: Vec<String>,
         /// Whether the binary log of its server is followed.
         log: LogState,
+        /// Paths of SQLite databases.
+        databases: Vec<String>,
         same: u32,
         changed: u32,
     },
@@ -219,6 +224,7 @@ mod tests {
             statements: 0,
             tables: Box::default(),
             files: Box::default(),
+            sqlite: Box::default(),
             suspect: None,
             is_outdated: false,
             fetch: 1,

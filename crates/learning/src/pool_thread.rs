@@ -28,6 +28,7 @@ use crate::process;
 use crate::record::ServerName;
 use crate::replay;
 use crate::schema_reader;
+use crate::sqlite::SqliteSeen;
 
 /// Processes of one pool that are heard.
 const MOST_WORKERS: usize = 512;
@@ -310,11 +311,22 @@ async fn look(pool: &Arc<LearnedPool>, join: &Mutex<Join>) {
         book.forget_ended(now);
         book.files_to_check()
     });
+    let databases = pool.sqlite.lock().all();
     // A disk may take its time.
-    let checked = tokio::task::spawn_blocking(move || files::check(to_check));
-    if let Ok(changed) = checked.await
-        && !changed.is_empty()
-    {
-        pool.change(|book| book.files_changed(&changed, Instant::now()));
+    let checked = tokio::task::spawn_blocking(move || {
+        let seen = databases.into_iter().map(|database| SqliteSeen {
+            look: database.look_and_wait(),
+            database,
+        });
+        (files::check(to_check), seen.collect::<Vec<_>>())
+    });
+    let Ok((changed, sqlite)) = checked.await else {
+        return;
+    };
+    if !changed.is_empty() || !sqlite.is_empty() {
+        pool.change(|book| {
+            book.files_changed(&changed, Instant::now());
+            book.sqlite_looked_at(&sqlite, Instant::now());
+        });
     }
 }

@@ -78,6 +78,13 @@ pub struct FileState {
 }
 
 impl FileState {
+    /// PHP asked for nothing but whether it is there.
+    pub const MERE_PRESENCE: FileState = FileState {
+        modified: 0,
+        bytes: 0,
+        inode: 0,
+    };
+
     /// Whether what PHP saw is still so.
     pub fn is_same(seen: Option<FileState>, now: Option<FileState>) -> bool {
         let is_mere_presence = |state: Option<FileState>| state.is_some_and(|it| it.inode == 0);
@@ -86,6 +93,15 @@ impl FileState {
             false => seen == now,
         }
     }
+}
+
+/// An SQLite database that PHP had open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenDatabase {
+    pub path: PathBuf,
+    /// Of the file that PHP reads.
+    pub device: u64,
+    pub inode: u64,
 }
 
 /// Why nothing is learned of a page.
@@ -110,6 +126,7 @@ impl WhyNot {
 pub struct RunRecord {
     pub statements: Vec<SentStatement>,
     pub files: Vec<SeenFile>,
+    pub sqlite: Vec<OpenDatabase>,
     /// What was seen that cannot be learned.
     pub obstacle: Option<WhyNot>,
 }
@@ -120,7 +137,9 @@ impl RunRecord {
         let statements = self.statements.iter();
         let statements = statements.map(|it| 256 + it.text.len() + 64 * it.parameters.len());
         let files = self.files.iter().map(|it| 64 + it.path.as_os_str().len());
-        statements.chain(files).sum()
+        let databases = self.sqlite.iter();
+        let databases = databases.map(|it| 64 + it.path.as_os_str().len());
+        statements.chain(files).chain(databases).sum()
     }
 }
 
@@ -148,11 +167,12 @@ pub enum Reason {
     TooManyPages,
     Unpolled,
     Differs,
+    DatabaseFile,
 }
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 19] = [
+    pub const ALL: [Reason; 20] = [
         Reason::NoRecord,
         Reason::Incomplete,
         Reason::TooLong,
@@ -172,6 +192,7 @@ impl Reason {
         Reason::TooManyPages,
         Reason::Unpolled,
         Reason::Differs,
+        Reason::DatabaseFile,
     ];
 
     pub const fn word(self) -> &'static str {
@@ -195,6 +216,7 @@ impl Reason {
             Reason::TooManyPages => "too-many-pages",
             Reason::Unpolled => "unpolled",
             Reason::Differs => "differs",
+            Reason::DatabaseFile => "database-file",
         }
     }
 
@@ -229,6 +251,9 @@ impl Reason {
             Reason::TooManyPages => "More pages are learned than are kept.",
             Reason::Differs => {
                 "It was made again while nothing had changed that is seen, and was another."
+            }
+            Reason::DatabaseFile => {
+                "Changes of an SQLite database that PHP had open cannot be seen."
             }
             Reason::Unpolled => {
                 "The writes of other programs to what it was made of cannot be seen."

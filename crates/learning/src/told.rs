@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use learn_record::{
-    FileUse, Incomplete, InputKind, Outcome, Record, Session as ToldSession, Statement,
-    StatementKind, Value as ToldValue,
+    FileLook, FileState as ToldFileState, FileUse, Incomplete, InputKind, Outcome, Record,
+    Session as ToldSession, Statement, StatementKind, Value as ToldValue,
 };
 use learned::{Session, Value};
 
 use crate::files::SeenPath;
-use crate::record::{FileState, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
+use crate::record::{
+    FileState, OpenDatabase, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot,
+};
 use crate::replay::ReplaySession;
+use crate::sqlite;
 
 /// The server's flag "within a transaction" (`SERVER_STATUS_IN_TRANS`).
 pub const WITHIN_TRANSACTION: u16 = 1;
@@ -36,8 +39,24 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
     for input in &record.inputs {
         note(reason_of(input.kind), input.detail);
     }
+    let mut sqlite = Vec::new();
+    for open in &record.sqlite_files {
+        match sqlite::path_of(open.path) {
+            Some(path) => sqlite.push(OpenDatabase {
+                path,
+                device: open.device,
+                inode: open.inode,
+            }),
+            None => note(Some(Reason::DatabaseFile), open.path),
+        }
+    }
     let mut files = Vec::new();
     for look in &record.files {
+        let mut paths = record.sqlite_files.iter().map(|it| it.path);
+        if paths.any(|database| sqlite::is_part_of(database, look.path)) {
+            // What PHP wrote there, and read, is in the state of the database.
+            continue;
+        }
         if look.by == FileUse::Written {
             note(Some(Reason::FileOutside), look.path);
             continue;
@@ -47,11 +66,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             SeenPath::Untold => note(Some(Reason::FileOutside), look.path),
             SeenPath::File(path) => files.push(SeenFile {
                 path,
-                state: look.state.map(|state| FileState {
-                    modified: state.modified_nanoseconds,
-                    bytes: if state.is_folder { 0 } else { state.size },
-                    inode: state.inode,
-                }),
+                state: look.state.map(|state| file_state(record, look, state)),
             }),
         }
     }
@@ -85,8 +100,32 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
     RunRecord {
         statements,
         files,
+        sqlite,
         obstacle,
     }
+}
+
+fn file_state(record: &Record<'_>, look: &FileLook<'_>, state: ToldFileState) -> FileState {
+    if holds_database(record, look) {
+        return FileState::MERE_PRESENCE;
+    }
+    FileState {
+        modified: state.modified_nanoseconds,
+        bytes: if state.is_folder { 0 } else { state.size },
+        inode: state.inode,
+    }
+}
+
+/// SQLite looks at the folders above a database, and opens the one around it, whose time it alters by its journal: only
+/// whether they are there counts.
+fn holds_database(record: &Record<'_>, look: &FileLook<'_>) -> bool {
+    let is_above = |path: &[u8]| {
+        let rest = path.strip_prefix(look.path);
+        rest.is_some_and(|rest| rest.starts_with(b"/") || look.path == b"/")
+    };
+    look.by != FileUse::Listed
+        && look.state.is_some_and(|state| state.is_folder)
+        && record.sqlite_files.iter().any(|it| is_above(it.path))
 }
 
 fn is_first_of_its_connection(
@@ -208,7 +247,7 @@ pub fn is_definition(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use learn_record::{FileLook, Input};
+    use learn_record::{Input, SqliteFile};
 
     fn with(kind: InputKind, detail: &[u8]) -> Record<'_> {
         Record {
@@ -257,6 +296,63 @@ mod tests {
             let run = run(&look(path, by), &|_| String::new());
             assert_eq!(run.obstacle.is_some(), is_obstacle, "{path:?} {by:?}");
         }
+    }
+
+    #[test]
+    fn what_belongs_to_a_database_is_no_file_of_the_page() {
+        let folder = |path, by| FileLook {
+            path,
+            by,
+            state: Some(ToldFileState {
+                is_folder: true,
+                modified_nanoseconds: 1,
+                size: 4096,
+                inode: 5,
+            }),
+        };
+        let written = |path| FileLook {
+            path,
+            by: FileUse::Written,
+            state: None,
+        };
+        let database = SqliteFile {
+            path: b"/srv/data/a.db",
+            device: 1,
+            inode: 2,
+        };
+        let record = Record {
+            files: vec![
+                folder(b"/srv/data", FileUse::Looked),
+                folder(b"/srv/dat", FileUse::Looked),
+                folder(b"/srv", FileUse::Listed),
+                written(b"/srv/data/a.db"),
+                written(b"/srv/data/a.db-journal"),
+                written(b"/srv/data/a.db-wal"),
+            ],
+            sqlite_files: vec![database],
+            ..Record::default()
+        };
+        let made_of = run(&record, &|_| String::new());
+        assert_eq!(made_of.obstacle, None);
+        let files = made_of.files.iter();
+        let inodes: Vec<_> = files.map(|it| it.state.map(|it| it.inode)).collect();
+        assert_eq!(inodes, [Some(0), Some(5), Some(5)]);
+        assert_eq!(made_of.sqlite[0].path.to_str(), Some("/srv/data/a.db"));
+        let another = Record {
+            files: vec![written(b"/srv/data/a.db2")],
+            ..record
+        };
+        let obstacle = run(&another, &|_| String::new()).obstacle;
+        assert_eq!(obstacle.map(|why| why.reason), Some(Reason::FileOutside));
+        let unreachable = Record {
+            sqlite_files: vec![SqliteFile {
+                path: b"/proc/self/fd/9",
+                ..database
+            }],
+            ..Record::default()
+        };
+        let obstacle = run(&unreachable, &|_| String::new()).obstacle;
+        assert_eq!(obstacle.map(|why| why.reason), Some(Reason::DatabaseFile));
     }
 
     #[test]

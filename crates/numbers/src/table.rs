@@ -68,6 +68,7 @@ pub const NOT_LEARNED: &[&str] = &[
     "too-many-pages",
     "unpolled",
     "differs",
+    "database-file",
 ];
 /// The values of `result` of comparisons: what was known of the page, and whether it was the same.
 pub const COMPARISONS: &[&str] = &[

@@ -29,12 +29,41 @@ unsafe fn note(path: *const c_char, by: FileUse, state: impl FnOnce(&CStr) -> Op
     enter(|library| {
         if RANDOM_DEVICES.contains(&bytes) {
             library.add_input(InputKind::Random, b"");
-        } else if bytes.starts_with(b"/") {
-            library.add_file([b"", bytes], by, || state(path));
-        } else if let Some(folder) = system::working_folder(&mut [0; 1024]) {
-            library.add_file([&[folder, b"/"].concat(), bytes], by, || state(path));
+        } else {
+            with_whole(bytes, |path_parts| {
+                library.add_file(path_parts, by, || state(path));
+            });
         }
     });
+}
+
+/// Gives the path to `work`, with the working folder before it where it is relative.
+fn with_whole(path: &[u8], work: impl FnOnce([&[u8]; 2])) {
+    if path.starts_with(b"/") {
+        work([b"", path]);
+    } else if let Some(folder) = system::working_folder(&mut [0; 1024]) {
+        work([&[folder, b"/"].concat(), path]);
+    }
+}
+
+/// Notes what was opened, and follows the descriptor where an SQLite database may be behind it.
+///
+/// # Safety
+/// `path` is null or a text of C.
+unsafe fn note_opened(fd: c_int, path: *const c_char, flags: c_int) {
+    let by = use_of_flags(flags);
+    // SAFETY: the caller's promise.
+    let bytes = unsafe {
+        note(path, by, state_of);
+        text(path).to_bytes()
+    };
+    if fd >= 0 && is_active() && flags & (libc::O_DIRECTORY | libc::O_PATH) == 0 {
+        enter(|library| {
+            with_whole(bytes, |path_parts| {
+                library.opened(fd, &path_parts.concat(), by == FileUse::Written);
+            });
+        });
+    }
 }
 
 /// Only whether the file is there was asked: nothing else of it can have shaped the page.
@@ -67,7 +96,7 @@ macro_rules! opening {
             // SAFETY: the caller's arguments; the path is a text.
             unsafe {
                 let opened = next::$name(path, flags $(, $mode)?);
-                note(path, use_of_flags(flags), state_of);
+                note_opened(opened, path, flags);
                 opened
             }
         }
@@ -89,7 +118,7 @@ macro_rules! opening_in_folder {
             unsafe {
                 let opened = next::$name(folder, path, flags, mode);
                 if folder == libc::AT_FDCWD || text(path).to_bytes().starts_with(b"/") {
-                    note(path, use_of_flags(flags), state_of);
+                    note_opened(opened, path, flags);
                 } else {
                     enter(Library::misses_input);
                 }

@@ -329,6 +329,8 @@ fn learned_lines(part: &LearnedPart) -> Vec<Line> {
             format!("{statements} statements{tables}; {ago} ago"),
         ));
     }
+    let databases = part.databases.iter();
+    all.extend(databases.map(|path| ("database", path.clone())));
     all.extend(part.files.iter().map(|file| ("file", file.clone())));
     if !part.log.is_empty() {
         all.push(("binary log", part.log.clone()));

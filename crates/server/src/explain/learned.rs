@@ -48,6 +48,7 @@ fn told(report: Option<PageReport>) -> LearnedPart {
         tables: Vec::new(),
         files: Vec::new(),
         log: String::new(),
+        databases: Vec::new(),
         same: 0,
         changed: 0,
     };
@@ -71,6 +72,7 @@ fn told(report: Option<PageReport>) -> LearnedPart {
             tables,
             files,
             log,
+            databases,
             same,
             changed,
         }) => {
@@ -117,6 +119,7 @@ fn told(report: Option<PageReport>) -> LearnedPart {
                     LogState::Followed => "followed".to_owned(),
                     LogState::NotFollowed(why) => format!("not followed: {why}"),
                 },
+                databases,
                 same,
                 changed,
             }

@@ -4,6 +4,8 @@ mod binary_log;
 mod command;
 pub mod database_site;
 mod replay;
+mod sqlite;
+mod sqlite_site;
 mod upgrade;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,96 @@
+//! Pages that were made of SQLite databases: their states decide, which are looked at elsewhere.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Book;
+use crate::pages::Cause;
+use crate::record::{OpenDatabase, Reason, WhyNot};
+use crate::sqlite::{NoState, SqliteSeen};
+
+impl Book {
+    /// The databases of a page, if it is still the one of this fetch.
+    pub fn sqlite_of(&self, number: u32, fetch: u64) -> Option<Arc<[SqliteSeen]>> {
+        let page = self.pages.get(number).filter(|page| page.fetch == fetch)?;
+        Some(page.sqlite.iter().cloned().collect())
+    }
+
+    /// A hit of this page found a database in another state.
+    pub fn sqlite_changed(&mut self, number: u32, fetch: u64, path: &Path, now: Instant) {
+        if self
+            .pages
+            .get(number)
+            .is_some_and(|page| page.fetch == fetch)
+        {
+            self.suspect(number, &cause(path, now), false);
+        }
+    }
+
+    /// Marks the pages whose databases are in other states now.
+    pub fn sqlite_looked_at(&mut self, now_seen: &[SqliteSeen], now: Instant) {
+        if now_seen.is_empty() {
+            return;
+        }
+        let pages = self.pages.iter().filter(|(_, page)| !page.is_outdated);
+        let changed = pages.filter_map(|(number, page)| {
+            let changed = page.sqlite.iter().find(|it| has_changed(it, now_seen))?;
+            Some((number, changed.database.clone()))
+        });
+        let changed: Vec<_> = changed.collect();
+        for (number, database) in changed {
+            self.suspect(number, &cause(database.path(), now), false);
+        }
+    }
+
+    /// The same for one page.
+    pub fn ask_sqlite(&mut self, name: &[u8], now_seen: &[SqliteSeen], now: Instant) {
+        let Some((number, page)) = self.pages.named(name) else {
+            return;
+        };
+        let changed = page.sqlite.iter().find(|it| has_changed(it, now_seen));
+        if let Some(database) = changed.map(|it| it.database.clone()) {
+            self.suspect(number, &cause(database.path(), now), false);
+        }
+    }
+}
+
+fn cause(path: &Path, now: Instant) -> Arc<Cause> {
+    Arc::new(Cause {
+        text: format!("{} has changed", path.display()),
+        at: now,
+    })
+}
+
+/// A state that is not known at the moment says nothing.
+fn has_changed(seen: &SqliteSeen, now_seen: &[SqliteSeen]) -> bool {
+    let mut now_seen = now_seen.iter();
+    let now = now_seen.find(|it| it.database.path() == seen.database.path());
+    now.is_some_and(|now| now.look.state != Err(NoState::Changing) && !seen.is_same(&now.look))
+}
+
+/// The databases of a page, as they were when its fetch began.
+pub fn seen_by_page(
+    named: &[OpenDatabase],
+    begun: &[SqliteSeen],
+) -> Result<Box<[SqliteSeen]>, WhyNot> {
+    let seen = named.iter().map(|named| {
+        let shown = named.path.display();
+        let unknown = |why: &str| WhyNot::new(Reason::DatabaseFile, format!("{shown}: {why}"));
+        let written = |why: &str| WhyNot::new(Reason::WrittenMeanwhile, format!("{shown}: {why}"));
+        let seen = begun.iter().find(|it| it.database.path() == named.path);
+        let seen = seen.ok_or_else(|| unknown("it is seen for the first time"))?;
+        match seen.look.state {
+            Err(NoState::Unknown(why)) => Err(unknown(why)),
+            Err(NoState::Changing) => Err(written("it was being written when the page was begun")),
+            Ok(state) if !state.is_of(named.device, named.inode) => {
+                Err(unknown("PHP has another file open that had this path"))
+            }
+            Ok(_) if !seen.look.is_settled => {
+                Err(written("it was written just before the page was begun"))
+            }
+            Ok(_) => Ok(seen.clone()),
+        }
+    });
+    seen.collect()
+}

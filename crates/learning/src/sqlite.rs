@@ -1,0 +1,377 @@
+//! The state of an SQLite database: equal states mean equal data. What is compared at each hit of a page that
+//! was made of one.
+//!
+//! ```text
+//! rollback journal: file (device, inode, size, ctime) + change counter        no hot journal beside it
+//! WAL, empty:       the same                                                  written a while ago
+//! WAL with frames:  the same + log (inode, size, ctime) + header of the index
+//! ```
+//!
+//! SQLite writes each of these before another connection can see the data that belongs to it (the argument is in
+//! `docs/design/2026-11-27-sqlite.md`). Mayfly takes no locks: it reads what the writers have left in
+//! the page cache. No statement is known, so that any write counts for all that was read of the database.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use rustix::fs::{FsWord, Mode, OFlags, Stat};
+use rustix::io::{Errno, ReadWriteFlags};
+
+/// How a database begins.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// The part of the database's header that is read: the format versions and the change counter are in it.
+const HEADER_BYTES: usize = 32;
+
+/// One of the two copies of the index's header that begin the `-shm` file.
+const INDEX_HEADER_BYTES: usize = 48;
+
+/// Whether the index's header was written.
+const INDEX_IS_WRITTEN: usize = 12;
+
+/// A log without frames has its own header at most.
+const EMPTY_LOG_BYTES: u64 = 32;
+
+/// How far the time of a file may lie behind the clock: two ticks of a kernel with 100 a second.
+const TICKS_NANOSECONDS: i64 = 20_000_000;
+
+/// The same where the file system has whole seconds.
+const SECONDS_NANOSECONDS: i64 = 2_000_000_000;
+
+/// Longer paths are refused by the system.
+const MOST_PATH_BYTES: usize = 4000;
+
+/// A file by what tells that it was replaced or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileFacts {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    /// Unix nanoseconds of the last change of whatever kind: no program can set it back.
+    changed: i64,
+}
+
+impl FileFacts {
+    fn of(facts: &Stat) -> FileFacts {
+        let seconds = facts.st_ctime.saturating_mul(1_000_000_000);
+        let nanoseconds = i64::try_from(facts.st_ctime_nsec).unwrap_or(0);
+        FileFacts {
+            device: facts.st_dev,
+            inode: facts.st_ino,
+            bytes: u64::try_from(facts.st_size).unwrap_or(0),
+            changed: seconds.saturating_add(nanoseconds),
+        }
+    }
+
+    /// Whether a change after `now` has another time.
+    fn is_settled(&self, now: i64) -> bool {
+        let margin = match self.changed % 1_000_000_000 {
+            0 => SECONDS_NANOSECONDS,
+            _ => TICKS_NANOSECONDS,
+        };
+        self.changed < now.saturating_sub(margin)
+    }
+}
+
+/// What the frames that are not in the database yet are known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LogState {
+    file: FileFacts,
+    index: [u8; INDEX_HEADER_BYTES],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteState {
+    file: FileFacts,
+    counter: [u8; 4],
+    /// Changes are written to a log first.
+    has_log_mode: bool,
+    log: Option<LogState>,
+}
+
+/// Why a database has no state now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoState {
+    /// A transaction is being written or is to be rolled back, or the last one ended within a tick of the clock.
+    Changing,
+    /// Mayfly cannot know what it is; for people.
+    Unknown(&'static str),
+}
+
+/// A look at a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteLook {
+    pub state: Result<SqliteState, NoState>,
+    /// Each later change gives its files another time.
+    pub is_settled: bool,
+}
+
+/// A database as a page met it.
+#[derive(Debug, Clone)]
+pub struct SqliteSeen {
+    pub database: Arc<SqliteDatabase>,
+    pub look: SqliteLook,
+}
+
+impl SqliteSeen {
+    /// Is all as it was? What could not be known counts as the same while it cannot be known.
+    pub fn is_same(&self, now: &SqliteLook) -> bool {
+        self.look.state == now.state && now.state != Err(NoState::Changing)
+    }
+}
+
+impl SqliteState {
+    /// Whether it is that of this file.
+    pub fn is_of(&self, device: u64, inode: u64) -> bool {
+        (self.file.device, self.file.inode) == (device, inode)
+    }
+}
+
+/// May a look wait for a disk?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    Never,
+    ForTheDisk,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    device: u64,
+    inode: u64,
+    file: File,
+}
+
+/// Descriptors that are kept from one look to the next: Mayfly has no locks on them that closing could release.
+#[derive(Debug, Default)]
+struct OpenFiles {
+    database: Option<OpenFile>,
+    index: Option<OpenFile>,
+}
+
+/// A database by its path.
+#[derive(Debug)]
+pub struct SqliteDatabase {
+    path: PathBuf,
+    open: Mutex<OpenFiles>,
+}
+
+impl SqliteDatabase {
+    pub fn new(path: PathBuf) -> SqliteDatabase {
+        SqliteDatabase {
+            path,
+            open: Mutex::default(),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Looks by about six system calls that wait for no disk: what is not in the page cache counts as changing.
+    pub fn look(&self) -> SqliteLook {
+        self.look_by(Waiting::Never)
+    }
+
+    /// The same, and brings into the page cache what is not there. Blocks.
+    pub fn look_and_wait(&self) -> SqliteLook {
+        self.look_by(Waiting::ForTheDisk)
+    }
+
+    fn look_by(&self, waiting: Waiting) -> SqliteLook {
+        // Read first: what is written later has a later time.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = i64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(0);
+        let state = self.read(waiting);
+        let is_settled = state.is_ok_and(|state| {
+            let log = state.log.is_none_or(|log| log.file.is_settled(now));
+            log && state.file.is_settled(now)
+        });
+        // Frames may have come and gone within a tick.
+        let is_doubtful = |state: &SqliteState| state.has_log_mode && state.log.is_none();
+        let state = match state {
+            Ok(state) if is_doubtful(&state) && !is_settled => Err(NoState::Changing),
+            state => state,
+        };
+        SqliteLook { state, is_settled }
+    }
+
+    fn read(&self, waiting: Waiting) -> Result<SqliteState, NoState> {
+        let mut open = self.open.lock();
+        let (file, facts) = reach(&self.path, &mut open.database)?;
+        let mut header = [0; HEADER_BYTES];
+        read_begin(file, &mut header, waiting)?;
+        let Some(rest) = header.strip_prefix(MAGIC) else {
+            return Err(NoState::Unknown("it is no SQLite database now"));
+        };
+        let (versions, counter) = (rest.get(2..4), rest.get(8..12));
+        let counter = counter.and_then(|it| it.try_into().ok());
+        // After the counter: one that was written and is to be taken back has its journal still.
+        if has_hot_journal(&self.beside("-journal"))? {
+            return Err(NoState::Changing);
+        }
+        let has_log_mode = versions != Some(&[1, 1]);
+        let log = match has_log_mode {
+            true => self.read_log(&mut open.index, waiting)?,
+            false => None,
+        };
+        Ok(SqliteState {
+            file: facts,
+            counter: counter.unwrap_or_default(),
+            has_log_mode,
+            log,
+        })
+    }
+
+    /// The log and the header of its index; `None`: the log has no frames.
+    fn read_log(
+        &self,
+        index: &mut Option<OpenFile>,
+        waiting: Waiting,
+    ) -> Result<Option<LogState>, NoState> {
+        let Some(file) = facts_of(&self.beside("-wal"))? else {
+            return Ok(None);
+        };
+        if file.bytes <= EMPTY_LOG_BYTES {
+            return Ok(None);
+        }
+        // Without an index, it is recovered by the next reader, or another process has it for itself.
+        let (index, _) = reach(&self.beside("-shm"), index).map_err(|_| NoState::Changing)?;
+        let mut copies = [0; 2 * INDEX_HEADER_BYTES];
+        read_begin(index, &mut copies, waiting)?;
+        let (first, second) = copies.split_at(INDEX_HEADER_BYTES);
+        let is_written = first.get(INDEX_IS_WRITTEN).is_some_and(|byte| *byte != 0);
+        match first.try_into() {
+            Ok(index) if is_written && first == second => Ok(Some(LogState { file, index })),
+            _ => Err(NoState::Changing),
+        }
+    }
+
+    fn beside(&self, end: &str) -> PathBuf {
+        let mut name = OsString::from(self.path.as_os_str());
+        name.push(end);
+        name.into()
+    }
+}
+
+/// `None`: there is none.
+fn facts_of(path: &Path) -> Result<Option<FileFacts>, NoState> {
+    match rustix::fs::stat(path) {
+        Ok(facts) => Ok(Some(FileFacts::of(&facts))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(_) => Err(NoState::Unknown("Mayfly may not look into its folder")),
+    }
+}
+
+/// The file at `path`, which is opened anew where it was replaced.
+fn reach<'a>(
+    path: &Path,
+    open: &'a mut Option<OpenFile>,
+) -> Result<(&'a File, FileFacts), NoState> {
+    let stat = rustix::fs::stat(path).map_err(|error| match error {
+        Errno::NOENT => NoState::Unknown("it is not there"),
+        _ => NoState::Unknown("Mayfly may not look into its folder"),
+    })?;
+    let facts = FileFacts::of(&stat);
+    let is_it = |it: &OpenFile| (it.device, it.inode) == (facts.device, facts.inode);
+    if !open.as_ref().is_some_and(is_it) {
+        *open = None;
+        if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() {
+            return Err(NoState::Unknown("it is no regular file"));
+        }
+        *open = Some(open_file(path, &facts)?);
+    }
+    let file = open.as_ref().ok_or(NoState::Changing)?;
+    Ok((&file.file, facts))
+}
+
+fn open_file(path: &Path, facts: &FileFacts) -> Result<OpenFile, NoState> {
+    // Whatever a hostile worker has put there, opening it neither waits nor makes it a terminal.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = rustix::fs::open(path, flags, Mode::empty());
+    let opened = opened.map_err(|_| NoState::Unknown("Mayfly's account may not read it"))?;
+    let found = rustix::fs::fstat(&opened).map(|found| FileFacts::of(&found));
+    let is_it = |found: &FileFacts| (found.device, found.inode) == (facts.device, facts.inode);
+    if !found.as_ref().is_ok_and(is_it) {
+        return Err(NoState::Changing);
+    }
+    let system = rustix::fs::fstatfs(&opened).map(|system| system.f_type);
+    if !system.is_ok_and(|system| LOCAL_FILE_SYSTEMS.contains(&system)) {
+        let why = "its file system is not one whose writes are seen at once";
+        return Err(NoState::Unknown(why));
+    }
+    Ok(OpenFile {
+        device: facts.device,
+        inode: facts.inode,
+        file: opened.into(),
+    })
+}
+
+/// Those whose files only this machine writes, and whose memory all its processes share: btrfs, ext2 to ext4,
+/// F2FS, overlayfs, tmpfs, XFS, ZFS.
+const LOCAL_FILE_SYSTEMS: [FsWord; 7] = [
+    0x9123_683e,
+    0xef53,
+    0xf2f5_2010,
+    0x794c_7630,
+    0x0102_1994,
+    0x5846_5342,
+    0x2fc1_2fc1,
+];
+
+/// Reads the first bytes of a file.
+fn read_begin(file: &File, bytes: &mut [u8], waiting: Waiting) -> Result<(), NoState> {
+    let wanted = bytes.len();
+    if waiting == Waiting::Never {
+        let parts = &mut [IoSliceMut::new(bytes)];
+        match rustix::io::preadv2(file, parts, 0, ReadWriteFlags::NOWAIT) {
+            Ok(read) if read == wanted => return Ok(()),
+            // The file system does not know this kind of reading.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            _ => return Err(NoState::Changing),
+        }
+    }
+    file.read_exact_at(bytes, 0).map_err(|_| NoState::Changing)
+}
+
+/// A journal that is not empty and not marked as done: its transaction is being written, or has to be taken back.
+fn has_hot_journal(path: &Path) -> Result<bool, NoState> {
+    if facts_of(path)?.is_none_or(|facts| facts.bytes == 0) {
+        return Ok(false);
+    }
+    let mut journal = None;
+    let Ok((journal, _)) = reach(path, &mut journal) else {
+        return Ok(true);
+    };
+    let mut begin = [0; 8];
+    let is_read = read_begin(journal, &mut begin, Waiting::Never);
+    Ok(is_read.is_err() || begin != [0; 8])
+}
+
+/// The path of a database that a worker has named, if its state can be looked at.
+pub fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    let path = Path::new(OsStr::from_bytes(bytes));
+    let is_odd = !path.is_absolute()
+        || bytes.len() > MOST_PATH_BYTES
+        || bytes.contains(&0)
+        || path.components().any(|it| it == Component::ParentDir);
+    // There, a path means something else to each process.
+    let is_of_kernel = path.starts_with("/proc") || path.starts_with("/sys");
+    (!is_odd && !is_of_kernel).then(|| path.to_owned())
+}
+
+/// Is it a file that SQLite keeps beside this database, or the database itself?
+pub fn is_part_of(database: &[u8], path: &[u8]) -> bool {
+    let end = path.strip_prefix(database);
+    end.is_some_and(|end| [&b""[..], b"-journal", b"-wal", b"-shm"].contains(&end))
+}
+
+#[cfg(test)]
+#[path = "sqlite_tests.rs"]
+mod tests;
