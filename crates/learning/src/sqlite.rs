@@ -4,7 +4,7 @@
 //! ```text
 //! rollback journal: file (device, inode, size, ctime) + change counter        no hot journal beside it
 //! WAL, empty:       the same                                                  written a while ago
-//! WAL with frames:  the same + log (inode, size, ctime) + header of the index
+//! WAL with frames:  the same + log (inode, size, mtime) + header of the index
 //! ```
 //!
 //! SQLite writes each of these before another connection can see the data that belongs to it (the argument is in
@@ -54,14 +54,23 @@ struct FileFacts {
     device: u64,
     inode: u64,
     bytes: u64,
-    /// Unix nanoseconds of the last change of whatever kind: no program can set it back.
+    /// Unix nanoseconds. Of a database that of its last change of whatever kind (ctime), which no program can set back. Of a
+    /// log that of the last write: root, when it opens one, sets its owner each time.
     changed: i64,
 }
 
 impl FileFacts {
     fn of(facts: &Stat) -> FileFacts {
-        let seconds = facts.st_ctime.saturating_mul(1_000_000_000);
-        let nanoseconds = i64::try_from(facts.st_ctime_nsec).unwrap_or(0);
+        FileFacts::at(facts, facts.st_ctime, facts.st_ctime_nsec)
+    }
+
+    fn of_log(facts: &Stat) -> FileFacts {
+        FileFacts::at(facts, facts.st_mtime, facts.st_mtime_nsec)
+    }
+
+    fn at(facts: &Stat, seconds: i64, nanoseconds: u64) -> FileFacts {
+        let nanoseconds = i64::try_from(nanoseconds).unwrap_or(0);
+        let seconds = seconds.saturating_mul(1_000_000_000);
         FileFacts {
             device: facts.st_dev,
             inode: facts.st_ino,
@@ -260,10 +269,10 @@ impl SqliteDatabase {
     }
 }
 
-/// `None`: there is none.
+/// A log or a journal; `None`: there is none.
 fn facts_of(path: &Path) -> Result<Option<FileFacts>, NoState> {
     match rustix::fs::stat(path) {
-        Ok(facts) => Ok(Some(FileFacts::of(&facts))),
+        Ok(facts) => Ok(Some(FileFacts::of_log(&facts))),
         Err(Errno::NOENT) => Ok(None),
         Err(_) => Err(NoState::Unknown("Mayfly may not look into its folder")),
     }

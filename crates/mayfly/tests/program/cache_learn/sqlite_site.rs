@@ -40,8 +40,15 @@ const PAGES: [(&str, &str); 5] = [
     ),
 ];
 
-/// A page that writes what it reads, and one that writes nothing in its transaction.
-const WRITING: [(&str, &str); 2] = [
+/// A page that writes what it reads, one that writes nothing in its transaction, one that does not wait for a lock, and one
+/// that shows the file.
+const OTHER_PAGES: [(&str, &str); 4] = [
+    (
+        "impatient.php",
+        "$db = new PDO('sqlite:' . FILE, null, null, [PDO::ATTR_TIMEOUT => 0]);\n\
+         try { echo $db->query('SELECT version FROM post')->fetchColumn(); } catch (PDOException $e) { echo 'locked'; }",
+    ),
+    ("file.php", "readfile(FILE);"),
     (
         "count.php",
         "$db = new PDO('sqlite:' . FILE); $db->exec('UPDATE post SET version = version + 1');\n\
@@ -62,12 +69,21 @@ pub struct SqliteSite {
 impl SqliteSite {
     /// `None` without PHP and its extension. The database has this journal.
     pub async fn start(journal: &str) -> Option<SqliteSite> {
+        SqliteSite::start_in(journal, false).await
+    }
+
+    /// The process that serves runs as `nobody`.
+    pub async fn start_divided(journal: &str) -> Option<SqliteSite> {
+        SqliteSite::start_in(journal, true).await
+    }
+
+    async fn start_in(journal: &str, is_divided: bool) -> Option<SqliteSite> {
         if !has_php_fpm() || !has_extension() {
             return None;
         }
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
         open_to_all(folder.path());
-        for (name, text) in PAGES.into_iter().chain(WRITING) {
+        for (name, text) in PAGES.into_iter().chain(OTHER_PAGES) {
             let text = format!("<?php const FILE = __DIR__ . '/data/site.db';\n{text}");
             write_files(folder.path(), &[(name, &text)]);
             make_old(&folder.path().join(name));
@@ -76,7 +92,7 @@ impl SqliteSite {
         std::fs::create_dir(&data).expect("a folder");
         set_mode(&data, 0o777);
         make_old(folder.path());
-        let server = serve(folder.path()).await;
+        let server = serve(folder.path(), is_divided).await;
         let site = SqliteSite { folder, server };
         site.python(&format!(
             "db.execute('PRAGMA journal_mode={journal}')\n\
@@ -131,12 +147,16 @@ impl SqliteSite {
         until_kept(&self.server.target(), &control, page).await;
     }
 
-    /// The very next answer has what another program finds there; whether it came from memory.
-    pub async fn is_current(&self, page: &str, when: &str) -> bool {
+    /// The very next answers have what another program finds there; which came from memory.
+    pub async fn are_current(&self, pages: &[&str], when: &str) -> Vec<bool> {
         let version = self.version();
-        let reply = self.server.target().get(page).await;
-        assert_eq!(reply.text(), version, "{page} {when}");
-        reply.x_cache() == "HIT"
+        let mut hits = Vec::new();
+        for page in pages {
+            let reply = self.server.target().get(page).await;
+            assert_eq!(reply.text(), version, "{page} {when}");
+            hits.push(reply.x_cache() == "HIT");
+        }
+        hits
     }
 }
 
@@ -188,7 +208,7 @@ fn has_extension() -> bool {
     has
 }
 
-async fn serve(folder: &Path) -> RunningServer {
+async fn serve(folder: &Path, is_divided: bool) -> RunningServer {
     let user = if is_root() { "user www-data;" } else { "" };
     let main = format!("php_pool site {{ workers 2; {user} }}");
     let http = format!(
@@ -199,5 +219,8 @@ async fn serve(folder: &Path) -> RunningServer {
          fastcgi_param REQUEST_METHOD $request_method; add_header X-Cache $upstream_cache_status; }} }}",
         folder.display()
     );
-    RunningServer::start(program(), &main, &http).await
+    match is_divided {
+        true => RunningServer::start_divided(program(), &main, &http).await,
+        false => RunningServer::start(program(), &main, &http).await,
+    }
 }
