@@ -21,10 +21,16 @@ const MOST_FOLLOWED: usize = 64;
 enum Role {
     FastCgi(FastCgi),
     Connection(Box<Connection>),
-    /// A file that is, or may become, an SQLite database.
-    File(Box<[u8]>),
+    File(OpenFile),
     /// Opened before a fork: what its other owner says on it is not seen.
     Inherited,
+}
+
+/// A file that is, or may become, an SQLite database.
+struct OpenFile {
+    path: Box<[u8]>,
+    /// The number of the request that opened it.
+    request: u64,
 }
 
 pub(crate) struct Library {
@@ -34,6 +40,8 @@ pub(crate) struct Library {
     /// Of the hashes of results.
     seed: u64,
     has_request: bool,
+    /// Requests so far.
+    requests: u64,
     /// A command, which answers no request of a server.
     is_command: bool,
 }
@@ -54,6 +62,7 @@ impl Library {
             followed: Vec::new(),
             connections: 0,
             has_request: false,
+            requests: 0,
         }
     }
 
@@ -112,7 +121,7 @@ impl Library {
         match self.leave(fd) {
             Some(Role::FastCgi(_)) => self.request_is_over(),
             Some(Role::Connection(mut connection)) => connection.end_of_request(&mut self.reporter),
-            Some(Role::File(path)) => name_sqlite(fd, &path, &mut self.reporter),
+            Some(Role::File(file)) => file.name(fd, self.requests, &mut self.reporter),
             Some(Role::Inherited) | None => {}
         }
     }
@@ -126,7 +135,8 @@ impl Library {
             return;
         };
         if is_written || size == 0 || system::is_sqlite(fd) {
-            self.follow(fd, Role::File(path.into()));
+            let (path, request) = (path.into(), self.requests);
+            self.follow(fd, Role::File(OpenFile { path, request }));
         }
     }
 
@@ -154,6 +164,7 @@ impl Library {
             RequestEvent::Begins => {
                 self.request_is_over();
                 self.has_request = true;
+                self.requests += 1;
             }
             RequestEvent::Parameters(parameters) => {
                 self.reporter.begin(parameters.fetch);
@@ -192,7 +203,7 @@ impl Library {
             match role {
                 Role::Connection(connection) => connection.end_of_request(&mut self.reporter),
                 // Also one that an earlier request opened.
-                Role::File(path) => name_sqlite(*fd, path, &mut self.reporter),
+                Role::File(file) => file.name(*fd, self.requests, &mut self.reporter),
                 Role::FastCgi(_) | Role::Inherited => {}
             }
         }
@@ -285,14 +296,17 @@ impl Library {
     }
 }
 
-/// Names the file of this descriptor where it is a database by now.
-fn name_sqlite(fd: i32, path: &[u8], reporter: &mut Reporter) {
-    let found = system::open_file(fd).filter(|_| system::is_sqlite(fd));
-    if let Some((_, device, inode)) = found {
-        reporter.add_sqlite_file(&SqliteFile {
-            path,
-            device,
-            inode,
-        });
+impl OpenFile {
+    /// Names the file of this descriptor where it is a database by now.
+    fn name(&self, fd: i32, request: u64, reporter: &mut Reporter) {
+        let found = system::open_file(fd).filter(|_| system::is_sqlite(fd));
+        if let Some((_, device, inode)) = found {
+            reporter.add_sqlite_file(&SqliteFile {
+                path: &self.path,
+                device,
+                inode,
+                is_from_before: self.request != request,
+            });
+        }
     }
 }

@@ -148,7 +148,8 @@ impl Reporter {
     /// Notes an SQLite database that is open.
     pub(crate) fn add_sqlite_file(&mut self, file: &SqliteFile<'_>) {
         let inode = file.inode.to_le_bytes();
-        if self.wanted_record().is_some() && self.is_new(&[&[2], &inode, file.path]) {
+        let kind = [2, file.is_from_before.into()];
+        if self.wanted_record().is_some() && self.is_new(&[&kind, &inode, file.path]) {
             self.record.sqlite_file(file);
         }
     }

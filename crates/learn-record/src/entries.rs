@@ -271,11 +271,14 @@ pub struct SqliteFile<'a> {
     /// Of the file that is open: another one may have its path by now.
     pub device: u64,
     pub inode: u64,
+    /// An earlier request opened it, and may have left a transaction open.
+    pub is_from_before: bool,
 }
 fields!(SqliteFile<'a> {
     path,
     device,
-    inode
+    inode,
+    is_from_before
 });
 
 /// Why a record says less than what happened.

@@ -101,6 +101,7 @@ fn record_of_a_page_comes_back_as_it_was_written() {
         path: b"/srv/data/site.db",
         device: 66,
         inode: u64::MAX,
+        is_from_before: true,
     };
     for _ in 0..2 {
         assert_eq!(writer.session(&session(1)), 0);

@@ -265,7 +265,11 @@ impl PageMark {
     /// May the page be shown to a request that came at `now`, by [`clock`]?
     pub fn verdict(&self, now: u64) -> PageVerdict {
         let verdict = self.verdict_by_book(now);
-        let is_learned = self.state.load(Acquire) != FREE && !is_late();
+        let is_learned = match self.state.load(Acquire) {
+            FREE => false,
+            PENDING => !is_late(),
+            _ => true,
+        };
         match verdict {
             PageVerdict::Good if is_learned && self.has_sqlite.load(Acquire) => self.ask_sqlite(),
             verdict => verdict,

@@ -102,6 +102,8 @@ pub struct OpenDatabase {
     /// Of the file that PHP reads.
     pub device: u64,
     pub inode: u64,
+    /// An earlier page opened it, and may have left a transaction open.
+    pub is_from_before: bool,
 }
 
 /// Why nothing is learned of a page.

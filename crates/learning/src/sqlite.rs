@@ -137,6 +137,11 @@ impl SqliteSeen {
 }
 
 impl SqliteState {
+    /// Whether a transaction that goes on reads what was there at its begin, while others commit.
+    pub fn has_snapshots(&self) -> bool {
+        self.has_log_mode
+    }
+
     /// Whether it is that of this file.
     pub fn is_of(&self, device: u64, inode: u64) -> bool {
         (self.file.device, self.file.inode) == (device, inode)
@@ -145,9 +150,9 @@ impl SqliteState {
 
 /// May a look wait for a disk?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waiting {
-    Never,
-    ForTheDisk,
+enum ReadingManner {
+    FromMemory,
+    AlsoFromDisk,
 }
 
 #[derive(Debug)]
@@ -185,19 +190,19 @@ impl SqliteDatabase {
 
     /// Looks by about six system calls that wait for no disk: what is not in the page cache counts as changing.
     pub fn look(&self) -> SqliteLook {
-        self.look_by(Waiting::Never)
+        self.look_by(ReadingManner::FromMemory)
     }
 
     /// The same, and brings into the page cache what is not there. Blocks.
     pub fn look_and_wait(&self) -> SqliteLook {
-        self.look_by(Waiting::ForTheDisk)
+        self.look_by(ReadingManner::AlsoFromDisk)
     }
 
-    fn look_by(&self, waiting: Waiting) -> SqliteLook {
+    fn look_by(&self, manner: ReadingManner) -> SqliteLook {
         // Read first: what is written later has a later time.
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = i64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(0);
-        let state = self.read(waiting);
+        let state = self.read(manner);
         let is_settled = state.is_ok_and(|state| {
             let log = state.log.is_none_or(|log| log.file.is_settled(now));
             log && state.file.is_settled(now)
@@ -211,11 +216,11 @@ impl SqliteDatabase {
         SqliteLook { state, is_settled }
     }
 
-    fn read(&self, waiting: Waiting) -> Result<SqliteState, NoState> {
+    fn read(&self, manner: ReadingManner) -> Result<SqliteState, NoState> {
         let mut open = self.open.lock();
         let (file, facts) = reach(&self.path, &mut open.database)?;
         let mut header = [0; HEADER_BYTES];
-        read_begin(file, &mut header, waiting)?;
+        read_begin(file, &mut header, manner)?;
         let Some(rest) = header.strip_prefix(MAGIC) else {
             return Err(NoState::Unknown("it is no SQLite database now"));
         };
@@ -227,7 +232,7 @@ impl SqliteDatabase {
         }
         let has_log_mode = versions != Some(&[1, 1]);
         let log = match has_log_mode {
-            true => self.read_log(&mut open.index, waiting)?,
+            true => self.read_log(&mut open.index, manner)?,
             false => None,
         };
         Ok(SqliteState {
@@ -242,7 +247,7 @@ impl SqliteDatabase {
     fn read_log(
         &self,
         index: &mut Option<OpenFile>,
-        waiting: Waiting,
+        manner: ReadingManner,
     ) -> Result<Option<LogState>, NoState> {
         let Some(file) = facts_of(&self.beside("-wal"))? else {
             return Ok(None);
@@ -253,7 +258,7 @@ impl SqliteDatabase {
         // Without an index, it is recovered by the next reader, or another process has it for itself.
         let (index, _) = reach(&self.beside("-shm"), index).map_err(|_| NoState::Changing)?;
         let mut copies = [0; 2 * INDEX_HEADER_BYTES];
-        read_begin(index, &mut copies, waiting)?;
+        read_begin(index, &mut copies, manner)?;
         let (first, second) = copies.split_at(INDEX_HEADER_BYTES);
         let is_written = first.get(INDEX_IS_WRITTEN).is_some_and(|byte| *byte != 0);
         match first.try_into() {
@@ -335,9 +340,9 @@ const LOCAL_FILE_SYSTEMS: [FsWord; 7] = [
 ];
 
 /// Reads the first bytes of a file.
-fn read_begin(file: &File, bytes: &mut [u8], waiting: Waiting) -> Result<(), NoState> {
+fn read_begin(file: &File, bytes: &mut [u8], manner: ReadingManner) -> Result<(), NoState> {
     let wanted = bytes.len();
-    if waiting == Waiting::Never {
+    if manner == ReadingManner::FromMemory {
         let parts = &mut [IoSliceMut::new(bytes)];
         match rustix::io::preadv2(file, parts, 0, ReadWriteFlags::NOWAIT) {
             Ok(read) if read == wanted => return Ok(()),
@@ -359,7 +364,7 @@ fn has_hot_journal(path: &Path) -> Result<bool, NoState> {
         return Ok(true);
     };
     let mut begin = [0; 8];
-    let is_read = read_begin(journal, &mut begin, Waiting::Never);
+    let is_read = read_begin(journal, &mut begin, ReadingManner::FromMemory);
     Ok(is_read.is_err() || begin != [0; 8])
 }
 

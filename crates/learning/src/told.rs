@@ -1,10 +1,11 @@
 //! What a library told, in the terms of `learned`: its sessions and values, and what cannot be learned.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use learn_record::{
     FileLook, FileState as ToldFileState, FileUse, Incomplete, InputKind, Outcome, Record,
-    Session as ToldSession, Statement, StatementKind, Value as ToldValue,
+    Session as ToldSession, SqliteFile, Statement, StatementKind, Value as ToldValue,
 };
 use learned::{Session, Value};
 
@@ -42,11 +43,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
     let mut sqlite = Vec::new();
     for open in &record.sqlite_files {
         match sqlite::path_of(open.path) {
-            Some(path) => sqlite.push(OpenDatabase {
-                path,
-                device: open.device,
-                inode: open.inode,
-            }),
+            Some(path) => add_database(&mut sqlite, open, path),
             None => note(Some(Reason::DatabaseFile), open.path),
         }
     }
@@ -102,6 +99,24 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         files,
         sqlite,
         obstacle,
+    }
+}
+
+/// A file that is open twice is one database.
+fn add_database(all: &mut Vec<OpenDatabase>, open: &SqliteFile<'_>, path: PathBuf) {
+    let database = OpenDatabase {
+        path,
+        device: open.device,
+        inode: open.inode,
+        is_from_before: open.is_from_before,
+    };
+    let is_same = |other: &&mut OpenDatabase| {
+        let is_of_it = (other.device, other.inode) == (database.device, database.inode);
+        is_of_it && other.path == database.path
+    };
+    match all.iter_mut().find(is_same) {
+        Some(known) => known.is_from_before |= database.is_from_before,
+        None => all.push(database),
     }
 }
 
@@ -247,7 +262,7 @@ pub fn is_definition(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use learn_record::{Input, SqliteFile};
+    use learn_record::Input;
 
     fn with(kind: InputKind, detail: &[u8]) -> Record<'_> {
         Record {
@@ -319,6 +334,7 @@ mod tests {
             path: b"/srv/data/a.db",
             device: 1,
             inode: 2,
+            is_from_before: false,
         };
         let record = Record {
             files: vec![
@@ -329,7 +345,13 @@ mod tests {
                 written(b"/srv/data/a.db-journal"),
                 written(b"/srv/data/a.db-wal"),
             ],
-            sqlite_files: vec![database],
+            sqlite_files: vec![
+                database,
+                SqliteFile {
+                    is_from_before: true,
+                    ..database
+                },
+            ],
             ..Record::default()
         };
         let made_of = run(&record, &|_| String::new());
@@ -337,7 +359,11 @@ mod tests {
         let files = made_of.files.iter();
         let inodes: Vec<_> = files.map(|it| it.state.map(|it| it.inode)).collect();
         assert_eq!(inodes, [Some(0), Some(5), Some(5)]);
-        assert_eq!(made_of.sqlite[0].path.to_str(), Some("/srv/data/a.db"));
+        let [known] = &made_of.sqlite[..] else {
+            panic!("{:?}", made_of.sqlite);
+        };
+        assert_eq!(known.path.to_str(), Some("/srv/data/a.db"));
+        assert!(known.is_from_before);
         let another = Record {
             files: vec![written(b"/srv/data/a.db2")],
             ..record

@@ -86,6 +86,10 @@ pub fn seen_by_page(
             Ok(state) if !state.is_of(named.device, named.inode) => {
                 Err(unknown("PHP has another file open that had this path"))
             }
+            // With a rollback journal it would keep all others from writing.
+            Ok(state) if named.is_from_before && state.has_snapshots() => Err(unknown(
+                "a persistent connection to a database with a write-ahead log may have a transaction open",
+            )),
             Ok(_) if !seen.look.is_settled => {
                 Err(written("it was written just before the page was begun"))
             }

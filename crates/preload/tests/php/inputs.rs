@@ -147,6 +147,63 @@ fn files_are_named_with_what_was_done_and_whether_they_are_there() {
 }
 
 #[test]
+fn sqlite_databases_that_are_open_are_named_by_what_is_in_them() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::with_library(&mayfly);
+    let has_extension = php.run(
+        1,
+        "echo extension_loaded('pdo_sqlite') ? 'there' : 'missing';",
+    );
+    mayfly.record();
+    if has_extension.contains("missing") {
+        println!("left out, PHP has no pdo_sqlite");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(
+        folder.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o777),
+    )
+    .unwrap();
+    let file = folder.path().join("a.name").display().to_string();
+    let open = |options: &str| format!("$db = new PDO('sqlite:{file}', null, null, [{options}]);");
+    let create = open("") + "$db->exec('CREATE TABLE t (a)');";
+    let select = "$db->query('SELECT * FROM t')->fetchAll();";
+    let persistent = "PDO::ATTR_PERSISTENT => true";
+    let begins_empty = format!("{}unlink('{file}'); {}", open(""), open(persistent));
+    let before = [format!("{file} before")];
+    let now = [file.clone()];
+    let text = "file_put_contents(__DIR__ . '/text.db', 'SQLite format 4'); fopen(__DIR__ . '/text.db', 'r+');";
+    for (code, expected) in [
+        (create.clone(), &now[..]),
+        (open("") + select, &now),
+        (
+            format!("$db = new SQLite3('{file}', SQLITE3_OPEN_READONLY);"),
+            &now,
+        ),
+        (format!("file_get_contents('{file}');"), &now),
+        (
+            "$db = new PDO('sqlite::memory:'); $db->exec('CREATE TABLE t (a)');".to_owned(),
+            &[],
+        ),
+        (text.to_owned(), &[]),
+        ("echo 1;".to_owned(), &[]),
+        // An empty file becomes a database while it is open, and stays open.
+        (begins_empty, &now),
+        ("echo 1;".to_owned(), &[]),
+        (
+            open(persistent) + "$db->exec('CREATE TABLE t (a)');",
+            &before,
+        ),
+        ("echo 1;".to_owned(), &before),
+    ] {
+        let output = php.run(7, &code);
+        let record = mayfly.record();
+        assert_eq!(record.sqlite, expected, "{code}: {output}");
+    }
+}
+
+#[test]
 fn clock_is_put_on_for_the_request_that_asks_for_it() {
     let mayfly = Mayfly::listen(Manner::Acknowledges);
     let php = Php::with_library(&mayfly);

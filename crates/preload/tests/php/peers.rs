@@ -162,6 +162,8 @@ pub struct ToldRecord {
     pub inputs: Vec<String>,
     /// `use path`, with `-` before what is not there.
     pub files: Vec<String>,
+    /// SQLite databases that were open, with `before` after those that an earlier request opened.
+    pub sqlite: Vec<String>,
 }
 
 impl ToldRecord {
@@ -359,6 +361,11 @@ fn told_record(fetch: u64, parts: &RecordParts) -> ToldRecord {
         format!("{missing}{:?} {}", it.by, string(it.path))
     };
     told.files = record.files.iter().map(file).collect();
+    let open = |it: &learn_record::SqliteFile<'_>| {
+        let before = if it.is_from_before { " before" } else { "" };
+        format!("{}{before}", string(it.path))
+    };
+    told.sqlite = record.sqlite_files.iter().map(open).collect();
     told
 }
 

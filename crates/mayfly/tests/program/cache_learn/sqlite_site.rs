@@ -40,15 +40,20 @@ const PAGES: [(&str, &str); 5] = [
     ),
 ];
 
-/// A page that writes what it reads, one that writes nothing in its transaction, one that does not wait for a lock, and one
-/// that shows the file.
-const OTHER_PAGES: [(&str, &str); 4] = [
+/// A page that writes what it reads, one that writes nothing in its transaction, one that does not wait for a lock, one
+/// that shows the file, and one that leaves its transaction open.
+const OTHER_PAGES: [(&str, &str); 5] = [
     (
         "impatient.php",
         "$db = new PDO('sqlite:' . FILE, null, null, [PDO::ATTR_TIMEOUT => 0]);\n\
          try { echo $db->query('SELECT version FROM post')->fetchColumn(); } catch (PDOException $e) { echo 'locked'; }",
     ),
     ("file.php", "readfile(FILE);"),
+    (
+        "begin.php",
+        "$db = new PDO('sqlite:' . FILE, null, null, [PDO::ATTR_PERSISTENT => true]); $db->exec('BEGIN');\n\
+         echo $db->query('SELECT version FROM post')->fetchColumn();",
+    ),
     (
         "count.php",
         "$db = new PDO('sqlite:' . FILE); $db->exec('UPDATE post SET version = version + 1');\n\
