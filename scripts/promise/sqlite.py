@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Pages that are kept by the SQLite database they were made of (`cache_learn on`): is any answer older than the database?
+
+    scripts/promise/sqlite.py [--program target/debug/mayfly] [--seconds 60] [--readers 16] [--kills 0] [--late]
+
+A server on loopback with a PHP pool of its own, and pages that show which version of a row they were made from, in one
+database for each kind of journal, over connections that end with the page and persistent ones. What is not learned has its
+ordinary lifetime, a millisecond: it is no part of the promise. PHP and other programs write, the latter with checkpoints, VACUUM
+and transactions that are larger than their cache. Readers ask the database themselves, with a plain SELECT, then ask for the page:
+an answer is old if it shows an earlier version than the one that was selected before it was asked for, or that a writer
+was told. Now and then all writing stops, so that pages are kept. With --kills, so many of the other programs are killed
+in the middle of a transaction, which the next reader takes back.
+
+Ends with 1 where an answer was old, or where too few were kept: then nothing was tried. With --late the server
+takes the states that count for a page at the end of its fetch, not at its begin, which a build with debug assertions can
+be told: it ends with 0 if old answers are found.
+"""
+
+import argparse
+import collections
+import contextlib
+import http.client
+import os
+import random
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "apps"))
+
+from harness import workdir  # noqa: E402
+
+JOURNALS = ["DELETE", "TRUNCATE", "PERSIST", "MEMORY", "WAL"]
+# In each database: some are written by PHP alone, some by others alone, so that versions are known after a kill too.
+OWN_PAGES, PAGES = 2, 4
+WAYS = ["", "?persistent"]
+WRITERS = 2
+WRITES_SECONDS, RESTS_SECONDS = 2.0, 2.5
+LEAST_HITS, LEAST_KEPT = 200, 20
+WAIT_SECONDS = 20
+# Beyond it the server has not answered what is waited for.
+LONGEST_SECONDS = 3600
+# Files of temporary folders say nothing of pages.
+PLACE = "/var/lib"
+
+CONFIGURATION = """
+daemon off; worker_processes 2; pid {folder}/pid; error_log {folder}/error.log info;
+user root; env MAYFLY_FAILPOINT_LEARN;
+php_pool site {{ workers 6; user www-data; }}
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    fastcgi_cache_path {folder}/cache keys_zone=pages:10m;
+    server {{
+        listen 127.0.0.1:{port};
+        server_name site.test;
+        keepalive_requests 100000000;
+        location / {{
+            fastcgi_pass php:site;
+            fastcgi_cache pages; fastcgi_cache_key $request_uri; fastcgi_cache_valid 200 1ms; fastcgi_cache_lock on;
+            cache_learn on;
+            fastcgi_param SCRIPT_FILENAME {folder}/sqlite.php;
+            fastcgi_param REQUEST_METHOD $request_method;
+            fastcgi_param QUERY_STRING $query_string;
+            fastcgi_param PAGE $uri;
+            add_header X-Cache $upstream_cache_status;
+        }}
+    }}
+    server {{ listen 127.0.0.1:{metrics}; location = /metrics {{ metrics; }} }}
+}}
+"""
+
+# Writes one database for as long as lines come, and says the page and its version after each.
+OTHER_PROGRAM = f"""
+import os, random, sqlite3, sys
+file, journal, seed = sys.argv[1:]
+chance = random.Random(int(seed))
+db = sqlite3.connect(file, isolation_level=None, timeout={WAIT_SECONDS})
+db.execute(f"PRAGMA journal_mode={{journal}}")
+db.execute("PRAGMA cache_size=2")
+for line in sys.stdin:
+    page = chance.randrange({OWN_PAGES}, {PAGES})
+    way = chance.random()
+    if way < 0.5:
+        db.execute("UPDATE page SET version = version + 1 WHERE page = ?", [page])
+    else:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("UPDATE page SET version = version + 1 WHERE page = ?", [page])
+        if way > 0.8 or line.startswith("die"):
+            db.execute("DELETE FROM much")
+            for number in range(30):
+                db.execute("INSERT INTO much VALUES (zeroblob(?))", [chance.randrange(9000)])
+        if line.startswith("die"):
+            os.kill(os.getpid(), 9)
+        db.execute("COMMIT" if way < 0.95 else "ROLLBACK")
+    [version] = db.execute("SELECT version FROM page WHERE page = ?", [page]).fetchone()
+    print(page, version, flush=True)
+    if way < 0.1:
+        db.execute("PRAGMA wal_checkpoint(%s)" % chance.choice(["PASSIVE", "RESTART", "TRUNCATE"])).fetchall()
+    elif way < 0.13:
+        db.execute("VACUUM")
+"""
+
+
+class Trial:
+    def __init__(self, chosen, folder):
+        self.chosen, self.folder = chosen, folder
+        self.port, self.metrics_port = folder.free_port("127.0.0.1"), folder.free_port("127.0.0.1")
+        self.lock = threading.Lock()
+        self.counts, self.examples = collections.Counter(), []
+        # By journal and page: the version that a writer was told.
+        self.told = collections.Counter()
+        self.is_over, self.may_write = threading.Event(), threading.Event()
+        self.threads = []
+
+    def count(self, what, number=1):
+        with self.lock:
+            self.counts[what] += number
+
+    def file(self, journal):
+        return self.folder.join("data", f"{journal}.db")
+
+    def start(self):
+        os.chmod(self.folder.mkdir("data"), 0o777)
+        for journal in JOURNALS:
+            with contextlib.closing(sqlite3.connect(self.file(journal), isolation_level=None)) as database:
+                database.execute(f"PRAGMA journal_mode={journal}")
+                database.execute("CREATE TABLE page (page INT PRIMARY KEY, version INT NOT NULL)")
+                database.execute("CREATE TABLE much (bytes)")
+                database.executemany("INSERT INTO page VALUES (?, 1)", [[page] for page in range(PAGES)])
+            os.chmod(self.file(journal), 0o666)
+        with open(os.path.join(HERE, "sqlite.php")) as page:
+            self.folder.write("sqlite.php", page.read())
+        text = CONFIGURATION.format(folder=self.folder.path, port=self.port, metrics=self.metrics_port)
+        environment = {"MAYFLY_FAILPOINT_LEARN": "late"} if self.chosen.late else {}
+        command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]
+        server = self.folder.spawn("mayfly", command, environment)
+        workdir.wait_for("mayfly", workdir.listens("127.0.0.1", self.port), 30, server)
+
+    def begin(self, work, *arguments):
+        thread = threading.Thread(target=self._run, args=(work, *arguments), daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def _run(self, work, *arguments):
+        try:
+            work(*arguments)
+        except Exception as error:
+            self.count("broken threads")
+            self.examples.append(repr(error))
+
+    def get(self, connection, target, method="GET"):
+        """(version, whether it is from memory, its age); the version is None where there is no page."""
+        try:
+            connection.request(method, target, headers={"Host": "site.test"})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            self.count("no answer")
+            return None, False, 0
+        found = re.fullmatch(r"page \d+ version (\d+)\n", text)
+        if answer.status != 200 or not found:
+            self.count(f"status {answer.status}")
+            return None, False, 0
+        return int(found[1]), answer.getheader("X-Cache") == "HIT", int(answer.getheader("Age") or 0)
+
+    def connection(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=2 * WAIT_SECONDS)
+
+    def read(self, number):
+        chance, connection = random.Random(number), self.connection()
+        while not self.is_over.is_set():
+            journal, page = chance.choice(JOURNALS), chance.randrange(PAGES)
+            told = self.told[journal, page]
+            with contextlib.closing(sqlite3.connect(self.file(journal), timeout=WAIT_SECONDS)) as database:
+                [selected] = database.execute("SELECT version FROM page WHERE page = ?", [page]).fetchone()
+            version, is_hit, age = self.get(connection, f"/{journal}/{page}{chance.choice(WAYS)}")
+            if version is None:
+                continue
+            self.count("answers")
+            self.count("hits", is_hit)
+            # The ordinary lifetime is a millisecond.
+            self.count("kept", is_hit and age >= 2)
+            if version < max(told, selected):
+                self.count("old")
+                self.examples.append((journal, page, version, told, selected, is_hit, age))
+
+    def write(self, number):
+        """By PHP."""
+        chance, connection = random.Random(100 + number), self.connection()
+        while not self.is_over.is_set():
+            self.may_write.wait(0.1)
+            if not self.may_write.is_set():
+                continue
+            journal, page = chance.choice(JOURNALS), chance.randrange(OWN_PAGES)
+            version, _, _ = self.get(connection, f"/{journal}/{page}{chance.choice([*WAYS, '?transaction'])}", "POST")
+            if version is not None:
+                self.tell(journal, page, version)
+                self.count("writes")
+            time.sleep(chance.random() * 0.05)
+
+    def tell(self, journal, page, version):
+        with self.lock:
+            self.told[journal, page] = max(self.told[journal, page], version)
+
+    def write_others(self, number, journal):
+        """By another program, which is begun anew once it was killed."""
+        chance, program = random.Random(200 + number), None
+        while not self.is_over.is_set():
+            self.may_write.wait(0.1)
+            if not self.may_write.is_set():
+                continue
+            if program is None:
+                command = [sys.executable, "-c", OTHER_PROGRAM, self.file(journal), journal, str(chance.randrange(1 << 30))]
+                program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            # Without a journal on disk, a program that is killed leaves a broken database.
+            dies = self.chosen.kills and journal != "MEMORY" and chance.random() < 0.05
+            program.stdin.write("die\n" if dies else "go\n")
+            program.stdin.flush()
+            line = program.stdout.readline()
+            if line:
+                page, version = map(int, line.split())
+                self.tell(journal, page, version)
+                self.count("foreign writes")
+            else:
+                self.count("kills" if program.wait() == -9 else "broken programs")
+                program = None
+            time.sleep(chance.random() * 0.1)
+        if program:
+            program.stdin.close()
+            program.wait(WAIT_SECONDS)
+
+    def run(self):
+        self.start()
+        for number in range(self.chosen.readers):
+            self.begin(self.read, number)
+        for number in range(WRITERS):
+            self.begin(self.write, number)
+        for number, journal in enumerate(JOURNALS):
+            self.begin(self.write_others, number, journal)
+        began = time.monotonic()
+        while not self.is_caught() and time.monotonic() - began < LONGEST_SECONDS:
+            if time.monotonic() - began >= self.chosen.seconds and self.counts["kills"] >= self.chosen.kills:
+                break
+            self.may_write.set()
+            time.sleep(WRITES_SECONDS)
+            self.may_write.clear()
+            time.sleep(RESTS_SECONDS)
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join(2 * WAIT_SECONDS)
+        print(f"{round(time.monotonic() - began)} s, {self.chosen.readers} readers")
+        return self.verdict()
+
+    def is_caught(self):
+        return self.chosen.late and self.counts["old"] > 0
+
+    def verdict(self):
+        counts = self.counts
+        print(", ".join(f"{counts[what]} {what}" for what in sorted(counts)))
+        for example in self.examples[:5]:
+            print(f"  {example}")
+        print(self.learned())
+        if self.chosen.late:
+            return 0 if counts["old"] else 1
+        is_tried = counts["hits"] >= LEAST_HITS and counts["kept"] >= LEAST_KEPT
+        is_wrong = counts["old"] or counts["broken threads"] or counts["broken programs"]
+        return 1 if is_wrong or not is_tried else 0
+
+    def learned(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=10)
+        connection.request("GET", "/metrics")
+        lines = connection.getresponse().read().decode().splitlines()
+        return "\n".join(line for line in lines if "learned" in line and line[0] != "#" and not line.endswith(" 0.0"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--program", default="target/debug/mayfly")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--readers", type=int, default=16)
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--late", action="store_true")
+    chosen = parser.parse_args()
+    chosen.program = os.path.abspath(chosen.program)
+    with workdir.Workdir("promise-sqlite", parent=PLACE) as folder:
+        return Trial(chosen, folder).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
