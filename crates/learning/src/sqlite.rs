@@ -137,6 +137,23 @@ impl SqliteSeen {
 }
 
 impl SqliteState {
+    /// Of a file with this inode.
+    #[cfg(test)]
+    pub fn alone(inode: u64, counter: u8, has_log_mode: bool) -> SqliteState {
+        let file = FileFacts {
+            device: 1,
+            inode,
+            bytes: 4096,
+            changed: 1,
+        };
+        SqliteState {
+            file,
+            counter: [0, 0, 0, counter],
+            has_log_mode,
+            log: None,
+        }
+    }
+
     /// Whether a transaction that goes on reads what was there at its begin, while others commit.
     pub fn has_snapshots(&self) -> bool {
         self.has_log_mode

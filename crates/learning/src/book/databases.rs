@@ -98,3 +98,127 @@ pub fn seen_by_page(
     });
     seen.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::tests::{end, state};
+    use crate::book::{LearnedEnd, PageEnd};
+    use crate::record::RunRecord;
+    use crate::sqlite::{SqliteDatabase, SqliteLook, SqliteState};
+
+    const PATH: &str = "/srv/data/a.db";
+
+    fn seen(state: Result<SqliteState, NoState>, is_settled: bool) -> Arc<[SqliteSeen]> {
+        let database = Arc::new(SqliteDatabase::new(PATH.into()));
+        let look = SqliteLook { state, is_settled };
+        [SqliteSeen { database, look }].into()
+    }
+
+    fn with_counter(counter: u8) -> Arc<[SqliteSeen]> {
+        seen(Ok(SqliteState::alone(2, counter, false)), true)
+    }
+
+    fn begun(book: &Book, sqlite: Arc<[SqliteSeen]>) -> PageEnd {
+        let mut end = end(book, 1);
+        end.begun.sqlite = sqlite;
+        end
+    }
+
+    fn record(inode: u64, is_from_before: bool) -> RunRecord {
+        let database = OpenDatabase {
+            path: PATH.into(),
+            device: 1,
+            inode,
+            is_from_before,
+        };
+        RunRecord {
+            sqlite: vec![database],
+            ..RunRecord::default()
+        }
+    }
+
+    #[test]
+    fn a_page_is_suspect_once_its_database_has_another_state() {
+        let (mut book, now) = (Book::default(), Instant::now());
+        let end = begun(&book, with_counter(1));
+        let learned = book.learn(&end, Some(record(2, false)), now);
+        let LearnedEnd::Known(number, _) = learned else {
+            panic!("{learned:?}");
+        };
+        assert_eq!(book.sqlite_of(number, 1).map(|it| it.len()), Some(1));
+        assert!(
+            book.sqlite_of(number, 2).is_none(),
+            "another page has the number"
+        );
+        book.sqlite_looked_at(&with_counter(1), now);
+        book.sqlite_looked_at(&seen(Err(NoState::Changing), false), now);
+        assert_eq!(state(&mut book, now), None, "it says nothing");
+        book.sqlite_changed(number, 2, Path::new(PATH), now);
+        assert_eq!(state(&mut book, now), None, "another page's hit");
+        book.sqlite_looked_at(&with_counter(2), now);
+        assert!(state(&mut book, now).is_some_and(|it| it.contains("has changed")));
+        // Made again: another digest is no surprise.
+        let mut again = begun(&book, with_counter(2));
+        again.page.digest = Some(2);
+        book.learn(&again, Some(record(2, false)), now);
+        assert_eq!(book.snapshot().compared, [0, 0, 0, 1]);
+        book.sqlite_changed(number, 1, Path::new(PATH), now);
+        assert!(state(&mut book, now).is_some());
+    }
+
+    #[test]
+    fn pages_whose_database_had_no_certain_state_when_they_were_begun_are_not_kept() {
+        let logged = || seen(Ok(SqliteState::alone(2, 1, true)), true);
+        for (what, sqlite, record, reason) in [
+            (
+                "first",
+                Arc::default(),
+                record(2, false),
+                Reason::DatabaseFile,
+            ),
+            (
+                "unreadable",
+                seen(Err(NoState::Unknown("why")), false),
+                record(2, false),
+                Reason::DatabaseFile,
+            ),
+            (
+                "being written",
+                seen(Err(NoState::Changing), false),
+                record(2, false),
+                Reason::WrittenMeanwhile,
+            ),
+            (
+                "just written",
+                seen(Ok(SqliteState::alone(2, 1, false)), false),
+                record(2, false),
+                Reason::WrittenMeanwhile,
+            ),
+            (
+                "replaced",
+                with_counter(1),
+                record(3, true),
+                Reason::DatabaseFile,
+            ),
+            (
+                "persistent, a log",
+                logged(),
+                record(2, true),
+                Reason::DatabaseFile,
+            ),
+        ] {
+            let (mut book, now) = (Book::default(), Instant::now());
+            let end = begun(&book, sqlite);
+            book.learn(&end, Some(record), now);
+            let state = state(&mut book, now).unwrap_or_default();
+            assert!(state.starts_with(reason.word()), "{what}: {state}");
+        }
+        for (sqlite, is_from_before) in [(logged(), false), (with_counter(1), true)] {
+            let (mut book, now) = (Book::default(), Instant::now());
+            let end = begun(&book, sqlite);
+            book.learn(&end, Some(record(2, is_from_before)), now);
+            assert_eq!(state(&mut book, now), None);
+        }
+    }
+}
