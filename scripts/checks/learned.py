@@ -1,6 +1,6 @@
 """Pages that are kept by what they were made of: no answer is older than the database.
 
-scripts/promise/learned.py does it, and has to find old answers where the program compares a page with writes too late."""
+scripts/promise/learned.py and sqlite.py do it, and have to find old answers where the program compares a page with writes too late."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import sys
 
 from lib import subject
 
-SCRIPT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "promise/learned.py")
+SCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "promise")
 # On a machine that does much else.
 SECONDS = 600
 
@@ -19,14 +19,18 @@ def checks(binary):
     can_start = os.getuid() == 0 and shutil.which("mariadbd", path="/usr/sbin:/usr/bin")
     if subject.kind_of(binary) != "mayfly" or not can_start:
         return []
-    promises = [("no_answer_is_older_than_a_select_before_it", lambda: run(binary, "--seconds", "20"))]
+    promises = [
+        ("no_answer_is_older_than_a_select_before_it", lambda: run("learned.py", binary, "--seconds", "20")),
+        ("no_answer_is_older_than_an_sqlite_database", lambda: run("sqlite.py", binary, "--seconds", "20", "--kills", "5")),
+    ]
     # Only a build with debug assertions can be told to be late.
     if os.path.basename(os.path.dirname(binary)) == "debug":
-        promises.append(("a_server_without_the_rule_for_fetches_under_way_is_caught", lambda: run(binary, "--late")))
+        promises.append(("a_server_without_the_rule_for_fetches_under_way_is_caught", lambda: run("learned.py", binary, "--late")))
+        promises.append(("a_server_that_looks_at_sqlite_too_late_is_caught", lambda: run("sqlite.py", binary, "--late")))
     return promises
 
 
-def run(binary, *arguments):
-    command = [sys.executable, SCRIPT, "--program", binary, *arguments]
+def run(script, binary, *arguments):
+    command = [sys.executable, os.path.join(SCRIPTS, script), "--program", binary, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
