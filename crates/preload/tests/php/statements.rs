@@ -17,8 +17,12 @@ fn told_as_logged(name: &str, code: &str) -> (ToldRecord, Vec<ToldMessage>) {
     connections.dedup();
     let logged = database().log_of(&connections);
     assert!(!logged.is_empty(), "{name}");
-    // The server writes a statement without the blanks around it.
-    let told: Vec<_> = record.statements.iter().map(|it| it.trim()).collect();
+    // The server writes a statement without the blanks around it and the semicolon at its end.
+    let told: Vec<_> = record
+        .statements
+        .iter()
+        .map(|it| it.trim().trim_end_matches(';'))
+        .collect();
     assert_eq!(told, logged, "{name}");
     (record, before)
 }
@@ -238,4 +242,39 @@ fn encrypted_and_compressed_connections_are_named_and_not_read() {
         "{encrypted} {record:?}"
     );
     assert_eq!(record.statements, [] as [&str; 0]);
+}
+
+/// The session and the statements as Laravel's `MySqlConnector` and its query builder make them.
+#[test]
+fn pages_of_an_application_like_laravel_are_told_as_logged() {
+    let options = "PDO::ATTR_EMULATE_PREPARES => false, PDO::ATTR_STRINGIFY_FETCHES => false, PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION";
+    let code = pdo(options)
+        + "$db->exec('use `site`;'); $db->prepare(\"set names 'utf8mb4' collate 'utf8mb4_unicode_ci'\")->execute();
+           $db->prepare(\"set session sql_mode='ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_DATE'\")->execute();
+           function rows($db, $text, $values) {
+               $q = $db->prepare($text);
+               foreach ($values as $i => $it) $q->bindValue($i + 1, $it, is_int($it) ? PDO::PARAM_INT : PDO::PARAM_STR);
+               $q->execute();
+               return $q->columnCount() ? $q->fetchAll(PDO::FETCH_OBJ) : $q->rowCount();
+           }
+           rows($db, 'select count(*) as aggregate from `t` where `n` >= ?', [1]);
+           $all = rows($db, 'select * from `t` where `n` >= ? order by `id` asc limit 15 offset 0', [1]);
+           foreach ($all as $row) rows($db, 'select * from `t` where `t`.`id` = ? limit 1', [$row->id]);
+           rows($db, 'select * from `t` where `name` in (?, ?)', ['one', 'two']);
+           $db->beginTransaction();
+           rows($db, 'insert into `t` (`name`, `n`) values (?, ?)', ['like laravel', -7]); $db->lastInsertId();
+           rows($db, 'delete from `t` where `name` = ?', ['like laravel']);
+           $db->commit();";
+    let (record, before) = told_as_logged("like Laravel", &code);
+    assert!(record.statements.len() >= 11, "{:?}", record.statements);
+    assert_eq!(
+        writes(&before),
+        [
+            // Not of the few texts that pass without an announcement.
+            "use `site`;",
+            "insert into `t` (`name`, `n`) values (?, ?)",
+            "delete from `t` where `name` = ?",
+            "COMMIT"
+        ]
+    );
 }
