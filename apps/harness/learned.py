@@ -176,6 +176,8 @@ class Judge:
         )
         if len(let_go) > len(changed) and causes:
             self.report.note(f"  most by: {causes.most_common(1)[0][0][:240]}")
+        # Where no page was learned, none can be missed.
+        self.report.check(f"{self.prefix}: {name}: pages were learned before it", bool(paths), dict(reasons))
         self.report.check(f"{self.prefix}: {name}: no page is missed", not missed, missed[: 2 * SHOWN])
         return changed
 
