@@ -268,13 +268,18 @@ unsafe extern "C" fn pthread_rwlock_rdlock(lock: *mut pthread_rwlock_t) -> c_int
     unsafe { next::pthread_rwlock_rdlock(lock) }
 }
 
+/// musl has no such flag.
+const RTLD_DEEPBIND: c_int = if cfg!(target_env = "gnu") { 8 } else { 0 };
+#[cfg(target_env = "gnu")]
+const _: () = assert!(RTLD_DEEPBIND == libc::RTLD_DEEPBIND);
+
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C" fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void {
     // SAFETY: the caller's path, which may be null.
     let name = unsafe { text(path) }.to_bytes();
     let is_undone = entry::is_active() && extension(name) == Some(Extension::Undone);
     let flags = if is_undone {
-        flags & !libc::RTLD_DEEPBIND
+        flags & !RTLD_DEEPBIND
     } else {
         flags
     };
