@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "apps"))
 
 from harness import mariadb, workdir  # noqa: E402
 
-NAME = "learned"
+NAME = "learned_writes"
 TITLE = "Pages that are kept by what they were made of, beside writes"
 
 PAGES, OTHER_ROWS = 100, 1000
@@ -75,7 +75,7 @@ class Site:
         self._database = mariadb.start(folder)
         self.port = folder.free_port("127.0.0.1")
         self._fill(folder)
-        with open(os.path.join(HERE, "php", "learned.php")) as page:
+        with open(os.path.join(HERE, "php", "learned_writes.php")) as page:
             folder.write("learned.php", page.read())
         text = CONFIGURATION.format(folder=folder.path, port=self.port, database=self._database)
         command = ["taskset", "-c", str(chosen.server_core), os.path.abspath(chosen.binary),
