@@ -29,7 +29,6 @@ be told: it ends with 0 if old answers are found.
 
 import argparse
 import bisect
-import collections
 import contextlib
 import http.client
 import os
@@ -42,10 +41,8 @@ import sys
 import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "apps"))
-
-from harness import mariadb, workdir  # noqa: E402
+import page_trial  # It makes harness importable.
+from harness import mariadb, workdir
 
 # The last own page is written by workers that are killed for it.
 PAGES = 7
@@ -56,19 +53,12 @@ READS_OTHERS = 4
 SHARE_SQL = 10
 # Who looks at the page of each foreign write.
 WATCHERS = 4
-WRITES_SECONDS, RESTS_SECONDS = 2.0, 2.5
 # What another program has committed is shown no later.
 SEEN_SECONDS = 2.0
-# On a machine that does much else.
-LEARN_SECONDS = 60
 # With the log, so many of a hundred writes to kept pages are shown within this time.
 LOG_SHARE, LOG_SECONDS, LEAST_LOGGED = 0.99, 0.05, 100
-LEAST_HITS, LEAST_KEPT, LEAST_FRESHENED = 200, 20, 20
+LEAST_FRESHENED = 20
 BETWEEN_KILLS_SECONDS = 0.1
-# Beyond it the server has not answered what is waited for.
-LONGEST_SECONDS = 3600
-# Files of temporary folders say nothing of pages.
-PLACE = "/var/lib"
 
 CONFIGURATION = """
 daemon off; worker_processes 2; pid {folder}/pid; error_log {folder}/error.log info;
@@ -127,13 +117,10 @@ class Sql:
         self._client.wait(10)
 
 
-class Trial:
+class Trial(page_trial.PageTrial):
     def __init__(self, chosen, folder):
-        self.chosen, self.folder = chosen, folder
+        super().__init__(chosen, folder)
         self.database = mariadb.start(folder, has_log=chosen.binary_log)
-        self.port, self.metrics_port = folder.free_port("127.0.0.1"), folder.free_port("127.0.0.1")
-        self.lock = threading.Lock()
-        self.counts, self.examples = collections.Counter(), []
         # Of own pages: the version that PHP has told a writer.
         self.told = [0] * PAGES
         # Of others: when each version was seen to be committed.
@@ -141,13 +128,7 @@ class Trial:
         self.to_watch = queue.Queue()
         # Of each foreign write to a page that was kept: the time until it was shown.
         self.shown_after = []
-        self.is_over, self.may_write = threading.Event(), threading.Event()
-        self.threads = []
         self.wide = ["?wide"] if chosen.replay else []
-
-    def count(self, what, number=1):
-        with self.lock:
-            self.counts[what] += number
 
     def start(self):
         rows = ", ".join(f"({page}, 1)" for page in range(PAGES))
@@ -156,52 +137,9 @@ class Trial:
             statement = f"CREATE TABLE {table} (page INT PRIMARY KEY, version INT NOT NULL)"
             sql.ask(f"{statement}; INSERT INTO {table} VALUES {rows}; SELECT 1")
         sql.stop()
-        with open(os.path.join(HERE, "learned.php")) as page:
-            self.folder.write("learned.php", page.read())
-        text = CONFIGURATION.format(
-            folder=self.folder.path, port=self.port, metrics=self.metrics_port, database=self.database,
-            replay="on" if self.chosen.replay else "off", log="on" if self.chosen.binary_log else "off")  # fmt: skip
-        environment = {"MAYFLY_FAILPOINT_LEARN": "late"} if self.chosen.late else {}
-        command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]
-        self.server = server = self.folder.spawn("mayfly", command, environment)
-        workdir.wait_for("mayfly", workdir.listens("127.0.0.1", self.port), 30, server)
-
-    def begin(self, work, *arguments):
-        thread = threading.Thread(target=self._run, args=(work, *arguments), daemon=True)
-        self.threads.append(thread)
-        thread.start()
-
-    def _run(self, work, *arguments):
-        try:
-            work(*arguments)
-        except Exception as error:
-            self.count("broken threads")
-            self.examples.append(repr(error))
-
-    def get(self, connection, target, method="GET"):
-        """(version, whether it is from memory, its age); the version is None where there is no page."""
-        try:
-            connection.request(method, target, headers={"Host": "site.test"})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        except (OSError, http.client.HTTPException):
-            connection.close()
-            self.count("no answer")
-            return None, False, 0
-        found = re.fullmatch(r"page \d+ version (\d+)\n", text)
-        if answer.status != 200 or not found:
-            self.count(f"status {answer.status}")
-            return None, False, 0
-        return int(found[1]), answer.getheader("X-Cache") == "HIT", int(answer.getheader("Age") or 0)
-
-    def connection(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-
-    def note(self, is_hit, age):
-        self.count("answers")
-        self.count("hits", is_hit)
-        # The ordinary lifetime is a millisecond.
-        self.count("kept", is_hit and age >= 2)
+        self.start_server(
+            "learned.php", CONFIGURATION, database=self.database, replay="on" if self.chosen.replay else "off",
+            log="on" if self.chosen.binary_log else "off")  # fmt: skip
 
     def read_own(self, number, sql):
         chance, connection = random.Random(number), self.connection()
@@ -298,7 +236,7 @@ class Trial:
     def learn_all(self):
         """Until all pages are kept: what Mayfly knows nothing of has its ordinary lifetime."""
         connection = self.connection()
-        until = time.monotonic() + LEARN_SECONDS
+        until = time.monotonic() + page_trial.LEARN_SECONDS
         while not re.search(r"^mayfly_learned_pages_kept\{.*\} %d\b" % (2 * PAGES), self.learned(), re.M):
             if time.monotonic() > until:
                 raise RuntimeError(f"pages are not kept: {self.learned()}")
@@ -354,35 +292,17 @@ class Trial:
         if self.chosen.kills:
             self.begin(self.kill)
             self.begin(self.die)
-        began = time.monotonic()
-        while not self.is_caught() and time.monotonic() - began < LONGEST_SECONDS:
-            if time.monotonic() - began >= self.chosen.seconds and self.is_enough():
-                break
-            self.may_write.set()
-            time.sleep(WRITES_SECONDS)
-            self.may_write.clear()
-            time.sleep(RESTS_SECONDS)
-        self.is_over.set()
-        for thread in self.threads:
-            thread.join(30)
+        self.go_on()
         for client in clients:
             client.stop()
-        print(f"{round(time.monotonic() - began)} s, {self.chosen.readers} readers")
         return self.verdict()
-
-    def is_caught(self):
-        return self.chosen.late and self.counts["old"] > 0
 
     def verdict(self):
         counts = self.counts
-        print(", ".join(f"{counts[what]} {what}" for what in sorted(counts)))
-        for example in self.examples[:5]:
-            print(f"  {example}")
-        print(self.learned())
+        self.show()
         if self.chosen.late:
             return 0 if counts["old"] else 1
-        is_tried = counts["hits"] >= LEAST_HITS and counts["kept"] >= LEAST_KEPT
-        is_tried = is_tried and self.is_enough()
+        is_tried = self.is_tried() and self.is_enough()
         if self.chosen.replay:
             found = re.search(r"^mayfly_learned_freshened_total\{.*\} (\d+)", self.learned(), re.M)
             is_tried = is_tried and found is not None and int(found[1]) >= LEAST_FRESHENED
@@ -399,12 +319,6 @@ class Trial:
         median, late, last = (1000 * times[int(share * (len(times) - 1))] for share in (0.5, LOG_SHARE, 1))
         print(f"{len(times)} writes to kept pages were shown after {median:.1f} ms (median), {late:.1f} ms (99 %), {last:.1f} ms (last)")
         return late <= 1000 * LOG_SECONDS
-
-    def learned(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=10)
-        connection.request("GET", "/metrics")
-        lines = connection.getresponse().read().decode().splitlines()
-        return "\n".join(line for line in lines if "learned" in line and line[0] != "#" and not line.endswith(" 0.0"))
 
 
 def command_of(pid):
@@ -428,7 +342,7 @@ def main():
     parser.add_argument("--binary-log", action="store_true")
     chosen = parser.parse_args()
     chosen.program = os.path.abspath(chosen.program)
-    with workdir.Workdir("promise-learned", parent=PLACE) as folder:
+    with workdir.Workdir("promise-learned", parent=page_trial.PLACE) as folder:
         return Trial(chosen, folder).run()
 
 

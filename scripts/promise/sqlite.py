@@ -20,34 +20,21 @@ be told: it ends with 0 if old answers are found.
 import argparse
 import collections
 import contextlib
-import http.client
 import os
 import random
-import re
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "apps"))
-
-from harness import workdir  # noqa: E402
+import page_trial  # It makes harness importable.
+from harness import workdir
 
 JOURNALS = ["DELETE", "TRUNCATE", "PERSIST", "MEMORY", "WAL"]
 # In each database: some are written by PHP alone, some by others alone, so that versions are known after a kill too.
 OWN_PAGES, PAGES = 2, 4
 WRITERS = 2
-WRITES_SECONDS, RESTS_SECONDS = 2.0, 2.5
-LEAST_HITS, LEAST_KEPT = 200, 20
 WAIT_SECONDS = 20
-# On a machine that does much else.
-LEARN_SECONDS = 60
-# Beyond it the server has not answered what is waited for.
-LONGEST_SECONDS = 3600
-# Files of temporary folders say nothing of pages.
-PLACE = "/var/lib"
 
 CONFIGURATION = """
 daemon off; worker_processes 2; pid {folder}/pid; error_log {folder}/error.log info;
@@ -108,20 +95,16 @@ for line in sys.stdin:
 """
 
 
-class Trial:
+class Trial(page_trial.PageTrial):
+    answer_seconds = end_seconds = 2 * WAIT_SECONDS
+
     def __init__(self, chosen, folder):
-        self.chosen, self.folder = chosen, folder
-        self.port, self.metrics_port = folder.free_port("127.0.0.1"), folder.free_port("127.0.0.1")
-        self.lock = threading.Lock()
-        self.counts, self.examples = collections.Counter(), []
+        super().__init__(chosen, folder)
         # By journal and page: the version that a writer was told.
         self.told = collections.Counter()
-        self.is_over, self.may_write = threading.Event(), threading.Event()
-        self.threads = []
 
-    def count(self, what, number=1):
-        with self.lock:
-            self.counts[what] += number
+    def is_enough(self):
+        return self.counts["kills"] >= self.chosen.kills
 
     def ways(self, journal):
         return [""] if journal == "WAL" else ["", "?persistent"]
@@ -138,44 +121,7 @@ class Trial:
                 database.execute("CREATE TABLE much (bytes)")
                 database.executemany("INSERT INTO page VALUES (?, 1)", [[page] for page in range(PAGES)])
             os.chmod(self.file(journal), 0o666)
-        with open(os.path.join(HERE, "sqlite.php")) as page:
-            self.folder.write("sqlite.php", page.read())
-        text = CONFIGURATION.format(folder=self.folder.path, port=self.port, metrics=self.metrics_port)
-        environment = {"MAYFLY_FAILPOINT_LEARN": "late"} if self.chosen.late else {}
-        command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]
-        server = self.folder.spawn("mayfly", command, environment)
-        workdir.wait_for("mayfly", workdir.listens("127.0.0.1", self.port), 30, server)
-
-    def begin(self, work, *arguments):
-        thread = threading.Thread(target=self._run, args=(work, *arguments), daemon=True)
-        self.threads.append(thread)
-        thread.start()
-
-    def _run(self, work, *arguments):
-        try:
-            work(*arguments)
-        except Exception as error:
-            self.count("broken threads")
-            self.examples.append(repr(error))
-
-    def get(self, connection, target, method="GET"):
-        """(version, whether it is from memory, its age); the version is None where there is no page."""
-        try:
-            connection.request(method, target, headers={"Host": "site.test"})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        except (OSError, http.client.HTTPException):
-            connection.close()
-            self.count("no answer")
-            return None, False, 0
-        found = re.fullmatch(r"page \d+ version (\d+)\n", text)
-        if answer.status != 200 or not found:
-            self.count(f"status {answer.status}")
-            return None, False, 0
-        return int(found[1]), answer.getheader("X-Cache") == "HIT", int(answer.getheader("Age") or 0)
-
-    def connection(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=2 * WAIT_SECONDS)
+        self.start_server("sqlite.php", CONFIGURATION)
 
     def read(self, number):
         chance, connection = random.Random(number), self.connection()
@@ -187,10 +133,7 @@ class Trial:
             version, is_hit, age = self.get(connection, f"/{journal}/{page}{chance.choice(self.ways(journal))}")
             if version is None:
                 continue
-            self.count("answers")
-            self.count("hits", is_hit)
-            # The ordinary lifetime is a millisecond.
-            self.count("kept", is_hit and age >= 2)
+            self.note(is_hit, age)
             if version < max(told, selected):
                 self.count("old")
                 self.examples.append((journal, page, version, told, selected, is_hit, age))
@@ -242,7 +185,7 @@ class Trial:
 
     def learn_all(self):
         """Until all pages are kept: the script is new, and what Mayfly knows nothing of has its ordinary lifetime."""
-        connection, until = self.connection(), time.monotonic() + LEARN_SECONDS
+        connection, until = self.connection(), time.monotonic() + page_trial.LEARN_SECONDS
         left = [f"/{journal}/{page}{way}" for journal in JOURNALS for page in range(PAGES) for way in self.ways(journal)]
         while left:
             if time.monotonic() > until:
@@ -259,40 +202,16 @@ class Trial:
             self.begin(self.write, number)
         for number, journal in enumerate(JOURNALS):
             self.begin(self.write_others, number, journal)
-        began = time.monotonic()
-        while not self.is_caught() and time.monotonic() - began < LONGEST_SECONDS:
-            if time.monotonic() - began >= self.chosen.seconds and self.counts["kills"] >= self.chosen.kills:
-                break
-            self.may_write.set()
-            time.sleep(WRITES_SECONDS)
-            self.may_write.clear()
-            time.sleep(RESTS_SECONDS)
-        self.is_over.set()
-        for thread in self.threads:
-            thread.join(2 * WAIT_SECONDS)
-        print(f"{round(time.monotonic() - began)} s, {self.chosen.readers} readers")
+        self.go_on()
         return self.verdict()
-
-    def is_caught(self):
-        return self.chosen.late and self.counts["old"] > 0
 
     def verdict(self):
         counts = self.counts
-        print(", ".join(f"{counts[what]} {what}" for what in sorted(counts)))
-        for example in self.examples[:5]:
-            print(f"  {example}")
-        print(self.learned())
+        self.show()
         if self.chosen.late:
             return 0 if counts["old"] else 1
-        is_tried = counts["hits"] >= LEAST_HITS and counts["kept"] >= LEAST_KEPT
         is_wrong = counts["old"] or counts["broken threads"] or counts["broken programs"]
-        return 1 if is_wrong or not is_tried else 0
-
-    def learned(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=10)
-        connection.request("GET", "/metrics")
-        lines = connection.getresponse().read().decode().splitlines()
-        return "\n".join(line for line in lines if "learned" in line and line[0] != "#" and not line.endswith(" 0.0"))
+        return 1 if is_wrong or not self.is_tried() else 0
 
 
 def main():
@@ -304,7 +223,7 @@ def main():
     parser.add_argument("--late", action="store_true")
     chosen = parser.parse_args()
     chosen.program = os.path.abspath(chosen.program)
-    with workdir.Workdir("promise-sqlite", parent=PLACE) as folder:
+    with workdir.Workdir("promise-sqlite", parent=page_trial.PLACE) as folder:
         return Trial(chosen, folder).run()
 
 

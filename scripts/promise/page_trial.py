@@ -1,0 +1,121 @@
+"""What the trials of learned pages (learned.py, sqlite.py) have in common: a server whose pages show which version of a row they
+were made from, threads that read and write, and what is counted."""
+
+import collections
+import http.client
+import os
+import re
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "apps"))
+
+from harness import workdir  # noqa: E402
+
+WRITES_SECONDS, RESTS_SECONDS = 2.0, 2.5
+# On a machine that does much else.
+LEARN_SECONDS = 60
+LEAST_HITS, LEAST_KEPT = 200, 20
+# Beyond it the server has not answered what is waited for.
+LONGEST_SECONDS = 3600
+# Files of temporary folders say nothing of pages.
+PLACE = "/var/lib"
+
+
+class PageTrial:
+    # An answer, and the end of a thread.
+    answer_seconds, end_seconds = 20, 30
+
+    def __init__(self, chosen, folder):
+        self.chosen, self.folder = chosen, folder
+        self.port, self.metrics_port = folder.free_port("127.0.0.1"), folder.free_port("127.0.0.1")
+        self.lock = threading.Lock()
+        self.counts, self.examples = collections.Counter(), []
+        self.is_over, self.may_write = threading.Event(), threading.Event()
+        self.threads = []
+
+    def count(self, what, number=1):
+        with self.lock:
+            self.counts[what] += number
+
+    def start_server(self, script, configuration, **values):
+        """With a page of this folder."""
+        with open(os.path.join(HERE, script)) as page:
+            self.folder.write(script, page.read())
+        text = configuration.format(folder=self.folder.path, port=self.port, metrics=self.metrics_port, **values)
+        environment = {"MAYFLY_FAILPOINT_LEARN": "late"} if self.chosen.late else {}
+        command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]
+        self.server = server = self.folder.spawn("mayfly", command, environment)
+        workdir.wait_for("mayfly", workdir.listens("127.0.0.1", self.port), 30, server)
+
+    def begin(self, work, *arguments):
+        thread = threading.Thread(target=self._run, args=(work, *arguments), daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def _run(self, work, *arguments):
+        try:
+            work(*arguments)
+        except Exception as error:
+            self.count("broken threads")
+            self.examples.append(repr(error))
+
+    def connection(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.answer_seconds)
+
+    def get(self, connection, target, method="GET"):
+        """(version, whether it is from memory, its age); the version is None where there is no page."""
+        try:
+            connection.request(method, target, headers={"Host": "site.test"})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            self.count("no answer")
+            return None, False, 0
+        found = re.fullmatch(r"page \d+ version (\d+)\n", text)
+        if answer.status != 200 or not found:
+            self.count(f"status {answer.status}")
+            return None, False, 0
+        return int(found[1]), answer.getheader("X-Cache") == "HIT", int(answer.getheader("Age") or 0)
+
+    def note(self, is_hit, age):
+        self.count("answers")
+        self.count("hits", is_hit)
+        # The ordinary lifetime is a millisecond.
+        self.count("kept", is_hit and age >= 2)
+
+    def go_on(self):
+        """Lets the threads write, and rest so that pages are kept, until it is enough; then ends them."""
+        began = time.monotonic()
+        while not self.is_caught() and time.monotonic() - began < LONGEST_SECONDS:
+            if time.monotonic() - began >= self.chosen.seconds and self.is_enough():
+                break
+            self.may_write.set()
+            time.sleep(WRITES_SECONDS)
+            self.may_write.clear()
+            time.sleep(RESTS_SECONDS)
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join(self.end_seconds)
+        print(f"{round(time.monotonic() - began)} s, {self.chosen.readers} readers")
+
+    def is_caught(self):
+        return self.chosen.late and self.counts["old"] > 0
+
+    def is_tried(self):
+        return self.counts["hits"] >= LEAST_HITS and self.counts["kept"] >= LEAST_KEPT
+
+    def show(self):
+        print(", ".join(f"{self.counts[what]} {what}" for what in sorted(self.counts)))
+        for example in self.examples[:5]:
+            print(f"  {example}")
+        print(self.learned())
+
+    def learned(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=10)
+        connection.request("GET", "/metrics")
+        lines = connection.getresponse().read().decode().splitlines()
+        return "\n".join(line for line in lines if "learned" in line and line[0] != "#" and not line.endswith(" 0.0"))
