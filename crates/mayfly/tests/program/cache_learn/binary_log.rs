@@ -10,6 +10,7 @@ use super::{PAUSE, explained};
 use crate::program;
 
 const LOG: [&str; 2] = ["--log-bin=log", "--server-id=1"];
+const GRANT: &str = "GRANT REPLICATION SLAVE ON *.* TO blog@localhost";
 
 async fn start(site: &DatabaseSite) -> RunningServer {
     let (main, http) = configuration(site, "1ms");
@@ -37,6 +38,24 @@ async fn until_log(server: &RunningServer, wanted: &str) {
             return;
         }
         assert!(started.elapsed() < TIMEOUT, "{log}: {}", server.error_log());
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// A server that follows the log.
+async fn follow() -> Option<(DatabaseSite, RunningServer)> {
+    let site = DatabaseSite::make_with(&LOG)?;
+    site.database.run(GRANT);
+    let server = start(&site).await;
+    until_log(&server, "followed").await;
+    Some((site, server))
+}
+
+/// Until a request shows what the database has.
+async fn until_shown(server: &RunningServer, site: &DatabaseSite) {
+    let started = std::time::Instant::now();
+    while server.target().get("/index.php").await.text() != site.version() {
+        assert!(started.elapsed() < TIMEOUT, "{}", server.error_log());
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -72,13 +91,9 @@ async fn is_ended_by_log(site: &DatabaseSite, server: &RunningServer, write: &st
 
 #[tokio::test]
 async fn log_ends_pages_of_the_tables_that_other_programs_write() {
-    let Some(site) = DatabaseSite::make_with(&LOG) else {
+    let Some((site, server)) = follow().await else {
         return;
     };
-    site.database
-        .run("GRANT REPLICATION SLAVE ON *.* TO blog@localhost");
-    let server = start(&site).await;
-    until_log(&server, "followed").await;
     let write = "SET binlog_format = ROW; UPDATE blog.post SET version = version + 1 WHERE id = 1";
     is_ended_by_log(&site, &server, write, "a write to blog.post (binary log)").await;
     let numbers = metrics(&server).await;
@@ -90,20 +105,12 @@ async fn log_ends_pages_of_the_tables_that_other_programs_write() {
 
 #[tokio::test]
 async fn write_that_is_not_in_the_log_is_found_by_a_poll() {
-    let Some(site) = DatabaseSite::make_with(&LOG) else {
+    let Some((site, server)) = follow().await else {
         return;
     };
-    site.database
-        .run("GRANT REPLICATION SLAVE ON *.* TO blog@localhost");
-    let server = start(&site).await;
-    until_log(&server, "followed").await;
     let write = "SET sql_log_bin = 0; UPDATE blog.post SET version = version + 1 WHERE id = 1";
     site.database.run(write);
-    let started = std::time::Instant::now();
-    while server.target().get("/index.php").await.text() != site.version() {
-        assert!(started.elapsed() < TIMEOUT, "{}", server.error_log());
-        tokio::time::sleep(PAUSE).await;
-    }
+    until_shown(&server, &site).await;
 }
 
 #[tokio::test]
@@ -119,13 +126,8 @@ async fn log_that_is_not_followed_is_named_once_and_tried_again() {
     .await;
     // Pages are kept all the same, and another program's write is found.
     site.write();
-    let started = std::time::Instant::now();
-    while server.target().get("/index.php").await.text() != site.version() {
-        assert!(started.elapsed() < TIMEOUT, "{}", server.error_log());
-        tokio::time::sleep(PAUSE).await;
-    }
-    site.database
-        .run("GRANT REPLICATION SLAVE ON *.* TO blog@localhost");
+    until_shown(&server, &site).await;
+    site.database.run(GRANT);
     until_log(&server, "followed").await;
     until("a line of the log", || {
         server.error_log().contains("is followed again")

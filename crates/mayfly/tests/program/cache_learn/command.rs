@@ -11,7 +11,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use testkit::process::{Signal, descendants, is_root, send_signal};
 use testkit::running::RunningServer;
 use testkit::wait::until;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::database_site::{DatabaseSite, until_kept};
 use super::upgrade::{begin, configuration};
@@ -46,9 +46,13 @@ fn is_one_of_php(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("php"))
 }
 
-async fn start(site: &DatabaseSite) -> RunningServer {
-    let (main, http) = configuration(site, "1ms");
-    RunningServer::start(program(), &main, &http).await
+/// A server beside which no other test here runs.
+async fn begin_alone() -> Option<(DatabaseSite, MutexGuard<'static, ()>, RunningServer)> {
+    let site = DatabaseSite::make()?;
+    let alone = ONE_AT_A_TIME.lock().await;
+    let (main, http) = configuration(&site, "1ms");
+    let server = RunningServer::start(program(), &main, &http).await;
+    Some((site, alone, server))
 }
 
 async fn is_shown(server: &RunningServer, site: &DatabaseSite) {
@@ -58,11 +62,9 @@ async fn is_shown(server: &RunningServer, site: &DatabaseSite) {
 
 #[tokio::test]
 async fn the_next_request_shows_what_a_command_has_written() {
-    let Some(site) = DatabaseSite::make() else {
+    let Some((site, _alone, server)) = begin_alone().await else {
         return;
     };
-    let _alone = ONE_AT_A_TIME.lock().await;
-    let server = start(&site).await;
     let control = server.path("pid.control");
     let script = site.path().join("write.php").display().to_string();
     let by_a_shell = format!("php {script} && php {script}");
@@ -86,11 +88,9 @@ async fn the_next_request_shows_what_a_command_has_written() {
 /// What tells that the test above can fail.
 #[tokio::test]
 async fn of_a_command_without_run_only_its_table_is_found_out_later() {
-    let Some(site) = DatabaseSite::make() else {
+    let Some((site, _alone, server)) = begin_alone().await else {
         return;
     };
-    let _alone = ONE_AT_A_TIME.lock().await;
-    let server = start(&site).await;
     until_kept(&server.target(), &server.path("pid.control"), "/index.php").await;
     let script = site.path().join("write.php");
     let mut command = Command::new("php");
@@ -103,11 +103,9 @@ async fn of_a_command_without_run_only_its_table_is_found_out_later() {
 
 #[tokio::test]
 async fn a_transaction_whose_command_was_killed_is_in_no_page() {
-    let Some(site) = DatabaseSite::make() else {
+    let Some((site, _alone, server)) = begin_alone().await else {
         return;
     };
-    let _alone = ONE_AT_A_TIME.lock().await;
-    let server = start(&site).await;
     let (target, control) = (server.target(), server.path("pid.control"));
     until_kept(&target, &control, "/index.php").await;
     let before = site.version();
@@ -133,11 +131,9 @@ async fn a_transaction_whose_command_was_killed_is_in_no_page() {
 
 #[tokio::test]
 async fn a_write_whose_command_was_killed_stays_in_doubt_until_the_database_has_ended_it() {
-    let Some(site) = DatabaseSite::make() else {
+    let Some((site, _alone, server)) = begin_alone().await else {
         return;
     };
-    let _alone = ONE_AT_A_TIME.lock().await;
-    let server = start(&site).await;
     let (target, control) = (server.target(), server.path("pid.control"));
     let script = site.path().join("write.php").display().to_string();
     until_kept(&target, &control, "/index.php").await;
@@ -162,11 +158,9 @@ async fn a_write_whose_command_was_killed_stays_in_doubt_until_the_database_has_
 
 #[tokio::test]
 async fn a_process_without_the_library_is_named_and_no_page_is_kept_beside_it() {
-    let Some(site) = DatabaseSite::make() else {
+    let Some((site, _alone, server)) = begin_alone().await else {
         return;
     };
-    let _alone = ONE_AT_A_TIME.lock().await;
-    let server = start(&site).await;
     let (target, control) = (server.target(), server.path("pid.control"));
     until_kept(&target, &control, "/index.php").await;
     let flags = site.path().join("flags").display().to_string();
