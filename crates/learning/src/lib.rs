@@ -345,7 +345,7 @@ impl LearnedPool {
         book.report(name, Instant::now())
     }
 
-    /// What is to be said in the error log, once.
+    /// Takes the messages for the error log: each is given once.
     pub fn take_notices(&self) -> Vec<String> {
         self.book.lock().take_notices()
     }

@@ -276,7 +276,7 @@ impl PageMark {
         }
     }
 
-    /// Looks at the databases themselves: who has written them told nobody.
+    /// Looks at the databases themselves: no writer tells of its writes.
     fn ask_sqlite(&self) -> PageVerdict {
         let sqlite = self.sqlite.lock().clone();
         let changed = sqlite.iter().find(|it| !it.is_same(&it.database.look()));

@@ -108,7 +108,7 @@ pub struct SqliteState {
 /// Why a database has no state now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoState {
-    /// A transaction is being written or is to be rolled back, or the last one ended within a tick of the clock.
+    /// A program writes a transaction or has left one to roll back, or the last one ended within a tick of the clock.
     Changing,
     /// Mayfly cannot know what it is; for people.
     Unknown(&'static str),
@@ -243,7 +243,7 @@ impl SqliteDatabase {
         };
         let (versions, counter) = (rest.get(2..4), rest.get(8..12));
         let counter = counter.and_then(|it| it.try_into().ok());
-        // After the counter: one that was written and is to be taken back has its journal still.
+        // After the counter: while a counter can still be taken back, its journal is there.
         if has_hot_journal(&self.beside("-journal"))? {
             return Err(NoState::Changing);
         }
@@ -291,7 +291,7 @@ impl SqliteDatabase {
     }
 }
 
-/// A log or a journal; `None`: there is none.
+/// Of a log or a journal; `None`: the file does not exist.
 fn facts_of(path: &Path) -> Result<Option<FileFacts>, NoState> {
     match rustix::fs::stat(path) {
         Ok(facts) => Ok(Some(FileFacts::of_log(&facts))),

@@ -225,7 +225,7 @@ impl Book {
         database.log_told = why;
     }
 
-    /// What is to be said in the error log.
+    /// Takes the messages for the error log.
     pub fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
