@@ -24,6 +24,7 @@ SCHEDULED_SECONDS = 62
 # What WordPress takes in place of its own, and of which the plug-in cannot see what it reads.
 DROP_INS = {"object-cache.php": "wordpress_object_cache.php", "db.php": "wordpress_db.php"}
 DEPLOYED_SECONDS = 90
+SETTLED_SECONDS = 30
 
 
 def run(options, report):
@@ -123,12 +124,15 @@ def tell(report, subject, admin):
     post, other = (urllib.parse.urlsplit(visit(target).field("location")).path for target in ("/?p=1", "/?page_id=2"))
     feed = "/?feed=rss2"
     pages = ("/", post, other, feed)
-    for page in pages:
-        visit(page)
-    time.sleep(MORE_SECONDS)
-    # A copy that is shown while it is renewed is none.
-    kept = [page for page in pages if visit(page).field("x-cache") == "HIT"]
-    report.check("installed: pages are kept for longer than a second", kept == list(pages), kept)
+    # What WordPress's first cron changes may end a page once more.
+    caches, until = {}, time.monotonic() + SETTLED_SECONDS
+    while set(caches.values()) != {"HIT"} and time.monotonic() < until:
+        for page in pages:
+            visit(page)
+        time.sleep(MORE_SECONDS)
+        # A copy that is shown while it is renewed is none.
+        caches = {page: visit(page).field("x-cache") for page in pages}
+    report.check("installed: pages are kept for longer than a second", set(caches.values()) == {"HIT"}, caches)
     head = visit("/")
     fields = [name for name in ("surrogate-key", "x-accel-expires") if head.field(name)]
     report.check("installed: what the plug-in says is for the server alone", not fields, fields)
