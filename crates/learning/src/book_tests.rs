@@ -446,13 +446,13 @@ fn a_write_whose_process_died_counts_until_the_server_has_ended_its_connection()
             },
         ),
     ] {
-        book.connections_listed(asked, &said);
+        book.connections_listed(asked, &said, now);
         assert!(!is_learned(&mut book), "{why}");
         assert_eq!(book.servers_in_doubt(), [SERVER.into()], "{why}");
     }
     // A page under way may have read what was there before the last moment.
     let under_way = end(&book, 1);
-    book.connections_listed(asked, &listed(b"blog", &[7]));
+    book.connections_listed(asked, &listed(b"blog", &[7]), now);
     book.learn(&under_way, Some(reads(&[SECOND_POST])), now);
     assert!(
         state(&mut book, now)
@@ -481,10 +481,40 @@ fn a_write_in_doubt_keeps_no_other_page_from_being_learned_and_doubts_are_bounde
     book.left_in_doubt(1, many.collect(), now);
     // More than are kept: anything may be written, at any time.
     let asked = book.last_doubt();
-    book.connections_listed(asked, &listed(b"blog", &[]));
-    assert!(book.servers_in_doubt().is_empty());
+    book.connections_listed(asked, &listed(b"blog", &[]), now);
     made(&mut book, 1, reads(&[SECOND_POST]), now);
     assert!(state(&mut book, now).is_some());
+}
+
+#[test]
+fn a_write_of_a_connection_that_is_not_shown_is_in_doubt_for_a_minute() {
+    let now = Instant::now();
+    let is_learned_at = |book: &mut Book, at: Instant| {
+        made(book, 1, reads(&[SECOND_POST]), at);
+        state(book, at).is_none()
+    };
+    let one = || vec![write("UPDATE post SET title = 'b' WHERE id = 2")];
+    let many = (0..1000).map(|identifier| SentWrite {
+        identifier,
+        ..write("UPDATE post SET title = 'b' WHERE id = 3")
+    });
+    for (writes, account) in [(one(), &b"root"[..]), (many.collect(), b"blog")] {
+        let mut book = book(now);
+        book.left_in_doubt(1, writes, now);
+        let asked = book.last_doubt();
+        for (after, is_learned) in [(59, false), (60, true)] {
+            let at = now + Duration::from_secs(after);
+            book.connections_listed(asked, &listed(account, &[]), at);
+            assert_eq!(is_learned_at(&mut book, at), is_learned);
+        }
+        assert!(book.servers_in_doubt().is_empty());
+    }
+    // One that is listed is in doubt for as long as it is.
+    let mut book = book(now);
+    book.left_in_doubt(1, one(), now);
+    let later = now + Duration::from_secs(3600);
+    book.connections_listed(book.last_doubt(), &listed(b"blog", &[7, 40]), later);
+    assert!(!is_learned_at(&mut book, later));
 }
 
 /// As the thread of the pool does it for `cache_learn on`.

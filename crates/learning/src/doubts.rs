@@ -2,13 +2,21 @@
 //!
 //! A server finishes a COMMIT whose client has died, at a time that nobody knows. As long as it lists the
 //! connection, the write may still be done: no page that reads what it writes is learned.
+//!
+//! Where the server does not show the connection, because the account may not see it or because it belongs to another
+//! server, the doubt ends after a minute. What is done later is as a write of another program, which the polls see: no
+//! COMMIT has returned to anyone.
 
 use std::time::{Duration, Instant};
 
 use crate::record::{SentWrite, ServerName};
 
-/// Connections in doubt. With more, everything is, until Mayfly starts again.
+/// Connections in doubt. With more, everything is, for as long as of a connection that is not shown.
 const MOST_DOUBTS: usize = 64;
+
+/// For this long a write counts of which the server does not show whether it may still be done. MariaDB waits for a lock for
+/// 50 seconds at most, unless it is told otherwise.
+const UNSHOWN_LASTS: Duration = Duration::from_secs(60);
 
 /// Writes of one connection. With more, it may write anything.
 const MOST_WRITES: usize = 64;
@@ -35,7 +43,7 @@ pub struct AskedServer<'a> {
 struct Doubt {
     number: u64,
     since: Instant,
-    /// `None`: it never ends.
+    /// `None`: more connections than are kept.
     connection: Option<u32>,
     writes: Vec<SentWrite>,
 }
@@ -65,13 +73,14 @@ impl Doubts {
             writes.iter_mut().for_each(|it| it.is_complete = false);
         }
         let server = writes.first().map(|it| it.server.clone());
-        let is_endless = |it: &Doubt| {
+        self.last += 1;
+        let is_of_all = |it: &&mut Doubt| {
             it.connection.is_none() && it.writes.first().map(|it| &it.server) == server.as_ref()
         };
-        if is_too_much && self.all.iter().any(is_endless) {
+        if let Some(of_all) = self.all.iter_mut().find(is_of_all).filter(|_| is_too_much) {
+            (of_all.number, of_all.since) = (self.last, now);
             return;
         }
-        self.last += 1;
         self.all.push(Doubt {
             number: self.last,
             since: now,
@@ -95,8 +104,8 @@ impl Doubts {
     }
 
     pub fn servers(&self) -> Vec<ServerName> {
-        let ending = self.all.iter().filter(|it| it.connection.is_some());
-        let mut servers: Vec<ServerName> = ending
+        let servers = self.all.iter();
+        let mut servers: Vec<ServerName> = servers
             .filter_map(|it| Some(it.writes.first()?.server.clone()))
             .collect();
         servers.sort_unstable();
@@ -108,9 +117,9 @@ impl Doubts {
         self.all.iter().flat_map(|it| &it.writes)
     }
 
-    /// The writes that are done or never will be, for the server has ended their connections. `asked` is
-    /// the last doubt before it was asked.
-    pub fn end(&mut self, asked: u64, listed: &AskedServer<'_>) -> Vec<SentWrite> {
+    /// The writes that are done or never will be, for the server has ended their connections, and those that it does not
+    /// show for long enough. `asked` is the last doubt before it was asked.
+    pub fn end(&mut self, asked: u64, listed: &AskedServer<'_>, now: Instant) -> Vec<SentWrite> {
         let is_over = |doubt: &mut Doubt| {
             let Some(first) = doubt.writes.first() else {
                 return true;
@@ -118,10 +127,10 @@ impl Doubts {
             let is_shown = listed.shows_all || first.account == listed.account;
             doubt.number <= asked
                 && *first.server == *listed.server
-                && is_shown
-                && doubt
-                    .connection
-                    .is_some_and(|it| !listed.identifiers.contains(&it))
+                && match doubt.connection.filter(|_| is_shown) {
+                    Some(shown) => !listed.identifiers.contains(&shown),
+                    None => now.saturating_duration_since(doubt.since) >= UNSHOWN_LASTS,
+                }
         };
         let over = self.all.extract_if(.., is_over);
         over.flat_map(|doubt| doubt.writes).collect()

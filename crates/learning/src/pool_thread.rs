@@ -273,7 +273,7 @@ fn ask_for_connections(pool: &Arc<LearnedPool>) {
                 account: &listed.account,
                 shows_all: listed.shows_all,
             };
-            pool.change(|book| book.connections_listed(asked, &listed));
+            pool.change(|book| book.connections_listed(asked, &listed, Instant::now()));
             pool.want_replays();
         });
     }

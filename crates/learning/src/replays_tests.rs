@@ -135,7 +135,7 @@ fn a_write_whose_process_was_killed_keeps_the_page_suspect_until_its_connection_
         account: b"blog",
         shows_all: false,
     };
-    book.connections_listed(asked, &listed);
+    book.connections_listed(asked, &listed, now);
     let round = book.next_replays(now).unwrap();
     book.replayed(&round, &[Some(7)], now);
     assert!(is_fresh(&mut book, now));

@@ -110,8 +110,8 @@ impl Book {
     }
 
     /// What a server said of its connections, when it was asked after `asked`.
-    pub fn connections_listed(&mut self, asked: u64, listed: &AskedServer<'_>) {
-        let over = self.doubts.end(asked, listed);
+    pub fn connections_listed(&mut self, asked: u64, listed: &AskedServer<'_>, now: Instant) {
+        let over = self.doubts.end(asked, listed, now);
         for write in &over {
             self.moves += u64::from(self.count(write));
         }
