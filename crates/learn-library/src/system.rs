@@ -77,29 +77,36 @@ impl Socket {
         self.0 == fd
     }
 
-    /// Sends one packet, or fails at once.
+    /// Sends one packet. Where there is no room, it waits as [`Self::receive`] does: the record of a page that opened a
+    /// thousand files fills what the kernel keeps.
     pub(crate) fn send(&self, packet: &[u8]) -> SentPacket {
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: pointer and length are those of a slice, which is only read.
-        let sent = unsafe {
-            libc::syscall(
-                libc::SYS_sendto,
-                self.0,
-                packet.as_ptr(),
-                packet.len(),
-                flags,
-                null::<c_void>(),
-                0_usize,
-            )
-        };
-        if usize::try_from(sent).is_ok_and(|sent| sent == packet.len()) {
-            return SentPacket::Sent;
+        for _ in 0..MOST_WAITS {
+            // SAFETY: pointer and length are those of a slice, which is only read.
+            let sent = unsafe {
+                libc::syscall(
+                    libc::SYS_sendto,
+                    self.0,
+                    packet.as_ptr(),
+                    packet.len(),
+                    libc::MSG_NOSIGNAL,
+                    null::<c_void>(),
+                    0_usize,
+                )
+            };
+            if let Ok(sent) = usize::try_from(sent) {
+                return match sent == packet.len() {
+                    true => SentPacket::Sent,
+                    false => SentPacket::NotSent,
+                };
+            }
+            // SAFETY: the address of this thread's `errno` is always valid.
+            match unsafe { *libc::__errno_location() } {
+                libc::EINTR => {}
+                libc::EPIPE | libc::ECONNRESET => return SentPacket::Closed,
+                _ => return SentPacket::NotSent,
+            }
         }
-        // SAFETY: the address of this thread's `errno` is always valid.
-        match unsafe { *libc::__errno_location() } {
-            libc::EPIPE | libc::ECONNRESET if sent < 0 => SentPacket::Closed,
-            _ => SentPacket::NotSent,
-        }
+        SentPacket::NotSent
     }
 
     /// Reads one packet into `packet`, for which it waits no longer than [`WAITS_SECONDS`], a few times
@@ -134,25 +141,29 @@ impl Socket {
         ReceivedPacket::Nothing
     }
 
-    /// Reading waits from now on, with a limit; sending says itself that it does not.
+    /// Reading and sending wait from now on, with a limit.
     fn wait_with_limit(&self) -> bool {
         let limit = libc::timeval {
             tv_sec: WAITS_SECONDS,
             tv_usec: 0,
         };
-        // SAFETY: the value lives during the call and has the length that is named; the second call takes
-        // numbers alone.
-        unsafe {
-            libc::syscall(
-                libc::SYS_setsockopt,
-                self.0,
-                libc::SOL_SOCKET,
-                libc::SO_RCVTIMEO,
-                &raw const limit,
-                size_of_val(&limit),
-            ) == 0
-                && libc::syscall(libc::SYS_fcntl, self.0, libc::F_SETFL, 0_usize) == 0
-        }
+        let has_limit = |which: c_int| {
+            // SAFETY: the value lives during the call and has the length that is named.
+            let set = unsafe {
+                libc::syscall(
+                    libc::SYS_setsockopt,
+                    self.0,
+                    libc::SOL_SOCKET,
+                    which,
+                    &raw const limit,
+                    size_of_val(&limit),
+                )
+            };
+            set == 0
+        };
+        // SAFETY: the call takes numbers alone.
+        let waits = unsafe { libc::syscall(libc::SYS_fcntl, self.0, libc::F_SETFL, 0_usize) } == 0;
+        waits && has_limit(libc::SO_RCVTIMEO) && has_limit(libc::SO_SNDTIMEO)
     }
 }
 

@@ -108,7 +108,7 @@ pub struct Book {
     tables: HashMap<String, Arc<str>>,
     counts: Counts,
     code_changed_at: Option<Instant>,
-    unheard: Vec<u32>,
+    unheard: Vec<(u32, &'static str)>,
     doubts: Doubts,
     announced: UnansweredWriteTable,
     /// How often something happened that may alter pages.
@@ -300,15 +300,15 @@ impl Book {
     }
 
     /// A process that runs PHP for the pool is not heard any more.
-    pub fn note_unheard(&mut self, pid: u32) {
-        if self.unheard.len() < MOST_UNHEARD && !self.unheard.contains(&pid) {
-            self.unheard.push(pid);
+    pub fn note_unheard(&mut self, pid: u32, why: &'static str) {
+        if self.unheard.len() < MOST_UNHEARD && self.unheard.iter().all(|(it, _)| *it != pid) {
+            self.unheard.push((pid, why));
         }
     }
 
     /// Forgets those that have ended.
     pub fn forget_unheard(&mut self, is_alive: impl Fn(u32) -> bool) {
-        self.unheard.retain(|pid| is_alive(*pid));
+        self.unheard.retain(|(pid, _)| is_alive(*pid));
     }
 
     /// The scripts among the files of a run: PHP keeps them compiled, and looks at each once.
@@ -526,8 +526,8 @@ impl Book {
         if let Some(obstacle) = record.obstacle {
             return Err(obstacle);
         }
-        if let Some(pid) = self.unheard.first() {
-            let detail = format!("process {pid} is not heard");
+        if let Some((pid, why)) = self.unheard.first() {
+            let detail = format!("process {pid} is not heard: {why}");
             return Err(WhyNot::new(Reason::Incomplete, detail));
         }
         let is_code_old = self

@@ -386,12 +386,26 @@ fn a_page_counts_as_unknown_after_its_time() {
 fn while_a_worker_is_not_heard_nothing_is_learned() {
     let now = Instant::now();
     let mut book = book(now);
-    book.note_unheard(77);
+    book.note_unheard(77, "it is too quick");
     made(&mut book, 1, reads(&[SECOND_POST]), now);
     assert_eq!(
         state(&mut book, now).as_deref(),
-        Some("incomplete: process 77 is not heard")
+        Some("incomplete: process 77 is not heard: it is too quick")
     );
+    // Another one says nothing of it.
+    book.note_heard_again(78, now);
+    made(&mut book, 1, reads(&[SECOND_POST]), now);
+    assert!(state(&mut book, now).is_some());
+    let under_way = end(&book, 1);
+    book.note_heard_again(77, now);
+    book.learn(&under_way, Some(reads(&[SECOND_POST])), now);
+    assert!(
+        state(&mut book, now).is_some(),
+        "it may have written what the page read"
+    );
+    made(&mut book, 1, reads(&[SECOND_POST]), now);
+    assert_eq!(state(&mut book, now), None);
+    book.note_unheard(77, "it is too quick");
     book.forget_unheard(|_| false);
     made(&mut book, 1, reads(&[SECOND_POST]), now);
     assert_eq!(state(&mut book, now), None);
@@ -767,7 +781,7 @@ fn what_a_process_may_have_written_unheard_is_in_no_page_whose_fetch_was_under_w
     let now = Instant::now();
     let mut book = polled_book(now);
     let before = end(&book, 1);
-    book.note_unheard_writes("a worker was not heard for a while", now);
+    book.note_heard_again(7, now);
     assert_eq!(
         kept(&mut book, &before, reads(&[SECOND_POST]), now),
         LearnedEnd::Gone
@@ -778,7 +792,7 @@ fn what_a_process_may_have_written_unheard_is_in_no_page_whose_fetch_was_under_w
     let LearnedEnd::Known(number, _) = learned else {
         panic!("it is not kept");
     };
-    book.note_unheard_writes("a worker was not heard for a while", now);
+    book.note_heard_again(7, now);
     assert_eq!(book.confirm(number, 1, now), Confirmation::Outdated);
     assert!(book.has_nothing_to_show(now));
 }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use learn_record::{Acknowledgement, Message, RecordParts, StatementKind, Write, WriteOutcome};
+use learn_record::{
+    Acknowledgement, DoubtReason, Message, RecordParts, StatementKind, Write, WriteOutcome,
+};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -39,14 +41,31 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 static LAST_PROCESS: AtomicU64 = AtomicU64::new(0);
 
 /// Why a connection ends.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEnd {
     /// The process is gone, or has closed its end.
     Closed,
     /// It sent what cannot be understood, or too much.
     Refused,
-    /// It says that it does not see everything any more.
-    Doubt,
+    /// The library does not see, or does not tell, all that the process does.
+    Doubt(DoubtReason),
+}
+
+impl ConnectionEnd {
+    /// Why the process is not heard any more. `None`: it need not be.
+    fn why_unheard(self) -> Option<&'static str> {
+        match self {
+            ConnectionEnd::Closed => None,
+            ConnectionEnd::Refused => Some("it said what cannot be understood"),
+            ConnectionEnd::Doubt(DoubtReason::Acknowledgement) => {
+                Some("it was not answered in time")
+            }
+            ConnectionEnd::Doubt(DoubtReason::Channel) => Some("it could not tell what it did"),
+            ConnectionEnd::Doubt(DoubtReason::Missed) => Some(
+                "another thread or a program that it started used its connections, or it has too many",
+            ),
+        }
+    }
 }
 
 /// A process of PHP, and what it has announced.
@@ -113,10 +132,12 @@ impl Worker {
         };
         self.leave_writes_in_doubt();
         let ended = match ended {
-            ConnectionEnd::Closed if goes_on(self.pid).await => ConnectionEnd::Doubt,
+            ConnectionEnd::Closed if goes_on(self.pid).await => {
+                ConnectionEnd::Doubt(DoubtReason::Channel)
+            }
             ended => ended,
         };
-        self.end(&ended);
+        self.end(ended);
         ended
     }
 
@@ -148,8 +169,7 @@ impl Worker {
                 if hello.is_again {
                     self.has_spoken_elsewhere = true;
                     for pool in self.reached() {
-                        let (why, now) = ("a worker was not heard for a while", Instant::now());
-                        pool.change(|book| book.note_unheard_writes(why, now));
+                        pool.change(|book| book.note_heard_again(self.pid, Instant::now()));
                     }
                 }
                 if hello.is_again || hello.wants_acknowledgement {
@@ -165,7 +185,7 @@ impl Worker {
             },
             Message::Write(write) => self.announced(&write)?,
             Message::Written(written) => self.written(written)?,
-            Message::Doubt(_) => return Err(ConnectionEnd::Doubt),
+            Message::Doubt(doubt) => return Err(ConnectionEnd::Doubt(doubt.reason)),
         }
         Ok(())
     }
@@ -340,14 +360,14 @@ impl Worker {
         }
     }
 
-    fn end(&self, ended: &ConnectionEnd) {
-        if *ended != ConnectionEnd::Closed {
+    fn end(&self, ended: ConnectionEnd) {
+        if let Some(why) = ended.why_unheard() {
             self.suspect_all("a worker is not heard any more");
             let pid = self.pid;
             for pool in self.reached() {
                 pool.change(|book| {
                     book.counts().refused += 1;
-                    book.note_unheard(pid);
+                    book.note_unheard(pid, why);
                 });
             }
         }

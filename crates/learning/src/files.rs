@@ -119,6 +119,9 @@ const MOST_PATH_BYTES: usize = 4096;
 /// Where times and sizes of files do not tell a change, or files come and go with each request.
 const UNTOLD: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
 
+/// Applications look whether they may write there. Its time changes with each program of the machine.
+const TEMPORARY_FOLDERS: [&str; 2] = ["/tmp", "/var/tmp"];
+
 /// Random bytes, and nothing.
 const DEVICES: [&str; 3] = ["/dev/urandom", "/dev/random", "/dev/null"];
 
@@ -134,20 +137,35 @@ pub enum SeenPath {
 }
 
 impl SeenPath {
-    pub fn of(bytes: &[u8]) -> SeenPath {
+    /// `is_looked_at`: it was neither opened nor listed.
+    pub fn of(bytes: &[u8], is_looked_at: bool) -> SeenPath {
         let path = Path::new(OsStr::from_bytes(bytes));
-        if DEVICES.iter().any(|device| path == Path::new(device)) {
+        let is_one_of = |paths: &[&str]| paths.iter().any(|it| path == Path::new(it));
+        if is_one_of(&DEVICES) || (is_looked_at && is_one_of(&TEMPORARY_FOLDERS)) {
             return SeenPath::Nothing;
         }
-        let is_odd = !path.is_absolute()
-            || bytes.len() > MOST_PATH_BYTES
-            || bytes.contains(&0)
-            || path.components().any(|it| it == Component::ParentDir);
-        match is_odd || UNTOLD.iter().any(|folder| path.starts_with(folder)) {
+        let is_odd = !path.is_absolute() || bytes.len() > MOST_PATH_BYTES || bytes.contains(&0);
+        let plain = without_parents(path);
+        let is_untold = |folder: &&str| path.starts_with(folder) || plain.starts_with(folder);
+        match is_odd || UNTOLD.iter().any(is_untold) {
             true => SeenPath::Untold,
+            // As PHP wrote it: `..` after a symbolic link is the folder above the link's target.
             false => SeenPath::File(path.to_owned()),
         }
     }
+}
+
+/// The path as it would be without symbolic links.
+fn without_parents(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+        plain
+    })
 }
 
 #[cfg(test)]
@@ -200,12 +218,20 @@ mod tests {
             (b"/dev/urandom", SeenPath::Nothing),
             (b"/proc/loadavg", SeenPath::Untold),
             (b"/tmp/sess_1", SeenPath::Untold),
+            (b"/tmp", SeenPath::Nothing),
             (b"/srv/../tmp/a", SeenPath::Untold),
+            (b"/tmp/../srv/a", SeenPath::Untold),
+            (b"/../../proc/loadavg", SeenPath::Untold),
+            (
+                b"/srv/site/public/../vendor/autoload.php",
+                file("/srv/site/public/../vendor/autoload.php"),
+            ),
             (b"index.php", SeenPath::Untold),
             (b"/srv/\0", SeenPath::Untold),
             (b"", SeenPath::Untold),
         ] {
-            assert_eq!(SeenPath::of(bytes), expected, "{bytes:?}");
+            assert_eq!(SeenPath::of(bytes, true), expected, "{bytes:?}");
         }
+        assert_eq!(SeenPath::of(b"/tmp", false), SeenPath::Untold, "listed");
     }
 }

@@ -172,7 +172,7 @@ fn admit(
             if is_of_account {
                 // It writes, and is not heard.
                 book.suspect_all("a worker is not heard", Instant::now(), |_| true);
-                book.note_unheard(pid);
+                book.note_unheard(pid, "there are too many processes");
             }
         });
         return None;

@@ -58,7 +58,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             note(Some(Reason::FileOutside), look.path);
             continue;
         }
-        match SeenPath::of(look.path) {
+        match SeenPath::of(look.path, look.by == FileUse::Looked) {
             SeenPath::Nothing => {}
             SeenPath::Untold => note(Some(Reason::FileOutside), look.path),
             SeenPath::File(path) => files.push(SeenFile {

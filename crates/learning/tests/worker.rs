@@ -54,14 +54,7 @@ impl Pool {
 
     fn worker(&self) -> Worker {
         let worker = self.connect();
-        worker.say(&Message::Hello(Hello {
-            version: learn_record::VERSION,
-            pid: std::process::id(),
-            is_again: false,
-            is_command: false,
-            wants_acknowledgement: false,
-            unseen_extensions: Vec::new(),
-        }));
+        worker.say(&Message::Hello(hello()));
         worker
     }
 
@@ -91,6 +84,17 @@ fn rules() -> PoolRules {
         keeps: true,
         replays: false,
         follows: false,
+    }
+}
+
+fn hello() -> Hello<'static> {
+    Hello {
+        version: learn_record::VERSION,
+        pid: std::process::id(),
+        is_again: false,
+        is_command: false,
+        wants_acknowledgement: false,
+        unseen_extensions: Vec::new(),
     }
 }
 
@@ -363,6 +367,15 @@ fn a_process_that_goes_on_without_a_word_makes_all_suspect() {
     wait(|| (pool.pool.counts().suspect == 1).then_some(()));
     let report = pool.make(&pool.worker(), |_| {});
     assert_eq!(why(report), Reason::Incomplete);
+    // Until it is heard again.
+    let again = pool.connect();
+    again.say(&Message::Hello(Hello {
+        is_again: true,
+        ..hello()
+    }));
+    assert_eq!(again.answer(), Some(0));
+    let report = pool.make(&again, |_| {});
+    assert!(matches!(report, PageReport::Learned { suspect: None, .. }));
 }
 
 fn verdict(mark: &PageMark) -> PageVerdict {

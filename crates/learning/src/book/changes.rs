@@ -73,8 +73,11 @@ impl Book {
         self.moves += u64::from(self.count(write));
     }
 
-    /// A process may have written anything that it did not tell: also what pages read that are being fetched.
-    pub fn note_unheard_writes(&mut self, why: &str, now: Instant) {
+    /// A process tells again what it does. It may have written anything meanwhile: also what pages read that are being
+    /// fetched.
+    pub fn note_heard_again(&mut self, pid: u32, now: Instant) {
+        let why = "a worker was not heard for a while";
+        self.unheard.retain(|(unheard, _)| *unheard != pid);
         self.suspect_all(why, now, |_| true);
         for database in &mut self.databases {
             database.written(Effect::Everything, why.to_owned());

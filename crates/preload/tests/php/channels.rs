@@ -83,6 +83,24 @@ fn silence_ends_the_channel_and_a_later_request_says_hello_again() {
     assert!(mayfly.record().is_complete);
 }
 
+/// MediaWiki's `load.php` looks at a thousand files, and commits a transaction afterwards.
+#[test]
+fn what_does_not_fit_into_the_channel_waits_until_it_is_read() {
+    let mayfly = Mayfly::listen(Manner::Slow);
+    let php = Php::with_library(&mayfly);
+    let code = "for ($i = 0; $i < 1000; $i++) { file_exists('/srv/' . str_repeat('a', 200) . $i); }
+                fastcgi_finish_request(); $db->exec('UPDATE t SET n = n WHERE id = 97');";
+    php.run(1, &(pdo("") + code));
+    let (before, record) = mayfly.until_record();
+    assert!(record.is_complete);
+    assert!(
+        matches!(before[..], [ToldMessage::Hello { .. }]),
+        "{before:?}"
+    );
+    assert!(matches!(mayfly.next(), ToldMessage::Write { .. }));
+    assert!(matches!(mayfly.next(), ToldMessage::Written { .. }));
+}
+
 /// The second Mayfly listens where the first did: after an upgrade, and after a crash of the process that serves.
 #[test]
 fn a_mayfly_in_the_place_of_another_is_told_of_a_write_before_php_knows_its_end() {

@@ -176,6 +176,8 @@ impl ToldRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     Acknowledges,
+    /// Takes its time for each message.
+    Slow,
     Silent,
     Garbage,
     Flood,
@@ -261,6 +263,9 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
             let _ = tell.send(ToldMessage::End);
             return;
         }
+        if manner == Manner::Slow {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let told = match Message::decode(&packet[..length])
             .expect("the library's messages are understood")
         {
@@ -309,7 +314,9 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
 /// Answers a write; false: the connection is to be closed.
 fn answer(mut connection: &Socket, manner: Manner, number: u64) -> bool {
     match manner {
-        Manner::Acknowledges => drop(connection.write(&Acknowledgement { number }.encode())),
+        Manner::Acknowledges | Manner::Slow => {
+            drop(connection.write(&Acknowledgement { number }.encode()))
+        }
         Manner::Silent | Manner::Deaf => {}
         Manner::Garbage => drop(connection.write(b"12345678")),
         Manner::Flood => drop(connection.write(&[7; 60_000])),
