@@ -20,6 +20,8 @@ THREADS = 4
 LEARNED_SECONDS = 180
 # Of the pages that can be learned, so many are waited for before a change.
 SHARE_LEARNED = 0.9
+# Within this the statements of suspect pages are run again.
+REPLAYED_SECONDS = 5
 # The longest lists of pages that are printed.
 SHOWN = 4
 
@@ -63,6 +65,8 @@ def start(workdir, options, root, database, mode, params=None):
         check=True, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     account = f"cache_learn_database unix:{database.socket} {database.user} {database.password};"
+    if mode == "on":
+        account += "\n        cache_learn_replay on;"
     text, found = re.subn(r"cache_learn watch;", f"cache_learn {mode};\n        {account}", printed.stdout)
     if not found:
         raise RuntimeError("serve --learn=watch writes no cache_learn")
@@ -190,10 +194,15 @@ class Judge:
         return self.unsteady
 
     def _let_go(self, paths):
-        if self.mode == "on":
-            shown = self.pages.visit(paths)
-            # A hit that replays let pass, and a page that was made anew to be the same.
-            return {path for path, answer in shown.items() if not answer.is_hit}, collections.Counter()
         beliefs = self.pages.beliefs(paths)
+        if self.mode == "on":
+            # Statements are run again before anyone asks: what replays find unchanged is not let go.
+            until = time.monotonic() + REPLAYED_SECONDS
+            suspect = [path for path in paths if beliefs[path][0] == "suspect"]
+            while any(self.pages.beliefs(suspect)[path][0] == "suspect" for path in suspect) and time.monotonic() < until:
+                time.sleep(0.2)
+            shown = self.pages.visit(paths)
+            gone = {path for path, answer in shown.items() if not answer.is_hit}
+            return gone, collections.Counter(beliefs[path][2] for path in gone)
         gone = {path for path in paths if beliefs[path][0] != "fresh"}
         return gone, collections.Counter(beliefs[path][2] for path in gone)
