@@ -39,6 +39,7 @@ mod fastcgi;
 mod hooks;
 mod library;
 mod next;
+mod plain_files;
 mod plain_read;
 mod reporter;
 mod start;

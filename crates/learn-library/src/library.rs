@@ -12,8 +12,9 @@ use crate::connection::Connection;
 use crate::entry::{self, MOST_DESCRIPTOR};
 use crate::extensions::{Extension, extension};
 use crate::fastcgi::{FastCgi, RequestEvent};
+use crate::plain_files::PlainFiles;
 use crate::reporter::Reporter;
-use crate::system;
+use crate::system::{self, OpenedFile};
 
 /// Descriptors that are followed at a time.
 const MOST_FOLLOWED: usize = 64;
@@ -36,6 +37,7 @@ struct OpenFile {
 pub(crate) struct Library {
     reporter: Reporter,
     followed: Vec<(i32, Role)>,
+    plain_files: PlainFiles,
     connections: u32,
     /// Of the hashes of results.
     seed: u64,
@@ -57,9 +59,10 @@ impl Library {
         let channels = Channels::new(channels.collect());
         Self {
             seed,
-            reporter: Reporter::new(channels, is_command),
+            reporter: Reporter::new(channels, is_command, seed),
             is_command,
             followed: Vec::new(),
+            plain_files: PlainFiles::default(),
             connections: 0,
             has_request: false,
             requests: 0,
@@ -126,18 +129,38 @@ impl Library {
         }
     }
 
-    /// A file was opened. What PHP may write is followed, for it may become a database.
-    pub(crate) fn opened(&mut self, fd: i32, path: &[u8], is_written: bool) {
-        if !self.has_request || self.is_command {
+    /// A file was opened by that descriptor, or was not, where it is negative; then `look` says what there is. What PHP may
+    /// write is followed, for it may become a database.
+    pub(crate) fn opened(
+        &mut self,
+        fd: i32,
+        path: [&[u8]; 2],
+        by: FileUse,
+        look: impl FnOnce() -> Option<FileState>,
+    ) {
+        if !self.has_request {
             return;
         }
-        let Some((size, ..)) = system::open_file(fd) else {
-            return;
-        };
-        if is_written || size == 0 || system::is_sqlite(fd) {
-            let (path, request) = (path.into(), self.requests);
+        let opened = (fd >= 0).then(|| system::opened_file(fd)).flatten();
+        self.reporter
+            .add_file(path, by, || opened.map_or_else(look, |it| Some(it.state)));
+        if let Some(file) = opened.filter(|it| it.is_regular && !self.is_command)
+            && (by == FileUse::Written || file.state.size == 0 || self.is_sqlite(fd, &file))
+        {
+            let (path, request) = (path.concat().into(), self.requests);
             self.follow(fd, Role::File(OpenFile { path, request }));
         }
+    }
+
+    fn is_sqlite(&mut self, fd: i32, file: &OpenedFile) -> bool {
+        if self.plain_files.holds(file) {
+            return false;
+        }
+        let is_sqlite = system::is_sqlite(fd);
+        if is_sqlite == Some(false) {
+            self.plain_files.add(file, system::wall_clock_nanoseconds());
+        }
+        is_sqlite == Some(true)
     }
 
     pub(crate) fn received(&mut self, fd: i32, bytes: &[u8]) {
@@ -299,12 +322,13 @@ impl Library {
 impl OpenFile {
     /// Names the file of this descriptor where it is a database by now.
     fn name(&self, fd: i32, request: u64, reporter: &mut Reporter) {
-        let found = system::open_file(fd).filter(|_| system::is_sqlite(fd));
-        if let Some((_, device, inode)) = found {
+        let found = system::opened_file(fd)
+            .filter(|it| it.is_regular && system::is_sqlite(fd) == Some(true));
+        if let Some(file) = found {
             reporter.add_sqlite_file(&SqliteFile {
                 path: &self.path,
-                device,
-                inode,
+                device: file.device,
+                inode: file.state.inode,
                 is_from_before: self.request != request,
             });
         }

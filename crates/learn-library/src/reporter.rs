@@ -1,6 +1,7 @@
 //! What is to be told: the record of the request that runs, and writes at once.
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -8,6 +9,7 @@ use learn_record::{
     DoubtReason, FileLook, FileState, FileUse, Incomplete, Input, InputKind, MOST_DETAIL_BYTES,
     MOST_FILES, MOST_INPUTS, RecordWriter, Session, SqliteFile, Statement, Write, WriteOutcome,
 };
+use twox_hash::XxHash3_64;
 
 use crate::channels::Channels;
 
@@ -26,7 +28,7 @@ struct Request {
 }
 
 /// What was already noted, by its hash.
-type NotedHashes = HashSet<u64, BuildHasherDefault<Fnv>>;
+type NotedHashes = HashSet<u64, BuildHasherDefault<HashItself>>;
 
 #[derive(Debug)]
 pub(crate) struct Reporter {
@@ -39,11 +41,14 @@ pub(crate) struct Reporter {
     /// Counts records, so that a connection knows whether its session is in this one.
     record_number: u64,
     noted: NotedHashes,
+    /// Of these hashes: without it, names with the same hash are easy to find.
+    seed: u64,
 }
 
 impl Reporter {
-    pub(crate) fn new(channels: Channels, is_of_command: bool) -> Self {
+    pub(crate) fn new(channels: Channels, is_of_command: bool, seed: u64) -> Self {
         Self {
+            seed,
             channels,
             is_of_command,
             has_told_unread: false,
@@ -118,7 +123,7 @@ impl Reporter {
             self.channels.let_go(DoubtReason::Missed);
         }
         let detail = &detail[..detail.len().min(MOST_DETAIL_BYTES)];
-        if self.wanted_record().is_some() && self.is_new(&[&[0, kind as u8], detail]) {
+        if self.wanted_record().is_some() && self.is_new([0, kind as u8], [b"", detail]) {
             self.record.input(&Input { kind, detail });
         }
     }
@@ -130,10 +135,13 @@ impl Reporter {
         by: FileUse,
         state: impl FnOnce() -> Option<FileState>,
     ) {
-        if !self.is_recording() || !self.is_new(&[&[1, by as u8], path[0], path[1]]) {
+        if !self.is_recording() || !self.is_new([1, by as u8], path) {
             return;
         }
-        let path = path.concat();
+        let path = match path {
+            [b"", path] => Cow::Borrowed(path),
+            parts => Cow::Owned(parts.concat()),
+        };
         if path.len() > MOST_PATH_BYTES {
             self.miss();
             return;
@@ -149,16 +157,21 @@ impl Reporter {
     pub(crate) fn add_sqlite_file(&mut self, file: &SqliteFile<'_>) {
         let inode = file.inode.to_le_bytes();
         let kind = [2, file.is_from_before.into()];
-        if self.wanted_record().is_some() && self.is_new(&[&kind, &inode, file.path]) {
+        if self.wanted_record().is_some() && self.is_new(kind, [&inode, file.path]) {
             self.record.sqlite_file(file);
         }
     }
 
     /// Past the limit everything is new, and the record becomes too long by it.
-    fn is_new(&mut self, parts: &[&[u8]]) -> bool {
-        let mut hash = Fnv::default();
-        parts.iter().for_each(|part| hash.write(part));
-        self.noted.len() > MOST_FILES + MOST_INPUTS || self.noted.insert(hash.finish())
+    fn is_new(&mut self, kind: [u8; 2], parts: [&[u8]; 2]) -> bool {
+        let mut hash = self.seed ^ u64::from(u16::from_le_bytes(kind));
+        for part in parts {
+            // Of a whole path, the first part is empty.
+            if !part.is_empty() {
+                hash = XxHash3_64::oneshot_with_seed(hash, part);
+            }
+        }
+        self.noted.len() > MOST_FILES + MOST_INPUTS || self.noted.insert(hash)
     }
 
     /// Tells that a statement is about to be sent that may write, and waits until Mayfly knows: pages that it concerns are
@@ -188,21 +201,16 @@ fn parameter_bytes(write: &Write<'_>) -> usize {
     write.parameters.iter().map(bytes).sum()
 }
 
-/// FNV-1a with 64 bits: short texts, a program that is small.
-#[derive(Debug, Clone, Copy)]
-struct Fnv(u64);
+/// What is hashed is a hash.
+#[derive(Debug, Clone, Copy, Default)]
+struct HashItself(u64);
 
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
+impl Hasher for HashItself {
+    /// Not called: only numbers are hashed.
+    fn write(&mut self, _: &[u8]) {}
 
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
     }
 
     fn finish(&self) -> u64 {

@@ -206,19 +206,28 @@ fn close(fd: c_int) {
 
 /// A steady clock.
 pub(crate) fn milliseconds() -> u64 {
+    let time = time_of(libc::CLOCK_MONOTONIC_COARSE);
+    time.tv_sec.cast_unsigned() * 1000 + time.tv_nsec.cast_unsigned() / 1_000_000
+}
+
+/// The clock by which files change.
+pub(crate) fn wall_clock_nanoseconds() -> i64 {
+    let time = time_of(libc::CLOCK_REALTIME_COARSE);
+    nanoseconds(time.tv_sec, time.tv_nsec)
+}
+
+const fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
+
+fn time_of(clock: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the time is written to a value that lives during the call.
-    unsafe {
-        libc::syscall(
-            libc::SYS_clock_gettime,
-            libc::CLOCK_MONOTONIC_COARSE,
-            &raw mut time,
-        )
-    };
-    time.tv_sec.cast_unsigned() * 1000 + time.tv_nsec.cast_unsigned() / 1_000_000
+    unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
+    time
 }
 
 pub(crate) fn process_id() -> u32 {
@@ -251,10 +260,7 @@ pub(crate) fn look(path: &CStr, follows: bool) -> Option<FileState> {
 pub(crate) fn file_state(found: &libc::stat) -> FileState {
     FileState {
         is_folder: found.st_mode & libc::S_IFMT == libc::S_IFDIR,
-        modified_nanoseconds: found
-            .st_mtime
-            .saturating_mul(1_000_000_000)
-            .saturating_add(found.st_mtime_nsec),
+        modified_nanoseconds: nanoseconds(found.st_mtime, found.st_mtime_nsec),
         size: u64::try_from(found.st_size).unwrap_or(0),
         inode: found.st_ino,
     }
@@ -263,21 +269,33 @@ pub(crate) fn file_state(found: &libc::stat) -> FileState {
 /// How each SQLite database begins, once it has been written.
 const SQLITE_BEGINS: [u8; 16] = *b"SQLite format 3\0";
 
-/// A regular file that is open: its size, its device and its inode.
-pub(crate) fn open_file(fd: c_int) -> Option<(u64, u64, u64)> {
+/// A file that is open, and what changes with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OpenedFile {
+    pub(crate) state: FileState,
+    pub(crate) is_regular: bool,
+    pub(crate) device: u64,
+    /// When its content or anything else of it changed.
+    pub(crate) changed_nanoseconds: i64,
+}
+
+pub(crate) fn opened_file(fd: c_int) -> Option<OpenedFile> {
     let mut found = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: a number; the result is written to a value of its type.
     let result = unsafe { libc::syscall(libc::SYS_fstat, fd, found.as_mut_ptr()) };
     // SAFETY: all zeros are a valid value, and the kernel overwrites it as a whole.
     let found = unsafe { found.assume_init() };
-    let is_regular = result == 0 && found.st_mode & libc::S_IFMT == libc::S_IFREG;
-    let size = u64::try_from(found.st_size).unwrap_or(0);
-    is_regular.then_some((size, found.st_dev, found.st_ino))
+    (result == 0).then(|| OpenedFile {
+        state: file_state(&found),
+        is_regular: found.st_mode & libc::S_IFMT == libc::S_IFREG,
+        device: found.st_dev,
+        changed_nanoseconds: nanoseconds(found.st_ctime, found.st_ctime_nsec),
+    })
 }
 
-/// Whether the open file begins as an SQLite database does. Its position stays. The file is read by the program's own
+/// Whether the open file begins as an SQLite database does, or `None` where it cannot be read. Its position stays. The file is read by the program's own
 /// descriptor: to close another one of the same file would release SQLite's locks.
-pub(crate) fn is_sqlite(fd: c_int) -> bool {
+pub(crate) fn is_sqlite(fd: c_int) -> Option<bool> {
     let mut begin = [0_u8; SQLITE_BEGINS.len()];
     // SAFETY: pointer and length are those of the buffer.
     let read = unsafe {
@@ -289,7 +307,8 @@ pub(crate) fn is_sqlite(fd: c_int) -> bool {
             0_u64,
         )
     };
-    usize::try_from(read).is_ok_and(|read| read == begin.len()) && begin == SQLITE_BEGINS
+    let read = usize::try_from(read).ok()?;
+    Some(read == begin.len() && begin == SQLITE_BEGINS)
 }
 
 /// The working folder, without its zero.

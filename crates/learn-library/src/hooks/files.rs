@@ -20,6 +20,19 @@ const RANDOM_DEVICES: [&[u8]; 2] = [b"/dev/urandom", b"/dev/random"];
 /// # Safety
 /// `path` is null or a text of C.
 unsafe fn note(path: *const c_char, by: FileUse, state: impl FnOnce(&CStr) -> Option<FileState>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        note_by(path, |library, parts, path| {
+            library.add_file(parts, by, || state(path))
+        })
+    };
+}
+
+/// Gives `work` the whole path in two parts, and the path as it was named, unless random bytes are read there.
+///
+/// # Safety
+/// `path` is null or a text of C.
+unsafe fn note_by(path: *const c_char, work: impl FnOnce(&mut Library, [&[u8]; 2], &CStr)) {
     if !is_active() {
         return;
     }
@@ -30,9 +43,7 @@ unsafe fn note(path: *const c_char, by: FileUse, state: impl FnOnce(&CStr) -> Op
         if RANDOM_DEVICES.contains(&bytes) {
             library.add_input(InputKind::Random, b"");
         } else {
-            with_whole(bytes, |path_parts| {
-                library.add_file(path_parts, by, || state(path));
-            });
+            with_whole(bytes, |parts| work(library, parts, path));
         }
     });
 }
@@ -52,18 +63,14 @@ fn with_whole(path: &[u8], work: impl FnOnce([&[u8]; 2])) {
 /// `path` is null or a text of C.
 unsafe fn note_opened(fd: c_int, path: *const c_char, flags: c_int) {
     let by = use_of_flags(flags);
+    // By such a descriptor nothing is read.
+    let fd = if flags & libc::O_PATH == 0 { fd } else { -1 };
     // SAFETY: the caller's promise.
-    let bytes = unsafe {
-        note(path, by, state_of);
-        text(path).to_bytes()
+    unsafe {
+        note_by(path, |library, parts, path| {
+            library.opened(fd, parts, by, || state_of(path))
+        })
     };
-    if fd >= 0 && is_active() && flags & (libc::O_DIRECTORY | libc::O_PATH) == 0 {
-        enter(|library| {
-            with_whole(bytes, |path_parts| {
-                library.opened(fd, &path_parts.concat(), by == FileUse::Written);
-            });
-        });
-    }
 }
 
 /// Only whether the file is there was asked: nothing else of it can have shaped the page.
@@ -158,7 +165,14 @@ unsafe extern "C" fn opendir(path: *const c_char) -> *mut DIR {
     // SAFETY: the caller's path.
     unsafe {
         let opened = next::opendir(path);
-        note(path, FileUse::Listed, state_of);
+        note(path, FileUse::Listed, |path| {
+            let fd = if opened.is_null() {
+                -1
+            } else {
+                libc::dirfd(opened)
+            };
+            system::opened_file(fd).map_or_else(|| state_of(path), |it| Some(it.state))
+        });
         opened
     }
 }

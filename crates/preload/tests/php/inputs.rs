@@ -203,6 +203,28 @@ fn sqlite_databases_that_are_open_are_named_by_what_is_in_them() {
     }
 }
 
+/// What is known to be no database is not looked into again, but when it changes.
+#[test]
+fn file_that_becomes_a_database_in_its_place_is_named() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::with_library(&mayfly);
+    let path = php.path("site").join("a.name");
+    std::fs::write(&path, [b'x'; 4096]).unwrap();
+    // Younger files are looked into each time.
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    let code = "file_get_contents(__DIR__ . '/a.name');";
+    for _ in 0..2 {
+        php.run(7, code);
+        let record = mayfly.record();
+        assert_eq!(record.sqlite, [] as [&str; 0]);
+        assert!(record.files.contains(&format!("Opened {}", path.display())));
+    }
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"SQLite format 3\0", 0).unwrap();
+    php.run(7, code);
+    assert_eq!(mayfly.record().sqlite, [path.display().to_string()]);
+}
+
 #[test]
 fn clock_is_put_on_for_the_request_that_asks_for_it() {
     let mayfly = Mayfly::listen(Manner::Acknowledges);
