@@ -113,7 +113,8 @@ pub(crate) struct AnswerReader {
     without_eof: bool,
     /// Of the hashes of results.
     seed: u64,
-    hash: XxHash3_64,
+    /// Of the result that is being read, where there is one.
+    hash: Option<XxHash3_64>,
     rows: u64,
     bytes: u64,
     /// Whether the payload that is being read belongs to the result; decided by its first byte.
@@ -151,10 +152,7 @@ impl StatementAnswer {
     /// It is none that may follow here.
     pub fn packet(&mut self, payload: &[u8]) -> Result<Option<CommandAnswer>, Unreadable> {
         let is_short = payload.len() < 9;
-        if !payload.is_empty() {
-            self.0.part(payload, is_short);
-        }
-        match self.0.end(payload, is_short) {
+        match self.0.packet(payload, is_short) {
             Progress::More => Ok(None),
             Progress::Complete => Ok(Some(std::mem::take(&mut self.0.answer))),
             Progress::WantsFile => Err(Unreadable::LocalFile),
@@ -176,7 +174,7 @@ impl AnswerReader {
             step,
             without_eof,
             seed,
-            hash: XxHash3_64::with_seed(seed),
+            hash: None,
             rows: 0,
             bytes: 0,
             hashes_payload: false,
@@ -189,6 +187,14 @@ impl AnswerReader {
         }
     }
 
+    /// A whole payload.
+    pub(crate) fn packet(&mut self, payload: &[u8], is_short: bool) -> Progress {
+        if !payload.is_empty() {
+            self.part(payload, is_short);
+        }
+        self.end(payload, is_short)
+    }
+
     /// Some bytes of a payload; `is_short` says that the payload has fewer bytes than an EOF may have.
     pub(crate) fn part(&mut self, part: &[u8], is_short: bool) {
         if !self.payload_has_begun {
@@ -199,17 +205,21 @@ impl AnswerReader {
                 _ => false,
             };
         }
-        if self.hashes_payload {
-            self.hash.write(part);
+        if self.hashes_payload
+            && let Some(hash) = &mut self.hash
+        {
+            hash.write(part);
             self.bytes += part.len() as u64;
         }
     }
 
     /// The payload is complete; `head` are its first bytes, `is_short` as for [`Self::part`].
     pub(crate) fn end(&mut self, head: &[u8], is_short: bool) -> Progress {
-        if self.hashes_payload {
+        if self.hashes_payload
+            && let Some(hash) = &mut self.hash
+        {
             // Two rows `ab` and `c` are not the rows `a` and `bc`.
-            self.hash.write(&self.bytes.to_le_bytes());
+            hash.write(&self.bytes.to_le_bytes());
         }
         self.payload_has_begun = false;
         self.hashes_payload = false;
@@ -314,7 +324,7 @@ impl AnswerReader {
             Some(0xfb) => Progress::WantsFile,
             _ => match length(&mut head) {
                 Some(columns @ 1..=65_535) => {
-                    self.hash = XxHash3_64::with_seed(self.seed);
+                    self.hash = Some(XxHash3_64::with_seed(self.seed));
                     (self.rows, self.bytes) = (0, 0);
                     self.step = Step::Definitions {
                         left: columns,
@@ -360,7 +370,7 @@ impl AnswerReader {
             self.answer.status = status;
             return Progress::Complete;
         }
-        let hash = self.hash.finish();
+        let hash = self.hash.take().map_or(0, |hash| hash.finish());
         self.outcome(Outcome::Rows {
             rows: self.rows,
             bytes: self.bytes,

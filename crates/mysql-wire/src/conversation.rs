@@ -168,6 +168,14 @@ impl Conversation {
     /// What the client read, in order and without gaps.
     pub fn received(&mut self, mut bytes: &[u8], see: &mut impl FnMut(Event<'_>)) {
         while !self.is_over() {
+            // Most packets are rows, which come many at a time.
+            if matches!(self.phase, Phase::Answering(_))
+                && let Some((sequence, payload)) = self.server.whole(&mut bytes)
+            {
+                let result = self.packet(sequence, payload, see);
+                self.end_with(result);
+                continue;
+            }
             let Some(piece) = self.server.next(&mut bytes) else {
                 return;
             };
@@ -454,6 +462,21 @@ impl Conversation {
         Ok(())
     }
 
+    fn packet(
+        &mut self,
+        sequence: u8,
+        payload: &[u8],
+        see: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), Unreadable> {
+        self.expect(sequence)?;
+        let Phase::Answering(reader) = &mut self.phase else {
+            return Ok(());
+        };
+        let is_short = (payload.len() as u64) < short_bound(self.server_capabilities);
+        let progress = reader.packet(payload, is_short);
+        self.went_on(progress, see)
+    }
+
     fn answered(&mut self, see: &mut impl FnMut(Event<'_>)) -> Result<(), Unreadable> {
         let Phase::Answering(reader) = &mut self.phase else {
             return Ok(());
@@ -461,7 +484,16 @@ impl Conversation {
         let is_short = self
             .server
             .is_shorter_than(short_bound(self.server_capabilities));
-        match reader.end(self.server.kept(), is_short) {
+        let progress = reader.end(self.server.kept(), is_short);
+        self.went_on(progress, see)
+    }
+
+    fn went_on(
+        &mut self,
+        progress: Progress,
+        see: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), Unreadable> {
+        match progress {
             Progress::More => return Ok(()),
             Progress::Complete => {}
             Progress::WantsFile => return Err(Unreadable::LocalFile),

@@ -73,6 +73,22 @@ impl PacketReader {
         Some(Piece::Part(part))
     }
 
+    /// The sequence number and the payload of the packet at the begin of `bytes`, where it is all there and a payload of its
+    /// own. Nothing of it is kept.
+    pub(crate) fn whole<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
+        if self.is_within_a_packet() {
+            return None;
+        }
+        let (&[low, middle, high, sequence], rest) = bytes.split_first_chunk::<4>()?;
+        let length = u32::from_le_bytes([low, middle, high, 0]);
+        if length == FULL_PACKET {
+            return None;
+        }
+        let (payload, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+        *bytes = rest;
+        Some((sequence, payload))
+    }
+
     fn read_header<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Piece<'a>> {
         let count = bytes.len().min(4 - self.header_bytes);
         let (part, rest) = bytes.split_at(count);
