@@ -169,6 +169,48 @@ const STOPPING_WORDS: &[&[u8]] = &[
     b"STATEMENT",
 ];
 
+/// What a byte is, a bit each: a part of a word, the begin of a stopping word in either case, and what may stop a
+/// statement outside of words.
+const OF_WORD: u8 = 1;
+const BEGINS_STOPPING_WORD: u8 = 2;
+const MAY_STOP: u8 = 4;
+
+static CLASSES: [u8; 256] = classes();
+
+/// The lengths of stopping words, a bit each.
+const STOPPING_LENGTHS: u32 = stopping_lengths();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        let is_of_word = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
+        let may_stop = matches!(byte, b';' | b'#' | b'-' | b'/' | b'(');
+        classes[byte as usize] = is_of_word as u8 * OF_WORD | may_stop as u8 * MAY_STOP;
+        if byte == u8::MAX {
+            break;
+        }
+        byte += 1;
+    }
+    let mut nth = 0;
+    while nth < STOPPING_WORDS.len() {
+        let first = STOPPING_WORDS[nth][0];
+        classes[first as usize] |= BEGINS_STOPPING_WORD;
+        classes[first.to_ascii_lowercase() as usize] |= BEGINS_STOPPING_WORD;
+        nth += 1;
+    }
+    classes
+}
+
+const fn stopping_lengths() -> u32 {
+    let (mut lengths, mut nth) = (0, 0);
+    while nth < STOPPING_WORDS.len() {
+        lengths |= 1 << STOPPING_WORDS[nth].len();
+        nth += 1;
+    }
+    lengths
+}
+
 /// Whether the statement certainly changes no data, and ends no transaction.
 pub(crate) fn is_plain_read(text: &[u8], is_in_transaction: bool) -> bool {
     let text = without_leading_comments(text);
@@ -205,8 +247,16 @@ fn without_leading_comments(mut text: &[u8]) -> &[u8] {
     }
 }
 
-const fn is_of_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
+fn is_of_word(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & OF_WORD != 0
+}
+
+fn is_stopping_word(word: &[u8]) -> bool {
+    let first = word.first().map_or(0, |first| CLASSES[usize::from(*first)]);
+    first & BEGINS_STOPPING_WORD != 0
+        && word.len() < 32
+        && STOPPING_LENGTHS & (1 << word.len()) != 0
+        && is_one_of(word, STOPPING_WORDS)
 }
 
 /// No call of an unknown function, no second statement, no comment that could hide or run something, and
@@ -214,16 +264,22 @@ const fn is_of_word(byte: u8) -> bool {
 fn passes(text: &[u8]) -> bool {
     let text = text.trim_ascii_end();
     let text = text.strip_suffix(b";").unwrap_or(text);
-    let mut word_begins = None;
-    for (at, byte) in text.iter().enumerate() {
-        if is_of_word(*byte) {
-            word_begins.get_or_insert(at);
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let class = CLASSES[usize::from(*byte)];
+        if class & OF_WORD != 0 {
+            let rest = &text[at..];
+            let length = rest.iter().position(|byte| !is_of_word(*byte));
+            let word = &rest[..length.unwrap_or(rest.len())];
+            if is_stopping_word(word) {
+                return false;
+            }
+            at += word.len();
             continue;
         }
-        if let Some(begin) = word_begins.take()
-            && is_one_of(&text[begin..at], STOPPING_WORDS)
-        {
-            return false;
+        if class & MAY_STOP == 0 {
+            at += 1;
+            continue;
         }
         let next = text.get(at + 1);
         let may_pass = match byte {
@@ -236,8 +292,9 @@ fn passes(text: &[u8]) -> bool {
         if !may_pass {
             return false;
         }
+        at += 1;
     }
-    word_begins.is_none_or(|begin| !is_one_of(&text[begin..], STOPPING_WORDS))
+    true
 }
 
 /// What stands before a parenthesis is an operator, a reserved word, or a known function.
@@ -286,6 +343,25 @@ mod tests {
             "begin",
         ] {
             assert!(is_plain_read(text.as_bytes(), false), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_stopping_word_stops_wherever_it_stands() {
+        for word in STOPPING_WORDS {
+            let upper = String::from_utf8(word.to_vec()).unwrap();
+            for word in [upper.to_lowercase(), upper] {
+                for (text, passes) in [
+                    (format!("SELECT {word}"), false),
+                    (format!("SELECT a,{word} b"), false),
+                    (format!("SELECT `{word}`"), false),
+                    (format!("SELECT {word}x"), true),
+                    (format!("SELECT x{word}"), true),
+                    (format!("SELECT \u{e4}{word}"), true),
+                ] {
+                    assert_eq!(is_plain_read(text.as_bytes(), false), passes, "{text}");
+                }
+            }
         }
     }
 
