@@ -13,6 +13,13 @@ use crate::reporter::Reporter;
 const MOST_SETTINGS: usize = learn_record::MOST_SETTINGS;
 const MOST_SETTINGS_BYTES: usize = 4096;
 
+/// The number of the command that a query is sent by.
+const QUERY: u8 = 3;
+
+/// Of what was said and is not read yet: bytes in all, and at one time.
+const MOST_LATER_BYTES: usize = 48 * 1024;
+const MOST_LATER_PART: usize = 8 * 1024;
+
 /// What was said, kept until the conversation is free again.
 enum ConversationEvent {
     Asked(Command),
@@ -42,6 +49,25 @@ pub(crate) struct Connection {
     place: Option<(u64, u16)>,
     asked: Option<PendingCommand>,
     is_missed: bool,
+    later: Later,
+}
+
+/// Plain reads and their answers, which nobody waits for: they are read together, when something else comes. So the code
+/// that reads them is fetched into the processor's caches once for many.
+#[derive(Default)]
+struct Later {
+    bytes: Vec<u8>,
+    /// How many bytes, and whether they were sent.
+    parts: Vec<(usize, bool)>,
+    /// They are being read now.
+    is_now: bool,
+}
+
+impl Later {
+    fn add(&mut self, bytes: &[u8], is_sent: bool) {
+        self.bytes.extend_from_slice(bytes);
+        self.parts.push((bytes.len(), is_sent));
+    }
 }
 
 impl Connection {
@@ -57,6 +83,7 @@ impl Connection {
             place: None,
             asked: None,
             is_missed: false,
+            later: Later::default(),
         }
     }
 
@@ -64,7 +91,7 @@ impl Connection {
     pub(crate) fn will_send(&mut self, bytes: &[u8], reporter: &mut Reporter) {
         let new = bytes.get(self.ahead..).unwrap_or(&[]);
         self.ahead = self.ahead.max(bytes.len());
-        self.follow(new, true, reporter);
+        self.follow_sometime(new, true, reporter);
     }
 
     /// How many of them the kernel took.
@@ -74,11 +101,12 @@ impl Connection {
 
     /// Bytes that PHP has received.
     pub(crate) fn received(&mut self, bytes: &[u8], reporter: &mut Reporter) {
-        self.follow(bytes, false, reporter);
+        self.follow_sometime(bytes, false, reporter);
     }
 
     /// Something was said that was not seen.
     pub(crate) fn miss(&mut self, reporter: &mut Reporter) {
+        self.catch_up(reporter);
         self.is_missed = true;
         self.conversation = Conversation::default();
         self.note_as_input(reporter);
@@ -86,6 +114,7 @@ impl Connection {
 
     /// The request ends, or the connection: what is not known of it by now counts as an input.
     pub(crate) fn end_of_request(&mut self, reporter: &mut Reporter) {
+        self.catch_up(reporter);
         if self.unread_input().is_some() || !self.was_ready {
             self.note_as_input(reporter);
         }
@@ -95,6 +124,57 @@ impl Connection {
         {
             reporter.add_statement(&statement(asked, session, Vec::new(), asked.status_before));
         }
+    }
+
+    /// Follows at once, unless it can wait.
+    fn follow_sometime(&mut self, bytes: &[u8], is_sent: bool, reporter: &mut Reporter) {
+        let has_room = bytes.len() <= MOST_LATER_PART
+            && self.later.bytes.len() + bytes.len() <= MOST_LATER_BYTES;
+        let may_wait = if is_sent {
+            reporter.wanted_record().is_some() && self.may_wait(bytes)
+        } else {
+            !self.later.parts.is_empty()
+        };
+        if has_room && may_wait {
+            if self.later.parts.is_empty() {
+                self.later.bytes = reporter.take_spare_room();
+            }
+            self.later.add(bytes, is_sent);
+        } else {
+            self.catch_up(reporter);
+            self.follow(bytes, is_sent, reporter);
+        }
+    }
+
+    /// Whether these bytes are one query that certainly changes nothing, also nothing of the session.
+    fn may_wait(&self, bytes: &[u8]) -> bool {
+        let Some((&[low, middle, high, 0, QUERY], text)) = bytes.split_first_chunk::<5>() else {
+            return false;
+        };
+        let length = u32::from_le_bytes([low, middle, high, 0]);
+        let is_whole = usize::try_from(length).is_ok_and(|length| length == text.len() + 1);
+        // The answer before it, if that waits as well, is not read yet.
+        let is_ready = !self.later.parts.is_empty() || self.conversation.is_ready();
+        let word = first_word(text);
+        let reads = word.eq_ignore_ascii_case(b"SELECT") || word.eq_ignore_ascii_case(b"SHOW");
+        is_whole && is_ready && reads && is_plain_read(text, false)
+    }
+
+    /// Reads what has waited.
+    pub(crate) fn catch_up(&mut self, reporter: &mut Reporter) {
+        if self.later.parts.is_empty() {
+            return;
+        }
+        let mut later = std::mem::take(&mut self.later);
+        self.later.is_now = true;
+        let mut rest = later.bytes.as_slice();
+        for (count, is_sent) in later.parts.drain(..) {
+            let (bytes, others) = rest.split_at(count.min(rest.len()));
+            rest = others;
+            self.follow(bytes, is_sent, reporter);
+        }
+        reporter.keep_spare_room(std::mem::take(&mut later.bytes));
+        self.later = later;
     }
 
     fn follow(&mut self, bytes: &[u8], is_sent: bool, reporter: &mut Reporter) {
@@ -169,6 +249,8 @@ impl Connection {
         let is_in_transaction = status_before & 1 != 0;
         let kind = statement_kind(command.kind);
         let may_write = match command.kind {
+            // What could wait changes nothing.
+            CommandKind::Query if self.later.is_now => false,
             CommandKind::Query | CommandKind::Execute => {
                 !command.is_complete() || !is_plain_read(command.text(), is_in_transaction)
             }

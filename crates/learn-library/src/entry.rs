@@ -73,10 +73,10 @@ pub(crate) fn enter<R>(work: impl FnOnce(&mut Library) -> R) -> Option<R> {
     let place = unsafe { &mut *PLACE.library.get() };
     let result = catch_unwind(AssertUnwindSafe(|| {
         let library = place.as_mut()?;
-        if IS_CHILD.swap(false, Ordering::Relaxed) {
+        if take(&IS_CHILD) {
             library.is_child_now();
         }
-        if HAS_MISSED.swap(false, Ordering::Relaxed) {
+        if take(&HAS_MISSED) {
             library.misses_all();
         }
         Some(work(library))
@@ -142,7 +142,12 @@ pub(crate) fn note_random() {
 }
 
 pub(crate) fn take_random() -> bool {
-    HAS_READ_RANDOM.swap(false, Ordering::Relaxed)
+    take(&HAS_READ_RANDOM)
+}
+
+/// A mark is seldom there, and to exchange it costs more than to look.
+fn take(mark: &AtomicBool) -> bool {
+    mark.load(Ordering::Relaxed) && mark.swap(false, Ordering::Relaxed)
 }
 
 fn errno() -> c_int {

@@ -142,8 +142,8 @@ impl Library {
             return;
         }
         let opened = (fd >= 0).then(|| system::opened_file(fd)).flatten();
-        self.reporter
-            .add_file(path, by, || opened.map_or_else(look, |it| Some(it.state)));
+        let state = opened.map_or_else(look, |it| Some(it.state));
+        self.reporter.add_file(path, by, state);
         if let Some(file) = opened.filter(|it| it.is_regular && !self.is_command)
             && (by == FileUse::Written || file.state.size == 0 || self.is_sqlite(fd, &file))
         {
@@ -197,6 +197,7 @@ impl Library {
     }
 
     fn request_is_over(&mut self) {
+        self.catch_up();
         self.has_request = false;
         entry::set_clock_ahead(0);
         entry::take_random();
@@ -234,6 +235,15 @@ impl Library {
             self.reporter.add_input(InputKind::Random, b"");
         }
         self.reporter.end();
+    }
+
+    /// What waits belongs to the request that it was said in.
+    fn catch_up(&mut self) {
+        for (_, role) in &mut self.followed {
+            if let Role::Connection(connection) = role {
+                connection.catch_up(&mut self.reporter);
+            }
+        }
     }
 
     /// Of `bytes`, so many were taken by the kernel.
@@ -305,7 +315,7 @@ impl Library {
         state: impl FnOnce() -> Option<FileState>,
     ) {
         if self.has_request {
-            self.reporter.add_file(path, by, state);
+            self.reporter.add_file(path, by, state());
         }
     }
 

@@ -186,7 +186,7 @@ const fn classes() -> [u8; 256] {
     loop {
         let is_of_word = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
         let may_stop = matches!(byte, b';' | b'#' | b'-' | b'/' | b'(');
-        classes[byte as usize] = is_of_word as u8 * OF_WORD | may_stop as u8 * MAY_STOP;
+        classes[byte as usize] = (is_of_word as u8 * OF_WORD) | (may_stop as u8 * MAY_STOP);
         if byte == u8::MAX {
             break;
         }

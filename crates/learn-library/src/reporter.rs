@@ -1,9 +1,9 @@
 //! What is to be told: the record of the request that runs, and writes at once.
 #![forbid(unsafe_code)]
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::mem::take;
 
 use learn_record::{
     DoubtReason, FileLook, FileState, FileUse, Incomplete, Input, InputKind, MOST_DETAIL_BYTES,
@@ -12,6 +12,9 @@ use learn_record::{
 use twox_hash::XxHash3_64;
 
 use crate::channels::Channels;
+
+/// The devices with random bytes; they are no files that could change.
+const RANDOM_DEVICES: [&[u8]; 2] = [b"/dev/urandom", b"/dev/random"];
 
 /// A longer path is an input of another kind than a file: it is not compared.
 const MOST_PATH_BYTES: usize = 1024;
@@ -25,6 +28,18 @@ struct Request {
     fetch: u64,
     /// Its response has ended; PHP may still be at work.
     has_ended: bool,
+}
+
+/// Looks at files that are held until they are noted together, and bytes of their paths.
+const MOST_HELD_LOOKS: usize = 256;
+const MOST_HELD_PATH_BYTES: usize = 16 * 1024;
+
+/// A look at a file whose path begins where that of the one before ends.
+#[derive(Debug)]
+struct HeldLook {
+    by: FileUse,
+    state: Option<FileState>,
+    path_ends: usize,
 }
 
 /// What was already noted, by its hash.
@@ -41,6 +56,11 @@ pub(crate) struct Reporter {
     /// Counts records, so that a connection knows whether its session is in this one.
     record_number: u64,
     noted: NotedHashes,
+    /// Files are looked at between everything else that PHP does, and noted many at a time: so the code that does it is
+    /// fetched into the processor's caches once for many.
+    held_looks: Vec<HeldLook>,
+    held_paths: Vec<u8>,
+    spare_room: Vec<u8>,
     /// Of these hashes: without it, names with the same hash are easy to find.
     seed: u64,
 }
@@ -56,6 +76,9 @@ impl Reporter {
             record: RecordWriter::default(),
             record_number: 1,
             noted: NotedHashes::default(),
+            held_looks: Vec::new(),
+            held_paths: Vec::new(),
+            spare_room: Vec::new(),
         }
     }
 
@@ -71,6 +94,8 @@ impl Reporter {
     /// The request is over without a record, or has one.
     pub(crate) fn forget_request(&mut self) {
         self.request = None;
+        self.held_looks.clear();
+        self.held_paths.clear();
         self.record.clear();
         self.record_number += 1;
         self.noted.clear();
@@ -78,6 +103,7 @@ impl Reporter {
 
     /// Sends the record. What the request does from now on does not shape its page.
     pub(crate) fn end(&mut self) {
+        self.note_held();
         let Some(request) = self.request.as_mut().filter(|request| !request.has_ended) else {
             return;
         };
@@ -128,29 +154,55 @@ impl Reporter {
         }
     }
 
-    /// Notes a file. `state` is asked for only where it was not noted yet.
-    pub(crate) fn add_file(
-        &mut self,
-        path: [&[u8]; 2],
-        by: FileUse,
-        state: impl FnOnce() -> Option<FileState>,
-    ) {
-        if !self.is_recording() || !self.is_new([1, by as u8], path) {
+    /// Notes a file, at the latest when the record is sent.
+    pub(crate) fn add_file(&mut self, path: [&[u8]; 2], by: FileUse, state: Option<FileState>) {
+        if !self.is_recording() {
             return;
         }
-        let path = match path {
-            [b"", path] => Cow::Borrowed(path),
-            parts => Cow::Owned(parts.concat()),
-        };
-        if path.len() > MOST_PATH_BYTES {
+        if self.held_looks.len() >= MOST_HELD_LOOKS || self.held_paths.len() > MOST_HELD_PATH_BYTES
+        {
+            self.note_held();
+        }
+        if path[0].len() + path[1].len() > MOST_PATH_BYTES {
             self.miss();
             return;
         }
-        self.record.file(&FileLook {
-            path: &path,
+        self.held_paths.extend_from_slice(path[0]);
+        self.held_paths.extend_from_slice(path[1]);
+        self.held_looks.push(HeldLook {
             by,
-            state: state(),
+            state,
+            path_ends: self.held_paths.len(),
         });
+    }
+
+    /// Of several looks at one file, the first one says what it was.
+    fn note_held(&mut self) {
+        let (looks, paths) = (take(&mut self.held_looks), take(&mut self.held_paths));
+        let mut begin = 0;
+        for look in &looks {
+            let path = &paths[begin..look.path_ends];
+            begin = look.path_ends;
+            if RANDOM_DEVICES.contains(&path) {
+                self.add_input(InputKind::Random, b"");
+            } else if self.is_new([1, look.by as u8], [b"", path]) {
+                let (by, state) = (look.by, look.state);
+                self.record.file(&FileLook { path, by, state });
+            }
+        }
+        (self.held_looks, self.held_paths) = (looks, paths);
+        self.held_looks.clear();
+        self.held_paths.clear();
+    }
+
+    /// Room for bytes that are kept for a while, as [`Self::keep_spare_room`] was given.
+    pub(crate) fn take_spare_room(&mut self) -> Vec<u8> {
+        take(&mut self.spare_room)
+    }
+
+    pub(crate) fn keep_spare_room(&mut self, mut room: Vec<u8>) {
+        room.clear();
+        self.spare_room = room;
     }
 
     /// Notes an SQLite database that is open.

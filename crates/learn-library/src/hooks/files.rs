@@ -4,16 +4,13 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
-use learn_record::{FileState, FileUse, InputKind};
+use learn_record::{FileState, FileUse};
 use libc::{DIR, FILE, mode_t, size_t, ssize_t, stat as FileStatus};
 
 use super::text;
 use crate::entry::{enter, is_active};
 use crate::library::Library;
 use crate::{next, system};
-
-/// The devices with random bytes; they are no files that could change.
-const RANDOM_DEVICES: [&[u8]; 2] = [b"/dev/urandom", b"/dev/random"];
 
 /// Notes a use of the file at `path`, whose state is asked for where it is not given.
 ///
@@ -28,7 +25,7 @@ unsafe fn note(path: *const c_char, by: FileUse, state: impl FnOnce(&CStr) -> Op
     };
 }
 
-/// Gives `work` the whole path in two parts, and the path as it was named, unless random bytes are read there.
+/// Gives `work` the whole path in two parts, and the path as it was named.
 ///
 /// # Safety
 /// `path` is null or a text of C.
@@ -39,13 +36,7 @@ unsafe fn note_by(path: *const c_char, work: impl FnOnce(&mut Library, [&[u8]; 2
     // SAFETY: the caller's promise.
     let path = unsafe { text(path) };
     let bytes = path.to_bytes();
-    enter(|library| {
-        if RANDOM_DEVICES.contains(&bytes) {
-            library.add_input(InputKind::Random, b"");
-        } else {
-            with_whole(bytes, |parts| work(library, parts, path));
-        }
-    });
+    enter(|library| with_whole(bytes, |parts| work(library, parts, path)));
 }
 
 /// Gives the path to `work`, with the working folder before it where it is relative.

@@ -203,6 +203,33 @@ fn sqlite_databases_that_are_open_are_named_by_what_is_in_them() {
     }
 }
 
+#[test]
+fn each_of_many_files_is_told_once_as_it_was_first() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::with_library(&mayfly);
+    let code = "
+        for ($round = 0; $round < 2; $round++) {
+            for ($i = 0; $i < 700; $i++) { clearstatcache(); file_exists(__DIR__ . \"/f$i\"); }
+            touch(__DIR__ . '/f5');
+        }
+        chdir(__DIR__); file_exists('f5'); file_exists('./f700');";
+    php.run(7, code);
+    let record = mayfly.record();
+    assert!(record.is_complete);
+    let site = php.path("site").display().to_string();
+    for i in 0..700 {
+        let told = record
+            .files
+            .iter()
+            .filter(|it| it.ends_with(&format!("/f{i}")) && it.contains("Looked"));
+        assert_eq!(told.collect::<Vec<_>>(), [&format!("-Looked {site}/f{i}")]);
+    }
+    assert!(
+        record.files.contains(&format!("-Looked {site}/./f700")),
+        "{record:?}"
+    );
+}
+
 /// What is known to be no database is not looked into again, but when it changes.
 #[test]
 fn file_that_becomes_a_database_in_its_place_is_named() {

@@ -203,6 +203,27 @@ fn request_without_a_number_has_no_statements_and_its_writes_are_told() {
     );
 }
 
+/// Short answers are read together, when a long one or another kind of statement comes.
+#[test]
+fn answers_of_each_length_are_told_as_logged() {
+    let code = mysqli()
+        + "foreach ([1, 100, 9000, 1, 60000, 2, ...array_fill(0, 20, 5000), 3] as $n) print_r($db->query(\"SELECT LPAD('', $n, 'x')\")->fetch_all());
+           $db->query('UPDATE t SET n = n WHERE id = 95'); print_r($db->query('SHOW TABLES')->fetch_all());
+           $db->query('SET @a = 1'); print_r($db->query('SELECT n FROM t')->fetch_all());";
+    let (record, before) = told_as_logged("lengths", &code);
+    assert_eq!(record.rows[..27], [1; 27]);
+    assert_eq!(
+        writes(&before),
+        ["UPDATE t SET n = n WHERE id = 95"],
+        "no plain read is announced"
+    );
+    let settings = |nth: usize| record.settings[record.settings.len() - nth].clone();
+    assert_eq!(
+        (settings(3), settings(1)),
+        (settings(2), vec!["SET @a = 1".to_owned()])
+    );
+}
+
 #[test]
 fn long_pages_say_that_they_are_too_long() {
     let mayfly = Mayfly::listen(Manner::Acknowledges);
