@@ -133,6 +133,14 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// What the message of a part of a record begins with; that number of bytes of the record follows.
+    pub(crate) fn put_part_head(fetch: u64, is_last: bool, bytes: usize, out: &mut Vec<u8>) {
+        out.push(2);
+        fetch.put(out);
+        is_last.put(out);
+        (bytes as u64).put(out);
+    }
+
     /// Reads one packet.
     ///
     /// # Errors

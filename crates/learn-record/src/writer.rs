@@ -7,7 +7,7 @@ use crate::limits::{
     MOST_DETAIL_BYTES, MOST_FILES, MOST_INPUTS, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES,
     MOST_SESSIONS, MOST_SQLITE_FILES, MOST_STATEMENTS,
 };
-use crate::message::{Message, RecordPart};
+use crate::message::Message;
 
 /// Of a record in one message; the rest is room for what stands around it.
 const PART_BYTES: usize = MOST_MESSAGE_BYTES - 64;
@@ -15,9 +15,13 @@ const PART_BYTES: usize = MOST_MESSAGE_BYTES - 64;
 /// Room that is kept from one request to the next.
 const KEPT_BYTES: usize = 64 * 1024;
 
+/// Before a record: what the message that it is sent in begins with.
+const HEAD_BYTES: usize = 24;
+
 /// What happened in a request so far, encoded. Past a limit it keeps nothing and says so.
 #[derive(Debug, Default)]
 pub struct RecordWriter {
+    /// After [`HEAD_BYTES`] that are written last; empty before the first entry.
     bytes: Vec<u8>,
     sessions: usize,
     statements: usize,
@@ -86,10 +90,10 @@ impl RecordWriter {
         if self.incomplete.is_some() {
             return;
         }
-        self.bytes.push(tag);
+        self.push(tag);
         entry.put(&mut self.bytes);
         // The end needs three bytes.
-        if !is_within_bounds || self.bytes.len() > MOST_RECORD_BYTES - 3 {
+        if !is_within_bounds || self.bytes.len() > HEAD_BYTES + MOST_RECORD_BYTES - 3 {
             self.mark_incomplete(Incomplete::TooLong);
         }
     }
@@ -97,21 +101,29 @@ impl RecordWriter {
     /// Ends the record and gives its messages to `send` until that returns false. Returns what `send`
     /// returned last. The record is empty afterwards.
     pub fn send(&mut self, fetch: u64, mut send: impl FnMut(&[u8]) -> bool) -> bool {
-        self.bytes.push(END);
+        self.push(END);
         self.incomplete.put(&mut self.bytes);
-        let mut message = Vec::new();
-        let last = self.bytes.len().div_ceil(PART_BYTES);
-        let is_sent = self.bytes.chunks(PART_BYTES).zip(1..).all(|(bytes, nth)| {
-            message.clear();
-            let part = RecordPart {
-                fetch,
-                is_last: nth == last,
-                bytes,
-            };
-            Message::RecordPart(part).encode(&mut message);
-            send(&message)
+        let bytes = &mut self.bytes;
+        let mut head = Vec::with_capacity(HEAD_BYTES);
+        let last = (bytes.len() - HEAD_BYTES).div_ceil(PART_BYTES);
+        let is_sent = (1..=last).all(|nth| {
+            // A head takes the place of what was sent before it: a record is not copied.
+            let begin = HEAD_BYTES + (nth - 1) * PART_BYTES;
+            let end = bytes.len().min(begin + PART_BYTES);
+            head.clear();
+            Message::put_part_head(fetch, nth == last, end - begin, &mut head);
+            let begin = begin - head.len();
+            bytes[begin..begin + head.len()].copy_from_slice(&head);
+            send(&bytes[begin..end])
         });
         self.clear();
         is_sent
+    }
+
+    fn push(&mut self, tag: u8) {
+        if self.bytes.is_empty() {
+            self.bytes.resize(HEAD_BYTES, 0);
+        }
+        self.bytes.push(tag);
     }
 }
