@@ -134,7 +134,7 @@ impl Library {
     pub(crate) fn opened(
         &mut self,
         fd: i32,
-        path: [&[u8]; 2],
+        path: &[u8],
         by: FileUse,
         look: impl FnOnce() -> Option<FileState>,
     ) {
@@ -147,7 +147,7 @@ impl Library {
         if let Some(file) = opened.filter(|it| it.is_regular && !self.is_command)
             && (by == FileUse::Written || file.state.size == 0 || self.is_sqlite(fd, &file))
         {
-            let (path, request) = (path.concat().into(), self.requests);
+            let (path, request) = (path.into(), self.requests);
             self.follow(fd, Role::File(OpenFile { path, request }));
         }
     }
@@ -310,7 +310,7 @@ impl Library {
 
     pub(crate) fn add_file(
         &mut self,
-        path: [&[u8]; 2],
+        path: &[u8],
         by: FileUse,
         state: impl FnOnce() -> Option<FileState>,
     ) {

@@ -149,13 +149,13 @@ impl Reporter {
             self.channels.let_go(DoubtReason::Missed);
         }
         let detail = &detail[..detail.len().min(MOST_DETAIL_BYTES)];
-        if self.wanted_record().is_some() && self.is_new([0, kind as u8], [b"", detail]) {
+        if self.wanted_record().is_some() && self.is_new([0, kind as u8], detail) {
             self.record.input(&Input { kind, detail });
         }
     }
 
     /// Notes a file, at the latest when the record is sent.
-    pub(crate) fn add_file(&mut self, path: [&[u8]; 2], by: FileUse, state: Option<FileState>) {
+    pub(crate) fn add_file(&mut self, path: &[u8], by: FileUse, state: Option<FileState>) {
         if !self.is_recording() {
             return;
         }
@@ -163,12 +163,11 @@ impl Reporter {
         {
             self.note_held();
         }
-        if path[0].len() + path[1].len() > MOST_PATH_BYTES {
+        if path.len() > MOST_PATH_BYTES {
             self.miss();
             return;
         }
-        self.held_paths.extend_from_slice(path[0]);
-        self.held_paths.extend_from_slice(path[1]);
+        self.held_paths.extend_from_slice(path);
         self.held_looks.push(HeldLook {
             by,
             state,
@@ -185,7 +184,7 @@ impl Reporter {
             begin = look.path_ends;
             if RANDOM_DEVICES.contains(&path) {
                 self.add_input(InputKind::Random, b"");
-            } else if self.is_new([1, look.by as u8], [b"", path]) {
+            } else if self.is_new([1, look.by as u8], path) {
                 let (by, state) = (look.by, look.state);
                 self.record.file(&FileLook { path, by, state });
             }
@@ -207,22 +206,17 @@ impl Reporter {
 
     /// Notes an SQLite database that is open.
     pub(crate) fn add_sqlite_file(&mut self, file: &SqliteFile<'_>) {
-        let inode = file.inode.to_le_bytes();
+        let name = [&file.inode.to_le_bytes(), file.path].concat();
         let kind = [2, file.is_from_before.into()];
-        if self.wanted_record().is_some() && self.is_new(kind, [&inode, file.path]) {
+        if self.wanted_record().is_some() && self.is_new(kind, &name) {
             self.record.sqlite_file(file);
         }
     }
 
     /// Past the limit everything is new, and the record becomes too long by it.
-    fn is_new(&mut self, kind: [u8; 2], parts: [&[u8]; 2]) -> bool {
-        let mut hash = self.seed ^ u64::from(u16::from_le_bytes(kind));
-        for part in parts {
-            // Of a whole path, the first part is empty.
-            if !part.is_empty() {
-                hash = XxHash3_64::oneshot_with_seed(hash, part);
-            }
-        }
+    fn is_new(&mut self, kind: [u8; 2], name: &[u8]) -> bool {
+        let seed = self.seed ^ u64::from(u16::from_le_bytes(kind));
+        let hash = XxHash3_64::oneshot_with_seed(seed, name);
         self.noted.len() > MOST_FILES + MOST_INPUTS || self.noted.insert(hash)
     }
 

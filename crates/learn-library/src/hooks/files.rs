@@ -19,33 +19,48 @@ use crate::{next, system};
 unsafe fn note(path: *const c_char, by: FileUse, state: impl FnOnce(&CStr) -> Option<FileState>) {
     // SAFETY: the caller's promise.
     unsafe {
-        note_by(path, |library, parts, path| {
-            library.add_file(parts, by, || state(path))
+        note_by(path, |library, whole, path| {
+            library.add_file(whole, by, || state(path))
         })
     };
 }
 
-/// Gives `work` the whole path in two parts, and the path as it was named.
+/// Notes that the program has looked what there is, and what it found. All such hooks come through this one function,
+/// so that it is in the processor's caches.
 ///
 /// # Safety
 /// `path` is null or a text of C.
-unsafe fn note_by(path: *const c_char, work: impl FnOnce(&mut Library, [&[u8]; 2], &CStr)) {
+#[inline(never)]
+unsafe fn note_look(path: *const c_char, state: Option<FileState>) {
+    // SAFETY: the caller's promise.
+    unsafe { note(path, FileUse::Looked, |_| state) };
+}
+
+/// Gives `work` the whole path, and the path as it was named.
+///
+/// # Safety
+/// `path` is null or a text of C.
+unsafe fn note_by(path: *const c_char, work: impl FnOnce(&mut Library, &[u8], &CStr)) {
     if !is_active() {
         return;
     }
     // SAFETY: the caller's promise.
     let path = unsafe { text(path) };
     let bytes = path.to_bytes();
-    enter(|library| with_whole(bytes, |parts| work(library, parts, path)));
+    enter(|library| {
+        if bytes.starts_with(b"/") {
+            work(library, bytes, path);
+        } else if let Some(whole) = below_working_folder(bytes) {
+            work(library, &whole, path);
+        }
+    });
 }
 
-/// Gives the path to `work`, with the working folder before it where it is relative.
-fn with_whole(path: &[u8], work: impl FnOnce([&[u8]; 2])) {
-    if path.starts_with(b"/") {
-        work([b"", path]);
-    } else if let Some(folder) = system::working_folder(&mut [0; 1024]) {
-        work([&[folder, b"/"].concat(), path]);
-    }
+#[cold]
+fn below_working_folder(path: &[u8]) -> Option<Vec<u8>> {
+    let mut buffer = [0; 1024];
+    let folder = system::working_folder(&mut buffer)?;
+    Some([folder, b"/", path].concat())
 }
 
 /// Notes what was opened, and follows the descriptor where an SQLite database may be behind it.
@@ -58,8 +73,8 @@ unsafe fn note_opened(fd: c_int, path: *const c_char, flags: c_int) {
     let fd = if flags & libc::O_PATH == 0 { fd } else { -1 };
     // SAFETY: the caller's promise.
     unsafe {
-        note_by(path, |library, parts, path| {
-            library.opened(fd, parts, by, || state_of(path))
+        note_by(path, |library, whole, path| {
+            library.opened(fd, whole, by, || state_of(path))
         })
     };
 }
@@ -175,7 +190,7 @@ macro_rules! looking {
             // SAFETY: the caller's arguments; what was found stands there if the result is 0.
             unsafe {
                 let result = next::$name(path, found);
-                note(path, FileUse::Looked, |_| (result == 0).then(|| system::file_state(&*found)));
+                note_look(path, (result == 0).then(|| system::file_state(&*found)));
                 result
             }
         }
@@ -194,7 +209,7 @@ unsafe extern "C" fn access(path: *const c_char, mode: c_int) -> c_int {
     // SAFETY: the caller's arguments.
     unsafe {
         let result = next::access(path, mode);
-        note(path, FileUse::Looked, |_| (result == 0).then_some(IS_THERE));
+        note_look(path, (result == 0).then_some(IS_THERE));
         result
     }
 }
