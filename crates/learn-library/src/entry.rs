@@ -7,7 +7,7 @@
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use libc::c_int;
 
@@ -39,6 +39,8 @@ static HAS_MISSED: AtomicBool = AtomicBool::new(false);
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 static HAS_READ_RANDOM: AtomicBool = AtomicBool::new(false);
 static CLOCK_AHEAD_SECONDS: AtomicU32 = AtomicU32::new(0);
+/// The descriptor that was opened last, whose file is not known yet, or -1.
+static OPENING: AtomicI32 = AtomicI32::new(-1);
 /// By descriptor, whether it is followed: what is not costs a hook one look.
 static FOLLOWED: [AtomicBool; MOST_DESCRIPTOR as usize] =
     [const { AtomicBool::new(false) }; MOST_DESCRIPTOR as usize];
@@ -61,6 +63,14 @@ pub(crate) fn is_active() -> bool {
 /// Does `work` with the state. `errno` is the same afterwards. Without a result, the state was busy, the
 /// library is not active, or it has just given up.
 pub(crate) fn enter<R>(work: impl FnOnce(&mut Library) -> R) -> Option<R> {
+    enter_while_opening(|library| {
+        library.settle_opening();
+        work(library)
+    })
+}
+
+/// The same, for who knows what the file is that was opened last.
+pub(crate) fn enter_while_opening<R>(work: impl FnOnce(&mut Library) -> R) -> Option<R> {
     if !is_active() {
         return None;
     }
@@ -124,6 +134,15 @@ pub(crate) fn set_followed(fd: c_int, value: bool) {
     if let Some(place) = usize::try_from(fd).ok().and_then(|fd| FOLLOWED.get(fd)) {
         place.store(value, Ordering::Relaxed);
     }
+}
+
+/// Whether one of these was opened last, and its file is not known yet.
+pub(crate) fn is_opening_within(first: c_int, last: c_int) -> bool {
+    (first..=last).contains(&OPENING.load(Ordering::Relaxed))
+}
+
+pub(crate) fn set_opening(fd: c_int) {
+    OPENING.store(fd, Ordering::Relaxed);
 }
 
 pub(crate) fn set_clock_ahead(seconds: u32) {

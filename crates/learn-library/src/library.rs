@@ -34,10 +34,20 @@ struct OpenFile {
     request: u64,
 }
 
+/// A file that was opened to be read. Most programs ask next what it is, as PHP does, and their answer is used; whatever
+/// else comes next, the library asks.
+struct Opening {
+    fd: i32,
+    path: Vec<u8>,
+}
+
 pub(crate) struct Library {
     reporter: Reporter,
     followed: Vec<(i32, Role)>,
     plain_files: PlainFiles,
+    opening: Option<Opening>,
+    /// Room for the next one.
+    path_room: Vec<u8>,
     connections: u32,
     /// Of the hashes of results.
     seed: u64,
@@ -63,6 +73,8 @@ impl Library {
             is_command,
             followed: Vec::new(),
             plain_files: PlainFiles::default(),
+            opening: None,
+            path_room: Vec::new(),
             connections: 0,
             has_request: false,
             requests: 0,
@@ -86,7 +98,10 @@ impl Library {
     }
 
     fn follow(&mut self, fd: i32, role: Role) {
-        self.leave(fd);
+        // It was closed in a way that is not seen.
+        if let Some(Role::Connection(mut before)) = self.leave(fd) {
+            before.end_of_request(&mut self.reporter);
+        }
         let is_possible = (0..MOST_DESCRIPTOR).contains(&fd) && self.followed.len() < MOST_FOLLOWED;
         if is_possible {
             entry::set_followed(fd, true);
@@ -141,12 +156,44 @@ impl Library {
         if !self.has_request {
             return;
         }
-        let opened = (fd >= 0).then(|| system::opened_file(fd)).flatten();
-        let state = opened.map_or_else(look, |it| Some(it.state));
-        self.reporter.add_file(path, by, state);
-        if let Some(file) = opened.filter(|it| it.is_regular && !self.is_command)
-            && (by == FileUse::Written || file.state.size == 0 || self.is_sqlite(fd, &file))
-        {
+        if fd >= 0 && by == FileUse::Opened {
+            let mut room = std::mem::take(&mut self.path_room);
+            room.clear();
+            room.extend_from_slice(path);
+            self.opening = Some(Opening { fd, path: room });
+            entry::set_opening(fd);
+            return;
+        }
+        match (fd >= 0).then(|| system::opened_file(fd)).flatten() {
+            Some(file) => self.has_opened(fd, path, by, &file),
+            None => self.reporter.add_file(path, by, look()),
+        }
+    }
+
+    /// What was opened last is known, or is asked for.
+    pub(crate) fn opening_is(&mut self, file: impl FnOnce(i32) -> Option<OpenedFile>) {
+        let Some(Opening { fd, path }) = self.opening.take() else {
+            return;
+        };
+        entry::set_opening(-1);
+        match file(fd) {
+            Some(file) => self.has_opened(fd, &path, FileUse::Opened, &file),
+            // It was closed in a way that is not seen.
+            None => self.reporter.miss(),
+        }
+        self.path_room = path;
+    }
+
+    pub(crate) fn settle_opening(&mut self) {
+        if self.opening.is_some() {
+            self.opening_is(system::opened_file);
+        }
+    }
+
+    fn has_opened(&mut self, fd: i32, path: &[u8], by: FileUse, file: &OpenedFile) {
+        self.reporter.add_file(path, by, Some(file.state));
+        let is_one = file.is_regular && !self.is_command;
+        if is_one && (by == FileUse::Written || file.state.size == 0 || self.is_sqlite(fd, file)) {
             let (path, request) = (path.into(), self.requests);
             self.follow(fd, Role::File(OpenFile { path, request }));
         }

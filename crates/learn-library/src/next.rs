@@ -77,6 +77,8 @@ functions! {
     fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE, or null_mut();
     opendir(path: *const c_char) -> *mut DIR, or null_mut();
     stat(path: *const c_char, found: *mut FileStatus) -> c_int, or -1;
+    fstat(fd: c_int, found: *mut FileStatus) -> c_int, or -1;
+    fstat64(fd: c_int, found: *mut FileStatus) -> c_int, or -1;
     stat64(path: *const c_char, found: *mut FileStatus) -> c_int, or -1;
     lstat(path: *const c_char, found: *mut FileStatus) -> c_int, or -1;
     lstat64(path: *const c_char, found: *mut FileStatus) -> c_int, or -1;

@@ -285,12 +285,16 @@ pub(crate) fn opened_file(fd: c_int) -> Option<OpenedFile> {
     let result = unsafe { libc::syscall(libc::SYS_fstat, fd, found.as_mut_ptr()) };
     // SAFETY: all zeros are a valid value, and the kernel overwrites it as a whole.
     let found = unsafe { found.assume_init() };
-    (result == 0).then(|| OpenedFile {
-        state: file_state(&found),
+    (result == 0).then(|| opened_file_of(&found))
+}
+
+pub(crate) fn opened_file_of(found: &libc::stat) -> OpenedFile {
+    OpenedFile {
+        state: file_state(found),
         is_regular: found.st_mode & libc::S_IFMT == libc::S_IFREG,
         device: found.st_dev,
         changed_nanoseconds: nanoseconds(found.st_ctime, found.st_ctime_nsec),
-    })
+    }
 }
 
 /// Whether the open file begins as an SQLite database does, or `None` where it cannot be read. Its position stays. The file is read by the program's own

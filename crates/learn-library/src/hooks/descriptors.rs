@@ -227,11 +227,19 @@ fn note_range_closed(first: c_uint, last: c_uint) {
 /// The program closes all of these. One that does so blindly closes the library's own as well.
 fn note_closed(first: c_int, last: c_int) {
     let followed = (first..=last.min(MOST_DESCRIPTOR - 1)).filter(|fd| is_followed(*fd));
-    let is_concerned =
-        || followed.clone().next().is_some() || system::channel_within(first, last).is_some();
+    let is_concerned = || {
+        followed.clone().next().is_some()
+            || system::channel_within(first, last).is_some()
+            || entry::is_opening_within(first, last)
+    };
     if !is_concerned() || !entry::is_in_own_process() {
         return;
     }
+    if entry::is_opening_within(first, last) {
+        enter(Library::settle_opening);
+    }
+    // As it is now.
+    let followed = (first..=last.min(MOST_DESCRIPTOR - 1)).filter(|fd| is_followed(*fd));
     for fd in followed {
         enter(|library| library.closes(fd));
     }

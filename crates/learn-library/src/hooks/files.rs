@@ -8,7 +8,7 @@ use learn_record::{FileState, FileUse};
 use libc::{DIR, FILE, mode_t, size_t, ssize_t, stat as FileStatus};
 
 use super::text;
-use crate::entry::{enter, is_active};
+use crate::entry::{enter, enter_while_opening, is_active, is_opening_within};
 use crate::library::Library;
 use crate::{next, system};
 
@@ -77,6 +77,27 @@ unsafe fn note_opened(fd: c_int, path: *const c_char, flags: c_int) {
             library.opened(fd, whole, by, || state_of(path))
         })
     };
+}
+
+macro_rules! looking_at_opened {
+    ($($name:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        unsafe extern "C" fn $name(fd: c_int, found: *mut FileStatus) -> c_int {
+            // SAFETY: the caller's arguments; what was found stands there if the result is 0.
+            unsafe {
+                let result = next::$name(fd, found);
+                if result == 0 && is_opening_within(fd, fd) {
+                    enter_while_opening(|library| library.opening_is(|_| Some(system::opened_file_of(&*found))));
+                }
+                result
+            }
+        }
+    )*};
+}
+
+looking_at_opened! {
+    fstat;
+    fstat64;
 }
 
 /// Only whether the file is there was asked: nothing else of it can have shaped the page.

@@ -230,6 +230,43 @@ fn each_of_many_files_is_told_once_as_it_was_first() {
     );
 }
 
+/// PHP asks next what it has opened, and the library takes its answer. Here nobody asks.
+#[test]
+fn file_that_is_opened_and_not_looked_at_is_told() {
+    let mayfly = Mayfly::listen(Manner::Acknowledges);
+    let php = Php::start(Some(&mayfly.path()), &["ffi.enable=1"]);
+    let has_extension = php.run(1, "echo extension_loaded('ffi') ? 'there' : 'missing';");
+    mayfly.record();
+    if has_extension.contains("missing") {
+        println!("left out, PHP has no FFI");
+        return;
+    }
+    let site = php.path("site").display().to_string();
+    for (name, content) in [
+        ("a", "SQLite format 3\0"),
+        ("b", "SQLite format 3\0"),
+        ("c", "text"),
+    ] {
+        std::fs::write(format!("{site}/{name}"), content).unwrap();
+    }
+    let code = "
+        $c = FFI::cdef('int open(const char *, int); int close(int); int dup2(int, int);');
+        $c->close($c->open(__DIR__ . '/a', 0));
+        $c->dup2(0, $b = $c->open(__DIR__ . '/b', 0));
+        $c->close($b);
+        $c->open(__DIR__ . '/c', 0);";
+    let output = php.run(7, code);
+    let record = mayfly.record();
+    assert!(record.is_complete, "{output}");
+    for name in ["a", "b", "c"] {
+        assert!(
+            record.files.contains(&format!("Opened {site}/{name}")),
+            "{record:?} {output}"
+        );
+    }
+    assert_eq!(record.sqlite, [format!("{site}/a"), format!("{site}/b")]);
+}
+
 /// What is known to be no database is not looked into again, but when it changes.
 #[test]
 fn file_that_becomes_a_database_in_its_place_is_named() {

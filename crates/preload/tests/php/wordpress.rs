@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::peers::{Manner, Mayfly, PASSWORD, Php, database, processor_nanoseconds};
+use crate::peers::{Manner, Mayfly, PASSWORD, Php, database};
 
 const ROOT: &str = "/usr/share/wordpress/";
 
@@ -100,24 +100,21 @@ fn statements_of_wordpress_are_those_of_the_general_log_and_its_pages_are_the_sa
             ("REQUEST_URI", &address),
             ("SERVER_NAME", "localhost"),
         ];
-        let begun = processor_nanoseconds(php.worker());
-        let page = php.get("index.php", &parameters);
-        (page, processor_nanoseconds(php.worker()) - begun)
+        php.get("index.php", &parameters)
     };
     let mut seen = Vec::new();
-    let (mut different, mut costs) = (Vec::new(), Vec::new());
+    let mut different = Vec::new();
     // All of them take half a minute.
     let has_all = std::env::var_os("PRELOAD_ROUNDS").is_some();
     let step = if has_all { 1 } else { 6 };
     for (fetch, query) in addresses().iter().step_by(step).enumerate() {
         // What WordPress does once (transients, template parts) is done before.
         get(&without, 1, query);
-        let (page, with_library) = get(&with, fetch + 1, query);
+        let page = get(&with, fetch + 1, query);
         let record = mayfly.record();
-        let (plain, without_library) = get(&without, 1, query);
+        let plain = get(&without, 1, query);
         assert!(record.is_complete, "{query}");
         assert_eq!(record.inputs, [] as [&str; 0], "{query}");
-        costs.push(with_library.cast_signed() - without_library.cast_signed());
         if page != plain {
             different.push(query.clone());
         }
@@ -135,15 +132,10 @@ fn statements_of_wordpress_are_those_of_the_general_log_and_its_pages_are_the_sa
         assert_eq!(told, logged);
     }
     assert_eq!(told.len(), logged.len());
-    costs.sort_unstable();
     let pages = seen.len();
     println!(
         "WordPress: {} statements of {pages} pages, as in the general log",
         told.len()
-    );
-    println!(
-        "{} ns of a processor more for a page, median",
-        costs[pages / 2]
     );
     assert!(pages >= if has_all { 79 } else { 15 });
     assert_eq!(different, [] as [String; 0], "pages that differ");
