@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::process::{Signal, children, is_alive, send_signal};
+
 /// The server and its folder end with the standard input of this shell.
 const END_WITH_OWNER: &str =
     r#"mariadbd "$@" </dev/null & read -r _; kill -9 $!; wait; rm -rf "$0""#;
@@ -14,6 +16,7 @@ const END_WITH_OWNER: &str =
 /// The server; it ends when it is dropped.
 pub struct MariaDb {
     folder: TempDir,
+    options: Vec<String>,
     process: Child,
 }
 
@@ -53,34 +56,66 @@ impl MariaDb {
             "{}",
             String::from_utf8_lossy(&installed.stdout)
         );
-        let log = std::fs::File::create(folder.path().join("log")).expect("a log");
-        let process = Command::new("sh")
-            .args(["-c", END_WITH_OWNER])
-            .arg(folder.path())
-            .args(common)
-            .args([
-                "--skip-networking",
-                "--innodb-flush-log-at-trx-commit=0",
-                "--innodb-buffer-pool-size=16M",
+        let all = common
+            .iter()
+            .map(|option| (*option).to_owned())
+            .chain([
+                "--skip-networking".to_owned(),
+                "--innodb-flush-log-at-trx-commit=0".to_owned(),
+                "--innodb-buffer-pool-size=16M".to_owned(),
+                format!("--socket={}", folder.path().join("sock").display()),
             ])
-            .arg(format!("--socket={}", folder.path().join("sock").display()))
-            .args(options)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("this test needs mariadb-server");
-        let database = MariaDb { folder, process };
+            .chain(options.iter().cloned());
+        let options: Vec<_> = all.collect();
+        let process = spawn(&folder, &options);
+        let database = MariaDb {
+            folder,
+            options,
+            process,
+        };
+        database.until_it_answers();
+        database
+    }
+
+    fn until_it_answers(&self) {
         let started = Instant::now();
-        while !database.client("SELECT 1", &[]).1 {
-            let log = std::fs::read_to_string(database.folder.path().join("log"));
+        while !self.client("SELECT 1", &[]).1 {
+            let log = std::fs::read_to_string(self.folder.path().join("log"));
             assert!(
                 started.elapsed() < Duration::from_secs(60),
                 "mariadbd does not answer: {log:?}"
             );
             std::thread::sleep(Duration::from_millis(50));
         }
-        database
+    }
+
+    /// Kills the server in the middle of what it does.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn kill(&mut self) {
+        let server = children(self.process.id());
+        let [server] = server[..] else {
+            panic!("one mariadbd, not {server:?}");
+        };
+        // The shell would remove the folder.
+        self.process.kill().expect("a shell");
+        self.process.wait().expect("its end");
+        send_signal(server, Signal::KILL);
+        let started = Instant::now();
+        while is_alive(server) {
+            assert!(started.elapsed() < Duration::from_secs(60), "mariadbd");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Starts it once more after [`MariaDb::kill`], with the data that it had, and waits until it answers.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn start_again(&mut self) {
+        self.process = spawn(&self.folder, &self.options);
+        self.until_it_answers();
     }
 
     /// Where it listens.
@@ -135,6 +170,23 @@ impl MariaDb {
             output.status.success(),
         )
     }
+}
+
+fn spawn(folder: &TempDir, options: &[String]) -> Child {
+    let mut log = std::fs::File::options();
+    let log = log
+        .create(true)
+        .append(true)
+        .open(folder.path().join("log"));
+    Command::new("sh")
+        .args(["-c", END_WITH_OWNER])
+        .arg(folder.path())
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(log.expect("a log"))
+        .spawn()
+        .expect("this test needs mariadb-server")
 }
 
 impl Drop for MariaDb {
