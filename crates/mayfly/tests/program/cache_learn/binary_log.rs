@@ -18,9 +18,6 @@ async fn start(site: &DatabaseSite) -> RunningServer {
         "cache_learn on;",
         "cache_learn on; cache_learn_binary_log on;",
     );
-    let http = format!(
-        "{http} server {{ listen unix:%%/metrics; server_name site.test; location / {{ metrics; }} }}"
-    );
     RunningServer::start(program(), &main, &http).await
 }
 

@@ -66,6 +66,13 @@ wait_for_flag('go');
 $database->rollback();
 ";
 
+/// It does what it is told.
+const STATEMENT: &str = "<?php
+require __DIR__ . '/connect.php';
+$database->query(file_get_contents(__DIR__ . '/flags/statement'));
+echo 'done';
+";
+
 pub struct DatabaseSite {
     folder: TempDir,
     pub database: MariaDb,
@@ -107,6 +114,7 @@ impl DatabaseSite {
                 ("index.php", PAGE),
                 ("write.php", WRITE),
                 ("lock.php", LOCK),
+                ("statement.php", STATEMENT),
                 ("flags/.keep", ""),
             ],
         );
@@ -154,6 +162,13 @@ impl DatabaseSite {
     pub fn write(&self) {
         let update = "UPDATE blog.post SET version = version + 1 WHERE id = 1";
         self.database.run(update);
+    }
+
+    /// Lets PHP run this.
+    pub async fn run_by_php(&self, target: &Target, statement: &str) {
+        std::fs::write(self.flag("statement"), statement).expect("a statement");
+        let answer = target.ask("POST", "/statement.php", "", "").await;
+        assert_eq!(answer.text(), "done", "{statement}");
     }
 
     pub fn version(&self) -> String {

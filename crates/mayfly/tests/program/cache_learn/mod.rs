@@ -3,6 +3,7 @@
 mod binary_log;
 mod command;
 pub mod database_site;
+mod fails_closed;
 mod replay;
 mod sqlite;
 mod sqlite_site;
@@ -15,6 +16,7 @@ use control::explain::{LearnedPart, LearnedState};
 use control::{ExplainRequest, Explanation};
 use learn_record::{Hello, Message, Session, StatementKind, Write, WriteOutcome};
 use socket2::{Domain, SockAddr, Socket, Type};
+use testkit::client::Target;
 use testkit::process::{Signal, is_root};
 use testkit::running::RunningServer;
 use testkit::wait::until;
@@ -123,6 +125,15 @@ async fn learned(server: &RunningServer, path: &str, state: LearnedState) -> Lea
         tokio::time::sleep(PAUSE).await;
     }
     panic!("{:?}", explained(server, path).await.learned);
+}
+
+/// Of the metrics, one of the pool.
+async fn number(server: &RunningServer, name: &str) -> u64 {
+    let text = Target(server.path("metrics")).get("/").await.text();
+    let mut values = text.lines().filter_map(|line| line.strip_prefix(name));
+    let value = values.next().and_then(|rest| rest.rsplit(' ').next());
+    let whole = value.and_then(|it| it.split('.').next());
+    whole.and_then(|it| it.parse().ok()).expect(name)
 }
 
 #[tokio::test]

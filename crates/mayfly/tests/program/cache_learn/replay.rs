@@ -1,13 +1,12 @@
 //! `cache_learn_replay`: what PHP has read, as its client of the database received it, is compared with what the server
 //! says to Mayfly.
 
-use testkit::client::Target;
 use testkit::running::RunningServer;
 use testkit::wait::TIMEOUT;
 
 use super::database_site::{DatabaseSite, until_kept};
 use super::upgrade::configuration;
-use super::{PAUSE, explained};
+use super::{PAUSE, explained, number};
 use crate::program;
 
 /// Rows, NULL, letters that the session translates, nothing at all, a long text, and a number that belongs to the statement before. It
@@ -30,13 +29,6 @@ foreach ([
 echo implode(' ', $all);
 ";
 
-/// Does what it is told.
-const STATEMENT: &str = "<?php
-require __DIR__ . '/connect.php';
-$database->query(file_get_contents(__DIR__ . '/flags/statement'));
-echo 'done';
-";
-
 async fn begin() -> Option<(DatabaseSite, RunningServer)> {
     let site = DatabaseSite::make()?;
     site.database.run(
@@ -44,30 +36,16 @@ async fn begin() -> Option<(DatabaseSite, RunningServer)> {
          INSERT INTO blog.post VALUES (2, 1, 'caf\u{e9} \u{2713}'), (3, 1, '');",
     );
     site.add("read.php", PAGE);
-    site.add("statement.php", STATEMENT);
     let (main, http) = configuration(&site, "1ms");
     let http = http.replace("cache_learn on;", "cache_learn on; cache_learn_replay on;");
-    let http = format!(
-        "{http} server {{ listen unix:%%/metrics; server_name site.test; location / {{ metrics; }} }}"
-    );
     let server = RunningServer::start(program(), &main, &http).await;
     Some((site, server))
-}
-
-/// Of the metrics, one of the pool.
-async fn number(server: &RunningServer, name: &str) -> u64 {
-    let text = Target(server.path("metrics")).get("/").await.text();
-    let mut values = text.lines().filter_map(|line| line.strip_prefix(name));
-    let value = values.next().and_then(|rest| rest.rsplit(' ').next());
-    let whole = value.and_then(|it| it.split('.').next());
-    whole.and_then(|it| it.parse().ok()).expect(name)
 }
 
 /// PHP writes, and Mayfly decides: this number grows.
 async fn write(site: &DatabaseSite, server: &RunningServer, statement: &str, decided: &str) {
     let before = number(server, decided).await;
-    std::fs::write(site.path().join("flags/statement"), statement).expect("a statement");
-    assert_eq!(server.target().get("/statement.php").await.text(), "done");
+    site.run_by_php(&server.target(), statement).await;
     let started = std::time::Instant::now();
     while number(server, decided).await == before {
         tokio::time::sleep(PAUSE).await;
@@ -118,13 +96,12 @@ async fn visitor_of_a_page_that_may_have_changed_waits_for_its_statements_and_no
         return;
     };
     let (target, control) = (server.target(), server.path("pid.control"));
-    std::fs::write(site.path().join("flags/statement"), NO_CHANGE).expect("a statement");
     // On a busy machine the database may answer later than a visitor waits, and the page is made anew.
     for attempt in 0.. {
         until_kept(&target, &control, "/read.php").await;
         let reply = target.get("/read.php").await;
         let equal = number(&server, EQUAL).await;
-        assert_eq!(target.get("/statement.php").await.text(), "done");
+        site.run_by_php(&target, NO_CHANGE).await;
         let again = target.get("/read.php").await;
         let is_same = again.x_cache() == "HIT" && again.text() == reply.text();
         if is_same && number(&server, EQUAL).await > equal {

@@ -19,7 +19,8 @@ pub fn configuration(site: &DatabaseSite, lifetime: &str) -> (String, String) {
          fastcgi_cache pages; fastcgi_cache_key $uri$args; fastcgi_cache_valid {lifetime}; cache_learn on;\n\
          cache_learn_database unix:{} blog \"{}\";\n\
          fastcgi_param SCRIPT_FILENAME {}$uri; fastcgi_param QUERY_STRING $query_string;\n\
-         fastcgi_param REQUEST_METHOD $request_method; add_header X-Cache $upstream_cache_status; }} }}",
+         fastcgi_param REQUEST_METHOD $request_method; add_header X-Cache $upstream_cache_status; }} }}\n\
+         server {{ listen unix:%%/metrics; server_name site.test; location / {{ metrics; }} }}",
         site.database.socket().display(),
         PASSWORD.replace('\\', "\\\\").replace('"', "\\\""),
         site.path().display()
