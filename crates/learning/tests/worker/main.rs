@@ -1,136 +1,19 @@
 //! A pool and a process that speaks as the library in PHP does.
 
+mod peers;
+
 use std::collections::HashMap;
-use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use learn_record::{
-    Acknowledgement, FileLook, FileState, FileUse, Hello, Input, InputKind, Message, RecordPart,
-    RecordWriter, Session, StatementKind, Write, WriteOutcome,
+    FileLook, FileState, FileUse, Hello, Input, InputKind, Message, RecordPart, RecordWriter,
+    WriteOutcome,
 };
-use learning::{
-    LearnedPool, Learning, PageMark, PageReport, PageVerdict, PoolRules, Reason, StoredPage,
-};
-use socket2::{Domain, SockAddr, Socket, Type};
+use learning::{Learning, PageReport, PageVerdict, Reason, StoredPage};
 
-struct Pool {
-    folder: tempfile::TempDir,
-    _learning: Learning,
-    pool: Arc<LearnedPool>,
-}
-
-struct Worker(Socket);
-
-impl Pool {
-    fn begin() -> Pool {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
-        let address = SockAddr::unix(folder.path().join("learn.sock")).unwrap();
-        socket.bind(&address).unwrap();
-        socket.listen(16).unwrap();
-        socket.set_nonblocking(true).unwrap();
-        let sockets = HashMap::from([("site".to_owned(), OwnedFd::from(socket))]);
-        let learning = Learning::renew(None, sockets, |_| rules()).unwrap();
-        let pool = learning.pool("site").unwrap().clone();
-        Pool {
-            folder,
-            _learning: learning,
-            pool,
-        }
-    }
-
-    fn connect(&self) -> Worker {
-        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
-        let address = SockAddr::unix(self.folder.path().join("learn.sock")).unwrap();
-        socket.connect(&address).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(10)))
-            .unwrap();
-        Worker(socket)
-    }
-
-    fn worker(&self) -> Worker {
-        let worker = self.connect();
-        worker.say(&Message::Hello(hello()));
-        worker
-    }
-
-    /// A page is made with this record, and stored.
-    fn make(&self, worker: &Worker, record: impl FnOnce(&mut RecordWriter)) -> PageReport {
-        let fetch = self.pool.begin();
-        let number = fetch.number();
-        let name = format!("page {number}");
-        let mut writer = RecordWriter::default();
-        record(&mut writer);
-        assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
-        fetch.stored(StoredPage {
-            name: name.as_bytes().into(),
-            address: "http://a/".to_owned(),
-            digest: Some(1),
-            most: Duration::from_secs(3600),
-            keep: None,
-        });
-        wait(|| self.pool.page(name.as_bytes()))
-    }
-}
-
-/// Pages are kept.
-fn rules() -> PoolRules {
-    PoolRules {
-        accounts: Vec::new(),
-        keeps: true,
-        replays: false,
-        follows: false,
-    }
-}
-
-fn hello() -> Hello<'static> {
-    Hello {
-        version: learn_record::VERSION,
-        pid: std::process::id(),
-        is_again: false,
-        is_command: false,
-        wants_acknowledgement: false,
-        unseen_extensions: Vec::new(),
-    }
-}
-
-impl Worker {
-    fn say(&self, message: &Message<'_>) {
-        let mut packet = Vec::new();
-        message.encode(&mut packet);
-        self.0.send(&packet).unwrap();
-    }
-
-    /// The acknowledgement that comes; `None` at the end of the connection.
-    fn answer(&self) -> Option<u64> {
-        let mut packet = [0; 64];
-        let read = (&self.0).read(&mut packet).unwrap_or(0);
-        let packet = packet.get(..read)?;
-        Acknowledgement::decode(packet).ok().map(|it| it.number)
-    }
-}
-
-fn wait<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + Duration::from_secs(20);
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "it does not happen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn why(report: PageReport) -> Reason {
-    match report {
-        PageReport::NotLearned { why, .. } => why.reason,
-        PageReport::Learned { .. } => panic!("it is learned"),
-    }
-}
+use peers::{Pool, hello, is_shown, rules, verdict, wait, why, write, written};
 
 #[test]
 fn a_page_without_statements_is_learned_from_its_files_and_suspect_when_one_changes() {
@@ -204,28 +87,6 @@ fn a_page_of_which_nothing_is_told_says_so() {
     });
     let report = wait(|| pool.pool.page(b"page"));
     assert_eq!(why(report), Reason::NoRecord);
-}
-
-fn write(number: u64) -> Message<'static> {
-    Message::Write(Write {
-        number,
-        fetch: 0,
-        session: Session {
-            connection: 1,
-            server: b"unix:/run/mysqld/mysqld.sock",
-            server_version: b"10.11",
-            identifier: 1,
-            account: b"blog",
-            collation: 45,
-            database: Some(b"blog"),
-            settings: Some(Vec::new()),
-        },
-        kind: StatementKind::Text,
-        text: b"DELETE FROM post",
-        is_complete: true,
-        parameters: Vec::new(),
-        status_before: 2,
-    })
 }
 
 #[test]
@@ -378,23 +239,6 @@ fn a_process_that_goes_on_without_a_word_makes_all_suspect() {
     assert!(matches!(report, PageReport::Learned { suspect: None, .. }));
 }
 
-fn verdict(mark: &PageMark) -> PageVerdict {
-    mark.verdict(clock::now())
-}
-
-/// Once the thread of the pool has looked at its sockets.
-fn is_shown(mark: &PageMark) {
-    wait(|| (verdict(mark) == PageVerdict::Good).then_some(()));
-}
-
-fn written(number: u64) -> Message<'static> {
-    Message::Written(WriteOutcome {
-        number,
-        error: None,
-        status_after: 2,
-    })
-}
-
 #[test]
 fn a_page_of_a_fetch_is_shown_only_while_nothing_was_announced_since() {
     let pool = Pool::begin();
@@ -475,7 +319,7 @@ fn pages_of_a_pool_that_a_reload_has_ended_are_not_shown() {
     is_shown(fetch.mark());
     let mark = fetch.mark().clone();
     drop(fetch);
-    let next = Learning::renew(Some(&pool._learning), HashMap::new(), |_| rules()).unwrap();
+    let next = Learning::renew(Some(&pool.learning), HashMap::new(), |_| rules()).unwrap();
     assert_eq!(verdict(&mark), PageVerdict::Outdated);
     assert!(next.pool("site").is_none());
 }
