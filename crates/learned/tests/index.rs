@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use learned::{
-    Effect, Index, MOST_RECORD_BYTES, MOST_STATEMENTS, NotLearned, PageRecord, QueryReading,
-    Reading, Schema, SchemaBuilder, SchemaQuery, SeenStatement, Session, SuspicionCause, Value,
-    may_alter,
+    Effect, Index, MOST_RECENT_WRITES, MOST_RECORD_BYTES, MOST_STATEMENTS, NotLearned, PageRecord,
+    QueryReading, Reading, Schema, SchemaBuilder, SchemaQuery, SeenStatement, Session,
+    SuspicionCause, Value, may_alter,
 };
 use proptest::prelude::*;
 
@@ -158,6 +158,75 @@ fn pages_are_compared_with_what_was_written_while_they_were_made() {
         index.insert(2, begun, &record),
         Err(NotLearned::WrittenMeanwhile)
     );
+}
+
+#[test]
+fn page_that_more_was_written_beside_than_is_kept_is_not_learned() {
+    let mut index = Index::new(schema());
+    let begun = index.writes();
+    let mut learns = |writes: usize| {
+        let began = index.writes();
+        for number in 0..writes {
+            write(
+                &mut index,
+                &format!("DELETE FROM meta WHERE post = {number}"),
+            );
+        }
+        let record = record(&mut index, &["SELECT title FROM posts WHERE id = 6"]).unwrap();
+        index.insert(1, began, &record)
+    };
+    assert_eq!(learns(MOST_RECENT_WRITES), Ok(()));
+    assert_eq!(
+        learns(MOST_RECENT_WRITES + 1),
+        Err(NotLearned::WrittenMeanwhile)
+    );
+    let record = record(&mut index, &["SELECT title FROM posts WHERE id = 6"]).unwrap();
+    let long_ago = index.insert(1, begun, &record);
+    assert_eq!(long_ago, Err(NotLearned::WrittenMeanwhile));
+}
+
+/// A worker that is taken over may tell any statement, and Mayfly would run it.
+#[test]
+fn statement_that_does_more_than_read_tables_is_never_run_again() {
+    let mut index = Index::new(schema());
+    let session = session();
+    for text in [
+        "SELECT title FROM posts INTO OUTFILE '/tmp/x'",
+        "SELECT title FROM posts INTO DUMPFILE '/tmp/x'",
+        "SELECT title INTO @a FROM posts",
+        "SELECT title FROM posts LIMIT 1 INTO @a",
+        "SELECT SLEEP(100) FROM posts",
+        "SELECT BENCHMARK(1000000000, SHA1('a')) FROM posts",
+        "SELECT LOAD_FILE('/etc/passwd') FROM posts",
+        "SELECT GET_LOCK('a', 100) FROM posts",
+        "SELECT blog.anything(id) FROM posts",
+        "SELECT NEXTVAL(numbers) FROM posts",
+        "SELECT NEXT VALUE FOR numbers FROM posts",
+        "SELECT title FROM posts FOR UPDATE",
+        "SELECT title FROM posts LOCK IN SHARE MODE",
+        "SELECT title FROM posts PROCEDURE ANALYSE()",
+        "SELECT title FROM posts; DROP TABLE posts",
+        "SELECT title FROM posts /*!50000 INTO OUTFILE '/tmp/x' */",
+        "SELECT title FROM posts /*M! FOR UPDATE */",
+        "SELECT title FROM posts -- a\n; DROP TABLE posts",
+        "EXPLAIN DELETE FROM posts",
+        "ANALYZE DELETE FROM posts",
+        "HANDLER posts READ FIRST",
+        "CALL anything()",
+        "DELETE FROM posts RETURNING id",
+        "INSERT INTO posts (id) VALUES (1) RETURNING id",
+        "SET STATEMENT max_statement_time = 0 FOR SELECT title FROM posts",
+        "KILL 1",
+        "SHUTDOWN",
+    ] {
+        let mut record = PageRecord::new(NOW);
+        let told = SeenStatement {
+            again_in: Some(0),
+            ..seen(text, &session)
+        };
+        let is_learned = record.add(index.shapes_mut(), &told).is_ok();
+        assert!(!is_learned || record.count() == 0, "{text}");
+    }
 }
 
 #[test]

@@ -344,3 +344,30 @@ impl PageMark {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_of_a_database_is_shown_only_while_its_writers_and_other_programs_are_seen() {
+        let now = 1_000;
+        for (heard_until, polled_until, showing, expected) in [
+            (1_001, 1_001, Showing::KeptWhilePolled, PageVerdict::Good),
+            (1_001, 1_000, Showing::KeptWhilePolled, PageVerdict::Unknown),
+            (1_000, 1_001, Showing::KeptWhilePolled, PageVerdict::Unknown),
+            (1_001, 1_000, Showing::Kept, PageVerdict::Good),
+            (1_000, 1_001, Showing::Kept, PageVerdict::Unknown),
+            (1_001, 1_000, Showing::Ordinary, PageVerdict::Good),
+        ] {
+            let mark = PageMark::alone(1);
+            mark.marks.note_heard(heard_until);
+            mark.marks.note_polled(polled_until);
+            mark.know(1, 0, showing);
+            let case = (heard_until, polled_until, showing);
+            assert_eq!(mark.verdict(now), expected, "{case:?}");
+            mark.marks.set(1, 0);
+            assert_ne!(mark.verdict(now), PageVerdict::Good, "moved: {case:?}");
+        }
+    }
+}

@@ -68,6 +68,10 @@ fn a_table_is_written_by_rule_2_of_the_design() {
         engine: "Aria".to_owned(),
         ..table
     };
+    let memory = |table: TableState| TableState {
+        engine: "MEMORY".to_owned(),
+        ..table
+    };
     for (name, before, now, expected) in [
         (
             "the same",
@@ -134,6 +138,12 @@ fn a_table_is_written_by_rule_2_of_the_design() {
             answer(5, myisam(state(OLD))),
             answer(5, myisam(state(OLD))),
             nothing(),
+        ),
+        (
+            "rows in memory alone",
+            answer(5, memory(state(None))),
+            answer(5, memory(state(None))),
+            written(),
         ),
         (
             "an engine that does not tell",

@@ -264,6 +264,80 @@ mod tests {
     use super::*;
     use learn_record::Input;
 
+    fn reason(record: &Record<'_>) -> Option<Reason> {
+        let obstacle = run(record, &|_| String::new()).obstacle;
+        obstacle.map(|why| why.reason)
+    }
+
+    #[test]
+    fn record_that_is_not_whole_and_a_transaction_from_before_are_obstacles() {
+        let statement = Statement {
+            session: 0,
+            kind: StatementKind::Text,
+            text: b"SELECT 1",
+            is_complete: true,
+            parameters: Vec::new(),
+            outcomes: Vec::new(),
+            status_before: 2,
+            status_after: 2,
+            write: 0,
+        };
+        let session = ToldSession {
+            connection: 1,
+            server: b"unix:/run/mysqld/mysqld.sock",
+            server_version: b"",
+            identifier: 7,
+            account: b"blog",
+            collation: 45,
+            database: Some(b"blog"),
+            settings: Some(Vec::new()),
+        };
+        let with = |statements: &[&Statement<'static>]| Record {
+            sessions: vec![session.clone()],
+            statements: statements.iter().map(|it| (*it).clone()).collect(),
+            ..Record::default()
+        };
+        let within = Statement {
+            status_before: 2 | WITHIN_TRANSACTION,
+            ..statement.clone()
+        };
+        let cut = Statement {
+            is_complete: false,
+            ..statement.clone()
+        };
+        let command = Statement {
+            kind: StatementKind::Command,
+            ..statement.clone()
+        };
+        let incomplete = |incomplete| Record {
+            incomplete: Some(incomplete),
+            ..with(&[&statement])
+        };
+        for (name, record, expected) in [
+            ("whole", with(&[&statement]), None),
+            (
+                "begun by another page",
+                with(&[&within]),
+                Some(Reason::Transaction),
+            ),
+            ("begun by this one", with(&[&statement, &within]), None),
+            ("cut", with(&[&cut]), Some(Reason::Statement)),
+            ("a command", with(&[&command]), Some(Reason::Statement)),
+            (
+                "too long",
+                incomplete(Incomplete::TooLong),
+                Some(Reason::TooLong),
+            ),
+            (
+                "missed",
+                incomplete(Incomplete::Missed),
+                Some(Reason::Incomplete),
+            ),
+        ] {
+            assert_eq!(reason(&record), expected, "{name}");
+        }
+    }
+
     fn with(kind: InputKind, detail: &[u8]) -> Record<'_> {
         Record {
             inputs: vec![Input { kind, detail }],

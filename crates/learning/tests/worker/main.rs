@@ -1,6 +1,7 @@
 //! A pool and a process that speaks as the library in PHP does.
 
 mod peers;
+mod pools;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -319,7 +320,7 @@ fn pages_of_a_pool_that_a_reload_has_ended_are_not_shown() {
     is_shown(fetch.mark());
     let mark = fetch.mark().clone();
     drop(fetch);
-    let next = Learning::renew(Some(&pool.learning), HashMap::new(), |_| rules()).unwrap();
+    let next = Learning::renew(Some(&*pool.learning), HashMap::new(), |_| rules()).unwrap();
     assert_eq!(verdict(&mark), PageVerdict::Outdated);
     assert!(next.pool("site").is_none());
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 pub struct Pool {
     pub folder: tempfile::TempDir,
-    pub learning: Learning,
+    pub learning: Arc<Learning>,
     pub pool: Arc<LearnedPool>,
 }
 
@@ -24,20 +25,27 @@ pub struct Worker(pub Socket);
 
 impl Pool {
     pub fn begin() -> Pool {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
-        let address = SockAddr::unix(folder.path().join("learn.sock")).unwrap();
-        socket.bind(&address).unwrap();
-        socket.listen(16).unwrap();
-        socket.set_nonblocking(true).unwrap();
-        let sockets = HashMap::from([("site".to_owned(), OwnedFd::from(socket))]);
-        let learning = Learning::renew(None, sockets, |_| rules()).unwrap();
-        let pool = learning.pool("site").unwrap().clone();
-        Pool {
-            folder,
-            learning,
-            pool,
+        let [pool] = Pool::begin_all(["site"], [rustix::process::geteuid().as_raw()]);
+        pool
+    }
+
+    /// Some that know each other.
+    pub fn begin_all<const COUNT: usize>(
+        names: [&str; COUNT],
+        accounts: [u32; COUNT],
+    ) -> [Pool; COUNT] {
+        let folders = names.map(|_| tempfile::tempdir().unwrap());
+        let mut sockets = HashMap::new();
+        for ((folder, name), account) in folders.iter().zip(names).zip(accounts) {
+            sockets.insert(name.to_owned(), listen(folder.path(), account));
         }
+        let learning = Arc::new(Learning::renew(None, sockets, |_| rules()).unwrap());
+        let mut folders = folders.into_iter();
+        names.map(|name| Pool {
+            folder: folders.next().unwrap(),
+            pool: learning.pool(name).unwrap().clone(),
+            learning: learning.clone(),
+        })
     }
 
     pub fn connect(&self) -> Worker {
@@ -69,10 +77,21 @@ impl Pool {
             address: "http://a/".to_owned(),
             digest: Some(1),
             most: Duration::from_secs(3600),
-            keep: None,
+            keep: Some(Box::new(|| true)),
         });
         wait(|| self.pool.page(name.as_bytes()))
     }
+}
+
+/// The socket of a pool whose PHP runs as this account.
+fn listen(folder: &Path, account: u32) -> OwnedFd {
+    let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+    let path = folder.join("learn.sock");
+    socket.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+    socket.listen(16).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    std::os::unix::fs::chown(&path, Some(account), None).unwrap();
+    OwnedFd::from(socket)
 }
 
 /// Pages are kept.
@@ -131,12 +150,16 @@ pub fn why(report: PageReport) -> Reason {
 }
 
 pub fn write(number: u64) -> Message<'static> {
+    write_to(number, b"unix:/run/mysqld/mysqld.sock")
+}
+
+pub fn write_to(number: u64, server: &'static [u8]) -> Message<'static> {
     Message::Write(Write {
         number,
         fetch: 0,
         session: Session {
             connection: 1,
-            server: b"unix:/run/mysqld/mysqld.sock",
+            server,
             server_version: b"10.11",
             identifier: 1,
             account: b"blog",
