@@ -174,3 +174,7 @@ async fn run_by(client: &mut Client, again: &RunAgain, seed: u64) -> io::Result<
     let result = again.result(&results);
     result.ok_or_else(|| io::Error::other("not all statements were run"))
 }
+
+#[cfg(test)]
+#[path = "replay/mariadb_tests.rs"]
+mod mariadb_tests;

@@ -2,7 +2,7 @@
 //! says to Mayfly.
 
 use testkit::running::RunningServer;
-use testkit::wait::TIMEOUT;
+use testkit::wait::{TIMEOUT, until};
 
 use super::database_site::{DatabaseSite, until_kept};
 use super::upgrade::configuration;
@@ -124,4 +124,60 @@ async fn replayed_page_is_made_anew_if_the_server_gives_other_sessions_than_php_
     write(&site, &server, NO_CHANGE, FAILED).await;
     assert_eq!(number(&server, FRESHENED).await, freshened);
     assert_ne!(target.get("/read.php").await.x_cache(), "HIT");
+}
+
+/// It takes longer than a statement that is run again may take.
+const SLOW: &str = "<?php
+require __DIR__ . '/connect.php';
+echo $database->query('SELECT version, (SELECT COUNT(*) FROM number a, number b, number c, number d) FROM post WHERE id = 1')
+    ->fetch_row()[0];
+";
+
+#[tokio::test]
+async fn database_that_is_killed_in_the_middle_of_a_replay_leaves_no_old_page() {
+    let Some((mut site, server)) = begin().await else {
+        return;
+    };
+    site.database.run(
+        "CREATE TABLE blog.number (id INT); INSERT INTO blog.number SELECT seq FROM blog.seq_1_to_40",
+    );
+    site.add("slow.php", SLOW);
+    let (target, control) = (server.target(), server.path("pid.control"));
+    let listed =
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT version, (%'";
+    for _ in 0..3 {
+        until_kept(&target, &control, "/slow.php").await;
+        until_kept(&target, &control, "/read.php").await;
+        until_kept(&target, &control, "/index.php").await;
+        // It may concern all three, and finds no row.
+        site.run_by_php(&target, NO_CHANGE).await;
+        until("a replay", || site.database.run(listed).trim() != "0").await;
+        site.database.kill();
+        site.database.start_again();
+        site.write();
+        // A program that Mayfly does not know: by the next poll.
+        for page in ["/slow.php", "/index.php"] {
+            let started = std::time::Instant::now();
+            while target.get(page).await.text() != site.version() {
+                assert!(
+                    started.elapsed() < TIMEOUT,
+                    "{page}: {}",
+                    server.error_log()
+                );
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    // Statements are run again as before.
+    until_kept(&target, &control, "/read.php").await;
+    let freshened = number(&server, FRESHENED).await;
+    for attempt in 0.. {
+        until_kept(&target, &control, "/read.php").await;
+        site.run_by_php(&target, NO_CHANGE).await;
+        target.get("/read.php").await;
+        if number(&server, FRESHENED).await > freshened {
+            break;
+        }
+        assert!(attempt < 50, "nothing is found unchanged");
+    }
 }
