@@ -23,6 +23,9 @@ const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 /// utf8mb4_general_ci
 const COLLATION: u8 = 45;
 
+/// What the server itself calls the connection. A proxy answers the plain question alone by its own number.
+const CONNECTION: &str = "SELECT CONNECTION_ID() + 0";
+
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING: &[u8] = b"caching_sha2_password";
 
@@ -57,15 +60,18 @@ pub struct Client {
     /// No other machine hears what is said.
     is_local: bool,
     sequence: u8,
+    /// The connection, as who greeted calls it.
+    identifier: u32,
 }
 
 /// The answers to these questions, in their order.
 ///
 /// # Errors
-/// What the system or the server says.
+/// What the system or the server says, and that a proxy stands between: it may ask one server after the other.
 pub async fn ask(account: &DatabaseAccount, questions: &[&str]) -> io::Result<Vec<Vec<TextRow>>> {
     let conversation = async {
         let mut client = Client::open(account, COLLATION).await?;
+        client.expect_no_proxy().await?;
         let mut answers = Vec::with_capacity(questions.len());
         for question in questions {
             answers.push(client.query(question).await?);
@@ -88,6 +94,18 @@ impl Client {
         let mut client = Client::connect(account).await?;
         client.log_in(account, collation).await?;
         Ok(client)
+    }
+
+    /// A proxy for MySQL's protocol (ProxySQL, MaxScale) greets by itself, and numbers its connections.
+    async fn expect_no_proxy(&mut self) -> io::Result<()> {
+        let answer = self.query(CONNECTION).await?;
+        let known = answer.first().and_then(|row| row.first()?.as_deref());
+        let known: Option<u64> = known.and_then(|it| str::from_utf8(it).ok()?.parse().ok());
+        // The protocol has the lower half of it.
+        match known.ok_or_else(nonsense)? & 0xffff_ffff == u64::from(self.identifier) {
+            true => Ok(()),
+            false => Err(io::Error::other("a proxy stands before the database")),
+        }
     }
 
     /// Says that nothing more is asked.
@@ -154,6 +172,7 @@ impl Client {
             stream,
             is_local,
             sequence: 0,
+            identifier: 0,
         })
     }
 
@@ -181,7 +200,8 @@ impl Client {
 
     async fn log_in(&mut self, account: &DatabaseAccount, collation: u8) -> io::Result<()> {
         let greeting = self.receive().await?;
-        let (challenge, method) = greeted(&greeting)?;
+        let (identifier, challenge, method) = greeted(&greeting)?;
+        self.identifier = identifier;
         let answer = proof(&method, &account.password, &challenge).unwrap_or_default();
         let mut response = CAPABILITIES.to_le_bytes().to_vec();
         response.extend_from_slice(&0x0100_0000_u32.to_le_bytes());
@@ -268,20 +288,21 @@ impl Client {
     }
 }
 
-/// The challenge of a greeting, and the method that the server prefers.
-fn greeted(greeting: &[u8]) -> io::Result<(Vec<u8>, Vec<u8>)> {
+/// The number of the connection in a greeting, the challenge, and the method that the server prefers.
+fn greeted(greeting: &[u8]) -> io::Result<(u32, Vec<u8>, Vec<u8>)> {
     match greeting.split_first() {
         Some((10, rest)) => {
             let read = || {
                 let (_version, rest) = split_at_zero(rest)?;
-                // The number of the connection, then the first part of the challenge.
+                let (identifier, _) = rest.split_first_chunk()?;
+                // Behind it comes the first part of the challenge.
                 let mut challenge = rest.get(4..12)?.to_vec();
                 // A zero, capabilities, collation, status, capabilities, length, and ten bytes.
                 let rest = rest.get(12 + 1 + 2 + 1 + 2 + 2 + 1 + 10..)?;
                 challenge.extend_from_slice(rest.get(..12)?);
                 let method = rest.get(13..).and_then(split_at_zero);
                 let method = method.map_or(NATIVE, |(method, _)| method);
-                Some((challenge, method.to_vec()))
+                Some((u32::from_le_bytes(*identifier), challenge, method.to_vec()))
             };
             read().ok_or_else(nonsense)
         }
@@ -424,7 +445,8 @@ mod tests {
         let mut greeting = b"\x0a10.11\0\x01\0\0\0ABCDEFGH\0".to_vec();
         greeting.extend_from_slice(&[0; 18]);
         greeting.extend_from_slice(b"IJKLMNOPQRST\0mysql_native_password\0");
-        let (challenge, method) = greeted(&greeting).unwrap();
+        let (identifier, challenge, method) = greeted(&greeting).unwrap();
+        assert_eq!(identifier, 1);
         assert_eq!(challenge, b"ABCDEFGHIJKLMNOPQRST");
         assert_eq!(method, NATIVE);
         for cut in 0..greeting.len() - 23 {

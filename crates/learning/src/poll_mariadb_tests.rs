@@ -1,9 +1,11 @@
 //! What MariaDB itself tells of its tables. It needs mariadb-server, as the tests of `learned` do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use testkit::mariadb::MariaDb;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
 
 use super::*;
 
@@ -77,4 +79,37 @@ async fn each_change_of_a_table_is_seen_by_the_next_poll() {
     assert!(keeps.is_err());
     drop(database);
     assert!(ask(&account, &tables, Duration::ZERO).await.is_err());
+}
+
+/// Passes all on, but numbers connections by itself, as ProxySQL and MaxScale do.
+async fn proxy(listener: UnixListener, server: PathBuf, number: u32) {
+    while let Ok((mut client, _)) = listener.accept().await {
+        let Ok(mut server) = UnixStream::connect(&server).await else {
+            return;
+        };
+        tokio::spawn(async move {
+            let mut greeting = [0; 1024];
+            let read = server.read(&mut greeting).await.unwrap();
+            // Behind the head of the packet and the version, which ends with a zero.
+            let version = greeting[5..].iter().position(|byte| *byte == 0).unwrap();
+            greeting[6 + version..][..4].copy_from_slice(&number.to_le_bytes());
+            client.write_all(&greeting[..read]).await.unwrap();
+            let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+        });
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_known_of_a_server_behind_a_proxy() {
+    let database = MariaDb::start();
+    let tables: Vec<Arc<str>> = vec!["mysql.user".into()];
+    let direct = ask(&account(&database.socket()), &tables, Duration::ZERO).await;
+    assert!(direct.is_ok(), "{direct:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("proxy");
+    let listener = UnixListener::bind(&path).unwrap();
+    tokio::spawn(proxy(listener, database.socket(), 4_000_000));
+    let proxied = ask(&account(&path), &tables, Duration::ZERO).await;
+    let why = proxied.unwrap_err().to_string();
+    assert_eq!(why, "a proxy stands before the database");
 }
