@@ -49,6 +49,8 @@ pub(crate) struct Connection {
     place: Option<(u64, u16)>,
     asked: Option<PendingCommand>,
     is_missed: bool,
+    /// Something was sent that was not read.
+    has_unread: bool,
     later: Later,
 }
 
@@ -83,6 +85,7 @@ impl Connection {
             place: None,
             asked: None,
             is_missed: false,
+            has_unread: false,
             later: Later::default(),
         }
     }
@@ -108,6 +111,7 @@ impl Connection {
     pub(crate) fn miss(&mut self, reporter: &mut Reporter) {
         self.catch_up(reporter);
         self.is_missed = true;
+        self.has_unread = true;
         self.conversation = Conversation::default();
         self.note_as_input(reporter);
     }
@@ -117,6 +121,9 @@ impl Connection {
         self.catch_up(reporter);
         if self.unread_input().is_some() || !self.was_ready {
             self.note_as_input(reporter);
+        }
+        if std::mem::take(&mut self.has_unread) && self.is_unread_database() {
+            reporter.tell_unread_write(self.session());
         }
         if let Some(asked) = &self.asked
             && asked.place.map(|(record, _)| record) == reporter.wanted_record()
@@ -179,6 +186,7 @@ impl Connection {
 
     fn follow(&mut self, bytes: &[u8], is_sent: bool, reporter: &mut Reporter) {
         if self.is_missed || self.conversation.is_over() {
+            self.has_unread |= is_sent;
             self.note_as_input(reporter);
             return;
         }
@@ -208,8 +216,17 @@ impl Connection {
         }
         if self.conversation.session().is_err() {
             self.asked = None;
+            self.has_unread = true;
             self.note_as_input(reporter);
         }
+    }
+
+    /// Whether it is a database's, what is written there is not seen.
+    fn is_unread_database(&self) -> bool {
+        let is_unread = self.unread_input();
+        let is_of_database = is_unread.is_some_and(|(kind, _)| kind == InputKind::UnreadDatabase);
+        // What was missed before a greeting may be any connection.
+        is_of_database && (self.was_ready || !self.is_missed)
     }
 
     /// Why it is not read as a database: the kind and detail of an input.

@@ -7,7 +7,8 @@ use std::mem::take;
 
 use learn_record::{
     DoubtReason, FileLook, FileState, FileUse, Incomplete, Input, InputKind, MOST_DETAIL_BYTES,
-    MOST_FILES, MOST_INPUTS, RecordWriter, Session, SqliteFile, Statement, Write, WriteOutcome,
+    MOST_FILES, MOST_INPUTS, RecordWriter, Session, SqliteFile, Statement, StatementKind, Write,
+    WriteOutcome,
 };
 use twox_hash::XxHash3_64;
 
@@ -231,6 +232,29 @@ impl Reporter {
             write.parameters.clear();
         }
         self.channels.announce(write)
+    }
+
+    /// Tells that anything may have been written to a database, by a connection that is not read; and waits until Mayfly
+    /// knows. A command that has one is not heard any more.
+    pub(crate) fn tell_unread_write(&mut self, session: Session<'_>) {
+        if self.is_of_command {
+            return;
+        }
+        let number = self.announce(Write {
+            number: 0,
+            fetch: 0,
+            session,
+            kind: StatementKind::Command,
+            text: b"a connection that is not read",
+            is_complete: false,
+            parameters: Vec::new(),
+            status_before: 0,
+        });
+        self.written(WriteOutcome {
+            number,
+            error: None,
+            status_after: 0,
+        });
     }
 
     /// Tells that it was answered, and waits until Mayfly knows.

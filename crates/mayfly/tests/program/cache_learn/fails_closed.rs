@@ -132,6 +132,32 @@ async fn statement_that_is_not_understood_ends_all_pages() {
     }
 }
 
+/// Connects in a way that the library does not read, and writes.
+const UNREAD: &str = "<?php
+require __DIR__ . '/wp-config.php';
+$database = mysqli_init();
+$socket = explode(':', DB_HOST)[1];
+$database->real_connect('localhost', DB_USER, DB_PASSWORD, DB_NAME, 0, $socket, MYSQLI_CLIENT_COMPRESS);
+$database->query('UPDATE post SET version = version + 1 WHERE id = 1');
+echo 'written';
+";
+
+#[tokio::test]
+async fn end_of_a_connection_that_is_not_read_ends_all_pages_of_its_database() {
+    let Some(site) = DatabaseSite::make() else {
+        return;
+    };
+    site.add("unread.php", UNREAD);
+    let server = start(&site).await;
+    let (target, control) = (server.target(), server.path("pid.control"));
+    for _ in 0..5 {
+        until_kept(&target, &control, "/index.php").await;
+        let written = target.ask("POST", "/unread.php", "", "").await;
+        assert_eq!(written.text(), "written");
+        is_shown(&server, &site, "a poll comes later").await;
+    }
+}
+
 #[tokio::test]
 async fn definition_ends_all_pages_and_they_are_learned_again() {
     let Some(site) = DatabaseSite::make() else {
