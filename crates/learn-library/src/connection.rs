@@ -269,7 +269,7 @@ impl Connection {
             // What could wait changes nothing.
             CommandKind::Query if self.later.is_now => false,
             CommandKind::Query | CommandKind::Execute => {
-                !command.is_complete() || !is_plain_read(command.text(), is_in_transaction)
+                !command.is_whole() || !is_plain_read(command.text(), is_in_transaction)
             }
             CommandKind::Other => true,
             _ => false,
@@ -348,10 +348,10 @@ impl Connection {
             }
             CommandKind::Query | CommandKind::Execute => {
                 let first = first_word(command.text()).to_ascii_uppercase();
-                let is_one = outcomes == 1 && command.is_complete();
+                let is_one = outcomes == 1 && command.is_whole();
                 match first.as_slice() {
                     b"SELECT" | b"SHOW" | b"INSERT" | b"UPDATE" | b"DELETE" | b"REPLACE"
-                    | b"COMMIT" | b"ROLLBACK" | b"START" | b"DESCRIBE" | b"DESC"
+                    | b"COMMIT" | b"ROLLBACK" | b"START" | b"DESCRIBE" | b"DESC" | b"WITH"
                         if is_one =>
                     {
                         return;
@@ -360,10 +360,11 @@ impl Connection {
                     b"USE" if is_one => self.database = used_database(command.text()),
                     _ => {}
                 }
-                self.add_setting(command.text(), is_one);
+                self.add_setting(command.text(), is_one && command.is_complete());
             }
             _ => return,
         }
+        self.conversation.note_changed_session();
         self.place = None;
     }
 

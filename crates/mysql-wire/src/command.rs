@@ -35,6 +35,8 @@ pub struct Command {
     pub(crate) text: Arc<[u8]>,
     pub parameters: Vec<Parameter>,
     pub(crate) is_complete: bool,
+    /// It was prepared before the session changed.
+    pub(crate) is_of_session_before: bool,
 }
 
 impl Command {
@@ -44,6 +46,7 @@ impl Command {
             text: text.into(),
             parameters: Vec::new(),
             is_complete,
+            is_of_session_before: false,
         }
     }
 
@@ -53,7 +56,12 @@ impl Command {
     }
 
     /// Whether the text is all of the statement.
-    pub fn is_complete(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.is_complete
+    }
+
+    /// Whether text and session say how the server reads the statement.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete && !self.is_of_session_before
     }
 }

@@ -107,6 +107,7 @@ enum Phase {
 struct PreparedStatement {
     text: Arc<[u8]>,
     is_complete: bool,
+    is_of_session_before: bool,
     parameters: usize,
     types: Vec<ParameterType>,
     long: HashSet<u16>,
@@ -212,6 +213,13 @@ impl Conversation {
     /// Whether nothing more is read of it: it was closed or is not readable.
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Closed | Phase::Unreadable(_))
+    }
+
+    /// The session is not what it was. What was prepared before is read by the default database and the modes of then.
+    pub fn note_changed_session(&mut self) {
+        for statement in self.prepared.values_mut() {
+            statement.is_of_session_before = true;
+        }
     }
 
     fn end_with(&mut self, result: Result<(), Unreadable>) {
@@ -378,6 +386,7 @@ impl Conversation {
             text: Arc::clone(&statement.text),
             parameters: Vec::new(),
             is_complete: statement.is_complete && is_complete,
+            is_of_session_before: statement.is_of_session_before,
         };
         if is_complete {
             let long = std::mem::take(&mut statement.long);
@@ -535,6 +544,7 @@ impl Conversation {
         let statement = PreparedStatement {
             text: Arc::clone(&command.text),
             is_complete: command.is_complete,
+            is_of_session_before: false,
             parameters: parameters.into(),
             types: Vec::new(),
             long: HashSet::new(),

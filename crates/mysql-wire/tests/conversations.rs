@@ -335,6 +335,32 @@ fn prepared_statements_have_their_text_and_parameters() {
     );
 }
 
+/// `USE` and `SET sql_mode` do not reach it.
+#[test]
+fn statement_that_was_prepared_before_the_session_changed_is_not_complete() {
+    let mut connection = Connection::open(MYSQLND);
+    let mut complete = Vec::new();
+    let mut execute = |connection: &mut Connection, id: u8| {
+        let head = [0x17, id, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 8, 0, 8, 0];
+        let command = packet(0, &[&head[..], &[0; 16]].concat());
+        connection.conversation.sent(&command, &mut |event| {
+            if let Event::Asked(command) = event {
+                assert!(command.is_whole());
+                complete.push(command.is_complete());
+            }
+        });
+        connection.received(&rows(1, &["a"], &[], 2));
+    };
+    let text = b"SELECT a FROM t WHERE b = ? AND c = ?";
+    prepare(&mut connection, 1, text);
+    execute(&mut connection, 1);
+    connection.conversation.note_changed_session();
+    prepare(&mut connection, 2, text);
+    execute(&mut connection, 1);
+    execute(&mut connection, 2);
+    assert_eq!(complete, [true, false, true]);
+}
+
 /// A statement with two parameters and a column.
 fn prepare(connection: &mut Connection, id: u32, text: &[u8]) {
     connection.client(0, &[b"\x16", text].concat());

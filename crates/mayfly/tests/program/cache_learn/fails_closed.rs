@@ -214,7 +214,13 @@ async fn is_ended_by_definition(site: &DatabaseSite, server: &RunningServer, def
 }
 
 /// Pages of which it is not known when they are old, and the reason that is told, with the beginning of its detail.
-const NOT_KEPT: [(&str, &str, (&str, &str)); 7] = [
+const NOT_KEPT: [(&str, &str, (&str, &str)); 8] = [
+    (
+        "prepared",
+        "$prepared = $database->prepare('SELECT version FROM post');
+         $database->query('USE shop'); $prepared->execute(); $prepared->get_result();",
+        ("statement", "SELECT version FROM post"),
+    ),
     (
         "counter",
         "$database->query('UPDATE post SET version = version + 1 WHERE id = 1');
@@ -263,7 +269,8 @@ async fn pages_of_which_it_is_not_known_when_they_are_old_say_why() {
         return;
     };
     site.database.run(
-        "CREATE TABLE blog.in_memory (id INT) ENGINE=MEMORY;
+        "CREATE DATABASE shop; CREATE TABLE shop.post (version INT); GRANT ALL ON shop.* TO blog@localhost;
+         CREATE TABLE blog.in_memory (id INT) ENGINE=MEMORY;
          CREATE TABLE blog.in_aria (id INT) ENGINE=Aria TRANSACTIONAL=1;",
     );
     for (name, code, _) in NOT_KEPT {
