@@ -44,7 +44,7 @@ pub use not_learned::NotLearned;
 pub use page::{MOST_RECORD_BYTES, MOST_STATEMENTS, PageRecord, SeenStatement};
 pub use read::{QueryReading, may_alter};
 pub use row::{Effect, MOST_CHANGES, Row, RowChange, TableChange, Transaction};
-pub use run_again::RunAgain;
+pub use run_again::{RunAgain, RunIn, RunText};
 pub use schema::{Column, ColumnDescription, ColumnKind, MOST_TABLES, Schema, Table, TableNumber};
 pub use schema_builder::SchemaBuilder;
 pub use schema_queries::SchemaQuery;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::moment::speaks_of_now;
 use crate::not_learned::NotLearned;
 use crate::read::QueryReading;
-use crate::run_again::{RunAgain, joined};
+use crate::run_again::{RunAgain, RunIn, joined};
 use crate::schema::Schema;
 use crate::session::Session;
 use crate::statement::{Reading, Shapes};
@@ -29,8 +29,8 @@ pub struct SeenStatement<'a> {
     pub session: &'a Session,
     /// A hash of all that it returned.
     pub result: u64,
-    /// The session in which its text can be run again, by a number of the caller's.
-    pub again_in: Option<u32>,
+    /// Where it can be run again.
+    pub again_in: Option<RunIn>,
 }
 
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl PageRecord {
                 before.again = before
                     .again
                     .take()
-                    .and_then(|it| it.followed_by(text, again_in));
+                    .and_then(|it| it.followed_by(text, parameters, again_in));
                 Ok(())
             }
             Reading::Tables(reading) => {
@@ -145,11 +145,10 @@ impl PageRecord {
                     Some(first) => self.changed_settings |= *first != settings,
                     None => before.first = Some(settings),
                 }
-                let again_in = again_in.filter(|_| parameters.is_empty());
                 self.statements.push(PageStatement {
                     reading,
                     result,
-                    again: again_in.and_then(|session| RunAgain::of(text, session)),
+                    again: again_in.and_then(|it| RunAgain::of(text, parameters, it)),
                 });
                 Ok(())
             }

@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use learned::{
     Effect, Index, MOST_RECENT_WRITES, MOST_RECORD_BYTES, MOST_STATEMENTS, NotLearned, PageRecord,
-    QueryReading, Reading, Schema, SchemaBuilder, SchemaQuery, SeenStatement, Session,
-    SuspicionCause, Value, may_alter,
+    QueryReading, Reading, RunIn, RunText, Schema, SchemaBuilder, SchemaQuery, SeenStatement,
+    Session, SuspicionCause, Value, may_alter,
 };
 use proptest::prelude::*;
+
+const TEXT: RunIn = RunIn {
+    session: 0,
+    is_prepared: false,
+};
 
 const NOW: i64 = 1_795_602_030;
 
@@ -221,7 +226,7 @@ fn statement_that_does_more_than_read_tables_is_never_run_again() {
     ] {
         let mut record = PageRecord::new(NOW);
         let told = SeenStatement {
-            again_in: Some(0),
+            again_in: Some(TEXT),
             ..seen(text, &session)
         };
         let is_learned = record.add(index.shapes_mut(), &told).is_ok();
@@ -492,7 +497,7 @@ fn a_statement_that_returned_the_same_makes_its_pages_fresh_as_of_the_write_befo
     for page in [1, 2] {
         let mut record = PageRecord::new(NOW);
         let statement = SeenStatement {
-            again_in: Some(0),
+            again_in: Some(TEXT),
             ..seen("SELECT title FROM posts WHERE id = 5", &session)
         };
         record.add(index.shapes_mut(), &statement).unwrap();
@@ -502,10 +507,11 @@ fn a_statement_that_returned_the_same_makes_its_pages_fresh_as_of_the_write_befo
     let first = write(&mut index, update);
     assert!(index.suspicion(1).unwrap().is_open);
     let to_run = index.to_run(1).remove(0);
-    assert_eq!(
-        &*to_run.again.texts[0],
-        "SELECT title FROM posts WHERE id = 5"
-    );
+    let expected = RunText {
+        text: "SELECT title FROM posts WHERE id = 5".into(),
+        values: None,
+    };
+    assert_eq!(to_run.again.texts, [expected]);
     let effect = index
         .shapes_mut()
         .understand(update.as_bytes(), &[], &session)
@@ -530,4 +536,57 @@ fn a_statement_that_returned_the_same_makes_its_pages_fresh_as_of_the_write_befo
     assert!(!index.suspicion(3).unwrap().is_open);
     write(&mut index, "CALL anything()");
     assert!(!index.suspicion(1).unwrap().is_open);
+}
+
+#[test]
+fn prepared_statement_is_run_again_with_its_values_and_not_where_one_is_unknown() {
+    let mut index = Index::new(schema());
+    let session = session();
+    let prepared = RunIn {
+        session: 3,
+        is_prepared: true,
+    };
+    let text = "SELECT title FROM posts WHERE id = ? AND status = ?";
+    let mut learn = |page: u32, values: &[Value]| {
+        let mut record = PageRecord::new(NOW);
+        let statement = SeenStatement {
+            again_in: Some(prepared),
+            parameters: values,
+            ..seen(text, &session)
+        };
+        record.add(index.shapes_mut(), &statement)?;
+        index.insert(page, index.writes(), &record)
+    };
+    let status = Value::Text(b"publish".to_vec());
+    let [five, six] = [5, 6].map(|id| [Value::Integer(id), status.clone()]);
+    learn(1, &five).unwrap();
+    learn(2, &six).unwrap();
+    learn(3, &[Value::Integer(5), Value::Null]).unwrap();
+    learn(4, &[Value::Integer(5), Value::Text(vec![b'x'; 20_000])]).unwrap();
+    let unknown = learn(5, &[Value::Integer(5), Value::Other]);
+    assert_eq!(unknown, Err(NotLearned::Clock));
+    write(&mut index, "UPDATE posts SET title = 'x'");
+    let with_null = [Value::Integer(5), Value::Null];
+    for (page, expected) in [
+        (1, Some(&five)),
+        (2, Some(&six)),
+        (3, Some(&with_null)),
+        // It is too long.
+        (4, None),
+    ] {
+        let Some(suspicion) = index.suspicion(page) else {
+            assert_eq!(page, 3, "no status is NULL");
+            continue;
+        };
+        assert_eq!(suspicion.is_open, expected.is_some(), "{page}");
+        let to_run = index.to_run(page);
+        let to_run = to_run
+            .first()
+            .map(|it| (it.again.session, &it.again.texts[0]));
+        let expected = expected.map(|it| RunText {
+            text: text.into(),
+            values: Some(it.as_slice().into()),
+        });
+        assert_eq!(to_run, expected.as_ref().map(|it| (3, it)), "{page}");
+    }
 }

@@ -599,14 +599,15 @@ impl Book {
         };
         let mut record = PageRecord::new(began_at / 1_000_000_000);
         for statement in statements {
-            let again_in = statement.again_in.as_ref().filter(|_| self.replays);
             let seen = SeenStatement {
                 connection: statement.connection,
                 text: &statement.text,
                 parameters: &statement.parameters,
                 session: &statement.session,
                 result: statement.result,
-                again_in: again_in.and_then(|it| replays::number_of(it, &mut database.sessions)),
+                again_in: (self.replays)
+                    .then(|| replays::run_in(statement, &mut database.sessions))
+                    .flatten(),
             };
             let shapes = index.shapes_mut();
             record

@@ -86,6 +86,7 @@ pub fn reads(statements: &[&str]) -> RunRecord {
         text: text.as_bytes().to_vec(),
         parameters: Vec::new(),
         result: 7,
+        is_prepared: false,
         again_in: None,
     });
     RunRecord {

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use aws_lc_rs::digest;
-use mysql_wire::{CommandAnswer, StatementAnswer};
+use mysql_wire::{CommandAnswer, Parameter, PrepareAnswer, StatementAnswer, execute_command};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
@@ -121,6 +121,40 @@ impl Client {
     /// What the system says, and an answer that makes no sense or is longer than a packet may be.
     pub async fn answer(&mut self, text: &str, seed: u64) -> io::Result<CommandAnswer> {
         self.ask(text).await?;
+        self.receive_answer(seed).await
+    }
+
+    /// The same of a statement that is prepared, and closed afterwards.
+    ///
+    /// # Errors
+    /// As above; and it is refused, or has another number of parameters.
+    pub async fn answer_of_prepared(
+        &mut self,
+        text: &str,
+        values: &[Parameter],
+        seed: u64,
+    ) -> io::Result<CommandAnswer> {
+        let prepare = [&[0x16], text.as_bytes()].concat();
+        self.command_without_answer(&prepare).await?;
+        let mut answer = PrepareAnswer::default();
+        let prepared = loop {
+            let packet = self.receive().await?;
+            if let Some(prepared) = answer.packet(&packet).map_err(|_| nonsense())? {
+                break prepared;
+            }
+        };
+        let (id, _) = prepared
+            .filter(|(_, parameters)| usize::from(*parameters) == values.len())
+            .ok_or_else(|| io::Error::other("the statement is not prepared"))?;
+        let execute = execute_command(id, values).ok_or_else(nonsense)?;
+        self.command_without_answer(&execute).await?;
+        let answer = self.receive_answer(seed).await?;
+        let close = [&[0x19][..], &id.to_le_bytes()].concat();
+        self.command_without_answer(&close).await?;
+        Ok(answer)
+    }
+
+    async fn receive_answer(&mut self, seed: u64) -> io::Result<CommandAnswer> {
         let (mut answer, mut bytes) = (StatementAnswer::new(seed), 0);
         loop {
             let packet = self.receive().await?;

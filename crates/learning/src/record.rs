@@ -21,6 +21,8 @@ pub struct SentStatement {
     pub parameters: Vec<Value>,
     /// Stands for what it returned.
     pub result: u64,
+    /// It was prepared, and not sent as text.
+    pub is_prepared: bool,
     /// Where it can be run again.
     pub again_in: Option<Arc<ReplaySession>>,
 }

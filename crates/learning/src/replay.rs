@@ -11,7 +11,8 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use learn_record::Outcome;
-use learned::RunAgain;
+use learned::{RunAgain, Value};
+use mysql_wire::Parameter;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -157,7 +158,14 @@ async fn open(account: &DatabaseAccount, session: &ReplaySession) -> io::Result<
 async fn run_by(client: &mut Client, again: &RunAgain, seed: u64) -> io::Result<u64> {
     let mut results = Vec::with_capacity(again.texts.len());
     for text in &again.texts {
-        let answer = client.answer(text, seed).await?;
+        let answer = match &text.values {
+            None => client.answer(&text.text, seed).await?,
+            Some(values) => {
+                let values: Vec<_> = values.iter().map(parameter).collect();
+                let sent = client.answer_of_prepared(&text.text, &values, seed);
+                sent.await?
+            }
+        };
         let outcomes = answer.outcomes.iter().map(|outcome| match *outcome {
             mysql_wire::Outcome::Rows { rows, bytes, hash } => Outcome::Rows { rows, bytes, hash },
             mysql_wire::Outcome::Done { changed_rows } => Outcome::Done { changed_rows },
@@ -173,6 +181,15 @@ async fn run_by(client: &mut Client, again: &RunAgain, seed: u64) -> io::Result<
     }
     let result = again.result(&results);
     result.ok_or_else(|| io::Error::other("not all statements were run"))
+}
+
+fn parameter(value: &Value) -> Parameter {
+    match value {
+        Value::Null => Parameter::Null,
+        Value::Integer(number) => Parameter::Integer(*number),
+        Value::Text(text) => Parameter::Bytes(text.clone()),
+        Value::Other => Parameter::Opaque,
+    }
 }
 
 #[cfg(test)]

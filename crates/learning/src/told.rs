@@ -84,11 +84,10 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
             text: statement.text.to_vec(),
             parameters: statement.parameters.iter().map(value_of).collect(),
             result: result_of(&statement.outcomes),
+            is_prepared: statement.kind == StatementKind::Prepared,
             again_in: sessions
                 .get(usize::from(statement.session))
-                .filter(|_| {
-                    statement.kind == StatementKind::Text && is_of_rows(&statement.outcomes)
-                })
+                .filter(|_| can_be_sent(statement) && is_of_rows(&statement.outcomes))
                 .cloned()
                 .flatten(),
         })
@@ -99,6 +98,21 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         files,
         sqlite,
         obstacle,
+    }
+}
+
+/// Whether all of it is known, so that the server would read the same if it were sent once more.
+fn can_be_sent(statement: &Statement<'_>) -> bool {
+    let is_known = |value: &ToldValue<'_>| {
+        matches!(
+            value,
+            ToldValue::Null | ToldValue::Integer(_) | ToldValue::Bytes(_)
+        )
+    };
+    match statement.kind {
+        StatementKind::Text => true,
+        StatementKind::Prepared => statement.parameters.iter().all(is_known),
+        StatementKind::Unprepared | StatementKind::Command => false,
     }
 }
 

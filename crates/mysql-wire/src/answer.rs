@@ -135,7 +135,7 @@ pub(crate) enum Progress {
     Malformed,
 }
 
-/// The answer to a statement that was sent as text, for a client that reads packets itself and has not agreed to go
+/// The answer to a statement that was sent as text or executed once it was prepared, for a client that reads packets itself and has not agreed to go
 /// without EOF. It is the same as what [`crate::Conversation`] says of the same answer to another client.
 pub struct StatementAnswer(AnswerReader);
 
@@ -158,6 +158,31 @@ impl StatementAnswer {
             Progress::WantsFile => Err(Unreadable::LocalFile),
             Progress::Cursor => Err(Unreadable::Cursor),
             Progress::Malformed => Err(Unreadable::Malformed),
+        }
+    }
+}
+
+/// The answer to COM_STMT_PREPARE, for the same client.
+pub struct PrepareAnswer(AnswerReader);
+
+impl Default for PrepareAnswer {
+    fn default() -> Self {
+        let status = StatusFlags::default();
+        Self(AnswerReader::new(AnswerForm::Prepared, false, status, 0))
+    }
+}
+
+impl PrepareAnswer {
+    /// Takes the next packet. `Ok(None)`: more follow. In the end there is the number of the statement and how many
+    /// parameters it has, or none for an error.
+    ///
+    /// # Errors
+    /// It is none that may follow here.
+    pub fn packet(&mut self, payload: &[u8]) -> Result<Option<Option<(u32, u16)>>, Unreadable> {
+        match self.0.end(payload, payload.len() < 9) {
+            Progress::More => Ok(None),
+            Progress::Complete => Ok(Some(self.0.prepared.map(|it| (it.id, it.parameters)))),
+            _ => Err(Unreadable::Malformed),
         }
     }
 }

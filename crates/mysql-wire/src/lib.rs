@@ -24,7 +24,9 @@ mod handshake;
 mod packet;
 mod parameters;
 
-pub use answer::{CommandAnswer, MOST_OUTCOMES, Outcome, StatementAnswer, StatusFlags};
+pub use answer::{
+    CommandAnswer, MOST_OUTCOMES, Outcome, PrepareAnswer, StatementAnswer, StatusFlags,
+};
 pub use binary_log::{
     LogContent, LogEnd, LogEvent, LogReader, LogStatement, MOST_EVENT_BYTES, dump_command,
     register_command,
@@ -33,7 +35,7 @@ pub use command::{Command, CommandKind, MOST_STATEMENT_BYTES};
 pub use conversation::{
     Conversation, Event, MOST_PREPARED, MOST_PREPARED_BYTES, Session, Unreadable,
 };
-pub use parameters::{MOST_PARAMETERS, Parameter};
+pub use parameters::{MOST_PARAMETERS, Parameter, execute_command};
 
 /// For the fuzzer: the first byte of each piece says its direction and length.
 #[doc(hidden)]

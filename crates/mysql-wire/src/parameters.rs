@@ -13,7 +13,7 @@ pub enum Parameter {
     Double(f64),
     /// Text in the character set of the connection, or bytes; the protocol does not say which.
     Bytes(Vec<u8>),
-    /// A date or time in the protocol's binary form, a BLOB, or a value that was sent in pieces.
+    /// A date or time in the protocol's binary form, a BLOB, a decimal or another rare type, or a value that was sent in pieces.
     Opaque,
 }
 
@@ -82,14 +82,70 @@ fn value(bytes: &mut &[u8], (number, flags): ParameterType) -> Option<Parameter>
             take(bytes, usize::from(count))?;
             Parameter::Opaque
         }
-        // A BLOB is compared as bytes, whatever the character set.
-        249..=252 => {
+        15 | 253 | 254 => Parameter::Bytes(string(bytes)?.to_vec()),
+        // A BLOB is compared as bytes, whatever the character set, and a decimal as a number.
+        0 | 16 | 245..=255 => {
             string(bytes)?;
             Parameter::Opaque
         }
-        0 | 15 | 16 | 245..=255 => Parameter::Bytes(string(bytes)?.to_vec()),
         _ => return None,
     })
+}
+
+/// COM_STMT_EXECUTE of the statement with this number; `None`: a value is not known.
+pub fn execute_command(id: u32, parameters: &[Parameter]) -> Option<Vec<u8>> {
+    let mut command = vec![0x17];
+    command.extend_from_slice(&id.to_le_bytes());
+    // No cursor, once.
+    command.extend_from_slice(&[0, 1, 0, 0, 0]);
+    if parameters.is_empty() {
+        return Some(command);
+    }
+    let mut nulls = vec![0; parameters.len().div_ceil(8)];
+    let (mut types, mut values) = (Vec::new(), Vec::new());
+    for (index, parameter) in parameters.iter().enumerate() {
+        let parameter_type: ParameterType = match parameter {
+            Parameter::Null => {
+                *nulls.get_mut(index / 8)? |= 1 << (index % 8);
+                (6, 0)
+            }
+            Parameter::Integer(number) => {
+                values.extend_from_slice(&number.to_le_bytes());
+                (8, 0)
+            }
+            Parameter::Unsigned(number) => {
+                values.extend_from_slice(&number.to_le_bytes());
+                (8, 0x80)
+            }
+            Parameter::Double(number) => {
+                values.extend_from_slice(&number.to_le_bytes());
+                (5, 0)
+            }
+            Parameter::Bytes(bytes) => {
+                put_length(&mut values, bytes.len());
+                values.extend_from_slice(bytes);
+                (253, 0)
+            }
+            Parameter::Opaque => return None,
+        };
+        types.extend_from_slice(&[parameter_type.0, parameter_type.1]);
+    }
+    command.extend_from_slice(&nulls);
+    // The types follow.
+    command.push(1);
+    command.extend_from_slice(&types);
+    command.extend_from_slice(&values);
+    Some(command)
+}
+
+fn put_length(out: &mut Vec<u8>, length: usize) {
+    match u8::try_from(length) {
+        Ok(small @ 0..=0xfa) => out.push(small),
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&(length as u64).to_le_bytes());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +177,36 @@ mod tests {
         let later = read(&later[..], 5, &mut types).unwrap();
         assert_eq!(later[..2], [Parameter::Integer(1), Parameter::Unsigned(2)]);
         assert_eq!(later[2..4], [Parameter::Null, Parameter::Null]);
+    }
+
+    #[test]
+    fn parameters_come_back_as_they_were_put_into_a_command() {
+        let many = [
+            Parameter::Integer(i64::MIN),
+            Parameter::Unsigned(u64::MAX),
+            Parameter::Null,
+            Parameter::Double(-0.5),
+            Parameter::Bytes(Vec::new()),
+            Parameter::Bytes(vec![b'x'; 0xfa]),
+            Parameter::Bytes(vec![b'x'; 0xfb]),
+            Parameter::Bytes(vec![b'x'; 70_000]),
+            Parameter::Null,
+        ];
+        for count in 0..=many.len() {
+            let command = execute_command(7, &many[..count]).unwrap();
+            assert_eq!(command[..10], [0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0]);
+            let back = read(&command[10..], count, &mut Vec::new());
+            assert_eq!(back.as_deref(), Some(&many[..count]), "{count}");
+        }
+        assert_eq!(execute_command(7, &[Parameter::Opaque]), None);
+    }
+
+    #[test]
+    fn decimals_and_blobs_are_not_taken_for_texts() {
+        for number in [0, 16, 245, 246, 247, 248, 249, 252, 255] {
+            let value = read(&[0, 1, number, 0, 2, b'4', b'2'], 1, &mut Vec::new());
+            assert_eq!(value, Some(vec![Parameter::Opaque]), "{number}");
+        }
     }
 
     #[test]

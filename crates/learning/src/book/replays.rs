@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use learned::{Effect, StatementToRun};
+use learned::{Effect, RunIn, StatementToRun};
 
 use super::Book;
 use crate::counts::ReplayEnd;
 use crate::pages::LearnedPage;
-use crate::record::ServerName;
+use crate::record::{SentStatement, ServerName};
 use crate::replay::ReplaySession;
 
 /// Sessions of one server in which statements are run again. Applications have one or two.
@@ -42,8 +42,9 @@ pub struct ReplayRound {
     awaited: BTreeSet<u32>,
 }
 
-/// The number of a session among those that are known.
-pub fn number_of(session: &Arc<ReplaySession>, known: &mut Vec<Arc<ReplaySession>>) -> Option<u32> {
+/// Where a statement can be run again, with the number of its session among those that are known.
+pub fn run_in(statement: &SentStatement, known: &mut Vec<Arc<ReplaySession>>) -> Option<RunIn> {
+    let session = statement.again_in.as_ref()?;
     let at = known.iter().position(|it| it == session);
     let at = at.or_else(|| {
         (known.len() < MOST_SESSIONS).then(|| {
@@ -51,7 +52,10 @@ pub fn number_of(session: &Arc<ReplaySession>, known: &mut Vec<Arc<ReplaySession
             known.len() - 1
         })
     });
-    u32::try_from(at?).ok()
+    Some(RunIn {
+        session: u32::try_from(at?).ok()?,
+        is_prepared: statement.is_prepared,
+    })
 }
 
 impl Book {

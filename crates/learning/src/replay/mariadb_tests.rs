@@ -1,5 +1,6 @@
 //! What a statement that is run again can read, and that it cannot write. It needs mariadb-server, as the tests of `learned` do.
 
+use learned::RunText;
 use testkit::mariadb::MariaDb;
 
 use super::*;
@@ -40,9 +41,17 @@ impl Replays {
     }
 
     async fn run(&mut self, text: &str) -> Option<u64> {
+        self.run_with(text, None).await
+    }
+
+    /// Prepared, if there are values.
+    async fn run_with(&mut self, text: &str, values: Option<&[Value]>) -> Option<u64> {
         let again = RunAgain {
             session: 0,
-            texts: vec![text.into()],
+            texts: vec![RunText {
+                text: text.into(),
+                values: values.map(Into::into),
+            }],
         };
         let (account, session) = (&self.account, &self.session);
         self.connection.run(&again, account, session).await
@@ -106,4 +115,56 @@ async fn replay_of_a_database_that_is_killed_has_no_result_until_it_is_there_aga
     let update = "REPLACE INTO blog.post VALUES (1, 'a')";
     replays.database.run(update);
     assert_eq!(replays.run("SELECT title FROM post").await, first);
+}
+
+#[tokio::test]
+async fn prepared_statement_is_run_with_its_values_over_one_connection() {
+    let mut replays = Replays::begin();
+    let long = "x".repeat(300);
+    let rows = format!("INSERT INTO blog.post VALUES (2, '{long}'), (3, NULL), (-4, 'caf\u{e9}')");
+    replays.database.run(&rows);
+    let connection = replays.run("SELECT CONNECTION_ID()").await;
+    let text = |text: &str| Value::Text(text.as_bytes().to_vec());
+    let ids = "SELECT id, title FROM post WHERE id = ?";
+    let titles = "SELECT id, title FROM post WHERE title <=> ?";
+    let same = [
+        (Value::Integer(2), text(&long)),
+        (Value::Integer(3), Value::Null),
+        (Value::Integer(-4), text("caf\u{e9}")),
+        (text("1"), text("a")),
+    ];
+    let mut seen = Vec::new();
+    for (id, title) in same {
+        let first = replays.run_with(ids, Some(&[id])).await;
+        assert!(first.is_some_and(|it| !seen.contains(&it)), "{title:?}");
+        assert_eq!(replays.run_with(titles, Some(&[title])).await, first);
+        seen.extend(first);
+    }
+    // Rows in binary form are not those in text.
+    let plain = "SELECT id, title FROM post WHERE id = 1";
+    let (as_text, prepared) = (
+        replays.run(plain).await,
+        replays.run_with(plain, Some(&[])).await,
+    );
+    assert!(as_text.is_some() && prepared.is_some() && as_text != prepared);
+    assert_eq!(prepared, seen.last().copied());
+    let update = "UPDATE blog.post SET title = 'b' WHERE id = 1";
+    replays.database.run(update);
+    let values = [Value::Integer(1)];
+    assert_ne!(replays.run_with(ids, Some(&values)).await, prepared);
+    // Each is closed, before the next statement.
+    assert_eq!(replays.run("SELECT CONNECTION_ID()").await, connection);
+    let open = "SHOW GLOBAL STATUS WHERE Variable_name = 'Prepared_stmt_count'";
+    assert_eq!(replays.database.run(open).trim(), "Prepared_stmt_count\t0");
+    for (text, values) in [
+        ("DELETE FROM post WHERE id = ?", &[Value::Integer(1)][..]),
+        (ids, &[]),
+        (ids, &[Value::Integer(1), Value::Integer(2)]),
+        (ids, &[Value::Other]),
+        ("SELECT * FROM missing WHERE id = ?", &[Value::Integer(1)]),
+        ("SELECT SLEEP(?)", &[Value::Integer(100)]),
+    ] {
+        assert_eq!(replays.run_with(text, Some(values)).await, None, "{text}");
+        assert!(replays.run(plain).await.is_some(), "{text}");
+    }
 }

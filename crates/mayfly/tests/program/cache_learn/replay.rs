@@ -126,6 +126,57 @@ async fn replayed_page_is_made_anew_if_the_server_gives_other_sessions_than_php_
     assert_ne!(target.get("/read.php").await.x_cache(), "HIT");
 }
 
+/// Reads by prepared statements of mysqli and of PDO, with each kind of value that they send.
+const PREPARED: &str = "<?php
+require __DIR__ . '/connect.php';
+$all = [$_SERVER['MAYFLY_FETCH']];
+$read = $database->prepare('SELECT * FROM post WHERE id = ? AND (note <=> ? OR version = ?)');
+foreach ([[2, 'caf\u{e9} \u{2713}', 7], [3, null, 1], [4, '', -1]] as [$id, $note, $version]) {
+    $read->bind_param('isi', $id, $note, $version);
+    $read->execute();
+    $all[] = json_encode($read->get_result()->fetch_all());
+}
+$pdo = new PDO('mysql:unix_socket=' . explode(':', DB_HOST)[1] . ';dbname=' . DB_NAME, DB_USER, DB_PASSWORD,
+    [PDO::ATTR_EMULATE_PREPARES => false]);
+$read = $pdo->prepare('SELECT id, note FROM post WHERE id > ? AND version < ? AND note <> ? ORDER BY id');
+$read->bindValue(1, 1, PDO::PARAM_INT);
+$read->bindValue(2, 5000000000, PDO::PARAM_INT);
+$read->bindValue(3, 'caf\u{e9}');
+$read->execute();
+$all[] = json_encode($read->fetchAll());
+$read = $pdo->prepare('SELECT COUNT(*) FROM post');
+$read->execute();
+$all[] = json_encode($read->fetchAll());
+echo implode(' ', $all);
+";
+
+#[tokio::test]
+async fn prepared_statements_are_run_again_with_the_values_that_php_bound() {
+    let Some((site, server)) = begin().await else {
+        return;
+    };
+    site.add("prepared.php", PREPARED);
+    let (target, control) = (server.target(), server.path("pid.control"));
+    for attempt in 0.. {
+        until_kept(&target, &control, "/prepared.php").await;
+        let reply = target.get("/prepared.php").await;
+        let equal = number(&server, EQUAL).await;
+        site.run_by_php(&target, NO_CHANGE).await;
+        let again = target.get("/prepared.php").await;
+        let is_same = again.x_cache() == "HIT" && again.text() == reply.text();
+        if is_same && number(&server, EQUAL).await >= equal + 5 {
+            break;
+        }
+        assert!(attempt < 50, "{}", again.x_cache());
+    }
+    assert_eq!(number(&server, DIFFERENT).await, 0);
+    until_kept(&target, &control, "/prepared.php").await;
+    let change = "UPDATE post SET note = 'new' WHERE version = 1 AND id > 2";
+    site.run_by_php(&target, change).await;
+    let reply = target.get("/prepared.php").await;
+    assert!(reply.text().contains("new"), "{}", reply.text());
+}
+
 /// It takes longer than a statement that is run again may take.
 const SLOW: &str = "<?php
 require __DIR__ . '/connect.php';
