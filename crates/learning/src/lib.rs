@@ -293,8 +293,9 @@ impl LearnedPool {
 
     /// The account for a server that PHP reached by this address.
     fn account_of(&self, server: &str) -> Option<DatabaseAccount> {
-        let accounts = self.accounts.lock();
-        accounts.iter().find(|it| it.is_for(server)).cloned()
+        // The path of a socket that a worker names may lead to a mount that does not answer.
+        let accounts = self.accounts.lock().clone();
+        accounts.into_iter().find(|it| it.is_for(server))
     }
 
     /// Is the binary log of its database followed?

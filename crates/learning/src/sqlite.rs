@@ -11,9 +11,12 @@
 //! `docs/design/2026-11-27-sqlite.md`). Mayfly takes no locks: it reads what the writers have left in
 //! the page cache. No statement is known, so that any write counts for all that was read of the database.
 
+mod folder;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::IoSliceMut;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
@@ -21,8 +24,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
-use rustix::fs::{FsWord, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, ReadWriteFlags};
+
+use folder::SqliteFolder;
 
 /// How a database begins.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -190,12 +195,14 @@ struct OpenFiles {
 #[derive(Debug)]
 pub struct SqliteDatabase {
     path: PathBuf,
+    folder: SqliteFolder,
     open: Mutex<OpenFiles>,
 }
 
 impl SqliteDatabase {
     pub fn new(path: PathBuf) -> SqliteDatabase {
         SqliteDatabase {
+            folder: SqliteFolder::of(&path),
             path,
             open: Mutex::default(),
         }
@@ -205,13 +212,16 @@ impl SqliteDatabase {
         &self.path
     }
 
-    /// Looks by about six system calls that wait for no disk: what is not in the page cache counts as changing.
+    /// Looks by about nine system calls that wait for no other machine: what is not in memory counts as changing. The database has
+    /// no state before a look that may wait.
     pub fn look(&self) -> SqliteLook {
         self.look_by(ReadingManner::FromMemory)
     }
 
-    /// The same, and brings into the page cache what is not there. Blocks.
+    /// The same, and brings into the page cache what is not there. Blocks, for as long as the path's file systems take.
     pub fn look_and_wait(&self) -> SqliteLook {
+        // Without the lock: others would wait for it.
+        self.folder.examine();
         self.look_by(ReadingManner::AlsoFromDisk)
     }
 
@@ -235,7 +245,9 @@ impl SqliteDatabase {
 
     fn read(&self, manner: ReadingManner) -> Result<SqliteState, NoState> {
         let mut open = self.open.lock();
-        let (file, facts) = reach(&self.path, &mut open.database)?;
+        let folder = self.folder.open()?;
+        let folder = folder.as_fd();
+        let (file, facts) = reach(folder, &self.name(""), &mut open.database)?;
         let mut header = [0; HEADER_BYTES];
         read_begin(file, &mut header, manner)?;
         let Some(rest) = header.strip_prefix(MAGIC) else {
@@ -244,12 +256,12 @@ impl SqliteDatabase {
         let (versions, counter) = (rest.get(2..4), rest.get(8..12));
         let counter = counter.and_then(|it| it.try_into().ok());
         // After the counter: while a counter can still be taken back, its journal is there.
-        if has_hot_journal(&self.beside("-journal"))? {
+        if has_hot_journal(folder, &self.name("-journal"))? {
             return Err(NoState::Changing);
         }
         let has_log_mode = versions != Some(&[1, 1]);
         let log = match has_log_mode {
-            true => self.read_log(&mut open.index, manner)?,
+            true => self.read_log(folder, &mut open.index, manner)?,
             false => None,
         };
         Ok(SqliteState {
@@ -263,17 +275,19 @@ impl SqliteDatabase {
     /// The log and the header of its index; `None`: the log has no frames.
     fn read_log(
         &self,
+        folder: BorrowedFd<'_>,
         index: &mut Option<OpenFile>,
         manner: ReadingManner,
     ) -> Result<Option<LogState>, NoState> {
-        let Some(file) = facts_of(&self.beside("-wal"))? else {
+        let Some(file) = facts_of(folder, &self.name("-wal"))? else {
             return Ok(None);
         };
         if file.bytes <= EMPTY_LOG_BYTES {
             return Ok(None);
         }
         // Without an index, it is recovered by the next reader, or another process has it for itself.
-        let (index, _) = reach(&self.beside("-shm"), index).map_err(|_| NoState::Changing)?;
+        let index = reach(folder, &self.name("-shm"), index);
+        let (index, _) = index.map_err(|_| NoState::Changing)?;
         let mut copies = [0; 2 * INDEX_HEADER_BYTES];
         read_begin(index, &mut copies, manner)?;
         let (first, second) = copies.split_at(INDEX_HEADER_BYTES);
@@ -284,28 +298,37 @@ impl SqliteDatabase {
         }
     }
 
-    fn beside(&self, end: &str) -> PathBuf {
-        let mut name = OsString::from(self.path.as_os_str());
+    /// Of the database, or of a file beside it with this end, in its folder.
+    fn name(&self, end: &str) -> OsString {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(end);
-        name.into()
+        name
     }
 }
 
 /// Of a log or a journal; `None`: the file does not exist.
-fn facts_of(path: &Path) -> Result<Option<FileFacts>, NoState> {
-    match rustix::fs::stat(path) {
-        Ok(facts) => Ok(Some(FileFacts::of_log(&facts))),
+fn facts_of(folder: BorrowedFd<'_>, name: &OsStr) -> Result<Option<FileFacts>, NoState> {
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(facts) if is_file(&facts) => Ok(Some(FileFacts::of_log(&facts))),
+        Ok(_) => Err(NoState::Unknown("a file beside it is no regular file")),
         Err(Errno::NOENT) => Ok(None),
         Err(_) => Err(NoState::Unknown("Mayfly may not look into its folder")),
     }
 }
 
-/// The file at `path`, which is opened anew where it was replaced.
+/// A link may lead to any file system.
+fn is_file(facts: &Stat) -> bool {
+    FileType::from_raw_mode(facts.st_mode).is_file()
+}
+
+/// The file of this name, which is opened anew where it was replaced.
 fn reach<'a>(
-    path: &Path,
+    folder: BorrowedFd<'_>,
+    name: &OsStr,
     open: &'a mut Option<OpenFile>,
 ) -> Result<(&'a File, FileFacts), NoState> {
-    let stat = rustix::fs::stat(path).map_err(|error| match error {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    let stat = stat.map_err(|error| match error {
         Errno::NOENT => NoState::Unknown("it is not there"),
         _ => NoState::Unknown("Mayfly may not look into its folder"),
     })?;
@@ -313,29 +336,24 @@ fn reach<'a>(
     let is_it = |it: &OpenFile| (it.device, it.inode) == (facts.device, facts.inode);
     if !open.as_ref().is_some_and(is_it) {
         *open = None;
-        if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() {
+        if !is_file(&stat) {
             return Err(NoState::Unknown("it is no regular file"));
         }
-        *open = Some(open_file(path, &facts)?);
+        *open = Some(open_file(folder, name, &facts)?);
     }
     let file = open.as_ref().ok_or(NoState::Changing)?;
     Ok((&file.file, facts))
 }
 
-fn open_file(path: &Path, facts: &FileFacts) -> Result<OpenFile, NoState> {
+fn open_file(folder: BorrowedFd<'_>, name: &OsStr, facts: &FileFacts) -> Result<OpenFile, NoState> {
     // Whatever a hostile worker has put there, opening it neither waits nor makes it a terminal.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened = rustix::fs::open(path, flags, Mode::empty());
+    let opened = rustix::fs::openat(folder, name, flags | OFlags::NOFOLLOW, Mode::empty());
     let opened = opened.map_err(|_| NoState::Unknown("Mayfly's account may not read it"))?;
     let found = rustix::fs::fstat(&opened).map(|found| FileFacts::of(&found));
     let is_it = |found: &FileFacts| (found.device, found.inode) == (facts.device, facts.inode);
     if !found.as_ref().is_ok_and(is_it) {
         return Err(NoState::Changing);
-    }
-    let system = rustix::fs::fstatfs(&opened).map(|system| system.f_type);
-    if !system.is_ok_and(|system| LOCAL_FILE_SYSTEMS.contains(&system)) {
-        let why = "its file system is not one whose writes are seen at once";
-        return Err(NoState::Unknown(why));
     }
     Ok(OpenFile {
         device: facts.device,
@@ -343,18 +361,6 @@ fn open_file(path: &Path, facts: &FileFacts) -> Result<OpenFile, NoState> {
         file: opened.into(),
     })
 }
-
-/// Those whose files only this machine writes, and whose memory all its processes share: btrfs, ext2 to ext4,
-/// F2FS, overlayfs, tmpfs, XFS, ZFS.
-const LOCAL_FILE_SYSTEMS: [FsWord; 7] = [
-    0x9123_683e,
-    0xef53,
-    0xf2f5_2010,
-    0x794c_7630,
-    0x0102_1994,
-    0x5846_5342,
-    0x2fc1_2fc1,
-];
 
 /// Reads the first bytes of a file.
 fn read_begin(file: &File, bytes: &mut [u8], manner: ReadingManner) -> Result<(), NoState> {
@@ -372,12 +378,12 @@ fn read_begin(file: &File, bytes: &mut [u8], manner: ReadingManner) -> Result<()
 }
 
 /// A journal that is not empty and not marked as done: its transaction is being written, or has to be taken back.
-fn has_hot_journal(path: &Path) -> Result<bool, NoState> {
-    if facts_of(path)?.is_none_or(|facts| facts.bytes == 0) {
+fn has_hot_journal(folder: BorrowedFd<'_>, name: &OsStr) -> Result<bool, NoState> {
+    if facts_of(folder, name)?.is_none_or(|facts| facts.bytes == 0) {
         return Ok(false);
     }
     let mut journal = None;
-    let Ok((journal, _)) = reach(path, &mut journal) else {
+    let Ok((journal, _)) = reach(folder, name, &mut journal) else {
         return Ok(true);
     };
     let mut begin = [0; 8];

@@ -21,19 +21,22 @@ const UNUSED: Duration = Duration::from_secs(600);
 pub struct KnownDatabases(Vec<(Arc<SqliteDatabase>, Instant)>);
 
 impl KnownDatabases {
-    fn name(&mut self, path: &Path, now: Instant) {
+    /// Returns it if it was not known.
+    fn name(&mut self, path: &Path, now: Instant) -> Option<Arc<SqliteDatabase>> {
         if let Some((_, named)) = self.0.iter_mut().find(|(it, _)| it.path() == path) {
             *named = now;
-            return;
+            return None;
         }
         if self.0.len() >= MOST_DATABASES {
             let is_used = |named: &Instant| now.saturating_duration_since(*named) < UNUSED;
             self.0.retain(|(_, named)| is_used(named));
         }
-        if self.0.len() < MOST_DATABASES {
-            self.0
-                .push((Arc::new(SqliteDatabase::new(path.to_owned())), now));
+        if self.0.len() >= MOST_DATABASES {
+            return None;
         }
+        let database = Arc::new(SqliteDatabase::new(path.to_owned()));
+        self.0.push((database.clone(), now));
+        Some(database)
     }
 
     pub fn all(&self) -> Vec<Arc<SqliteDatabase>> {
@@ -45,13 +48,15 @@ impl KnownDatabases {
 }
 
 impl LearnedPool {
-    /// A page was made of these.
+    /// A page was made of these. Call from the thread of the pool: what is new is looked at by one that may wait.
     pub(crate) fn know_sqlite(&self, named: &[OpenDatabase]) {
         if named.is_empty() {
             return;
         }
         let (mut known, now) = (self.sqlite.lock(), Instant::now());
-        named.iter().for_each(|it| known.name(&it.path, now));
+        for new in named.iter().filter_map(|it| known.name(&it.path, now)) {
+            tokio::task::spawn_blocking(move || new.look_and_wait());
+        }
     }
 
     /// All that are known, as they are now.

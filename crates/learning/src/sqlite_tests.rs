@@ -31,6 +31,7 @@ fn with(files: &[(&str, Vec<u8>)]) -> (TempDir, SqliteDatabase) {
     write(&folder, files);
     settle();
     let database = SqliteDatabase::new(folder.path().join("a"));
+    database.look_and_wait();
     (folder, database)
 }
 
