@@ -127,6 +127,12 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
     }
 }
 
+/// Its tables are read, and are as before.
+fn read_again(book: &mut Book, now: Instant) {
+    let (server, _, definitions) = book.servers().remove(0);
+    book.set_schema(&server, Ok(schema(1)), definitions, now);
+}
+
 fn made(book: &mut Book, digest: u64, record: RunRecord, now: Instant) {
     let end = end(book, digest);
     book.learn(&end, Some(record), now);
@@ -565,6 +571,7 @@ fn polled_book(now: Instant) -> Book {
         "it is asked for from now on"
     );
     see(&mut book, poll(1, "10:00:00", false), now);
+    read_again(&mut book, now);
     book
 }
 
@@ -723,6 +730,7 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
     }
     let much_later = now + Duration::from_secs(3600);
     see(&mut book, poll(1, "10:00:00", false), much_later);
+    read_again(&mut book, much_later);
     let mut under_way = end(&book, 3);
     under_way.page.keep = Some(Box::new(|| true));
     book.forget_ended(much_later);
@@ -756,6 +764,11 @@ fn a_restart_of_the_database_and_a_worker_in_doubt_end_pages() {
     };
     see(&mut book, poll(1, "10:00:00", false).after_restart(), now);
     assert_eq!(book.confirm(number, 1, now), Confirmation::Outdated);
+    // Views may be others than before, which no later poll tells.
+    assert_eq!(make(&mut book), LearnedEnd::Free);
+    let why = state(&mut book, now).unwrap();
+    assert!(why.starts_with("no-schema"), "{why}");
+    read_again(&mut book, now);
     let LearnedEnd::Known(number, _) = make(&mut book) else {
         panic!("it is not kept");
     };

@@ -149,8 +149,7 @@ impl Book {
         let effect = database.effect(write);
         let is_write = effect != Effect::Nothing;
         if effect == Effect::Everything && told::is_definition(&write.text) {
-            database.is_in_doubt = true;
-            database.definitions += 1;
+            database.doubt_definitions();
         }
         if is_write {
             database.written(effect, told::shown(&write.text));
@@ -177,10 +176,13 @@ impl Book {
                 database.effect_on(&tables),
                 format!("a write to {}", tables.join(", ")),
             ),
-            PollResult::Everything(why) => (Effect::Everything, why.to_owned()),
+            PollResult::Everything(why) => {
+                // Nothing was compared: they may be others than those that were read.
+                database.doubt_definitions();
+                (Effect::Everything, why.to_owned())
+            }
             PollResult::Definitions => {
-                database.is_in_doubt = true;
-                database.definitions += 1;
+                database.doubt_definitions();
                 let why = "tables, views or triggers have changed".to_owned();
                 (Effect::Everything, why)
             }
@@ -274,6 +276,12 @@ impl Database {
             }
             _ => Effect::Everything,
         }
+    }
+
+    /// Its tables are read again, and no reading that is under way counts.
+    fn doubt_definitions(&mut self) {
+        self.is_in_doubt = true;
+        self.definitions += 1;
     }
 
     fn written(&mut self, effect: Effect, text: String) {
