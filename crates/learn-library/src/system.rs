@@ -234,13 +234,8 @@ pub(crate) fn process_id() -> u32 {
     std::process::id()
 }
 
-/// What there is at `path`; with `follows` past symbolic links.
-pub(crate) fn look(path: &CStr, follows: bool) -> Option<FileState> {
-    let flags = if follows {
-        0
-    } else {
-        libc::AT_SYMLINK_NOFOLLOW
-    };
+/// What there is at `path`, past symbolic links.
+pub(crate) fn look(path: &CStr) -> Option<FileState> {
     let mut found = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the path ends with a zero; the result is written to a value of its type.
     let result = unsafe {
@@ -249,7 +244,7 @@ pub(crate) fn look(path: &CStr, follows: bool) -> Option<FileState> {
             libc::AT_FDCWD,
             path.as_ptr(),
             found.as_mut_ptr(),
-            flags,
+            0_usize,
         )
     };
     // SAFETY: all zeros are a valid value, and the kernel overwrites it as a whole.

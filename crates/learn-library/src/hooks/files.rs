@@ -109,7 +109,7 @@ const IS_THERE: FileState = FileState {
 };
 
 fn state_of(path: &CStr) -> Option<FileState> {
-    system::look(path, true)
+    system::look(path)
 }
 
 const fn use_of_flags(flags: c_int) -> FileUse {
@@ -211,7 +211,12 @@ macro_rules! looking {
             // SAFETY: the caller's arguments; what was found stands there if the result is 0.
             unsafe {
                 let result = next::$name(path, found);
-                note_look(path, (result == 0).then(|| system::file_state(&*found)));
+                // A link counts as what it leads to: so Mayfly sees the same, and a link that leads elsewhere is a change.
+                let is_link = result == 0 && (*found).st_mode & libc::S_IFMT == libc::S_IFLNK;
+                match is_link {
+                    true => note(path, FileUse::Looked, state_of),
+                    false => note_look(path, (result == 0).then(|| system::file_state(&*found))),
+                }
                 result
             }
         }
@@ -240,7 +245,7 @@ unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, room: si
     // SAFETY: the caller's arguments.
     unsafe {
         let length = next::readlink(path, buffer, room);
-        note(path, FileUse::Looked, |path| system::look(path, false));
+        note(path, FileUse::Looked, state_of);
         length
     }
 }
@@ -255,7 +260,7 @@ unsafe extern "C" fn __readlink_chk(
     // SAFETY: the caller's arguments.
     unsafe {
         let length = next::__readlink_chk(path, buffer, count, room);
-        note(path, FileUse::Looked, |path| system::look(path, false));
+        note(path, FileUse::Looked, state_of);
         length
     }
 }

@@ -127,8 +127,12 @@ fn files_are_named_with_what_was_done_and_whether_they_are_there() {
         .to_string();
     std::fs::write(php.path("site").join("theme.json"), "{}").unwrap();
     std::fs::create_dir(php.path("site").join("folder")).unwrap();
+    // A link is told as what it leads to.
+    std::os::unix::fs::symlink("folder", php.path("site").join("link")).unwrap();
+    std::os::unix::fs::symlink("nowhere", php.path("site").join("lost")).unwrap();
     let code = "file_get_contents('theme.json'); file_exists(__DIR__ . '/missing'); scandir(__DIR__ . '/folder');
-                filemtime(__DIR__ . '/folder'); file_put_contents(__DIR__ . '/made', 'x'); @unlink(__DIR__ . '/made');";
+                filemtime(__DIR__ . '/folder'); file_put_contents(__DIR__ . '/made', 'x'); @unlink(__DIR__ . '/made');
+                is_link(__DIR__ . '/link'); is_link(__DIR__ . '/lost');";
     php.run(7, code);
     let record = mayfly.record();
     for expected in [
@@ -137,6 +141,8 @@ fn files_are_named_with_what_was_done_and_whether_they_are_there() {
         format!("Listed {site}/folder"),
         format!("Looked {site}/folder"),
         format!("Written {site}/made"),
+        format!("Looked {site}/link"),
+        format!("-Looked {site}/lost"),
     ] {
         assert!(
             record.files.contains(&expected),
