@@ -133,7 +133,7 @@ impl Shapes {
         parameters: &[Value],
         session: &Session,
     ) -> StatementMeaning {
-        if is_mode_of_the_session(text) {
+        if is_known_variable(text) {
             return StatementMeaning::neither();
         }
         let mut tokens = match tokens(text, parameters) {
@@ -424,11 +424,37 @@ fn parse(text: &str, session: &Session, schema: &Schema) -> ParsedShape {
     }
 }
 
-/// WordPress asks for it in each connection. It is the same in each connection with the same settings.
-fn is_mode_of_the_session(text: &str) -> bool {
-    let text = text.trim().trim_end_matches(';');
-    text.eq_ignore_ascii_case("SELECT @@SESSION.sql_mode")
-        || text.eq_ignore_ascii_case("SELECT @@sql_mode")
+/// The modes, for which WordPress asks in each connection, are the same in each one with the same settings. Whether the
+/// server takes no writes, for which MediaWiki asks, is among what is polled.
+fn is_known_variable(text: &str) -> bool {
+    let text = without_comments(text);
+    let words: Vec<_> = text
+        .trim_end_matches([' ', ';'])
+        .split_ascii_whitespace()
+        .collect();
+    let [select, variable, name @ ..] = words.as_slice() else {
+        return false;
+    };
+    let is_one_of = |names: &[&str]| names.iter().any(|it| variable.eq_ignore_ascii_case(it));
+    select.eq_ignore_ascii_case("SELECT")
+        && match name {
+            [] => is_one_of(&["@@sql_mode", "@@SESSION.sql_mode"]),
+            ["AS", "Value"] => is_one_of(&["@@GLOBAL.read_only"]),
+            _ => false,
+        }
+}
+
+/// Without comments that are not executed.
+fn without_comments(text: &str) -> String {
+    let mut parts = text.split("/*");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once("*/") {
+            Some((comment, rest)) if !comment.starts_with(['!', 'M', '+']) => plain.push_str(rest),
+            _ => return text.to_owned(),
+        }
+    }
+    plain
 }
 
 /// Whether a statement sets variables and nothing more: calls and subqueries have parentheses.

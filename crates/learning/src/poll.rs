@@ -38,8 +38,8 @@ const SESSION: &str = "SET time_zone = '+00:00' /*!80000 , information_schema_st
 /// Asked before the tables: a transaction that ends in between is seen the next time as well.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_max_trx_id', 'Uptime')";
 
-/// A node of a cluster is written through others.
-const CLUSTER: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_on'";
+/// A node of a cluster is written through others. Pages may be made of whether the server takes writes.
+const VARIABLES: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'read_only')";
 
 /// A table as a server described it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub struct PollAnswer {
     /// The number of the next transaction; `None`: the server does not say.
     gate: Option<u64>,
     uptime: u64,
+    is_read_only: bool,
     /// Of views, triggers and routines, by their database.
     definitions: BTreeMap<String, u64>,
     /// By name. One that is not shown has none.
@@ -78,6 +79,7 @@ impl PollAnswer {
         PollAnswer {
             gate: Some(gate),
             uptime: 1000,
+            is_read_only: false,
             definitions: BTreeMap::new(),
             tables: BTreeMap::from([(name.into(), state)]),
         }
@@ -203,6 +205,9 @@ impl LastPoll {
         if answer.uptime < last.uptime {
             return PollResult::Everything("the database was started again");
         }
+        if answer.is_read_only != last.is_read_only {
+            return PollResult::Everything("read_only was set");
+        }
         if self.at.saturating_duration_since(before.at) > TRANSACTION {
             return PollResult::Everything("it was not asked for a minute");
         }
@@ -264,7 +269,7 @@ pub async fn ask(
         .ok_or_else(|| io::Error::other("the answer has other columns than were asked for"))?
 }
 
-/// What is asked, in this order: the status, the cluster, definitions, tables.
+/// What is asked, in this order: the status, variables, definitions, tables.
 fn questions(tables: &[Arc<str>], window: Duration) -> Vec<String> {
     let names = || tables.iter().filter_map(|table| table.split_once('.'));
     let databases: BTreeSet<&str> = names().map(|(database, _)| database).collect();
@@ -273,7 +278,7 @@ fn questions(tables: &[Arc<str>], window: Duration) -> Vec<String> {
         true => "('')".to_owned(),
         false => format!("({})", databases.join(", ")),
     };
-    let mut all = vec![SESSION.to_owned(), STATUS.to_owned(), CLUSTER.to_owned()];
+    let mut all = vec![SESSION.to_owned(), STATUS.to_owned(), VARIABLES.to_owned()];
     all.push(format!(
         "SELECT table_schema, table_name, view_definition, '', '' FROM information_schema.views
          WHERE table_schema IN {within}"
@@ -307,13 +312,16 @@ fn questions(tables: &[Arc<str>], window: Duration) -> Vec<String> {
 }
 
 fn read(answers: &[Vec<TextRow>]) -> Option<io::Result<PollAnswer>> {
-    let [_, status, cluster, views, triggers, routines, tables @ ..] = answers else {
+    let [_, status, variables, views, triggers, routines, tables @ ..] = answers else {
         return None;
     };
-    if cluster
-        .iter()
-        .any(|row| matches!(&row[..], [_, Some(on)] if on == b"ON"))
-    {
+    let is_on = |name: &str| {
+        variables.iter().any(|row| match &row[..] {
+            [Some(it), Some(value)] => it == name.as_bytes() && value != b"OFF",
+            _ => false,
+        })
+    };
+    if is_on("wsrep_on") {
         let message = "a node of a cluster, which others write";
         return Some(Err(io::Error::other(message)));
     }
@@ -340,6 +348,7 @@ fn read(answers: &[Vec<TextRow>]) -> Option<io::Result<PollAnswer>> {
     Some(Ok(PollAnswer {
         gate: number("Innodb_max_trx_id"),
         uptime: number("Uptime")?,
+        is_read_only: is_on("read_only"),
         definitions: definitions
             .map(|(database, digest)| (database, digest.finish()))
             .collect(),

@@ -64,6 +64,10 @@ async fn each_change_of_a_table_is_seen_by_the_next_poll() {
     assert_eq!(look().await.0, written(&["blog.plain"]));
     database.run("TRUNCATE blog.quiet");
     assert_eq!(look().await.0, written(&["blog.quiet"]));
+    for on in ["ON", "OFF"] {
+        database.run(&format!("SET GLOBAL read_only = {on}"));
+        assert_eq!(look().await.0, PollResult::Everything("read_only was set"));
+    }
     for definition in [
         "ALTER TABLE blog.post ADD COLUMN more INT",
         "CREATE VIEW blog.seen AS SELECT id FROM blog.post",

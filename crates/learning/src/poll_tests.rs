@@ -18,6 +18,7 @@ fn answer(gate: u64, table: TableState) -> PollAnswer {
     PollAnswer {
         gate: Some(gate),
         uptime: 1000 + gate,
+        is_read_only: false,
         definitions: BTreeMap::from([("blog".to_owned(), 1)]),
         tables: BTreeMap::from([(POST.into(), table)]),
     }
@@ -174,6 +175,12 @@ fn a_restart_a_gap_and_other_tables_concern_everything() {
     };
     let why = PollResult::Everything("the database was started again");
     assert_eq!(compared(before(), restarted), why);
+    let read_only = PollAnswer {
+        is_read_only: true,
+        ..before()
+    };
+    let why = PollResult::Everything("read_only was set");
+    assert_eq!(compared(before(), read_only), why);
     let altered = TableState {
         created: Some(b"2026-11-26 10:00:00".to_vec()),
         ..state(OLD)

@@ -63,6 +63,14 @@ fn statements_are_learned_or_say_why_not() {
         ("SELECT title FROM a_view", Some(NotLearned::UnknownTable)),
         ("SELECT @a := 1", Some(NotLearned::UserVariable)),
         ("SELECT @@global.sql_mode", Some(NotLearned::SystemVariable)),
+        (
+            "SELECT /*!1 1, */ @@sql_mode",
+            Some(NotLearned::ExecutableComment),
+        ),
+        (
+            "SELECT @@GLOBAL.read_only AS Value, a FROM t",
+            Some(NotLearned::SystemVariable),
+        ),
         ("SHOW VARIABLES", Some(NotLearned::SystemVariable)),
         (
             "SELECT /*! title */ FROM posts",
@@ -164,6 +172,7 @@ fn statements_are_learned_or_say_why_not() {
     for statement in [
         "SET NAMES utf8mb4",
         "SELECT @@SESSION.sql_mode",
+        "SELECT /* DatabaseMysqlBase::serverIsReadOnly */ @@GLOBAL.read_only AS Value",
         "SHOW FULL COLUMNS FROM `posts`",
         "BEGIN",
     ] {
