@@ -69,7 +69,7 @@ SCENARIOS = (
     "wordpress_litespeed",
 )
 # Run when they are named.
-BY_NAME = ("learned_wordpress", "learned_crowd")
+BY_NAME = ("learned_wordpress", "learned_crowd", "learned_cost")
 NEED_BROWSER = ("stranger", *(name for name in SCENARIOS if name.startswith("browser_")))
 
 

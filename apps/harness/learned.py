@@ -56,8 +56,9 @@ class Control:
         self.post("/1/purge", {"urls": urls})
 
 
-def start(workdir, options, root, database, mode, params=None):
-    """A server as `serve --learn` writes it, with the account by which it reads the tables; and its control socket."""
+def start(workdir, options, root, database, mode, params=None, name="mayfly"):
+    """A server as `serve --learn` writes it, with the account by which it reads the tables; and its control socket. Several at
+    once have a name each."""
     port = workdir.free_port()
     printed = subprocess.run(
         [os.path.abspath(options.binary), "serve", root, "--listen", f"{workdir.address}:{port}",
@@ -71,15 +72,15 @@ def start(workdir, options, root, database, mode, params=None):
     if not found:
         raise RuntimeError("serve --learn=watch writes no cache_learn")
     # A place of the run's own: two runs may serve one folder.
-    text = re.sub(r"fastcgi_cache_path \S+", f"fastcgi_cache_path {workdir.mkdir('stored')}", text)
-    pid = workdir.join("pid")
+    text = re.sub(r"fastcgi_cache_path \S+", f"fastcgi_cache_path {workdir.mkdir(f'stored-{name}')}", text)
+    pid = workdir.join(f"pid-{name}")
     text = subjects.with_params(f"pid {pid};\n{text}", params or {})
-    process = workdir.spawn("mayfly", [os.path.abspath(options.binary), "-c", workdir.write("mayfly.conf", text)])
+    process = workdir.spawn(name, [os.path.abspath(options.binary), "-c", workdir.write(f"{name}.conf", text)])
     try:
         wait_for("mayfly", listens(workdir.address, port), subjects.START_SECONDS, process)
     except RuntimeError as error:
-        raise RuntimeError(f"{error}\n{workdir.log_tail('mayfly')}") from None
-    return subjects.Subject(workdir, "mayfly", process, port), Control(f"{pid}.control")
+        raise RuntimeError(f"{error}\n{workdir.log_tail(name)}") from None
+    return subjects.Subject(workdir, name, process, port), Control(f"{pid}.control")
 
 
 class Pages:

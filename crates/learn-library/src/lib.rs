@@ -19,6 +19,8 @@
 //! - **It does not crash.** Whatever follows the bytes is safe Rust on bounded buffers and runs within
 //!   `catch_unwind` (`entry.rs`); after a panic all hooks only pass on.
 //! - **It does not wait**, but for two acknowledgements of a write, a second at most.
+//! - **It stays out of the way.** PHP's own code is what the processor's caches are for: what can wait is held, and done many at
+//!   a time (`connection.rs`, `reporter.rs`).
 //! - **It lets go.** Where it missed something or cannot follow, the record says so. What it does not see
 //!   it does not guess.
 //! - One thread at a time is within the library. What another one, or a signal handler, does meanwhile is
