@@ -538,6 +538,22 @@ fn a_write_of_a_connection_that_is_not_shown_is_in_doubt_for_a_minute() {
     assert!(!is_learned_at(&mut book, later));
 }
 
+/// Without an account for it, nothing ends the doubt; but no page that reads the server is learned then anyway.
+#[test]
+fn a_definition_in_doubt_at_a_server_that_is_not_asked_leaves_pages_of_files_alone() {
+    let now = Instant::now();
+    let mut book = Book::default();
+    let alter = vec![write("ALTER TABLE post ADD COLUMN a INT")];
+    book.left_in_doubt(1, alter, now);
+    for _ in 0..2 {
+        let under_way = end(&book, 1);
+        let learned = kept(&mut book, &under_way, RunRecord::default(), now);
+        assert_eq!(book.showing(learned), Showing::Kept);
+    }
+    made(&mut book, 1, reads(&[SECOND_POST]), now);
+    assert!(state(&mut book, now).unwrap().starts_with("no-schema"));
+}
+
 /// As the thread of the pool does it for `cache_learn on`.
 fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -> LearnedEnd {
     let keep: crate::KeepPage = Box::new(|| true);

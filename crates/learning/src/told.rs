@@ -278,6 +278,19 @@ mod tests {
     use super::*;
     use learn_record::Input;
 
+    fn told_session() -> ToldSession<'static> {
+        ToldSession {
+            connection: 1,
+            server: b"unix:/run/mysqld/mysqld.sock",
+            server_version: b"",
+            identifier: 7,
+            account: b"blog",
+            collation: 45,
+            database: Some(b"blog"),
+            settings: Some(Vec::new()),
+        }
+    }
+
     fn reason(record: &Record<'_>) -> Option<Reason> {
         let obstacle = run(record, &|_| String::new()).obstacle;
         obstacle.map(|why| why.reason)
@@ -296,16 +309,7 @@ mod tests {
             status_after: 2,
             write: 0,
         };
-        let session = ToldSession {
-            connection: 1,
-            server: b"unix:/run/mysqld/mysqld.sock",
-            server_version: b"",
-            identifier: 7,
-            account: b"blog",
-            collation: 45,
-            database: Some(b"blog"),
-            settings: Some(Vec::new()),
-        };
+        let session = told_session();
         let with = |statements: &[&Statement<'static>]| Record {
             sessions: vec![session.clone()],
             statements: statements.iter().map(|it| (*it).clone()).collect(),
@@ -472,14 +476,8 @@ mod tests {
     #[test]
     fn a_session_whose_settings_are_not_known_is_not_read() {
         let mut told = ToldSession {
-            connection: 1,
-            server: b"unix:/run/mysqld/mysqld.sock",
-            server_version: b"",
-            identifier: 7,
-            account: b"blog",
-            collation: 45,
-            database: Some(b"blog"),
             settings: Some(vec![b"SET NAMES utf8mb4"]),
+            ..told_session()
         };
         let session = session_of(&told, "");
         assert_eq!(session.database.as_deref(), Some("blog"));
