@@ -52,29 +52,30 @@ touch(__DIR__ . '/flags/begun');
 $database->query('UPDATE post SET version = version + 1 WHERE id = 1');
 ";
 
-/// Until PHP waits for a row that another page has locked; its process.
-async fn begin_write(site: &DatabaseSite, server: &RunningServer) -> u32 {
-    site.lower_all();
-    begin(&server.target(), "/lock.php");
+/// A page is kept, and a process of PHP, which is told, waits to write what it shows: another page has locked the row.
+async fn begin_write() -> Option<(DatabaseSite, RunningServer, u32)> {
+    let site = DatabaseSite::make()?;
+    site.add("killed.php", KILLED);
+    let server = start(&site).await;
+    let target = server.target();
+    until_kept(&target, &server.path("pid.control"), "/index.php").await;
+    begin(&target, "/lock.php");
     until("a lock", || site.is_raised("held")).await;
-    begin(&server.target(), "/killed.php");
+    begin(&target, "/killed.php");
     until("PHP at work", || site.is_raised("begun")).await;
     let listed = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'UPDATE%'";
     until("an UPDATE", || site.database.run(listed).trim() == "1").await;
     let process = std::fs::read_to_string(site.path().join("flags/process"));
-    process.expect("a file").parse().expect("a number")
+    let process = process.expect("a file").parse().expect("a number");
+    Some((site, server, process))
 }
 
 #[tokio::test]
 async fn worker_that_is_killed_between_commit_and_acknowledgement_leaves_no_old_page() {
-    let Some(site) = DatabaseSite::make() else {
+    let Some((site, server, worker)) = begin_write().await else {
         return;
     };
-    site.add("killed.php", KILLED);
-    let server = start(&site).await;
     let (target, control) = (server.target(), server.path("pid.control"));
-    until_kept(&target, &control, "/index.php").await;
-    let worker = begin_write(&site, &server).await;
     suspend(worker).await;
     let before = site.version();
     site.raise("go");
@@ -88,14 +89,10 @@ async fn worker_that_is_killed_between_commit_and_acknowledgement_leaves_no_old_
 
 #[tokio::test]
 async fn write_whose_worker_was_killed_stays_in_doubt_until_the_database_has_ended_it() {
-    let Some(site) = DatabaseSite::make() else {
+    let Some((site, server, worker)) = begin_write().await else {
         return;
     };
-    site.add("killed.php", KILLED);
-    let server = start(&site).await;
     let (target, control) = (server.target(), server.path("pid.control"));
-    until_kept(&target, &control, "/index.php").await;
-    let worker = begin_write(&site, &server).await;
     send_signal(worker, Signal::KILL);
     until("another worker", || uid(worker).is_none()).await;
     for _ in 0..20 {
