@@ -17,7 +17,7 @@ from .workdir import listens, wait_for
 
 THREADS = 4
 # A script that changed: nothing is learned for two minutes (docs/learned.md).
-LEARNED_SECONDS = 180
+LEARNED_SECONDS = 300
 # Of the pages that can be learned, so many are waited for before a change.
 SHARE_LEARNED = 0.9
 # Within this the statements of suspect pages are run again.

@@ -8,6 +8,10 @@ use crate::functions::needs_parenthesis_at_once;
 use crate::not_learned::NotLearned;
 use crate::value::Value;
 
+/// Behind SELECT, where MediaWiki writes it, it says in which order the server reads the tables, and nothing of what they
+/// have.
+const ORDER_OF_TABLES: &[u8] = b"/*! STRAIGHT_JOIN */";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Token {
     /// A keyword, or a name without quotes.
@@ -38,6 +42,11 @@ pub(crate) fn tokens(statement: &str, parameters: &[Value]) -> Result<Vec<Token>
         let rest = &bytes[at..];
         at += match byte {
             _ if byte.is_ascii_whitespace() => 1,
+            b'/' if rest.starts_with(ORDER_OF_TABLES)
+                && tokens.last().is_some_and(|it: &Token| it.is_word("SELECT")) =>
+            {
+                ORDER_OF_TABLES.len()
+            }
             b'/' if rest.starts_with(b"/*") => {
                 if matches!(rest.get(2), Some(b'!' | b'M' | b'+')) {
                     return Err(NotLearned::ExecutableComment);

@@ -63,6 +63,11 @@ fn statements_are_learned_or_say_why_not() {
         ("SELECT title FROM a_view", Some(NotLearned::UnknownTable)),
         ("SELECT @a := 1", Some(NotLearned::UserVariable)),
         ("SELECT @@global.sql_mode", Some(NotLearned::SystemVariable)),
+        ("SELECT /* a */ /*! STRAIGHT_JOIN */ id FROM posts", None),
+        (
+            "SELECT id FROM posts /*! STRAIGHT_JOIN */ terms",
+            Some(NotLearned::ExecutableComment),
+        ),
         (
             "SELECT /*!1 1, */ @@sql_mode",
             Some(NotLearned::ExecutableComment),
