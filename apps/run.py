@@ -69,7 +69,7 @@ SCENARIOS = (
     "wordpress_litespeed",
 )
 # Run when they are named.
-BY_NAME = ("learned_wordpress", "learned_crowd", "learned_cost")
+BY_NAME = ("learned_wordpress", "learned_mediawiki", "learned_crowd", "learned_cost")
 NEED_BROWSER = ("stranger", *(name for name in SCENARIOS if name.startswith("browser_")))
 
 
@@ -82,7 +82,7 @@ def arguments():
     parser.add_argument("--ttl", type=float, default=1.0, help="lifetime of a page, in seconds")
     parser.add_argument("--workers", type=int, default=4, help="PHP workers")
     parser.add_argument("--all-changes", action="store_true", help="wordpress_plugin, learned_wordpress: every kind of change; what tags cost")
-    parser.add_argument("--learn", choices=("watch", "on"), default="watch", help="learned_wordpress: what the server does with what it learns")
+    parser.add_argument("--learn", choices=("watch", "on"), default="watch", help="learned_wordpress, learned_mediawiki: what the server does with what it learns")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
     parser.add_argument("--no-setup", action="store_true", help="do not look for missing packages")
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="so many scenarios side by side")

@@ -56,10 +56,10 @@ class Control:
         self.post("/1/purge", {"urls": urls})
 
 
-def start(workdir, options, root, database, mode, params=None, name="mayfly"):
+def start(workdir, options, root, database, mode, name="mayfly", port=None, php_settings=""):
     """A server as `serve --learn` writes it, with the account by which it reads the tables; and its control socket. Several at
-    once have a name each."""
-    port = workdir.free_port()
+    once have a name each. `php_settings` are lines of a php.ini."""
+    port = port or workdir.free_port()
     printed = subprocess.run(
         [os.path.abspath(options.binary), "serve", root, "--listen", f"{workdir.address}:{port}",
          "--ttl", f"{round(options.ttl)}s", "--workers", str(options.workers), "--learn=watch", "--print-config"],
@@ -74,8 +74,11 @@ def start(workdir, options, root, database, mode, params=None, name="mayfly"):
     # A place of the run's own: two runs may serve one folder.
     text = re.sub(r"fastcgi_cache_path \S+", f"fastcgi_cache_path {workdir.mkdir(f'stored-{name}')}", text)
     pid = workdir.join(f"pid-{name}")
-    text = subjects.with_params(f"pid {pid};\n{text}", params or {})
-    process = workdir.spawn(name, [os.path.abspath(options.binary), "-c", workdir.write(f"{name}.conf", text)])
+    text = f"pid {pid};\n{text}"
+    folder = workdir.mkdir(f"php-settings-{name}")
+    workdir.write(f"php-settings-{name}/settings.ini", php_settings)
+    command = [os.path.abspath(options.binary), "-c", workdir.write(f"{name}.conf", text)]
+    process = workdir.spawn(name, command, {"PHP_INI_SCAN_DIR": f":{folder}"})
     try:
         wait_for("mayfly", listens(workdir.address, port), subjects.START_SECONDS, process)
     except RuntimeError as error:
@@ -166,7 +169,9 @@ class Judge:
         let_go, causes = self._let_go(paths)
         now = self.pages.made_now(paths)
         changed = {path for path in paths if now[path] != known[path]}
-        missed = sorted(changed - let_go)
+        # What was made anew in between, to be compared, is shown as it is now.
+        shown = self.pages.visit(changed - let_go)
+        missed = sorted(path for path, answer in shown.items() if self.pages.content(answer) != now[path])
         self.again = changed | let_go | set(why) | (set(known) - set(paths))
         self.totals.changes += 1
         self.totals.looked += len(paths)

@@ -18,17 +18,23 @@ ENTRY_POINTS = ("index.php", "api.php", "load.php", "rest.php")
 
 
 class Wiki:
-    """`more` are further lines of settings."""
+    """`more` are further lines of settings. Without a `database` of MariaDB it has one of SQLite."""
 
-    def __init__(self, workdir, port, more=""):
+    def __init__(self, workdir, port, more="", database=None):
         self.workdir = workdir
         self.host = f"{workdir.address}:{port}"
         self.admin = "Admin"
         self.password = os.urandom(12).hex()
         folder = workdir.mkdir("wiki")
         self.settings = os.path.join(folder, "LocalSettings.php")
+        where = ["--dbtype=sqlite", f"--dbpath={workdir.mkdir('wiki-data')}"]
+        if database:
+            where = [
+                "--dbtype=mysql", f"--dbserver=localhost:{database.socket}", f"--dbname={database.name}",
+                f"--dbuser={database.user}", f"--dbpass={database.password}",
+            ]  # fmt: skip
         self._php(
-            f"{MAINTENANCE}/install.php", "--quiet", "--dbtype=sqlite", f"--dbpath={workdir.mkdir('wiki-data')}",
+            f"{MAINTENANCE}/install.php", "--quiet", *where,
             f"--confpath={folder}", f"--server=http://{self.host}", "--scriptpath=", f"--pass={self.password}",
             "Testwiki", self.admin,
         )  # fmt: skip
