@@ -176,16 +176,19 @@ async fn definition_ends_all_pages_and_they_are_learned_again() {
     site.run_by_php(&target, column).await;
     let shown = target.get("/all.php").await.text();
     assert_eq!(shown, "[[\"1\",\"1\",\"2\",\"1\"]]", "by PHP");
-    for (definition, expected) in [
-        (
-            "ALTER TABLE blog.post ADD COLUMN three INT DEFAULT 3",
-            "[[\"1\",\"1\",\"2\",\"3\",\"1\"]]",
+    // Each attempt defines something else: what is defined as before is no change.
+    let column = |attempt: u32| match attempt.checked_sub(1) {
+        None => "ALTER TABLE blog.post ADD COLUMN three_0 INT DEFAULT 3".to_owned(),
+        Some(last) => format!(
+            "ALTER TABLE blog.post CHANGE COLUMN three_{last} three_{attempt} INT DEFAULT 3"
         ),
-        (
-            "CREATE OR REPLACE VIEW blog.seen AS SELECT 4 AS four",
-            "[[\"1\",\"1\",\"2\",\"3\",\"4\"]]",
-        ),
-    ] {
+    };
+    let view = |attempt| format!("CREATE OR REPLACE VIEW blog.seen AS SELECT 4 AS four_{attempt}");
+    let definitions: [(&dyn Fn(u32) -> String, &str); 2] = [
+        (&column, "[[\"1\",\"1\",\"2\",\"3\",\"1\"]]"),
+        (&view, "[[\"1\",\"1\",\"2\",\"3\",\"4\"]]"),
+    ];
+    for (definition, expected) in definitions {
         is_ended_by_definition(&site, &server, definition).await;
         assert_eq!(target.get("/all.php").await.text(), expected);
     }
@@ -193,12 +196,14 @@ async fn definition_ends_all_pages_and_they_are_learned_again() {
 }
 
 /// Another program defines something, and a poll finds that, not that a table was written lately.
-async fn is_ended_by_definition(site: &DatabaseSite, server: &RunningServer, definition: &str) {
+async fn is_ended_by_definition(
+    site: &DatabaseSite,
+    server: &RunningServer,
+    definition: &dyn Fn(u32) -> String,
+) {
     for attempt in 0.. {
         until_kept(&server.target(), &server.path("pid.control"), "/all.php").await;
-        let another = definition.replacen("COLUMN ", "COLUMN IF NOT EXISTS ", 1);
-        site.database
-            .run(&another.replace("SELECT 4", &format!("SELECT 4 /* {attempt} */")));
+        site.database.run(&definition(attempt));
         let told = learned(server, "/all.php", LearnedState::Suspect).await;
         if told
             .detail
@@ -206,7 +211,7 @@ async fn is_ended_by_definition(site: &DatabaseSite, server: &RunningServer, def
         {
             return;
         }
-        assert!(attempt < 20, "{definition}: {told:?}");
+        assert!(attempt < 20, "{}: {told:?}", definition(attempt));
     }
 }
 
