@@ -56,7 +56,7 @@ class Control:
         self.post("/1/purge", {"urls": urls})
 
 
-def start(workdir, options, root, database, mode, name="mayfly", port=None, php_settings=""):
+def start(workdir, options, root, database, mode, name="mayfly", port=None, php_settings="", replays=False):
     """A server as `serve --learn` writes it, with the account by which it reads the tables; and its control socket. Several at
     once have a name each. `php_settings` are lines of a php.ini."""
     port = port or workdir.free_port()
@@ -66,7 +66,7 @@ def start(workdir, options, root, database, mode, name="mayfly", port=None, php_
         check=True, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     account = f"cache_learn_database unix:{database.socket} {database.user} {database.password};"
-    if mode == "on":
+    if replays and mode == "on":
         account += "\n        cache_learn_replay on;"
     text, found = re.subn(r"cache_learn watch;", f"cache_learn {mode};\n        {account}", printed.stdout)
     if not found:

@@ -43,7 +43,7 @@ def run(options, report):
         wiki = mediawiki.Wiki(workdir, port, NO_CACHES, database)
         root = wiki.document_root("root", "")
         subject, control = learned.start(
-            workdir, options, root, database, options.learn, port, php_settings="apc.enabled=0\n"
+            workdir, options, root, database, options.learn, port=port, php_settings="apc.enabled=0\n", replays=True
         )
         failed = report.failed
         try:

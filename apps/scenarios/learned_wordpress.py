@@ -53,7 +53,7 @@ def run(options, report):
         with open(workdir.join("config.php"), "a", encoding="utf-8") as config:
             config.write(f"define('DISABLE_WP_CRON', true);\ndefine('EDITOR_DOOR', '{word}');\n")
         names = put_themes(workdir, original)
-        subject, control = learned.start(workdir, options, wordpress.ROOT, site.database, options.learn)
+        subject, control = learned.start(workdir, options, wordpress.ROOT, site.database, options.learn, replays=True)
         failed = report.failed
         try:
             admin = wordpress.User("root1", "Ada Admin", "administrator")
