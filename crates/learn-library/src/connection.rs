@@ -54,8 +54,8 @@ pub(crate) struct Connection {
     later: Later,
 }
 
-/// Plain reads and their answers, which nobody waits for: they are read together, when something else comes. So the code
-/// that reads them is fetched into the processor's caches once for many.
+/// Plain reads and their answers. Mayfly need not know of them at once, so the library reads them together, when something
+/// else comes: the processor fetches the code that reads them into its caches once for many.
 #[derive(Default)]
 struct Later {
     bytes: Vec<u8>,

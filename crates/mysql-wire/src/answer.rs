@@ -149,7 +149,7 @@ impl StatementAnswer {
     /// Takes the next packet, which is shorter than the protocol's longest. `Ok(None)`: more follow.
     ///
     /// # Errors
-    /// It is none that may follow here.
+    /// The packet may not follow here.
     pub fn packet(&mut self, payload: &[u8]) -> Result<Option<CommandAnswer>, Unreadable> {
         let is_short = payload.len() < 9;
         match self.0.packet(payload, is_short) {
@@ -177,7 +177,7 @@ impl PrepareAnswer {
     /// parameters it has, or none for an error.
     ///
     /// # Errors
-    /// It is none that may follow here.
+    /// The packet may not follow here.
     pub fn packet(&mut self, payload: &[u8]) -> Result<Option<Option<(u32, u16)>>, Unreadable> {
         match self.0.end(payload, payload.len() < 9) {
             Progress::More => Ok(None),

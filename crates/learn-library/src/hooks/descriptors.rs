@@ -238,8 +238,6 @@ fn note_closed(first: c_int, last: c_int) {
     if entry::is_opening_within(first, last) {
         enter(Library::settle_opening);
     }
-    // As it is now.
-    let followed = (first..=last.min(MOST_DESCRIPTOR - 1)).filter(|fd| is_followed(*fd));
     for fd in followed {
         enter(|library| library.closes(fd));
     }
