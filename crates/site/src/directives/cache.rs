@@ -327,7 +327,7 @@ pub(super) const TABLE: &[Directive] = &[
             account of `cache_learn_database`. If all return the same, the page is shown again without PHP. If one \
             does not, the page is made anew. Until that is known, the page is not shown.\n\n\
             The account needs the right to read the tables. It should have no more rights than PHP's own, which will do. \
-            Prepared statements are not run again.")
+            A prepared statement is run again if only integers, texts and NULL were bound to it.")
         .example("cache_learn_replay on;"),
     Directive::new("cache_litespeed", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()

@@ -35,40 +35,27 @@ struct EditConditions {
 }
 
 impl Lowering<'_> {
-    pub fn field_edits(&mut self, level: &Level<'_>) -> Vec<FieldEdit> {
-        let mut edits = Vec::new();
+    /// The edits of a response's fields, and the text of `Server` if a line names that field.
+    pub fn field_edits(&mut self, level: &Level<'_>) -> (Vec<FieldEdit>, Option<Template>) {
+        let (mut edits, mut server) = (Vec::new(), None);
         for node in level.joined(&[SET, CLEAR]) {
             let (conditions, fields) = self.edit_conditions(node);
             for word in fields {
-                let Some((name, change)) = self.field_change(node, word) else {
-                    continue;
-                };
-                if !name.eq_ignore_ascii_case("server") {
-                    edits.push(FieldEdit {
+                match self.field_change(node, word) {
+                    Some((name, FieldChange::Set(text))) if name.eq_ignore_ascii_case("server") => {
+                        server = Some(text);
+                    }
+                    Some((name, change)) => edits.push(FieldEdit {
                         name: name.as_bytes().to_vec().into(),
                         change,
                         statuses: conditions.statuses.clone(),
                         types: conditions.types.clone(),
-                    });
+                    }),
+                    None => {}
                 }
             }
         }
-        edits
-    }
-
-    /// What the last line for `Server` says, if there is one.
-    pub fn edited_server_text(&mut self, level: &Level<'_>) -> Option<Template> {
-        let mut text = None;
-        for node in level.joined(&[SET, CLEAR]) {
-            for word in node.args() {
-                let (name, value) = word.split_once(':').unwrap_or((&word.text, ""));
-                if name.trim().eq_ignore_ascii_case("server") {
-                    let start = word.len() - value.trim_start().len();
-                    text = Some(self.template_in(word, start, value.trim()));
-                }
-            }
-        }
-        text
+        (edits, server)
     }
 
     /// The options of a line, and its fields. As in headers-more, they come in any order.

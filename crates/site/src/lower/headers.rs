@@ -23,12 +23,13 @@ const CHARSET_TYPES: [&str; 6] = [
 
 impl Lowering<'_> {
     pub fn header_settings(&mut self, level: &Level<'_>) -> HeaderSettings {
+        let (edits, server) = self.field_edits(level);
         HeaderSettings {
-            edits: self.field_edits(level),
+            edits,
             add: self.added(level, "add_header", "add_header_inherit"),
             trailers: self.added(level, "add_trailer", "add_trailer_inherit"),
             expires: self.expires(level),
-            server_tokens: self.server_tokens(level),
+            server_tokens: server.map_or_else(|| self.server_tokens(level), ServerTokens::Text),
             cache_status: self.flag(level, "cache_status_header", true),
             user_id: self.user_id(level).map(Box::new),
         }
@@ -118,9 +119,6 @@ impl Lowering<'_> {
     }
 
     fn server_tokens(&mut self, level: &Level<'_>) -> ServerTokens {
-        if let Some(text) = self.edited_server_text(level) {
-            return ServerTokens::Text(text);
-        }
         let Some(node) = level.find("server_tokens") else {
             return ServerTokens::On;
         };
