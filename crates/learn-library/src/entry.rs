@@ -38,7 +38,6 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 static HAS_MISSED: AtomicBool = AtomicBool::new(false);
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 static HAS_READ_RANDOM: AtomicBool = AtomicBool::new(false);
-static CLOCK_AHEAD_SECONDS: AtomicU32 = AtomicU32::new(0);
 /// The descriptor that was opened last, whose file is not known yet, or -1.
 static OPENING: AtomicI32 = AtomicI32::new(-1);
 /// By descriptor, whether it is followed: what is not costs a hook one look.
@@ -143,14 +142,6 @@ pub(crate) fn is_opening_within(first: c_int, last: c_int) -> bool {
 
 pub(crate) fn set_opening(fd: c_int) {
     OPENING.store(fd, Ordering::Relaxed);
-}
-
-pub(crate) fn set_clock_ahead(seconds: u32) {
-    CLOCK_AHEAD_SECONDS.store(seconds, Ordering::Relaxed);
-}
-
-pub(crate) fn clock_ahead() -> u32 {
-    CLOCK_AHEAD_SECONDS.load(Ordering::Relaxed)
 }
 
 /// Random bytes were read. The library's own hash maps ask for some as well.

@@ -5,7 +5,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use learn_record::{CLOCK_PARAMETER, FETCH_PARAMETER};
+use learn_record::FETCH_PARAMETER;
 
 const BEGIN_REQUEST: u8 = 1;
 const END_REQUEST: u8 = 3;
@@ -80,14 +80,10 @@ pub(crate) enum RequestEvent {
     /// A request begins; the one before it is over.
     Begins,
     /// Its parameters are there.
-    Parameters(FetchParameters),
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct FetchParameters {
-    /// 0 where the request has no number.
-    pub(crate) fetch: u64,
-    pub(crate) clock_ahead_seconds: u32,
+    Parameters {
+        /// 0 where the request has no number.
+        fetch: u64,
+    },
 }
 
 /// Both directions of one connection.
@@ -117,7 +113,8 @@ impl FastCgi {
                 } => {
                     let is_whole = self.parameters.len() < MOST_PARAMETER_BYTES;
                     let parameters = if is_whole { &self.parameters[..] } else { &[] };
-                    see(RequestEvent::Parameters(fetch_parameters(parameters)));
+                    let fetch = fetch_number(parameters);
+                    see(RequestEvent::Parameters { fetch });
                 }
                 Piece::Content {
                     kind: PARAMETERS,
@@ -155,17 +152,14 @@ impl FastCgi {
     }
 }
 
-fn fetch_parameters(mut bytes: &[u8]) -> FetchParameters {
-    let mut found = FetchParameters::default();
+fn fetch_number(mut bytes: &[u8]) -> u64 {
+    let mut number = 0;
     while let Some((name, value)) = parameter(&mut bytes) {
         if name == FETCH_PARAMETER.as_bytes() {
-            found.fetch = decimal(value).unwrap_or(0);
-        } else if name == CLOCK_PARAMETER.as_bytes() {
-            let seconds = decimal(value).and_then(|it| u32::try_from(it).ok());
-            found.clock_ahead_seconds = seconds.unwrap_or(0);
+            number = decimal(value).unwrap_or(0);
         }
     }
-    found
+    number
 }
 
 fn parameter<'a>(bytes: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
@@ -227,19 +221,14 @@ mod tests {
 
     #[test]
     fn number_of_the_fetch_is_found_in_pieces_of_any_size() {
-        let parameters = b"\x0c\x02MAYFLY_FETCH42\x0c\x80\0\0\x04MAYFLY_CLOCK3600\x01\x01AB";
+        let parameters = b"\x0c\x80\0\0\x02MAYFLY_FETCH42\x01\x01AB";
         let bytes = [request(parameters), request(b"\x01\x01AB")].concat();
-        let with = |fetch, clock_ahead_seconds| {
-            RequestEvent::Parameters(FetchParameters {
-                fetch,
-                clock_ahead_seconds,
-            })
-        };
+        let with = |fetch| RequestEvent::Parameters { fetch };
         let expected = [
             RequestEvent::Begins,
-            with(42, 3600),
+            with(42),
             RequestEvent::Begins,
-            with(0, 0),
+            with(0),
         ];
         for size in 1..bytes.len() {
             assert_eq!(events(size, &bytes), expected, "pieces of {size}");
@@ -257,7 +246,7 @@ mod tests {
             let seen = events(1000, &request(parameters));
             assert_eq!(
                 seen[1],
-                RequestEvent::Parameters(FetchParameters::default()),
+                RequestEvent::Parameters { fetch: 0 },
                 "{parameters:?}"
             );
         }

@@ -236,17 +236,13 @@ impl Library {
                 self.has_request = true;
                 self.requests += 1;
             }
-            RequestEvent::Parameters(parameters) => {
-                self.reporter.begin(parameters.fetch);
-                entry::set_clock_ahead(parameters.clock_ahead_seconds);
-            }
+            RequestEvent::Parameters { fetch } => self.reporter.begin(fetch),
         }
     }
 
     fn request_is_over(&mut self) {
         self.catch_up();
         self.has_request = false;
-        entry::set_clock_ahead(0);
         entry::take_random();
         self.reporter.forget_request();
     }

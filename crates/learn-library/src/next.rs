@@ -7,10 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use libc::{
     DIR, FILE, iovec, mode_t, msghdr, pid_t, pthread_rwlock_t, size_t, sockaddr, socklen_t, ssize_t,
 };
-use libc::{
-    clockid_t, posix_spawn_file_actions_t, posix_spawnattr_t, stat as FileStatus, time_t, timespec,
-    timeval,
-};
+use libc::{posix_spawn_file_actions_t, posix_spawnattr_t, stat as FileStatus};
 
 /// Where a libc lacks the function, what stands here says so as the function itself would.
 fn find(address: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
@@ -88,9 +85,6 @@ functions! {
     unlink(path: *const c_char) -> c_int, or -1;
     mkdir(path: *const c_char, mode: mode_t) -> c_int, or -1;
     rename(from: *const c_char, to: *const c_char) -> c_int, or -1;
-    time(to: *mut time_t) -> time_t, or -1;
-    gettimeofday(to: *mut timeval, zone: *mut c_void) -> c_int, or -1;
-    clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, or -1;
     getrandom(buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t, or -1;
     fork() -> pid_t, or -1;
     popen(command: *const c_char, kind: *const c_char) -> *mut FILE, or null_mut();

@@ -226,7 +226,7 @@ fn time_of(clock: libc::clockid_t) -> libc::timespec {
         tv_nsec: 0,
     };
     // SAFETY: the time is written to a value that lives during the call.
-    unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     time
 }
 

@@ -52,9 +52,6 @@ pub const MOST_SERVERS: usize = 8;
 /// Holds the number of the fetch, in decimal digits. A request without it has no record.
 pub const FETCH_PARAMETER: &str = "MAYFLY_FETCH";
 
-/// Holds seconds, in decimal digits, by which the clock of this request is put on.
-pub const CLOCK_PARAMETER: &str = "MAYFLY_CLOCK";
-
 /// The seed of the hashes of results, which the library and Mayfly make of the socket between them: when it was made, to the
 /// nanosecond, and its number. It is not known to those who may write texts that a page shows.
 pub fn result_seed(facts: &Metadata) -> u64 {

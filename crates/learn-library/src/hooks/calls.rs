@@ -1,13 +1,11 @@
-//! Everything else that a page may be made from: the clock, chance, programs, names, shared memory, and
+//! Everything else that a page may be made from: chance, programs, names, shared memory, and
 //! extensions that are loaded.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use learn_record::InputKind;
-use libc::{
-    FILE, clockid_t, mode_t, pid_t, pthread_rwlock_t, size_t, ssize_t, time_t, timespec, timeval,
-};
+use libc::{FILE, mode_t, pid_t, pthread_rwlock_t, size_t, ssize_t};
 use libc::{posix_spawn_file_actions_t, posix_spawnattr_t};
 
 use super::text;
@@ -29,47 +27,6 @@ unsafe fn note(kind: InputKind, detail: *const c_char) {
     // SAFETY: the caller's promise.
     let detail = unsafe { text(detail) };
     enter(|library| library.add_input(kind, detail.to_bytes()));
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C" fn time(to: *mut time_t) -> time_t {
-    // SAFETY: the caller's pointer, which may be null.
-    unsafe {
-        let now = next::time(to);
-        let ahead = time_t::from(entry::clock_ahead());
-        if ahead == 0 || now < 0 {
-            return now;
-        }
-        if !to.is_null() {
-            *to = now + ahead;
-        }
-        now + ahead
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C" fn gettimeofday(to: *mut timeval, zone: *mut c_void) -> c_int {
-    // SAFETY: the caller's pointers; the first was written to if the result is 0 and it is not null.
-    unsafe {
-        let result = next::gettimeofday(to, zone);
-        if result == 0 && !to.is_null() {
-            (*to).tv_sec += time_t::from(entry::clock_ahead());
-        }
-        result
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C" fn clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int {
-    // SAFETY: the caller's pointer, written to if the result is 0.
-    unsafe {
-        let result = next::clock_gettime(clock, to);
-        let is_wall_clock = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE);
-        if result == 0 && is_wall_clock {
-            (*to).tv_sec += time_t::from(entry::clock_ahead());
-        }
-        result
-    }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -294,34 +294,3 @@ fn file_that_becomes_a_database_in_its_place_is_named() {
     php.run(7, code);
     assert_eq!(mayfly.record().sqlite, [path.display().to_string()]);
 }
-
-#[test]
-fn clock_is_put_on_for_the_request_that_asks_for_it() {
-    let mayfly = Mayfly::listen(Manner::Acknowledges);
-    let php = Php::with_library(&mayfly);
-    php.write(
-        "clock.php",
-        "echo '<', time(), ' ', floor(microtime(true)), ' ', date('U'), ' ', (new DateTime)->format('U'), '>';",
-    );
-    let seconds = |parameters: &[(&str, &str)]| {
-        let output = php.get("clock.php", parameters);
-        let inner = output.split(['<', '>']).nth(1).unwrap().to_owned();
-        inner
-            .split(' ')
-            .map(|it| it.parse::<u64>().unwrap())
-            .collect::<Vec<_>>()
-    };
-    let now = seconds(&[("MAYFLY_FETCH", "1")]);
-    let later = seconds(&[("MAYFLY_FETCH", "2"), ("MAYFLY_CLOCK", "86400")]);
-    let again = seconds(&[("MAYFLY_FETCH", "3")]);
-    for (nth, now) in now.iter().enumerate() {
-        assert!(
-            (now + 86400..now + 86400 + 60).contains(&later[nth]),
-            "{nth}: {now} {later:?}"
-        );
-        assert!(
-            (*now..now + 60).contains(&again[nth]),
-            "{nth}: {now} {again:?}"
-        );
-    }
-}
