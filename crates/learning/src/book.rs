@@ -28,6 +28,7 @@ use crate::record::{Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyN
 use crate::replay::ReplaySession;
 use crate::schema_reader::ReadSchema;
 use crate::sqlite::SqliteSeen;
+use crate::steady::{MadePage, SteadyPages};
 use crate::told;
 
 pub use replays::{Confirmation, ReplayRound};
@@ -54,6 +55,8 @@ pub struct PageEnd {
     pub page: StoredPage,
     pub begun: FetchBeginning,
     pub mark: Arc<PageMark>,
+    /// Of the day in which the fetch began: it is not kept longer.
+    pub left_of_day: Duration,
 }
 
 /// What becomes of a page that was stored.
@@ -114,6 +117,7 @@ pub struct Book {
     /// How often something happened that may alter pages.
     moves: u64,
     differing: DifferingPages,
+    steady: SteadyPages,
     /// For the error log.
     notices: Vec<String>,
     audited: u32,
@@ -121,6 +125,27 @@ pub struct Book {
     replays: bool,
     /// Suspect pages for which visitors wait.
     awaited: BTreeSet<u32>,
+}
+
+/// What was known of a page when it was made again.
+#[derive(Default)]
+struct PageBefore {
+    /// How often it was the same, and another.
+    same: u32,
+    changed: u32,
+    digest: Option<u64>,
+    is_suspect: bool,
+}
+
+impl PageBefore {
+    fn of(page: &LearnedPage) -> PageBefore {
+        PageBefore {
+            same: page.same,
+            changed: page.changed,
+            digest: Some(page.digest),
+            is_suspect: page.suspect.is_some(),
+        }
+    }
 }
 
 /// What a page was made of, before it is kept.
@@ -371,7 +396,7 @@ impl Book {
         let changed = known.map_or(0, |(_, page)| page.changed);
         let is_guarded = known.is_some_and(|(_, page)| page.is_guarded) && end.page.keep.is_some();
         let before = self.compare(end, now);
-        let differs = is_guarded && before.1 > changed;
+        let differs = is_guarded && before.changed > changed;
         self.count_under_way_again();
         let made_of = self.understand(end, record, now);
         let known = self.pages.named(&end.page.name).map(|(number, _)| number);
@@ -383,7 +408,7 @@ impl Book {
                 Some(_) => self.why_not_kept(&made_of, &end.page, now)?,
                 None => None,
             };
-            self.keep(end, (made_of, not_kept), before, now)
+            self.keep(end, (made_of, not_kept), &before, now)
         });
         let name = end.page.name.clone();
         match learned {
@@ -427,6 +452,14 @@ impl Book {
         }
     }
 
+    /// For how much longer a page may be shown while nothing that it was made of changes.
+    pub fn kept_for(&self, number: u32, now: Instant) -> Duration {
+        let page = self.pages.get(number);
+        page.map_or(Duration::ZERO, |page| {
+            page.kept_until.saturating_duration_since(now)
+        })
+    }
+
     /// What is written by others has to be seen: in tables that tell. `Err`: nothing can be said of it at all.
     fn why_not_kept(
         &mut self,
@@ -452,24 +485,23 @@ impl Book {
         Ok(wanted.err().map(|why| WhyNot::new(Reason::Unpolled, why)))
     }
 
-    /// What was known of a page that was made again: how often it was the same and another before, and
-    /// its digest.
-    fn compare(&mut self, end: &PageEnd, now: Instant) -> (u32, u32, Option<u64>) {
+    /// What was known of a page that was made again.
+    fn compare(&mut self, end: &PageEnd, now: Instant) -> PageBefore {
         let page = &end.page;
         let Some((number, known)) = self.pages.named(&page.name) else {
-            return (0, 0, None);
+            return PageBefore::default();
         };
         if known.fetch > end.mark.fetch() {
             // What is known is of a fetch that began later, and may be newer.
-            return (known.same, known.changed, Some(known.digest));
+            return PageBefore::of(known);
         }
         self.ask_index(number, now);
         self.ask_sqlite(&page.name, &end.begun.sqlite, now);
         let Some(known) = self.pages.get_mut(number) else {
-            return (0, 0, None);
+            return PageBefore::default();
         };
-        let (digest, is_over) = (known.digest, now >= known.ends_at);
-        let is_same = page.digest.is_none_or(|new| new == digest);
+        let is_over = now >= known.ends_at;
+        let is_same = page.digest.is_none_or(|new| new == known.digest);
         let comparison = match (&known.suspect, is_same) {
             (None, true) => Comparison::FreshSame,
             (None, false) => Comparison::FreshChanged,
@@ -484,7 +516,7 @@ impl Book {
             }
             self.counts.note_comparison(comparison);
         }
-        (known.same, known.changed, Some(digest))
+        PageBefore::of(known)
     }
 
     /// Asks the index whether a page is suspect, without waiting for the next look at all of them.
@@ -623,15 +655,22 @@ impl Book {
         &mut self,
         end: &PageEnd,
         (made_of, not_kept): (MadeOf, Option<WhyNot>),
-        (same, changed, digest): (u32, u32, Option<u64>),
+        before: &PageBefore,
         now: Instant,
     ) -> Result<u32, WhyNot> {
         if let Some(oldest) = self.pages.oldest_if_full() {
             self.remove(oldest);
         }
         // A 304 stands by what is not known any more.
-        let digest = end.page.digest.or(digest);
+        let digest = end.page.digest.or(before.digest);
         let digest = digest.ok_or_else(|| WhyNot::new(Reason::NoRecord, "304"))?;
+        let made = MadePage {
+            digest,
+            is_suspect: before.is_suspect,
+            at: now,
+        };
+        let kept_for = self.steady.made(&end.page.name, &made, end.page.most);
+        let kept_for = kept_for.min(end.left_of_day);
         let tables = self.interned(made_of.tables.into_iter());
         let database = made_of.database;
         let server = database
@@ -643,6 +682,7 @@ impl Book {
             server,
             made_at: now,
             ends_at: now + end.page.most,
+            kept_until: now + kept_for,
             digest,
             statements: made_of.statements,
             tables,
@@ -654,8 +694,8 @@ impl Book {
             is_guarded: end.page.keep.is_some(),
             is_kept: false,
             not_kept: not_kept.map(Box::new),
-            same,
-            changed,
+            same: before.same,
+            changed: before.changed,
         });
         let Some((at, record)) = database else {
             return Ok(number);
@@ -703,7 +743,7 @@ impl Book {
                     .suspect
                     .as_ref()
                     .map(|cause| (cause.text.clone(), ago(cause.at))),
-                left: page.ends_at.saturating_duration_since(now),
+                left: page.kept_until.saturating_duration_since(now),
                 is_kept: page.is_kept,
                 not_kept: page.not_kept.as_deref().cloned(),
                 statements: page.statements,

@@ -124,6 +124,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
             ..FetchBeginning::default()
         },
         mark: Arc::new(PageMark::alone(1)),
+        left_of_day: Duration::from_secs(3600),
     }
 }
 
@@ -556,7 +557,7 @@ fn a_definition_in_doubt_at_a_server_that_is_not_asked_leaves_pages_of_files_alo
 
 /// As the thread of the pool does it for `cache_learn on`.
 fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -> LearnedEnd {
-    let keep: crate::KeepPage = Box::new(|| true);
+    let keep: crate::KeepPage = Box::new(|_| true);
     let page = StoredPage {
         name: under_way.page.name.clone(),
         address: String::new(),
@@ -568,6 +569,7 @@ fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -
         page,
         begun: under_way.begun.clone(),
         mark: under_way.mark.clone(),
+        left_of_day: under_way.left_of_day,
     };
     book.learn(&end, Some(record), now)
 }
@@ -738,7 +740,7 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
         (5, false, "10:00:07"),
     ] {
         let mut under_way = end(&book, digest);
-        under_way.page.keep = Some(Box::new(|| true));
+        under_way.page.keep = Some(Box::new(|_| true));
         let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), now);
         let is_kept = book.showing(learned) == Showing::KeptWhilePolled;
         assert_eq!(is_kept, is_expected, "{digest}");
@@ -748,10 +750,42 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
     see(&mut book, poll(1, "10:00:00", false), much_later);
     read_again(&mut book, much_later);
     let mut under_way = end(&book, 3);
-    under_way.page.keep = Some(Box::new(|| true));
+    under_way.page.keep = Some(Box::new(|_| true));
     book.forget_ended(much_later);
     let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), much_later);
     assert_eq!(book.showing(learned), Showing::KeptWhilePolled);
+}
+
+#[test]
+fn a_page_is_kept_for_as_long_as_it_was_the_same_and_not_beyond_its_day() {
+    let now = Instant::now();
+    let mut book = polled_book(now);
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let mut made = |digest, after: Duration| {
+        let mut under_way = end(&book, digest);
+        under_way.page.most = minutes(24 * 60);
+        let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), now + after);
+        let LearnedEnd::Known(number, _) = learned else {
+            panic!("it is not learned");
+        };
+        book.kept_for(number, now + after)
+    };
+    assert_eq!(made(1, minutes(1)), minutes(1));
+    assert_eq!(
+        made(1, minutes(21)),
+        minutes(21),
+        "since the first one, which the book of the test has made"
+    );
+    assert_eq!(
+        made(1, minutes(500)),
+        minutes(60),
+        "the day ends in an hour"
+    );
+    assert_eq!(
+        made(2, minutes(510)),
+        minutes(1),
+        "it is another, and nothing was written"
+    );
 }
 
 #[test]
@@ -835,7 +869,7 @@ fn a_fetch_that_was_overtaken_is_not_compared_with_a_newer_one() {
     book.written(&write("UPDATE post SET title = 'b' WHERE id = 2"));
     let mut quick = end(&book, 2);
     quick.mark = Arc::new(PageMark::alone(2));
-    quick.page.keep = Some(Box::new(|| true));
+    quick.page.keep = Some(Box::new(|_| true));
     let learned = book.learn(&quick, Some(reads(&[SECOND_POST])), now);
     assert_eq!(book.showing(learned), Showing::KeptWhilePolled);
     let before = book.counts().compared;

@@ -138,6 +138,7 @@ mod tests {
                 ..FetchBeginning::default()
             },
             mark: Arc::new(PageMark::alone(1)),
+            left_of_day: Duration::ZERO,
         }
     }
 

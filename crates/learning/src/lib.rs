@@ -34,6 +34,7 @@ mod replay;
 mod schema_reader;
 mod sqlite;
 mod sqlite_of_pool;
+mod steady;
 mod told;
 
 use std::collections::{BTreeMap, HashMap};
@@ -331,7 +332,8 @@ impl LearnedPool {
                 }
                 end.mark.know(number, moves, showing);
                 let keep = end.page.keep.filter(|_| showing != Showing::Ordinary);
-                if keep.is_some_and(|keep| keep()) {
+                let kept_for = self.book.lock().kept_for(number, Instant::now());
+                if keep.is_some_and(|keep| keep(kept_for)) {
                     self.change(|book| book.note_kept(number, end.mark.fetch()));
                 }
             }
@@ -417,8 +419,8 @@ pub struct StoredPage {
     pub keep: Option<KeepPage>,
 }
 
-/// Says whether the page was still there.
-pub type KeepPage = Box<dyn FnOnce() -> bool + Send>;
+/// For how long from now on; says whether the page was still there.
+pub type KeepPage = Box<dyn FnOnce(Duration) -> bool + Send>;
 
 impl Fetch {
     pub fn number(&self) -> u64 {
@@ -433,9 +435,11 @@ impl Fetch {
     /// The page is stored.
     pub fn stored(mut self, page: StoredPage) {
         self.is_over = true;
+        let begun = self.mark.begun();
         let end = PageEnd {
             page,
-            begun: self.mark.begun(),
+            left_of_day: steady::left_of_today(begun.at / 1_000_000_000),
+            begun,
             mark: self.mark.clone(),
         };
         // A thread that does not keep up learns less.

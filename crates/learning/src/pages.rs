@@ -35,6 +35,8 @@ pub struct LearnedPage {
     pub made_at: Instant,
     /// When it counts as unknown, whatever happens.
     pub ends_at: Instant,
+    /// Until then it may be shown beyond its ordinary lifetime.
+    pub kept_until: Instant,
     pub digest: u64,
     pub statements: u32,
     pub tables: Box<[Arc<str>]>,
@@ -190,7 +192,7 @@ pub enum PageReport {
         made_ago: Duration,
         /// `None`: nothing that it was made of has changed.
         suspect: Option<(String, Duration)>,
-        /// Until it counts as unknown.
+        /// Until it is made anew, whatever happens.
         left: Duration,
         /// It is shown beyond its ordinary lifetime.
         is_kept: bool,
@@ -220,6 +222,7 @@ mod tests {
             server: None,
             made_at: now,
             ends_at: now + Duration::from_secs(60),
+            kept_until: now + Duration::from_secs(60),
             digest: 0,
             statements: 0,
             tables: Box::default(),

@@ -77,7 +77,7 @@ impl Pool {
             address: "http://a/".to_owned(),
             digest: Some(1),
             most: Duration::from_secs(3600),
-            keep: Some(Box::new(|| true)),
+            keep: Some(Box::new(|_| true)),
         });
         wait(|| self.pool.page(name.as_bytes()))
     }

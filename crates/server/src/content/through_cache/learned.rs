@@ -92,20 +92,20 @@ impl LearnedFetch {
             address: self.address,
             digest,
             most: self.most,
-            keep: self.keeps.then(|| keep(store, stored, self.most)),
+            keep: self.keeps.then(|| keep(store, stored)),
         });
     }
 }
 
-/// Lets the page be shown for so long, unless the application has said how long itself.
-fn keep(store: &StorePlan, stored: &Arc<StoredResponse>, most: Duration) -> KeepPage {
+/// Lets the page be shown for a time, unless the application has said how long itself.
+fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
     let (zone, key, stored) = (store.zone.clone(), store.key.clone(), stored.clone());
-    Box::new(move || {
+    Box::new(move |time| {
         let is_said = !matches!(
             stored.head.lifetime_source,
             LifetimeSource::Rule | LifetimeSource::Heuristic
         );
-        let until = Millis(stored.head.stored_at.0).plus(most);
+        let until = Millis(clock::now()).plus(time);
         !is_said && zone.keep(&key.as_ref(), &stored, until)
     })
 }
