@@ -4,7 +4,7 @@
 Pages show one row each. They are read at full load, while PHP writes 1,000 times a second to other rows of the same
 table: each write is told to Mayfly twice and compared with what all pages were made of. CPU time per hit, with that work
 and without that of PHP, beside the same without writes. All these pages become suspect once a second, since Mayfly polls when
-the table was written; their statements are run again then (`cache_learn_replay on`), and of no page anything has changed. Needs root.
+the table was written; their statements are run again then (`cache_learn_replay`), and of no page anything has changed. Needs root.
 """
 
 import http.client
@@ -51,7 +51,7 @@ http {{
             fastcgi_pass php:site;
             fastcgi_cache pages; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1s; fastcgi_cache_lock on;
             fastcgi_read_timeout 600s;
-            cache_learn on; cache_learn_replay on;
+            cache_learn on;
             cache_learn_database unix:{database.socket} {database.user} {database.password};
             fastcgi_param SCRIPT_FILENAME {folder}/learned.php;
             fastcgi_param REQUEST_METHOD $request_method;

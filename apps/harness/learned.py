@@ -66,8 +66,8 @@ def start(workdir, options, root, database, mode, name="mayfly", port=None, php_
         check=True, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     account = f"cache_learn_database unix:{database.socket} {database.user} {database.password};"
-    if replays and mode == "on":
-        account += "\n        cache_learn_replay on;"
+    if not replays:
+        account += "\n        cache_learn_replay off;"
     text, found = re.subn(r"cache_learn watch;", f"cache_learn {mode};\n        {account}", printed.stdout)
     if not found:
         raise RuntimeError("serve --learn=watch writes no cache_learn")

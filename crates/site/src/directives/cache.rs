@@ -269,8 +269,8 @@ pub(super) const TABLE: &[Directive] = &[
         .long("\
             PHP pools of Mayfly are started with a small library, which reads what PHP asks a MySQL or MariaDB server. \
             Mayfly then knows from which statements and files each page was made. If a statement of the pool writes, \
-            Mayfly finds the pages that it may alter. With `on`, a page of which this is known is kept for \
-            `cache_learn_max`, whatever `fastcgi_cache_valid` says, and is not shown any more once something that it was \
+            Mayfly finds the pages that it may alter. With `on`, a page of which this is known is kept for up to \
+            `cache_learn_max`, whatever `fastcgi_cache_valid` says. It is not shown any more once something that it was \
             made of may have changed. Each second Mayfly asks the database what other programs have written. \
             A page with a lifetime of its own (`Cache-Control`, `Expires`, `X-Accel-Expires`) is not kept longer than \
             that. With `watch`, nothing is served differently: Mayfly reports what it would do, and compares pages when \
@@ -315,20 +315,22 @@ pub(super) const TABLE: &[Directive] = &[
         .short("limits how long a learned page counts as known")
         .long("\
             After this time, a page that `cache_learn` knows is not kept any more and counts as unknown until it is made \
-            again, because the clock can alter a page too.")
+            again, because the clock can alter a page too. A page is kept for a minute at first, and then for as long as it \
+            was seen to stay the same, up to this time and not beyond midnight.")
         .example("cache_learn_max 1h;"),
     Directive::new("cache_learn_replay", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off")
+        .default("on")
         .short("looks whether a write has really altered what a learned page read")
         .long("\
-            With `cache_learn on`, a page is made anew when something that it was made of may have changed. With this directive \
-            Mayfly first runs the statements of the page in question again, in a read-only session of the \
-            account of `cache_learn_database`. If all return the same, the page is shown again without PHP. If one \
-            does not, the page is made anew. Until that is known, the page is not shown.\n\n\
-            The account needs the right to read the tables. It should have no more rights than PHP's own, which will do. \
+            With `cache_learn on`, a page is in question when something that it was made of may have changed. \
+            Mayfly then runs the statements of the page again that read it, in a read-only session of the \
+            account of `cache_learn_database`, if there is one. If all return the same, the page is shown again without PHP. If one \
+            does not, the page is made anew. Until that is known, the page is not shown. With `off`, each page in question is made anew.\n\n\
+            The account needs the right to read the tables; without it, pages are made anew. It should have no more rights than PHP's own, \
+            which will do. \
             A prepared statement is run again if only integers, texts and NULL were bound to it.")
-        .example("cache_learn_replay on;"),
+        .example("cache_learn_replay off;"),
     Directive::new("cache_litespeed", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")

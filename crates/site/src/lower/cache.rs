@@ -463,8 +463,12 @@ impl Lowering<'_> {
         let modes = [("off", None), ("watch", Some(false)), ("on", Some(true))];
         let keeps = self.choice(level, "cache_learn", &modes, None);
         let database = self.learn_database(level);
-        let [replays, follows] = ["cache_learn_replay", "cache_learn_binary_log"].map(|name| {
-            let is_on = self.flag(level, name, false);
+        let flags = [
+            ("cache_learn_replay", database.is_some()),
+            ("cache_learn_binary_log", false),
+        ];
+        let [replays, follows] = flags.map(|(name, default)| {
+            let is_on = self.flag(level, name, default);
             if is_on
                 && keeps == Some(true)
                 && database.is_none()

@@ -447,7 +447,6 @@ async fn what_workers_tell_is_heard_by_a_process_without_rights() {
         return;
     };
     let (main, http) = configuration(&site, "1ms");
-    let http = http.replace("cache_learn on;", "cache_learn on; cache_learn_replay on;");
     let server = RunningServer::start_divided(program(), &main, &http).await;
     until_kept(&server.target(), &server.path("pid.control"), "/index.php").await;
     let of_server = std::iter::once(server.pid()).chain(children(server.pid()));

@@ -37,7 +37,6 @@ async fn begin() -> Option<(DatabaseSite, RunningServer)> {
     );
     site.add("read.php", PAGE);
     let (main, http) = configuration(&site, "1ms");
-    let http = http.replace("cache_learn on;", "cache_learn on; cache_learn_replay on;");
     let server = RunningServer::start(program(), &main, &http).await;
     Some((site, server))
 }
