@@ -206,6 +206,7 @@ mod tests {
         use Sharing::{Group, OneVisitor};
         for (control, sharing, esi, vary_off) in [
             ("public,max-age=604800", Some(Group), false, false),
+            ("s-maxage=60", Some(Group), false, false),
             (
                 "public,no-vary,max-age=86400,esi=on",
                 Some(Group),

@@ -236,6 +236,14 @@ mod tests {
     }
 
     #[test]
+    fn expression_of_the_longest_text_is_taken_and_a_longer_one_is_not() {
+        let text = |bytes: usize| "a".repeat(bytes);
+        assert!(regex(&text(MAX_PATTERN_BYTES)).is_ok());
+        let refused = regex(&text(MAX_PATTERN_BYTES + 1)).unwrap_err();
+        assert!(refused.contains("at most 16384 bytes"), "{refused}");
+    }
+
+    #[test]
     fn host_and_path_have_an_expression_each_or_none() {
         let of = |host: Option<&str>, path: Option<&str>| {
             let [host, path] = [host, path].map(|text| text.map(|text| regex(text).unwrap()));

@@ -380,6 +380,7 @@ fn purges_hit_what_they_name() {
                 hit.iter().filter(|&&h| h).count(),
                 "{name}"
             );
+            assert_eq!(zone.stats().purged, purged.responses as u64, "{name}");
             let found = keys.map(|key| look(&zone, key, after(1.0)));
             assert_eq!(
                 found,
