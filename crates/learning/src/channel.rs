@@ -276,6 +276,13 @@ impl Worker {
         // One that failed may have been done in part.
         let mut seen = vec![sent.clone()];
         let is_open = written.status_after & told::WITHIN_TRANSACTION != 0;
+        if let Some(open) = self.transactions.get(&sent.connection)
+            && is_open
+            && may_end_transaction(&sent.text)
+        {
+            // It may have ended one transaction and begun the next.
+            seen.extend(open.writes.iter().cloned());
+        }
         seen.extend(self.follow_transaction(sent, is_open));
         let number = (self.process, written.number);
         let seen: Arc<[SentWrite]> = seen.into();

@@ -14,7 +14,7 @@ use learn_record::{
 };
 use learning::{Learning, PageReport, PageVerdict, Reason, StoredPage};
 
-use peers::{Pool, hello, is_shown, rules, verdict, wait, why, write, written};
+use peers::{Pool, hello, is_shown, outcome, rules, statement, verdict, wait, why, write, written};
 
 #[test]
 fn a_page_without_statements_is_learned_from_its_files_and_suspect_when_one_changes() {
@@ -108,6 +108,28 @@ fn a_write_is_acknowledged_once_it_counts() {
     worker.say(&write(2));
     drop(worker);
     wait(|| (pool.pool.counts().writes == 2).then_some(()));
+}
+
+#[test]
+fn a_transaction_counts_where_the_statement_that_ends_it_begins_the_next_one() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    let mut number = 0;
+    let mut run = |text| {
+        number += 1;
+        let before = pool.pool.counts().writes;
+        for message in [statement(number, text), outcome(number, true)] {
+            worker.say(&message);
+            assert_eq!(worker.answer(), Some(number));
+        }
+        pool.pool.counts().writes - before
+    };
+    run(b"BEGIN");
+    for text in [&b"COMMIT AND CHAIN"[..], b"BEGIN"] {
+        assert_eq!(run(b"DELETE FROM post"), 1);
+        // With what the transaction has written so far.
+        assert!(run(text) > 1);
+    }
 }
 
 #[test]

@@ -154,6 +154,14 @@ pub fn write(number: u64) -> Message<'static> {
 }
 
 pub fn write_to(number: u64, server: &'static [u8]) -> Message<'static> {
+    statement_to(number, server, b"DELETE FROM post")
+}
+
+pub fn statement(number: u64, text: &'static [u8]) -> Message<'static> {
+    statement_to(number, b"unix:/run/mysqld/mysqld.sock", text)
+}
+
+fn statement_to(number: u64, server: &'static [u8], text: &'static [u8]) -> Message<'static> {
     Message::Write(Write {
         number,
         fetch: 0,
@@ -168,7 +176,7 @@ pub fn write_to(number: u64, server: &'static [u8]) -> Message<'static> {
             settings: Some(Vec::new()),
         },
         kind: StatementKind::Text,
-        text: b"DELETE FROM post",
+        text,
         is_complete: true,
         parameters: Vec::new(),
         status_before: 2,
@@ -176,10 +184,15 @@ pub fn write_to(number: u64, server: &'static [u8]) -> Message<'static> {
 }
 
 pub fn written(number: u64) -> Message<'static> {
+    outcome(number, false)
+}
+
+/// Within an open transaction, or not.
+pub fn outcome(number: u64, is_open: bool) -> Message<'static> {
     Message::Written(WriteOutcome {
         number,
         error: None,
-        status_after: 2,
+        status_after: if is_open { 3 } else { 2 },
     })
 }
 
