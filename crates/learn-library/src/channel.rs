@@ -9,6 +9,9 @@ use crate::system::{self, ReceivedPacket, SentPacket, Socket};
 /// After a failure, the next connection is tried no earlier.
 const PAUSE_MILLISECONDS: u64 = 1000;
 
+/// The longest time for which a write is held that Mayfly does not acknowledge.
+const MOST_HOLD_MILLISECONDS: u64 = 10_000;
+
 /// Names of extensions in the first message.
 const MOST_EXTENSIONS: usize = 32;
 
@@ -29,6 +32,8 @@ pub(crate) struct Channel {
     /// Counts connections.
     connections: u64,
     opens_again_at: u64,
+    /// What Mayfly has said last: for so long a write is held that is not acknowledged.
+    hold_milliseconds: u64,
     has_spoken: bool,
     /// The library does not see all statements of this process any more: the next connection tells Mayfly so.
     has_missed: bool,
@@ -60,38 +65,48 @@ impl Channel {
         self.connections
     }
 
-    /// Connects unless that is done, or failed a moment ago.
-    pub(crate) fn open(&mut self) {
+    /// Connects unless that is done, or failed a moment ago. What became of the first message.
+    pub(crate) fn open(&mut self) -> ToldEnd {
         if self.socket.is_some() {
-            return;
+            return ToldEnd::NotHeard;
         }
         let now = system::milliseconds();
         if now < self.opens_again_at {
-            return;
+            return ToldEnd::NotHeard;
         }
         self.opens_again_at = now + PAUSE_MILLISECONDS;
         self.socket = Socket::connect(&self.path);
         let is_again = self.has_spoken;
         // What is written until the next time is not told.
         self.has_spoken = true;
+        let mut told = ToldEnd::NotHeard;
         if self.socket.is_some() {
             self.connections += 1;
-            self.greet(is_again);
+            told = self.greet(is_again);
         }
         if self.has_missed {
             self.let_go(DoubtReason::Missed);
         }
+        told
     }
 
     /// Something was written that this connection does not know of: Mayfly counts it before this returns.
-    pub(crate) fn greet_again(&mut self) {
+    pub(crate) fn greet_again(&mut self) -> ToldEnd {
         match self.socket {
             Some(_) => self.greet(true),
             None => self.open(),
         }
     }
 
-    fn greet(&mut self, is_again: bool) {
+    /// A write is not acknowledged that the database answered at `answered`: waits until it is known everywhere all the same.
+    /// Where the library does not see all, Mayfly does not count on it.
+    pub(crate) fn hold(&self, answered: u64) {
+        if !self.has_missed {
+            system::sleep_until(answered + self.hold_milliseconds);
+        }
+    }
+
+    fn greet(&mut self, is_again: bool) -> ToldEnd {
         let names = self.unseen_extensions.clone();
         let hello = Hello {
             version: VERSION,
@@ -102,10 +117,10 @@ impl Channel {
             unseen_extensions: names.iter().map(Vec::as_slice).collect(),
         };
         let hello = Message::Hello(hello);
-        let _ = match is_again {
+        match is_again {
             true => self.tell(&hello, 0),
             false => self.send(&hello),
-        };
+        }
     }
 
     /// Sends a message, and waits until Mayfly has taken note of it.
@@ -142,15 +157,25 @@ impl Channel {
         let Some(socket) = &self.socket else {
             return ToldEnd::NotHeard;
         };
+        let until = system::milliseconds() + self.hold_milliseconds;
         let mut packet = [0; Acknowledgement::BYTES];
-        let answer = match socket.receive(&mut packet) {
-            ReceivedPacket::Packet(length) => Acknowledgement::decode(&packet[..length]).ok(),
-            ReceivedPacket::Closed => return self.note_closed(),
-            ReceivedPacket::Nothing => None,
+        let answer = loop {
+            match socket.receive(&mut packet) {
+                ReceivedPacket::Packet(length) => {
+                    break Acknowledgement::decode(&packet[..length]).ok();
+                }
+                ReceivedPacket::Closed => return self.note_closed(),
+                ReceivedPacket::Nothing if system::milliseconds() < until => {}
+                ReceivedPacket::Nothing => break None,
+            }
         };
-        match answer == Some(Acknowledgement { number }) {
-            true => ToldEnd::Heard,
-            false => self.not_heard(DoubtReason::Acknowledgement),
+        match answer.filter(|it| it.number == number) {
+            Some(answer) => {
+                let hold = u64::from(answer.hold_milliseconds);
+                self.hold_milliseconds = hold.min(MOST_HOLD_MILLISECONDS);
+                ToldEnd::Heard
+            }
+            None => self.not_heard(DoubtReason::Acknowledgement),
         }
     }
 

@@ -5,6 +5,7 @@
 use learn_record::{DoubtReason, Message, Write, WriteOutcome};
 
 use crate::channel::{Channel, ToldEnd};
+use crate::system;
 
 /// How often a write is announced: a Mayfly that takes the place of another one is told as well.
 const MOST_ANNOUNCEMENTS: usize = 2;
@@ -46,14 +47,18 @@ impl ToldServer {
     /// One that was not told of the announcement, because it has taken the place of another one since, is told that
     /// something was written.
     fn written(&mut self, written: WriteOutcome) {
-        let told = match written.number > self.last_of_others {
+        let answered = system::milliseconds();
+        let mut told = match written.number > self.last_of_others {
             true => self
                 .channel
                 .tell(&Message::Written(written), written.number),
             false => ToldEnd::Closed,
         };
         if told == ToldEnd::Closed {
-            self.channel.greet_again();
+            told = self.channel.greet_again();
+        }
+        if told != ToldEnd::Heard {
+            self.channel.hold(answered);
         }
     }
 }

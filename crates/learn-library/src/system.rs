@@ -210,6 +210,22 @@ pub(crate) fn milliseconds() -> u64 {
     time.tv_sec.cast_unsigned() * 1000 + time.tv_nsec.cast_unsigned() / 1_000_000
 }
 
+/// Returns once the clock of [`milliseconds`] has come so far.
+pub(crate) fn sleep_until(moment: u64) {
+    loop {
+        let left = moment.saturating_sub(milliseconds());
+        if left == 0 {
+            return;
+        }
+        let time = libc::timespec {
+            tv_sec: (left / 1000).cast_signed(),
+            tv_nsec: (left % 1000 * 1_000_000).cast_signed(),
+        };
+        // SAFETY: the time lives during the call, which writes nothing.
+        unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, null::<c_void>()) };
+    }
+}
+
 /// The clock by which files change.
 pub(crate) fn wall_clock_nanoseconds() -> i64 {
     let time = time_of(libc::CLOCK_REALTIME_COARSE);

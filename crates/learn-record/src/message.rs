@@ -167,21 +167,30 @@ impl<'a> Message<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acknowledgement {
     pub number: u64,
+    /// From now on, a write whose outcome is not acknowledged returns to the program no earlier than so long after the
+    /// database has answered: other machines, which do not hear of it, find it out by themselves in less. 0: at once.
+    pub hold_milliseconds: u32,
 }
 
 impl Acknowledgement {
-    pub const BYTES: usize = 8;
+    pub const BYTES: usize = 12;
 
-    pub const fn encode(self) -> [u8; Self::BYTES] {
-        self.number.to_le_bytes()
+    pub fn encode(self) -> [u8; Self::BYTES] {
+        let mut packet = [0; Self::BYTES];
+        let (number, hold) = packet.split_at_mut(8);
+        number.copy_from_slice(&self.number.to_le_bytes());
+        hold.copy_from_slice(&self.hold_milliseconds.to_le_bytes());
+        packet
     }
 
     /// # Errors
     /// The packet has another length.
     pub fn decode(packet: &[u8]) -> Result<Self, MalformedMessage> {
-        let number = packet.try_into().map_err(|_| MalformedMessage)?;
+        let (number, hold) = packet.split_first_chunk().ok_or(MalformedMessage)?;
+        let hold = hold.try_into().map_err(|_| MalformedMessage)?;
         Ok(Self {
-            number: u64::from_le_bytes(number),
+            number: u64::from_le_bytes(*number),
+            hold_milliseconds: u32::from_le_bytes(hold),
         })
     }
 }

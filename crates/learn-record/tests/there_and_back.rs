@@ -275,9 +275,14 @@ fn messages_come_back_and_each_shorter_or_longer_one_is_malformed() {
             "{message:?}"
         );
     }
-    let number = Acknowledgement { number: 5 };
-    assert_eq!(Acknowledgement::decode(&number.encode()), Ok(number));
-    assert_eq!(Acknowledgement::decode(b"1234567"), Err(MalformedMessage));
+    let answer = Acknowledgement {
+        number: 5,
+        hold_milliseconds: 3000,
+    };
+    assert_eq!(Acknowledgement::decode(&answer.encode()), Ok(answer));
+    for packet in [&b"1234567"[..], b"12345678901", b"1234567890123"] {
+        assert_eq!(Acknowledgement::decode(packet), Err(MalformedMessage));
+    }
 }
 
 proptest! {

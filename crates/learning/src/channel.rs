@@ -257,7 +257,10 @@ impl Worker {
 
     /// PHP waits for it: with the statement that it has announced, or with what the server answered.
     fn acknowledge(&self, number: u64) -> Result<(), ConnectionEnd> {
-        let acknowledgement = Acknowledgement { number };
+        let acknowledgement = Acknowledgement {
+            number,
+            hold_milliseconds: 0,
+        };
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         match rustix::net::send(&*self.socket, &acknowledgement.encode(), flags) {
             Ok(_) => Ok(()),

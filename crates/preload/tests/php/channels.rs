@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::peers::{Manner, Mayfly, Php, ToldMessage, pdo};
+use crate::peers::{HOLD_MILLISECONDS, Manner, Mayfly, Php, ToldMessage, pdo};
 
 fn page() -> String {
     pdo("") + "for ($i = 0; $i < 20; $i++) { $db->exec('UPDATE t SET n = n WHERE id = 97'); }
@@ -130,6 +130,35 @@ fn a_mayfly_in_the_place_of_another_is_told_of_a_write_before_php_knows_its_end(
     );
     // The record of the same request follows, on the new connection.
     assert_eq!(mayfly.record().fetch, 1);
+}
+
+/// It says for how many milliseconds PHP waited for the end of its write.
+fn timed_write() -> String {
+    pdo("")
+        + "$begun = hrtime(true); $db->exec('UPDATE t SET n = n WHERE id = 97');
+               echo 'took ', intdiv(hrtime(true) - $begun, 1000000);"
+}
+
+#[test]
+fn php_waits_for_other_machines_longer_than_for_mayfly_alone() {
+    let mayfly = Mayfly::listen(Manner::TellsNodes);
+    let php = Php::with_library(&mayfly);
+    php.run(1, &timed_write());
+    let (before, record) = mayfly.until_record();
+    assert!(record.is_complete);
+    let is_doubt = |it: &ToldMessage| matches!(it, ToldMessage::Doubt(_) | ToldMessage::End);
+    assert!(!before.iter().any(is_doubt), "{before:?}");
+}
+
+#[test]
+fn write_that_other_machines_may_not_know_of_returns_after_they_have_asked_the_database() {
+    let mayfly = Mayfly::listen(Manner::LosesNodes);
+    let php = Php::with_library(&mayfly);
+    let output = php.run(1, &timed_write());
+    let took = output.rsplit_once("took ").expect("it says so").1;
+    let took: u32 = took.trim().parse().expect("a number");
+    // The clock of the library has steps of a few milliseconds.
+    assert!(took >= HOLD_MILLISECONDS - 20, "{took}");
 }
 
 #[test]

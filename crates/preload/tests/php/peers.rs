@@ -186,7 +186,14 @@ pub enum Manner {
     Ends,
     /// Accepts and never reads.
     Deaf,
+    /// Has other machines to tell, for which it takes longer than PHP waits otherwise.
+    TellsNodes,
+    /// The same, but it takes note of announcements alone, and listens no more.
+    LosesNodes,
 }
+
+/// What those with other machines say.
+pub const HOLD_MILLISECONDS: u32 = 2500;
 
 pub struct Mayfly {
     folder: tempfile::TempDir,
@@ -207,10 +214,14 @@ impl Mayfly {
         open_to_all(folder.path());
         open_to_all(&folder.path().join("learn"));
         let (tell, told) = mpsc::channel();
+        let path = folder.path().join("learn");
         std::thread::spawn(move || {
             let mut deaf = Vec::new();
             while let Ok((connection, _)) = socket.accept() {
                 let tell = tell.clone();
+                if manner == Manner::LosesNodes {
+                    let _ = std::fs::remove_file(&path);
+                }
                 if manner == Manner::Deaf {
                     deaf.push(connection);
                 } else {
@@ -284,7 +295,15 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
                 }
             }
             Message::Write(write) => {
-                if !answer(connection, manner, write.number) {
+                let is_answered = match manner {
+                    // Its announcement.
+                    Manner::TellsNodes | Manner::LosesNodes => {
+                        acknowledge(connection, write.number, HOLD_MILLISECONDS);
+                        true
+                    }
+                    _ => answer(connection, manner, write.number),
+                };
+                if !is_answered {
                     let _ = tell.send(ToldMessage::End);
                     return;
                 }
@@ -295,7 +314,11 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
                 }
             }
             Message::Written(written) => {
-                answer(connection, manner, written.number);
+                let goes_on = answer(connection, manner, written.number);
+                if !goes_on && manner == Manner::LosesNodes {
+                    let _ = tell.send(ToldMessage::End);
+                    return;
+                }
                 ToldMessage::Written {
                     number: written.number,
                     error: written.error,
@@ -314,19 +337,30 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
 /// Answers a write; false: the connection is to be closed.
 fn answer(mut connection: &Socket, manner: Manner, number: u64) -> bool {
     match manner {
-        Manner::Acknowledges | Manner::Slow => {
-            drop(connection.write(&Acknowledgement { number }.encode()))
+        Manner::Acknowledges | Manner::Slow => acknowledge(connection, number, 0),
+        Manner::TellsNodes => {
+            std::thread::sleep(Duration::from_millis(1500));
+            acknowledge(connection, number, HOLD_MILLISECONDS);
         }
+        Manner::LosesNodes => return false,
         Manner::Silent | Manner::Deaf => {}
-        Manner::Garbage => drop(connection.write(b"12345678")),
+        Manner::Garbage => drop(connection.write(b"123456789012")),
         Manner::Flood => drop(connection.write(&[7; 60_000])),
         Manner::Closes => return false,
         Manner::Ends => {
-            let _ = connection.write(&Acknowledgement { number }.encode());
+            acknowledge(connection, number, 0);
             return false;
         }
     }
     true
+}
+
+fn acknowledge(mut connection: &Socket, number: u64, hold_milliseconds: u32) {
+    let acknowledgement = Acknowledgement {
+        number,
+        hold_milliseconds,
+    };
+    let _ = connection.write(&acknowledgement.encode());
 }
 
 fn string(bytes: &[u8]) -> String {

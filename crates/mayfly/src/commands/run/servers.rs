@@ -254,7 +254,10 @@ mod tests {
                     matches!(Message::decode(&packet[..read]), Ok(Message::Doubt(_)))
                 };
                 let is_doubt = hear();
-                let answer = Acknowledgement { number: 0 };
+                let answer = Acknowledgement {
+                    number: 0,
+                    hold_milliseconds: 0,
+                };
                 (&connection).write_all(&answer.encode()).unwrap();
                 (is_doubt, hear())
             });
