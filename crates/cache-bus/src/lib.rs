@@ -106,6 +106,16 @@ impl Bus {
         self.member.publish(purge)
     }
 
+    /// The same for an entry that is no purge, and that `merge` makes one with another that waits to be published. `None`:
+    /// these two do not go together.
+    pub fn publish_merged(
+        &self,
+        entry: Vec<u8>,
+        merge: impl Fn(&[u8], &[u8]) -> Option<Vec<u8>>,
+    ) -> u64 {
+        self.member.publish_merged(entry, merge)
+    }
+
     /// The number of the last purge that was published.
     pub fn last_published(&self) -> u64 {
         self.member.outbox.lock().last()

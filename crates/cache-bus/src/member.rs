@@ -165,6 +165,16 @@ impl Member {
         number
     }
 
+    pub fn publish_merged(
+        &self,
+        entry: Vec<u8>,
+        merge: impl Fn(&[u8], &[u8]) -> Option<Vec<u8>>,
+    ) -> u64 {
+        let number = self.outbox.lock().add_merged(entry, merge);
+        self.has_purges.notify_one();
+        number
+    }
+
     pub fn leave(&self) {
         if let Some(applied) = self.applied_to_stored() {
             self.host.keep(&applied);
@@ -485,7 +495,7 @@ impl Member {
             timer
                 .sleep(earliest.saturating_duration_since(Instant::now()))
                 .await?;
-            let to_publish = self.outbox.lock().to_publish();
+            let to_publish = self.outbox.lock().take_to_publish();
             let Some((number, purges)) = to_publish else {
                 continue;
             };

@@ -28,6 +28,8 @@ struct KeptPurge {
 pub struct Outbox {
     everything: Vec<u8>,
     last: u64,
+    /// Up to which number they were taken to be published.
+    taken: u64,
     /// Those with an entry first.
     kept: VecDeque<KeptPurge>,
 }
@@ -38,6 +40,7 @@ impl Outbox {
         Outbox {
             everything,
             last: 0,
+            taken: 0,
             kept: VecDeque::new(),
         }
     }
@@ -59,6 +62,22 @@ impl Outbox {
             bytes,
             entry: None,
         });
+        self.last
+    }
+
+    /// The same for one that `merge` makes one with the last, if that was not taken to be published yet.
+    pub fn add_merged(
+        &mut self,
+        bytes: Vec<u8>,
+        merge: impl Fn(&[u8], &[u8]) -> Option<Vec<u8>>,
+    ) -> u64 {
+        let last = self.kept.back_mut().filter(|it| it.number > self.taken);
+        let merged = last.and_then(|last| Some((merge(&last.bytes, &bytes)?, last)));
+        let Some((both, last)) = merged else {
+            return self.add(bytes);
+        };
+        self.last += 1;
+        (last.bytes, last.number) = (both, self.last);
         self.last
     }
 
@@ -86,8 +105,8 @@ impl Outbox {
         self.kept.back().is_some_and(|purge| purge.entry.is_none())
     }
 
-    /// What is published next: the number of the last one, and all of them.
-    pub fn to_publish(&self) -> Option<(u64, Vec<Vec<u8>>)> {
+    /// Takes what is published next: the number of the last one, and all of them.
+    pub fn take_to_publish(&mut self) -> Option<(u64, Vec<Vec<u8>>)> {
         let mut bytes = 0;
         let mut last = None;
         let mut purges = Vec::new();
@@ -100,6 +119,7 @@ impl Outbox {
             last = Some(purge.number);
             purges.push(purge.bytes.clone());
         }
+        self.taken = self.taken.max(last?);
         Some((last?, purges))
     }
 
@@ -148,15 +168,15 @@ mod tests {
     #[test]
     fn purges_are_published_in_their_order_and_confirmed_up_to_an_entry() {
         let mut outbox = outbox();
-        assert_eq!((outbox.to_publish(), outbox.confirmed()), (None, 0));
+        assert_eq!((outbox.take_to_publish(), outbox.confirmed()), (None, 0));
         for purge in [b"a", b"b"] {
             outbox.add(purge.to_vec());
         }
-        let (last, purges) = outbox.to_publish().unwrap();
+        let (last, purges) = outbox.take_to_publish().unwrap();
         assert_eq!((last, purges), (2, vec![b"a".to_vec(), b"b".to_vec()]));
         outbox.add(b"c".to_vec());
         outbox.published(last, 17);
-        assert_eq!(outbox.to_publish(), Some((3, vec![b"c".to_vec()])));
+        assert_eq!(outbox.take_to_publish(), Some((3, vec![b"c".to_vec()])));
         assert_eq!(
             (outbox.first_entry(), outbox.last_entry()),
             (Some(17), Some(17))
@@ -174,7 +194,7 @@ mod tests {
         outbox.add(b"a".to_vec());
         outbox.published(1, 4);
         outbox.publish_again();
-        assert_eq!(outbox.to_publish(), Some((1, vec![b"a".to_vec()])));
+        assert_eq!(outbox.take_to_publish(), Some((1, vec![b"a".to_vec()])));
         outbox.confirm(4);
         assert_eq!(outbox.confirmed(), 0);
     }
@@ -186,11 +206,36 @@ mod tests {
             outbox.add(b"x".to_vec());
         }
         let last = MAX_KEPT as u64 + 1;
-        assert_eq!(outbox.to_publish(), Some((last, vec![b"all".to_vec()])));
+        assert_eq!(
+            outbox.take_to_publish(),
+            Some((last, vec![b"all".to_vec()]))
+        );
         assert_eq!(outbox.confirmed(), 0, "the others wait for it as well");
         outbox.published(last, 5);
         outbox.confirm(5);
         assert_eq!(outbox.confirmed(), last);
+    }
+
+    #[test]
+    fn entries_that_go_together_are_one_until_they_are_taken() {
+        let both = |one: &[u8], other: &[u8]| (one[0] == b'w').then(|| [one, other].concat());
+        let mut outbox = outbox();
+        outbox.add(b"purge".to_vec());
+        for (bytes, number) in [(b"w1", 2), (b"w2", 3)] {
+            assert_eq!(outbox.add_merged(bytes.to_vec(), both), number);
+        }
+        let expected = vec![b"purge".to_vec(), b"w1w2".to_vec()];
+        assert_eq!(outbox.take_to_publish(), Some((3, expected)));
+        // It may have been sent.
+        assert_eq!(outbox.add_merged(b"w3".to_vec(), both), 4);
+        outbox.published(3, 7);
+        outbox.confirm(7);
+        assert_eq!((outbox.confirmed(), outbox.len()), (3, 1));
+        assert_eq!(outbox.take_to_publish(), Some((4, vec![b"w3".to_vec()])));
+        outbox.publish_again();
+        assert_eq!(outbox.add_merged(b"w4".to_vec(), both), 5);
+        let expected = vec![b"w3".to_vec(), b"w4".to_vec()];
+        assert_eq!(outbox.take_to_publish(), Some((5, expected)));
     }
 
     #[test]
@@ -199,11 +244,11 @@ mod tests {
         for _ in 0..3 {
             outbox.add(vec![0; MAX_BYTES_AT_ONCE]);
         }
-        assert_eq!(outbox.to_publish().unwrap().0, 1);
+        assert_eq!(outbox.take_to_publish().unwrap().0, 1);
         let mut outbox = self::outbox();
         for _ in 0..1000 {
             outbox.add(vec![0]);
         }
-        assert_eq!(outbox.to_publish().unwrap().0, MAX_AT_ONCE as u64);
+        assert_eq!(outbox.take_to_publish().unwrap().0, MAX_AT_ONCE as u64);
     }
 }
