@@ -5,6 +5,7 @@
 
 mod changes;
 mod databases;
+mod elsewhere;
 mod replays;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -27,6 +28,7 @@ use crate::poll::PolledTables;
 use crate::record::{Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot};
 use crate::replay::ReplaySession;
 use crate::schema_reader::ReadSchema;
+use crate::server_identity::OtherServers;
 use crate::sqlite::SqliteSeen;
 use crate::steady::{MadePage, SteadyPages};
 use crate::told;
@@ -95,6 +97,8 @@ struct Database {
     /// The last writes by their numbers, for people.
     texts: VecDeque<(u64, String)>,
     polled: PolledTables,
+    /// Those of which other machines tell.
+    others: OtherServers,
     log: LogState,
     /// Why its log was not followed, as was said last; empty: it is.
     log_told: Arc<str>,
@@ -268,6 +272,7 @@ impl Book {
                 digest: 0,
                 texts: VecDeque::new(),
                 polled: PolledTables::default(),
+                others: OtherServers::default(),
                 log: LogState::Off,
                 log_told: Arc::default(),
                 sessions: Vec::new(),

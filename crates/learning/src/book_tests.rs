@@ -23,7 +23,7 @@ pub fn book(now: Instant) -> Book {
     book
 }
 
-fn schema(digest: u64) -> ReadSchema {
+pub fn schema(digest: u64) -> ReadSchema {
     let mut builder = SchemaBuilder::default();
     let rows: [(SchemaQuery, &[&str]); 5] = [
         (

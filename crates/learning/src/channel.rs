@@ -22,6 +22,7 @@ use tokio::net::UnixStream;
 use crate::LearnedPool;
 use crate::book::Book;
 use crate::join::Join;
+use crate::other_nodes::WrittenEntry;
 use crate::record::{Reason, RunRecord, SentWrite, WhyNot};
 use crate::{process, told};
 
@@ -149,11 +150,14 @@ impl Worker {
         });
         match received.await {
             Err(_) | Ok(0) => Err(ConnectionEnd::Closed),
-            Ok(bytes) => self.hear(packet.get(..bytes).ok_or(ConnectionEnd::Refused)?),
+            Ok(bytes) => {
+                let packet = packet.get(..bytes).ok_or(ConnectionEnd::Refused)?;
+                self.hear(packet).await
+            }
         }
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Result<(), ConnectionEnd> {
+    async fn hear(&mut self, bytes: &[u8]) -> Result<(), ConnectionEnd> {
         let message = Message::decode(bytes).map_err(|_| ConnectionEnd::Refused)?;
         match message {
             Message::Hello(hello) => {
@@ -171,6 +175,7 @@ impl Worker {
                     for pool in self.reached() {
                         pool.change(|book| book.note_heard_again(self.pid, Instant::now()));
                     }
+                    self.tell_nodes(Some(WrittenEntry::default())).await;
                 }
                 if hello.is_again || hello.wants_acknowledgement {
                     self.acknowledge(0)?;
@@ -184,7 +189,7 @@ impl Worker {
                 Err(_) => return Err(ConnectionEnd::Refused),
             },
             Message::Write(write) => self.announced(&write)?,
-            Message::Written(written) => self.written(written)?,
+            Message::Written(written) => self.written(written).await?,
             Message::Doubt(doubt) => return Err(ConnectionEnd::Doubt(doubt.reason)),
         }
         Ok(())
@@ -259,7 +264,7 @@ impl Worker {
     fn acknowledge(&self, number: u64) -> Result<(), ConnectionEnd> {
         let acknowledgement = Acknowledgement {
             number,
-            hold_milliseconds: 0,
+            hold_milliseconds: self.pool.nodes.hold_milliseconds(),
         };
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         match rustix::net::send(&*self.socket, &acknowledgement.encode(), flags) {
@@ -271,7 +276,7 @@ impl Worker {
         }
     }
 
-    fn written(&mut self, written: WriteOutcome) -> Result<(), ConnectionEnd> {
+    async fn written(&mut self, written: WriteOutcome) -> Result<(), ConnectionEnd> {
         let sent = self
             .writes
             .remove(&written.number)
@@ -279,9 +284,10 @@ impl Worker {
         // One that failed may have been done in part.
         let mut seen = vec![sent.clone()];
         let is_open = written.status_after & told::WITHIN_TRANSACTION != 0;
+        let may_end = may_end_transaction(&sent.text);
         if let Some(open) = self.transactions.get(&sent.connection)
             && is_open
-            && may_end_transaction(&sent.text)
+            && may_end
         {
             // It may have ended one transaction and begun the next.
             seen.extend(open.writes.iter().cloned());
@@ -293,7 +299,36 @@ impl Worker {
             pool.change(|book| book.answered(number, &self.counted(book, &seen)));
             pool.want_replays();
         }
+        // Of an open transaction others see nothing.
+        if may_end || !is_open {
+            let entry = self.entry_of(&seen);
+            self.tell_nodes(entry).await;
+        }
         self.acknowledge(written.number)
+    }
+
+    /// What other nodes have to know of these writes, as one of the pools understands them.
+    fn entry_of(&self, writes: &[SentWrite]) -> Option<WrittenEntry> {
+        self.pool.nodes.get()?;
+        // What the server says of itself is known while the thread of the pool is at work.
+        self.pool.marks.wake();
+        let now = Instant::now();
+        let mut others = self.reached().into_iter();
+        let knows = |pool: &Arc<LearnedPool>| pool.book.lock().knows_tables_of(writes);
+        let pool = others.find(knows).unwrap_or_else(|| self.pool.clone());
+        pool.change(|book| book.entry_of(writes, now))
+    }
+
+    /// Waits until the other nodes know.
+    async fn tell_nodes(&self, entry: Option<WrittenEntry>) {
+        let Some((nodes, entry)) = self.pool.nodes.get().zip(entry) else {
+            return;
+        };
+        let know = nodes.tell(entry.encode());
+        if let Some(news) = self.pool.nodes.wait(know, &self.socket).await {
+            self.pool
+                .change(|book| book.note(news.sentence().to_owned()));
+        }
     }
 
     fn count(&self, sent: &SentWrite) {

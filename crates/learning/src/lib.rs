@@ -20,11 +20,14 @@ mod client;
 mod counts;
 mod differing;
 mod doubts;
+mod failpoint;
 mod files;
 mod heartbeat;
 mod join;
 mod log_state;
 mod mark;
+mod nodes_wait;
+mod other_nodes;
 mod pages;
 mod poll;
 mod pool_thread;
@@ -32,6 +35,7 @@ mod process;
 mod record;
 mod replay;
 mod schema_reader;
+mod server_identity;
 mod sqlite;
 mod sqlite_of_pool;
 mod steady;
@@ -59,6 +63,9 @@ use join::End;
 pub use log_state::LogState;
 use mark::Marks;
 pub use mark::{PageMark, PageVerdict};
+use nodes_wait::NodesOfPool;
+use other_nodes::WrittenEntry;
+pub use other_nodes::{NodesKnow, OtherNodes, merged};
 pub use pages::PageReport;
 use record::RunRecord;
 pub use record::{Reason, WhyNot};
@@ -74,7 +81,7 @@ const MOST_ENDS: usize = 4096;
 pub struct Learning {
     pools: BTreeMap<String, Arc<LearnedPool>>,
     /// Pools of the configuration before, whose processes may still write.
-    _ending: Vec<Arc<LearnedPool>>,
+    ending: Vec<Arc<LearnedPool>>,
 }
 
 /// What a configuration says of a pool.
@@ -113,6 +120,8 @@ pub struct LearnedPool {
     accounts: Mutex<Vec<DatabaseAccount>>,
     /// The other pools.
     neighbours: Mutex<Vec<Weak<LearnedPool>>>,
+    /// The other machines.
+    nodes: NodesOfPool,
     /// Statements may have to be run again.
     wanted: Arc<Notify>,
     /// A visitor waits for that.
@@ -170,10 +179,7 @@ impl Learning {
             *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
             pool.end();
         }
-        Ok(Learning {
-            pools,
-            _ending: ending,
-        })
+        Ok(Learning { pools, ending })
     }
 
     pub fn pool(&self, name: &str) -> Option<&Arc<LearnedPool>> {
@@ -182,6 +188,24 @@ impl Learning {
 
     pub fn pools(&self) -> impl Iterator<Item = &Arc<LearnedPool>> {
         self.pools.values()
+    }
+
+    /// From now on the others are told what programs write here, before these know that they have.
+    pub fn tell(&self, nodes: Option<&Arc<dyn OtherNodes>>) {
+        let nodes = nodes.filter(|_| self.pools().any(|pool| pool.keeps()));
+        // Those that keep none, or none any more, write what others read.
+        for pool in self.pools().chain(&self.ending) {
+            pool.nodes.set(nodes.cloned());
+        }
+    }
+
+    /// Takes an entry of another node. What it says counts when this returns.
+    pub fn written_elsewhere(&self, entry: &[u8]) {
+        let entry = WrittenEntry::decode(entry);
+        for pool in self.pools() {
+            pool.change(|book| book.written_elsewhere(&entry, Instant::now()));
+            pool.want_replays();
+        }
     }
 }
 
@@ -208,6 +232,7 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         ends,
         accounts: Mutex::default(),
         neighbours: Mutex::default(),
+        nodes: NodesOfPool::default(),
         wanted: Arc::default(),
         awaited: Arc::default(),
         replayed: Notify::new(),

@@ -21,16 +21,12 @@ use tokio::time::timeout;
 
 use crate::LearnedPool;
 use crate::book::{Confirmation, Showing};
+use crate::failpoint;
 use crate::sqlite::SqliteSeen;
 
-/// A server with debug assertions that finds this in its environment compares a page with the writes since its fetch
-/// ended, not since it began: `scripts/promise/learned.py` must find what comes of it.
-const LATE_FAILPOINT: &str = "MAYFLY_FAILPOINT_LEARN";
-
+/// A page is compared with the writes since its fetch ended, not since it began.
 fn is_late() -> bool {
-    static IS_LATE: LazyLock<bool> = LazyLock::new(|| {
-        cfg!(debug_assertions) && std::env::var_os(LATE_FAILPOINT).is_some_and(|it| it == "late")
-    });
+    static IS_LATE: LazyLock<bool> = LazyLock::new(|| failpoint::is("late"));
     *IS_LATE
 }
 

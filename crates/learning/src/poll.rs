@@ -38,8 +38,13 @@ const SESSION: &str = "SET time_zone = '+00:00' /*!80000 , information_schema_st
 /// Asked before the tables: a transaction that ends in between is seen the next time as well.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_max_trx_id', 'Uptime')";
 
-/// A node of a cluster is written through others. Pages may be made of whether the server takes writes.
-const VARIABLES: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'read_only')";
+/// A node of a cluster is written through others. Pages may be made of whether the server takes writes. The others
+/// tell it from other servers.
+const VARIABLES: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN
+    ('wsrep_on', 'read_only', 'server_uid', 'server_uuid', 'hostname', 'port', 'datadir')";
+
+/// What a server says of itself, in this order.
+const IDENTITY: [&str; 5] = ["server_uid", "server_uuid", "hostname", "port", "datadir"];
 
 /// A table as a server described it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +63,8 @@ pub struct PollAnswer {
     /// The number of the next transaction; `None`: the server does not say.
     gate: Option<u64>,
     uptime: u64,
+    /// What it says of itself, the same to all who ask.
+    identity: String,
     is_read_only: bool,
     /// Of views, triggers and routines, by their database.
     definitions: BTreeMap<String, u64>,
@@ -79,6 +86,7 @@ impl PollAnswer {
         PollAnswer {
             gate: Some(gate),
             uptime: 1000,
+            identity: "one".to_owned(),
             is_read_only: false,
             definitions: BTreeMap::new(),
             tables: BTreeMap::from([(name.into(), state)]),
@@ -157,6 +165,13 @@ impl PolledTables {
         why_not.map_or(Ok(()), Err)
     }
 
+    /// What the server says of itself, if it has said so a moment ago.
+    pub fn identity(&self, now: Instant) -> Option<&str> {
+        let last = self.last.as_ref();
+        let last = last.filter(|last| now.saturating_duration_since(last.at) < HOLDS);
+        last.map(|last| &*last.answer.identity)
+    }
+
     /// The server did not answer.
     pub fn fail(&mut self, why: String) {
         self.why_not = why;
@@ -204,6 +219,9 @@ impl LastPoll {
         let (answer, last) = (&self.answer, &before.answer);
         if answer.uptime < last.uptime {
             return PollResult::Everything("the database was started again");
+        }
+        if answer.identity != last.identity {
+            return PollResult::Everything("another database server answers");
         }
         if answer.is_read_only != last.is_read_only {
             return PollResult::Everything("read_only was set");
@@ -348,12 +366,28 @@ fn read(answers: &[Vec<TextRow>]) -> Option<io::Result<PollAnswer>> {
     Some(Ok(PollAnswer {
         gate: number("Innodb_max_trx_id"),
         uptime: number("Uptime")?,
+        identity: identity(variables),
         is_read_only: is_on("read_only"),
         definitions: definitions
             .map(|(database, digest)| (database, digest.finish()))
             .collect(),
         tables: tables.collect::<Option<_>>()?,
     }))
+}
+
+/// Servers that have nothing of this to say count as one.
+fn identity(variables: &[TextRow]) -> String {
+    let value = |name: &&str| {
+        let mut rows = variables.iter();
+        rows.find_map(|row| match &row[..] {
+            [Some(it), Some(value)] if it == name.as_bytes() => {
+                Some(String::from_utf8_lossy(value))
+            }
+            _ => None,
+        })
+    };
+    let values = IDENTITY.iter().map(|name| value(name).unwrap_or_default());
+    values.collect::<Vec<_>>().join(" ")
 }
 
 fn table(row: &TextRow) -> Option<(Arc<str>, TableState)> {

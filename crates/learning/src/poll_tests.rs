@@ -18,6 +18,7 @@ fn answer(gate: u64, table: TableState) -> PollAnswer {
     PollAnswer {
         gate: Some(gate),
         uptime: 1000 + gate,
+        identity: "one".to_owned(),
         is_read_only: false,
         definitions: BTreeMap::from([("blog".to_owned(), 1)]),
         tables: BTreeMap::from([(POST.into(), table)]),
@@ -175,6 +176,12 @@ fn a_restart_a_gap_and_other_tables_concern_everything() {
     };
     let why = PollResult::Everything("the database was started again");
     assert_eq!(compared(before(), restarted), why);
+    let other = PollAnswer {
+        identity: "other".to_owned(),
+        ..before()
+    };
+    let why = PollResult::Everything("another database server answers");
+    assert_eq!(compared(before(), other), why);
     let read_only = PollAnswer {
         is_read_only: true,
         ..before()
@@ -295,6 +302,14 @@ fn answers_that_make_no_sense_are_none() {
         .unwrap();
     assert_eq!((told.gate, told.uptime), (Some(77), 5));
     assert!(told.tables[POST].is_empty);
+    let named = ["port 3306", "hostname db1", "server_uid QQ=="].map(|it| {
+        let (name, value) = it.split_once(' ').unwrap();
+        vec![text(name), text(value)]
+    });
+    let told = read(&whole(&status, row.clone(), named.into()))
+        .unwrap()
+        .unwrap();
+    assert_eq!(told.identity, "QQ==  db1 3306 ");
     let cluster = vec![vec![text("wsrep_on"), text("ON")]];
     assert!(
         read(&whole(&status, row.clone(), cluster))

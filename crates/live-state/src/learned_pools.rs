@@ -53,6 +53,10 @@ impl LearnedPools {
     pub fn pools(&self) -> impl Iterator<Item = &Arc<LearnedPool>> {
         self.learning.pools()
     }
+
+    pub fn learning(&self) -> &Arc<Learning> {
+        &self.learning
+    }
 }
 
 /// The name of the pool that is the only server of a group.

@@ -13,12 +13,14 @@ pub mod connectors;
 pub mod disk_pages;
 pub mod error_log;
 pub mod handshake_certificates;
+mod learned_on_nodes;
 pub mod learned_pools;
 pub mod limit_conn;
 pub mod limit_req;
 pub mod log_sinks;
 mod named_files;
 pub mod names;
+mod node_writes;
 pub mod nodes;
 pub mod quic_keys;
 pub mod registry;
@@ -207,6 +209,9 @@ impl LiveState {
     ) -> std::io::Result<()> {
         let zones = self.alive_zones.zones();
         nodes::attach(self.nodes.as_ref(), &zones);
+        if let Some(learned) = self.groups.learned() {
+            learned_on_nodes::share(self.nodes.as_ref(), learned.learning());
+        }
         match &self.nodes {
             Some(nodes) => {
                 let applied = disk_pages::applied_to_stored(&zones, applied);

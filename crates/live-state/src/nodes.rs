@@ -26,6 +26,7 @@ use crate::build_error::BuildError;
 use crate::cache_zones::AliveZones;
 use crate::disk_pages::{self, NodeBegin};
 use crate::error_log::ErrorLogs;
+use crate::node_writes::WriteExchange;
 use crate::shared_pages::ZonePositions;
 use crate::sibling;
 use crate::tls_files::TlsFiles;
@@ -42,7 +43,7 @@ pub struct Nodes {
     settings: BusSettings,
     host: Arc<Host>,
     /// Once it has begun.
-    bus: OnceLock<Bus>,
+    pub(crate) bus: OnceLock<Bus>,
     /// Where it has begun to read the log.
     began_with: OnceLock<Option<AppliedLog>>,
     /// Zones whose purges are published, or were.
@@ -60,6 +61,8 @@ struct Host {
     /// What other nodes show issuers of certificates, by a key file that they have in common.
     seal: Option<NodeSeal>,
     acme_answers: Arc<AcmeAnswers>,
+    /// Pages that what the others write concerns.
+    writes: WriteExchange,
 }
 
 type LogTargets = (Arc<ErrorLogs>, Vec<ErrorLog>);
@@ -93,6 +96,7 @@ impl Nodes {
                 positions: ZonePositions::default(),
                 seal,
                 acme_answers: acme_answers.clone(),
+                writes: WriteExchange::default(),
             }),
             bus: OnceLock::new(),
             began_with: OnceLock::new(),
@@ -169,6 +173,11 @@ impl Nodes {
         &self.host.positions
     }
 
+    /// What is written on this node and on others.
+    pub(crate) fn writes(&self) -> &WriteExchange {
+        &self.host.writes
+    }
+
     /// Resolves once all that was purged here so far holds on all nodes.
     pub async fn confirmed(&self) {
         if let Some(bus) = self.bus.get() {
@@ -229,6 +238,9 @@ impl NodeHost for Host {
         for purge in purges {
             if purge.first() == Some(&SECRET_ENTRY) {
                 self.take_answers(purge);
+                continue;
+            }
+            if self.writes.take(purge) {
                 continue;
             }
             // What a later version may say names everything.

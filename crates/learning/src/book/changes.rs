@@ -221,13 +221,19 @@ impl Book {
         let Some(why) = told.filter(|why| *why != database.log_told) else {
             return;
         };
-        if self.notices.len() < MOST_NOTICES {
-            self.notices.push(match &*why {
-                "" => format!("the binary log of {server} is followed again"),
-                why => format!("the binary log of {server} is not followed: {why}"),
-            });
-        }
+        let notice = match &*why {
+            "" => format!("the binary log of {server} is followed again"),
+            why => format!("the binary log of {server} is not followed: {why}"),
+        };
         database.log_told = why;
+        self.note(notice);
+    }
+
+    /// Says something in the error log.
+    pub fn note(&mut self, notice: String) {
+        if self.notices.len() < MOST_NOTICES {
+            self.notices.push(notice);
+        }
     }
 
     /// Takes the messages for the error log.
@@ -279,12 +285,12 @@ impl Database {
     }
 
     /// Its tables are read again, and no reading that is under way counts.
-    fn doubt_definitions(&mut self) {
+    pub(super) fn doubt_definitions(&mut self) {
         self.is_in_doubt = true;
         self.definitions += 1;
     }
 
-    fn written(&mut self, effect: Effect, text: String) {
+    pub(super) fn written(&mut self, effect: Effect, text: String) {
         let Some(index) = &mut self.index else {
             return;
         };
@@ -296,7 +302,7 @@ impl Database {
     }
 
     /// Any row of a table, and of those that its foreign keys and triggers write along: the log does not have the former.
-    fn effect_on_rows(&mut self, database: &str, name: &str) -> Effect {
+    pub(super) fn effect_on_rows(&mut self, database: &str, name: &str) -> Effect {
         let Some(index) = &mut self.index else {
             return Effect::Everything;
         };

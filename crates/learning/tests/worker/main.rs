@@ -1,5 +1,6 @@
 //! A pool and a process that speaks as the library in PHP does.
 
+mod nodes;
 mod peers;
 mod pools;
 

@@ -336,7 +336,7 @@ fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSh
     let rules = plan.rules;
     let is_kept = rules.learn.as_ref().is_some_and(|learn| learn.keeps);
     let is_shared = rules.shares_pages
-        // What other nodes write is not heard in time.
+        // What is known of a page does not go with it.
         && !is_kept
         && plan.past.is_none()
         && plan.audience.group().is_none()

@@ -1,0 +1,140 @@
+//! Writes that are told from machine to machine (`cache_nodes`): what others have to know of those that programs here
+//! have made, and what becomes of theirs. An entry of another node has tables alone, so that any of their rows may be
+//! another one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use learned::{Effect, Schema, Shapes, TableChange};
+
+use super::{Book, Database};
+use crate::other_nodes::{TableName, WrittenEntry, WrittenPart, WrittenServer};
+use crate::record::SentWrite;
+use crate::told;
+
+impl Book {
+    /// What other nodes have to know of these writes. `None`: nothing.
+    pub fn entry_of(&mut self, writes: &[SentWrite], now: Instant) -> Option<WrittenEntry> {
+        let mut told: Option<WrittenEntry> = None;
+        for write in writes {
+            let mut databases = self.databases.iter_mut();
+            let database = databases.find(|it| it.server == write.server);
+            let (part, identity) = match database {
+                Some(database) => {
+                    let part = database.part_to_tell(write);
+                    (part, database.polled.identity(now))
+                }
+                None => (part_of_unknown(write), None),
+            };
+            let Some(part) = part else {
+                continue;
+            };
+            let entry = WrittenEntry {
+                servers: vec![WrittenServer {
+                    name: write.server.to_string(),
+                    identity: identity.unwrap_or_default().to_owned(),
+                    part,
+                }],
+            };
+            told = Some(match told {
+                Some(before) => before.and(entry),
+                None => entry,
+            });
+        }
+        told
+    }
+
+    /// Are the tables of the servers of these writes known?
+    pub fn knows_tables_of(&self, writes: &[SentWrite]) -> bool {
+        let is_known = |write: &SentWrite| {
+            let mut databases = self.databases.iter();
+            databases.any(|it| it.server == write.server && it.index.is_some())
+        };
+        writes.iter().all(is_known)
+    }
+
+    /// Programs of another node have written this.
+    pub fn written_elsewhere(&mut self, entry: &WrittenEntry, now: Instant) {
+        for database in &mut self.databases {
+            database.written_elsewhere(entry, now);
+        }
+        // Pages that are being fetched may be the first ones of a server.
+        self.moves += 1;
+    }
+}
+
+impl Database {
+    fn part_to_tell(&mut self, write: &SentWrite) -> Option<WrittenPart> {
+        match &mut self.index {
+            Some(index) => part(index.shapes_mut(), write),
+            None => part_of_unknown(write),
+        }
+    }
+
+    fn written_elsewhere(&mut self, entry: &WrittenEntry, now: Instant) {
+        let is_meant = |database: &mut Database, written: &WrittenServer| {
+            let Database { others, polled, .. } = database;
+            *written.name == *database.server
+                || !others.is_other(&written.identity, polled.identity(now), now)
+        };
+        if entry.is_everything() {
+            return self.written_there(&WrittenPart::Definitions);
+        }
+        for written in &entry.servers {
+            if is_meant(self, written) {
+                self.written_there(&written.part);
+            }
+        }
+    }
+
+    fn written_there(&mut self, part: &WrittenPart) {
+        let tables = match part {
+            WrittenPart::Tables(tables) => tables,
+            WrittenPart::Everything => {
+                return self.written(Effect::Everything, "a write of another node".to_owned());
+            }
+            WrittenPart::Definitions => {
+                self.doubt_definitions();
+                return self.written(Effect::Everything, "a write of another node".to_owned());
+            }
+        };
+        for (database, name) in tables {
+            let effect = self.effect_on_rows(database, name);
+            let text = format!("a write of another node to {database}.{name}");
+            self.written(effect, told::shown(text.as_bytes()));
+        }
+    }
+}
+
+/// Of a server whose tables are not known, a statement that may write may write anything.
+fn part_of_unknown(write: &SentWrite) -> Option<WrittenPart> {
+    part(&mut Shapes::new(Arc::new(Schema::default())), write)
+}
+
+fn part(shapes: &mut Shapes, write: &SentWrite) -> Option<WrittenPart> {
+    let effect = match write.is_complete {
+        true => {
+            shapes
+                .understand(&write.text, &write.parameters, &write.session)
+                .effect
+        }
+        false => Effect::Everything,
+    };
+    let changes = match effect {
+        Effect::Nothing => return None,
+        Effect::Tables(changes) => changes,
+        Effect::Everything if told::is_definition(&write.text) => {
+            return Some(WrittenPart::Definitions);
+        }
+        Effect::Everything => return Some(WrittenPart::Everything),
+    };
+    let schema = shapes.schema();
+    let name = |change: &TableChange| Some(schema.table(change.table)?.name.clone());
+    let names: Option<BTreeSet<TableName>> = changes.iter().map(name).collect();
+    Some(names.map_or(WrittenPart::Everything, WrittenPart::Tables))
+}
+
+#[cfg(test)]
+#[path = "elsewhere_tests.rs"]
+mod tests;

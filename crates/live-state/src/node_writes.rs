@@ -1,0 +1,111 @@
+//! What programs write to a database behind several machines (`cache_learn on` and `cache_nodes`): an entry of the log
+//! that is no purge, and concerns pages that are learned.
+//!
+//! ```text
+//! W, the node that tells it (8 bytes), what `learning` says
+//! ```
+//!
+//! A server that does not know such entries takes each for a purge of everything.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Weak};
+
+use learning::Learning;
+use parking_lot::Mutex;
+
+/// An entry begins so that tells a write.
+const WRITE_ENTRY: u8 = b'W';
+const HEAD_BYTES: usize = 9;
+
+/// What is written, in both directions.
+pub struct WriteExchange {
+    /// Tells this node's entries from those of others. It has counted them already.
+    teller: u64,
+    /// Of all configurations that are in force, or were a moment ago.
+    learnings: Mutex<Vec<Weak<Learning>>>,
+}
+
+impl Default for WriteExchange {
+    fn default() -> WriteExchange {
+        WriteExchange {
+            teller: RandomState::new().hash_one(()),
+            learnings: Mutex::default(),
+        }
+    }
+}
+
+impl WriteExchange {
+    /// Takes an entry of the log; `false`: it is none of these. What another node has written counts when this returns.
+    pub fn take(&self, entry: &[u8]) -> bool {
+        let Some((head, told)) = split(entry) else {
+            return false;
+        };
+        if *head == self.head() {
+            return true;
+        }
+        let learnings: Vec<_> = {
+            let mut learnings = self.learnings.lock();
+            learnings.retain(|it| it.strong_count() > 0);
+            learnings.iter().filter_map(Weak::upgrade).collect()
+        };
+        for learning in learnings {
+            learning.written_elsewhere(told);
+        }
+        true
+    }
+
+    /// How each entry of this node begins.
+    pub fn head(&self) -> [u8; HEAD_BYTES] {
+        let mut head = [WRITE_ENTRY; HEAD_BYTES];
+        if let Some((_, teller)) = head.split_first_mut() {
+            teller.copy_from_slice(&self.teller.to_le_bytes());
+        }
+        head
+    }
+
+    /// What others write concerns its pages from now on.
+    pub fn watch(&self, learning: &Arc<Learning>) {
+        let mut learnings = self.learnings.lock();
+        if !learnings
+            .iter()
+            .any(|it| it.as_ptr() == Arc::as_ptr(learning))
+        {
+            learnings.push(Arc::downgrade(learning));
+        }
+    }
+}
+
+/// Two entries in one; `None`: one of them tells no write of this node.
+pub fn merged(one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
+    let ((head, one), (other_head, other)) = (split(one)?, split(other)?);
+    (head == other_head).then(|| [&head[..], &learning::merged(one, other)].concat())
+}
+
+fn split(entry: &[u8]) -> Option<(&[u8; HEAD_BYTES], &[u8])> {
+    let (head, told) = entry.split_first_chunk()?;
+    (head.first() == Some(&WRITE_ENTRY)).then_some((head, told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_told_from_purges_and_go_together_with_those_of_this_node() {
+        let (own, other) = (WriteExchange::default(), WriteExchange::default());
+        let entry = |of: &WriteExchange, told: &[u8]| [&of.head()[..], told].concat();
+        for (bytes, is_write) in [
+            (entry(&own, b""), true),
+            (entry(&other, b"\x01\x00"), true),
+            (b"W1234567".to_vec(), false),
+            (b"P12345678".to_vec(), false),
+        ] {
+            assert_eq!(own.take(&bytes), is_write, "{bytes:?}");
+        }
+        let told = [1, 0];
+        let both = merged(&entry(&own, &told), &entry(&own, &told));
+        assert_eq!(both, Some(entry(&own, &told)));
+        assert_eq!(merged(&entry(&own, &told), &entry(&other, &told)), None);
+        assert_eq!(merged(b"P12345678", &entry(&own, &told)), None);
+    }
+}
