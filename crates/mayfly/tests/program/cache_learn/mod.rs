@@ -4,6 +4,7 @@ mod binary_log;
 mod command;
 pub mod database_site;
 mod fails_closed;
+mod nodes;
 mod replay;
 mod sqlite;
 mod sqlite_site;
