@@ -23,10 +23,14 @@ def checks(binary):
         ("no_answer_is_older_than_a_select_before_it", lambda: run("learned.py", binary, "--seconds", "20")),
         ("no_answer_is_older_than_an_sqlite_database", lambda: run("sqlite.py", binary, "--seconds", "20", "--kills", "5")),
     ]
+    if shutil.which("redis-server"):
+        promises.append(("no_machine_shows_less_than_another_has_written", lambda: run("learned.py", binary, "--seconds", "20", "--nodes")))
     # Only a build with debug assertions can be told to be late.
     if os.path.basename(os.path.dirname(binary)) == "debug":
         promises.append(("a_server_without_the_rule_for_fetches_under_way_is_caught", lambda: run("learned.py", binary, "--late")))
         promises.append(("a_server_that_looks_at_sqlite_too_late_is_caught", lambda: run("sqlite.py", binary, "--late")))
+        if shutil.which("redis-server"):
+            promises.append(("machines_that_do_not_tell_each_other_are_caught", lambda: run("learned.py", binary, "--alone")))
     return promises
 
 

@@ -10,6 +10,7 @@ function connect()
 $database = connect();
 $at = (int) $page;
 $table = $table === 'own' ? 'own' : 'others';
+$begun = hrtime(true);
 if ($_SERVER['REQUEST_METHOD'] === 'POST') {
     header('Cache-Control: no-store');
     if ($_SERVER['QUERY_STRING'] === 'transaction') {
@@ -28,6 +29,7 @@ if ($_SERVER['REQUEST_METHOD'] === 'POST') {
         posix_kill(getmypid(), 9);
     } else {
         $database->query("UPDATE $table SET version = version + 1 WHERE page = $at");
+        header('X-Took: ' . intdiv(hrtime(true) - $begun, 1000));
     }
 }
 $version = $database->query("SELECT version FROM $table WHERE page = $at")->fetch_row()[0];

@@ -5,6 +5,7 @@
     scripts/promise/learned.py --readers 200 --writes 1000 --foreign 10000 --kills 1000
     scripts/promise/learned.py --replay
     scripts/promise/learned.py --binary-log --foreign 2000
+    scripts/promise/learned.py --nodes [--alone]
 
 A MariaDB, a server on loopback with a PHP pool of its own, and pages that show which version of a
 row they were made from. What is not learned has its ordinary lifetime, a millisecond: it is no part of the promise. Writers change rows through PHP, with and without a transaction. Readers ask the database
@@ -21,6 +22,11 @@ that they change, so that pages are suspect of which nothing has changed.
 With --binary-log, the log of the database is followed (cache_learn_binary_log). The page of each write of the other program is asked
 for at once, again and again, until it is new: the time from its COMMIT to the first request that shows it has to be within
 50 ms for 99 of 100 writes to pages that were kept.
+
+With --nodes, there are two servers, each with a PHP of its own, which share purges by a Redis (cache_nodes). Writers ask one of
+them in turn, and readers both. An answer is old if it shows an earlier version than PHP had told a writer: what others can see
+before that counts at the writer's node alone. With --alone the servers do not tell each other, which a build with debug assertions
+can be told: it ends with 0 if old answers are found.
 
 Ends with 1 where an answer was old, or where too few were kept: then nothing was tried. With --late the server
 compares a page with the writes since its fetch ended, not since it began, which a build with debug assertions can
@@ -42,6 +48,7 @@ import threading
 import time
 
 import page_trial  # It makes harness importable.
+from engines import Redis
 from harness import mariadb, workdir
 
 # The last own page is written by workers that are killed for it.
@@ -61,13 +68,14 @@ LEAST_FRESHENED = 20
 BETWEEN_KILLS_SECONDS = 0.1
 
 CONFIGURATION = """
-daemon off; worker_processes 2; pid {folder}/pid; error_log {folder}/error.log info;
+daemon off; worker_processes 2; pid {folder}/pid-{port}; error_log {folder}/error-{port}.log info;
 user root; env MAYFLY_FAILPOINT_LEARN;
 php_pool site {{ workers 6; user www-data; }}
 events {{ worker_connections 1024; }}
 http {{
     access_log off;
-    fastcgi_cache_path {folder}/cache keys_zone=pages:10m;
+    {nodes}
+    fastcgi_cache_path {folder}/cache-{port} keys_zone=pages:10m;
     server {{
         listen 127.0.0.1:{port};
         server_name site.test;
@@ -129,6 +137,11 @@ class Trial(page_trial.PageTrial):
         # Of each foreign write to a page that was kept: the time until it was shown.
         self.shown_after = []
         self.wide = ["?wide"] if chosen.replay else []
+        # Where each server is asked, and where for its numbers.
+        self.places = [(self.port, self.metrics_port)]
+        if chosen.nodes:
+            self.places.append((folder.free_port("127.0.0.1"), folder.free_port("127.0.0.1")))
+            self.redis = Redis(folder.path, "redis", "--appendfsync", "everysec")
 
     def start(self):
         rows = ", ".join(f"({page}, 1)" for page in range(PAGES))
@@ -137,17 +150,28 @@ class Trial(page_trial.PageTrial):
             statement = f"CREATE TABLE {table} (page INT PRIMARY KEY, version INT NOT NULL)"
             sql.ask(f"{statement}; INSERT INTO {table} VALUES {rows}; SELECT 1")
         sql.stop()
-        self.start_server(
-            "learned.php", CONFIGURATION, database=self.database, replay="on" if self.chosen.replay else "off",
-            log="on" if self.chosen.binary_log else "off")  # fmt: skip
+        nodes = f"cache_nodes redis://127.0.0.1:{self.redis.port};" if self.chosen.nodes else ""
+        # What was begun last is asked about nothing else.
+        for self.port, self.metrics_port in reversed(self.places):
+            self.start_server(
+                "learned.php", CONFIGURATION, database=self.database, replay="on" if self.chosen.replay else "off",
+                log="on" if self.chosen.binary_log else "off", nodes=nodes)  # fmt: skip
+
+    def connections(self):
+        """To each server."""
+        return [http.client.HTTPConnection("127.0.0.1", port, timeout=self.answer_seconds) for port, _ in self.places]
+
+    def failpoint(self):
+        return "alone" if self.chosen.alone else super().failpoint()
 
     def read_own(self, number, sql):
-        chance, connection = random.Random(number), self.connection()
+        chance, connections = random.Random(number), self.connections()
         while not self.is_over.is_set():
             page = chance.randrange(PAGES)
             told = self.told[page]
-            selected = int(sql.ask(f"SELECT version FROM own WHERE page = {page}"))
-            version, is_hit, age = self.get(connection, f"/own/{page}")
+            # What others see before PHP knows of it counts at one node.
+            selected = 0 if self.chosen.nodes else int(sql.ask(f"SELECT version FROM own WHERE page = {page}"))
+            version, is_hit, age = self.get(chance.choice(connections), f"/own/{page}")
             if version is None:
                 continue
             self.note(is_hit, age)
@@ -156,11 +180,11 @@ class Trial(page_trial.PageTrial):
                 self.examples.append(("own", page, version, told, selected, is_hit, age))
 
     def read_others(self, number):
-        chance, connection = random.Random(number), self.connection()
+        chance, connections = random.Random(number), self.connections()
         while not self.is_over.is_set():
             page = chance.randrange(PAGES)
             at_least = self.committed_before(page, time.monotonic() - SEEN_SECONDS)
-            version, is_hit, age = self.get(connection, f"/others/{page}")
+            version, is_hit, age = self.get(chance.choice(connections), f"/others/{page}")
             if version is None:
                 continue
             self.note(is_hit, age)
@@ -192,14 +216,15 @@ class Trial(page_trial.PageTrial):
                 self.examples.append(("others, looked at", page, version, at_least, is_hit, age))
 
     def write_own(self, number):
-        chance, connection = random.Random(100 + number), self.connection()
+        chance, connections = random.Random(100 + number), self.connections()
         while not self.is_over.is_set():
             self.may_write.wait(0.1)
             if not self.may_write.is_set():
                 continue
             page = number + WRITERS * chance.randrange((PAGES - 1) // WRITERS)
             way = chance.choice(("", "?transaction", *self.wide))
-            version, _, _ = self.get(connection, f"/own/{page}{way}", "POST")
+            # A request that writes ends the page of its own address by itself.
+            version, _, _ = self.get(chance.choice(connections), f"/own/{page}/write{way}", "POST")
             if version is not None:
                 self.told[page] = max(self.told[page], version)
                 self.count("writes")
@@ -235,15 +260,15 @@ class Trial(page_trial.PageTrial):
 
     def learn_all(self):
         """Until all pages are kept: what Mayfly knows nothing of has its ordinary lifetime."""
-        connection = self.connection()
-        until = time.monotonic() + page_trial.LEARN_SECONDS
-        while not re.search(r"^mayfly_learned_pages_kept\{.*\} %d\b" % (2 * PAGES), self.learned(), re.M):
-            if time.monotonic() > until:
-                raise RuntimeError(f"pages are not kept: {self.learned()}")
-            for table in ("own", "others"):
-                for page in range(PAGES):
-                    self.get(connection, f"/{table}/{page}")
-            time.sleep(0.2)
+        for connection, (_, self.metrics_port) in reversed(list(zip(self.connections(), self.places))):
+            until = time.monotonic() + page_trial.LEARN_SECONDS
+            while not re.search(r"^mayfly_learned_pages_kept\{.*\} %d\b" % (2 * PAGES), self.learned(), re.M):
+                if time.monotonic() > until:
+                    raise RuntimeError(f"pages are not kept: {self.learned()}")
+                for table in ("own", "others"):
+                    for page in range(PAGES):
+                        self.get(connection, f"/{table}/{page}")
+                time.sleep(0.2)
 
     def kill(self):
         """Ends a worker of PHP, now and then."""
@@ -264,7 +289,7 @@ class Trial(page_trial.PageTrial):
             self.may_write.wait(0.1)
             if self.may_write.is_set():
                 with contextlib.suppress(OSError, http.client.HTTPException):
-                    connection.request("POST", f"/own/{PAGES - 1}?die", headers={"Host": "site.test"})
+                    connection.request("POST", f"/own/{PAGES - 1}/write?die", headers={"Host": "site.test"})
                     answer = connection.getresponse()
                     answer.read()
                     # PHP has gone without a word.
@@ -300,7 +325,11 @@ class Trial(page_trial.PageTrial):
     def verdict(self):
         counts = self.counts
         self.show()
-        if self.chosen.late:
+        if self.took:
+            times = sorted(self.took)
+            median, late = (times[int(share * (len(times) - 1))] / 1000 for share in (0.5, 0.99))
+            print(f"{len(times)} statements of PHP that write took {median:.2f} ms (median), {late:.2f} ms (99 %)")
+        if self.failpoint():
             return 0 if counts["old"] else 1
         is_tried = self.is_tried() and self.is_enough()
         if self.chosen.replay:
@@ -340,10 +369,18 @@ def main():
     parser.add_argument("--late", action="store_true")
     parser.add_argument("--replay", action="store_true")
     parser.add_argument("--binary-log", action="store_true")
+    parser.add_argument("--nodes", action="store_true")
+    parser.add_argument("--alone", action="store_true")
     chosen = parser.parse_args()
     chosen.program = os.path.abspath(chosen.program)
+    chosen.nodes |= chosen.alone
     with workdir.Workdir("promise-learned", parent=page_trial.PLACE) as folder:
-        return Trial(chosen, folder).run()
+        trial = Trial(chosen, folder)
+        try:
+            return trial.run()
+        finally:
+            if chosen.nodes:
+                trial.redis.kill()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ class PageTrial:
     def __init__(self, chosen, folder):
         self.chosen, self.folder = chosen, folder
         self.port, self.metrics_port = folder.free_port("127.0.0.1"), folder.free_port("127.0.0.1")
+        # Microseconds that a statement took which PHP has timed.
+        self.took = []
         self.lock = threading.Lock()
         self.counts, self.examples = collections.Counter(), []
         self.is_over, self.may_write = threading.Event(), threading.Event()
@@ -45,10 +47,14 @@ class PageTrial:
         with open(os.path.join(HERE, script)) as page:
             self.folder.write(script, page.read())
         text = configuration.format(folder=self.folder.path, port=self.port, metrics=self.metrics_port, **values)
-        environment = {"MAYFLY_FAILPOINT_LEARN": "late"} if self.chosen.late else {}
+        environment = {"MAYFLY_FAILPOINT_LEARN": self.failpoint()} if self.failpoint() else {}
         command = [self.chosen.program, "-p", self.folder.path, "-c", self.folder.write("conf", text)]
         self.server = server = self.folder.spawn("mayfly", command, environment)
         workdir.wait_for("mayfly", workdir.listens("127.0.0.1", self.port), 30, server)
+
+    def failpoint(self):
+        """The error that the server makes on purpose, which has to be found."""
+        return "late" if self.chosen.late else ""
 
     def begin(self, work, *arguments):
         thread = threading.Thread(target=self._run, args=(work, *arguments), daemon=True)
@@ -79,6 +85,8 @@ class PageTrial:
         if answer.status != 200 or not found:
             self.count(f"status {answer.status}")
             return None, False, 0
+        if answer.getheader("X-Took"):
+            self.took.append(int(answer.getheader("X-Took")))
         return int(found[1]), answer.getheader("X-Cache") == "HIT", int(answer.getheader("Age") or 0)
 
     def note(self, is_hit, age):
@@ -104,7 +112,7 @@ class PageTrial:
         print(f"{round(time.monotonic() - began)} s, {self.chosen.readers} readers")
 
     def is_caught(self):
-        return self.chosen.late and self.counts["old"] > 0
+        return self.failpoint() and self.counts["old"] > 0
 
     def is_tried(self):
         return self.counts["hits"] >= LEAST_HITS and self.counts["kept"] >= LEAST_KEPT
