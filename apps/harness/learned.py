@@ -33,18 +33,25 @@ class Control:
         self.path = path
 
     def post(self, target, value):
+        return self._ask("POST", target, json.dumps(value), {"Content-Type": "application/json"})
+
+    def numbers(self):
+        """All counters: for each name a list of values, with their labels."""
+        return self._ask("GET", "/1/numbers")["numbers"]
+
+    def _ask(self, *request):
         connection = http.client.HTTPConnection("localhost", timeout=30)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(30)
         connection.sock.connect(self.path)
         try:
-            connection.request("POST", target, json.dumps(value), {"Content-Type": "application/json"})
+            connection.request(*request)
             answer = connection.getresponse()
             text = answer.read()
         finally:
             connection.close()
         if answer.status != 200:
-            raise RuntimeError(f"{target} answers {answer.status}: {text[:300]}")
+            raise RuntimeError(f"{request[1]} answers {answer.status}: {text[:300]}")
         return json.loads(text)
 
     def learned(self, url):
@@ -134,16 +141,35 @@ class Pages:
 
 
 class Totals:
-    """Pairs of a change and a page."""
+    """Pairs of a change and a page. What replays were about is counted by the server: each poll of a table makes its pages suspect again."""
 
     def __init__(self):
         self.changes = self.looked = self.changed = self.matched = self.missed = 0
+        self.replays = collections.Counter()
+
+    def add(self, other):
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
 
     def __str__(self):
+        replays = "".join(f", {number:.0f} {what}" for what, number in self.replays.items())
         return (
             f"{self.changes} changes, {self.looked} pairs of a change and a learned page: {self.changed} changed, "
-            f"{self.matched} let go, {self.missed} missed"
+            f"{self.matched} let go, {self.missed} missed{replays}"
         )
+
+
+def replays_of(numbers):
+    """How often pages were made suspect, statements run again, and pages shown again because of that."""
+
+    def of(name, **labels):
+        return sum(each["value"] for each in numbers[name] if labels.items() <= each.get("labels", {}).items())
+
+    return collections.Counter({
+        "times suspect": of("learned_matches"), "times shown again": of("learned_freshened"),
+        "statements replayed equal": of("learned_replays", result="equal"),
+        "different": of("learned_replays", result="different"), "failed": of("learned_replays", result="failed"),
+    })  # fmt: skip
 
 
 class Judge:
@@ -155,7 +181,7 @@ class Judge:
         self.prefix = prefix
         self.pages = pages
         self.mode = mode
-        self.totals = Totals()
+        self.totals, self.last = Totals(), Totals()
         self.unsteady = set()
         # Which pages have to be made anew before the next change.
         self.again = set()
@@ -164,20 +190,21 @@ class Judge:
         """`left_out`: a set that `make` may add pages to, of which nothing can be said."""
         known, why = self.pages.settle(self.again)
         unsteady = self._unsteady(known)
+        before = replays_of(self.pages.control.numbers())
         make()
         paths = [path for path in known if path not in left_out and path not in unsteady]
         let_go, causes = self._let_go(paths)
+        replays = replays_of(self.pages.control.numbers()) - before
         now = self.pages.made_now(paths)
         changed = {path for path in paths if now[path] != known[path]}
         # What was made anew in between, to be compared, is shown as it is now.
         shown = self.pages.visit(changed - let_go)
         missed = sorted(path for path, answer in shown.items() if self.pages.content(answer) != now[path])
         self.again = changed | let_go | set(why) | (set(known) - set(paths))
-        self.totals.changes += 1
-        self.totals.looked += len(paths)
-        self.totals.changed += len(changed)
-        self.totals.matched += len(let_go)
-        self.totals.missed += len(missed)
+        self.last = last = Totals()
+        last.changes, last.looked, last.changed, last.matched, last.missed = 1, len(paths), len(changed), len(let_go), len(missed)
+        last.replays = replays
+        self.totals.add(last)
         reasons = collections.Counter(reason or state for state, reason, _ in why.values())
         self.report.note(
             f"{name}: {len(paths)} learned, {len(changed)} changed, {len(let_go)} let go, {len(missed)} missed"

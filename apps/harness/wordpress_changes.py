@@ -10,6 +10,23 @@ from .client import Client
 from .wordpress_editor import code_of, evaluate
 
 
+# Changes equal in kind to those by which learning was designed (docs/design/2026-11-26-replay.md): of what editors and visitors write, and of
+# what all pages show. A theme with blocks or without takes any of them.
+CONTENT_CHANGES = (
+    "a post is published", "the text of a post", "the title of a post", "the address of a post", "the date of a post",
+    "the author of a post", "the categories of a post", "the tags of a post", "a featured image", "a post is made sticky",
+    "a draft is written", "a draft is published", "an autosave", "a post becomes a draft", "a post becomes private",
+    "a password for a post", "a post is trashed", "a post is deleted", "a page is published", "quick edit",
+    "a script writes meta data", "a visitor comments", "a comment waits for moderation", "a comment is approved", "a comment is edited",
+    "a comment is spam", "a category is made", "a category is renamed", "a tag is deleted", "the name of an author",
+    "the biography of an author", "a login", "a transient",
+)  # fmt: skip
+SITE_CHANGES = (
+    "a widget is added", "a setting of the theme", "the settings for reading", "the order of comments", "the tagline",
+    "the form of dates", "the blog's name",
+)  # fmt: skip
+
+
 def changes():
     """Each change with its name, and whether visitors see anything of it (None: lists of users are made anew)."""
     made = {}
