@@ -69,7 +69,7 @@ SCENARIOS = (
     "wordpress_litespeed",
 )
 # Run when they are named.
-BY_NAME = ("learned_wordpress", "learned_mediawiki", "learned_crowd", "learned_cost")
+BY_NAME = ("learned_wordpress", "learned_mediawiki", "learned_crowd", "learned_cost", "learned_day")
 NEED_BROWSER = ("stranger", *(name for name in SCENARIOS if name.startswith("browser_")))
 
 
@@ -78,10 +78,11 @@ def arguments():
     parser.add_argument("scenario", nargs="*", help=f"of {', '.join(SCENARIOS)}; default: all")
     parser.add_argument("--binary", default=os.path.join(HERE, "..", "target", "debug", "mayfly"))
     parser.add_argument("--subject", choices=SUBJECTS, default="mayfly", help="the server under test")
-    parser.add_argument("--seconds", type=int, default=30, help="length of wordpress_isolation")
+    parser.add_argument("--seconds", type=int, default=30, help="length of wordpress_isolation, learned_crowd, learned_day")
     parser.add_argument("--ttl", type=float, default=1.0, help="lifetime of a page, in seconds")
     parser.add_argument("--workers", type=int, default=4, help="PHP workers")
     parser.add_argument("--all-changes", action="store_true", help="wordpress_plugin, learned_wordpress: every kind of change; what tags cost")
+    parser.add_argument("--design", choices=("blocks", "classic"), help="learned_wordpress: the 40 kinds of change of its design, in a theme with blocks or without")
     parser.add_argument("--learn", choices=("watch", "on"), default="watch", help="learned_wordpress, learned_mediawiki: what the server does with what it learns")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
     parser.add_argument("--no-setup", action="store_true", help="do not look for missing packages")
@@ -175,6 +176,8 @@ def command_of(name, options):
     command = [sys.executable, os.path.abspath(__file__), name, "--no-setup"]
     for option in ("binary", "subject", "seconds", "ttl", "workers", "learn"):
         command += [f"--{option}", str(getattr(options, option))]
+    if options.design:
+        command += ["--design", options.design]
     return command + [f"--{flag.replace('_', '-')}" for flag in ("all_changes", "keep") if getattr(options, flag)]
 
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-from .workdir import wait_for
+from .workdir import stop, wait_for
 
 START_SECONDS = 30
 # In the environment: where the data directory is that was made first.
@@ -30,11 +30,35 @@ def options(data):
 
 
 class Database:
-    def __init__(self, socket, name, user, password):
+    """`spawn` starts its server."""
+
+    def __init__(self, socket, name, user, password, spawn):
         self.socket = socket
         self.name = name
         self.user = user
         self.password = password
+        self._spawn = spawn
+
+    def start(self):
+        self._process = self._spawn()
+        wait_for("mariadb", self._answers, START_SECONDS, self._process)
+
+    def restart(self):
+        """As the service's manager does it."""
+        stop(self._process, START_SECONDS)
+        self.start()
+
+    def beside(self, name):
+        """Another database of the same server, with an account of its own."""
+        return Database(self.socket, name, name, self.password, None)
+
+    def client(self, program):
+        """The words of a client's command line, without the name of the database."""
+        return [program, "--no-defaults", f"--socket={self.socket}", f"--user={self.user}", f"--password={self.password}"]
+
+    def _answers(self):
+        probe = [*self.client("mariadb"), "-e", "SELECT 1", self.name]
+        return subprocess.run(probe, capture_output=True, timeout=10).returncode == 0
 
 
 @functools.cache
@@ -57,39 +81,32 @@ def first_data():
     return folder
 
 
-def start(workdir, has_log=False):
-    """Starts the server with one empty database and one user for it, who may read the binary log if there is one."""
+def start(workdir, has_log=False, names=("site",)):
+    """Starts the server with empty databases and one user for each, who may read the binary log if there is one; the first of them."""
     data = workdir.mkdir("mariadb", owner=account(), mode=0o755)
     socket = os.path.join(data, "sql.sock")
-    database = Database(socket, "site", "site", os.urandom(9).hex())
+    database = Database(socket, names[0], names[0], os.urandom(9).hex(), lambda: workdir.spawn("mariadb", command))
     subprocess.run(["cp", "-a", f"{first_data()}/.", data], check=True, timeout=120)
-    init = workdir.write(
-        "mariadb-init.sql",
-        f"CREATE DATABASE {database.name} CHARACTER SET utf8mb4;\n"
-        f"CREATE USER {database.user}@localhost IDENTIFIED BY '{database.password}';\n"
-        f"GRANT ALL ON {database.name}.* TO {database.user}@localhost;\n"
-        + (f"GRANT REPLICATION SLAVE ON *.* TO {database.user}@localhost;\n" if has_log else ""),
+    made = "".join(
+        f"CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8mb4;\n"
+        f"CREATE USER IF NOT EXISTS {name}@localhost IDENTIFIED BY '{database.password}';\n"
+        # What an account cannot see may be anything (docs/learned.md).
+        + "".join(f"GRANT ALL ON {each}.* TO {name}@localhost;\n" for each in names)
+        + (f"GRANT REPLICATION SLAVE ON *.* TO {name}@localhost;\n" if has_log else "")
+        for name in names
     )
-    process = workdir.spawn(
-        "mariadb",
-        [
-            shutil.which("mariadbd", path=os.environ.get("PATH", "") + ":/usr/sbin"),
-            *options(data),
-            f"--socket={socket}",
-            f"--pid-file={data}/pid",
-            f"--init-file={init}",
-            "--skip-networking",
-            *(["--log-bin=log", "--server-id=1", "--binlog-format=ROW"] if has_log else ["--skip-log-bin"]),
-            "--innodb-buffer-pool-size=64M",
-            # The data lives for a minute: durability would only cost time.
-            "--innodb-flush-log-at-trx-commit=0",
-        ],
-    )
-
-    def answers():
-        probe = ["mariadb", "--no-defaults", f"--socket={socket}", f"--user={database.user}",
-                 f"--password={database.password}", "-e", "SELECT 1", database.name]  # fmt: skip
-        return subprocess.run(probe, capture_output=True, timeout=10).returncode == 0
-
-    wait_for("mariadb", answers, START_SECONDS, process)
+    init = workdir.write("mariadb-init.sql", made)
+    command = [
+        shutil.which("mariadbd", path=os.environ.get("PATH", "") + ":/usr/sbin"),
+        *options(data),
+        f"--socket={socket}",
+        f"--pid-file={data}/pid",
+        f"--init-file={init}",
+        "--skip-networking",
+        *(["--log-bin=log", "--server-id=1", "--binlog-format=ROW"] if has_log else ["--skip-log-bin"]),
+        "--innodb-buffer-pool-size=64M",
+        # The data lives for a minute: durability would only cost time.
+        "--innodb-flush-log-at-trx-commit=0",
+    ]
+    database.start()
     return database

@@ -34,11 +34,11 @@ class User:
 
 
 class Site:
-    """`plugins` are further must-use plug-ins of apps/files."""
+    """`plugins` are further must-use plug-ins of apps/files. Without a `database` it has a server of its own."""
 
-    def __init__(self, workdir, plugins=()):
+    def __init__(self, workdir, plugins=(), database=None):
         self.workdir = workdir
-        self.database = mariadb.start(workdir)
+        self.database = database or mariadb.start(workdir)
         self.uploads = workdir.mkdir("uploads")
         self.uploads_name = os.path.basename(workdir.path)
         workdir.link_for_the_run(self.uploads, f"{CONTENT}/uploads/{self.uploads_name}")
