@@ -50,5 +50,6 @@ pub use schema_builder::SchemaBuilder;
 pub use schema_queries::SchemaQuery;
 pub use session::Session;
 pub use statement::{MOST_SHAPES, Reading, Shapes, StatementMeaning};
+pub use tokens::STACK_BYTES;
 pub use value::Value;
 pub use write::MOST_ROWS;

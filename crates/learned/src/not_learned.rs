@@ -77,7 +77,7 @@ impl NotLearned {
             Self::Syntax => ("syntax", "a statement is not understood"),
             Self::TooLong => (
                 "too-long",
-                "a statement has too many queries within queries",
+                "a statement has too many queries within queries, or too many conditions",
             ),
             Self::SeveralStatements => (
                 "several-statements",

@@ -14,7 +14,7 @@ use crate::read::{QueryReading, ReadShape, is_harmless, read_shape};
 use crate::row::Effect;
 use crate::schema::{Relation, Schema};
 use crate::session::Session;
-use crate::tokens::{Token, shape, tokens};
+use crate::tokens::{Token, is_too_deep, shape, tokens};
 use crate::value::Value;
 use crate::write::WriteContext;
 
@@ -158,10 +158,16 @@ impl Shapes {
             schema: &self.schema,
         };
         let is_harmless = is_harmless_by_words(&tokens, &names);
+        let is_too_deep = is_too_deep(&tokens);
         let (text, arguments) = shape(tokens);
         let arguments = Arguments::of(&arguments);
         let schema = Arc::clone(&self.schema);
-        let parsed = match self.shape(text, session, is_harmless) {
+        let parsed = if is_too_deep {
+            Err(NotLearned::TooLong)
+        } else {
+            self.shape(text, session, is_harmless)
+        };
+        let parsed = match parsed {
             Ok(parsed) => parsed,
             Err(reason) if is_harmless => return StatementMeaning::harmless(reason),
             Err(reason) => return StatementMeaning::everything(reason),

@@ -141,6 +141,60 @@ fn line_length(bytes: &[u8]) -> usize {
         .map_or(bytes.len(), |end| end + 1)
 }
 
+/// The stack that a thread has who understands statements. A link takes up to a kilobyte of it, and seven without optimisation.
+pub const STACK_BYTES: usize = 16 * 1024 * 1024;
+/// The longest chain (`1 + 1 + ...`) that is parsed. The parser has a bound for what stands in parentheses, and none for
+/// chains, and each link of them is a call within a call.
+const MOST_LINKS: usize = 1_000;
+/// What one JOIN counts for: it takes more of the stack. The server knows 61 tables in a join.
+const LINKS_OF_JOIN: usize = 7;
+
+/// Whether the tree of a statement may be deeper than what this thread has room for.
+pub(crate) fn is_too_deep(tokens: &[Token]) -> bool {
+    let mut open = Vec::new();
+    let (mut links, mut outside) = (Links::default(), 0);
+    tokens.iter().any(|token| {
+        match token {
+            Token::Sign('(' | '[' | '{') => {
+                links.of_expression += 1;
+                open.push((links, outside));
+                outside += links.count();
+                links = Links::default();
+            }
+            Token::Sign(')' | ']' | '}') => (links, outside) = open.pop().unwrap_or_default(),
+            _ => links.add(token),
+        }
+        outside + links.count() > MOST_LINKS
+    })
+}
+
+/// What follows in one chain, within one pair of parentheses.
+#[derive(Debug, Clone, Copy, Default)]
+struct Links {
+    of_expression: usize,
+    of_queries: usize,
+}
+
+impl Links {
+    const fn count(&self) -> usize {
+        self.of_expression + self.of_queries
+    }
+
+    fn add(&mut self, token: &Token) {
+        const BETWEEN_QUERIES: [&str; 4] = ["union", "except", "intersect", "minus"];
+        match token {
+            Token::Value(_) | Token::Name(_) | Token::Sign('.') => {}
+            Token::Sign(',') => self.of_expression = 0,
+            Token::Sign(_) => self.of_expression += 1,
+            Token::Word(_) if token.is_word("join") => self.of_expression += LINKS_OF_JOIN,
+            Token::Word(_) if BETWEEN_QUERIES.iter().any(|it| token.is_word(it)) => {
+                self.of_queries += 1
+            }
+            Token::Word(_) => self.of_expression += 1,
+        }
+    }
+}
+
 /// A text without its quotes and escapes, and its length with them.
 fn quoted(bytes: &[u8]) -> Result<(Vec<u8>, usize), NotLearned> {
     let quote = bytes[0];

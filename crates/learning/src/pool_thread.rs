@@ -59,7 +59,10 @@ pub fn begin(
     // Names of threads are cut.
     let name = format!("learn-{}", pool.name());
     let run = move || runtime.block_on(run(weak, marks, socket, ends));
-    std::thread::Builder::new().name(name).spawn(run)?;
+    std::thread::Builder::new()
+        .name(name)
+        .stack_size(learned::STACK_BYTES)
+        .spawn(run)?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Statements and changes, and whether the one can alter the result of the other.
 
+mod deep;
 mod reasons;
 mod tables;
 
