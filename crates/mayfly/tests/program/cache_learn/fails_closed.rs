@@ -216,7 +216,7 @@ async fn is_ended_by_definition(
 }
 
 /// Pages of which it is not known when they are old, and the reason that is told, with the beginning of its detail.
-const NOT_KEPT: [(&str, &str, (&str, &str)); 8] = [
+const NOT_KEPT: [(&str, &str, (&str, &str)); 17] = [
     (
         "prepared",
         "$prepared = $database->prepare('SELECT version FROM post');
@@ -262,6 +262,47 @@ const NOT_KEPT: [(&str, &str, (&str, &str)); 8] = [
         "elsewhere",
         "@fsockopen('127.0.0.1', 9); $database->query('SELECT version FROM post');",
         ("elsewhere", "127.0.0.1:9"),
+    ),
+    ("program", "exec('true');", ("program", "true")),
+    (
+        "shared",
+        "if (function_exists('shm_attach')) shm_attach(6); else apcu_fetch('a');",
+        ("shared-memory", ""),
+    ),
+    (
+        "load",
+        "file_get_contents('/proc/loadavg');",
+        ("file-outside", "/proc/loadavg"),
+    ),
+    (
+        "made",
+        "$made = '/tmp/made-' . getmypid(); file_put_contents($made, 'x'); unlink($made);",
+        ("file-outside", "/tmp/made-"),
+    ),
+    (
+        "chance",
+        "$database->query('SELECT RAND() FROM post');",
+        ("statement", "chance"),
+    ),
+    (
+        "now",
+        "$database->query('SELECT version FROM post WHERE id <> ' . time());",
+        ("statement", "clock"),
+    ),
+    (
+        "variable",
+        "$database->query('SET @a = 1'); $database->query('SELECT @a FROM post');",
+        ("statement", "user-variable"),
+    ),
+    (
+        "lock",
+        "$database->query(\"SELECT GET_LOCK('a', 0)\");",
+        ("statement", "lock"),
+    ),
+    (
+        "update",
+        "$database->query('SELECT version FROM post FOR UPDATE');",
+        ("statement", "lock"),
     ),
 ];
 
