@@ -45,6 +45,8 @@ struct Aim {
     reads: &'static [Form],
     changes: &'static [Change],
     modes: &'static [&'static str],
+    /// Behind LIKE.
+    patterns: &'static [&'static str],
 }
 
 #[derive(Clone, Copy)]
@@ -126,6 +128,14 @@ const USUAL_CHANGES: &[Change] = &[
     Change::OnDuplicate,
     Change::FromQuery,
 ];
+const PLAIN_READS: &[Form] = &[Form::All, Form::Some, Form::Count];
+const PLAIN_CHANGES: &[Change] = &[
+    Change::UpdateKnown,
+    Change::UpdateMoved,
+    Change::DeleteKnown,
+    Change::Insert,
+    Change::InsertSet,
+];
 const JOINS: &[Form] = &[
     Form::Join,
     Form::LeftJoin,
@@ -159,7 +169,7 @@ const SMALL_CHANGES: &[Change] = &[
 const AIMS: &[Aim] = &[
     aim(&["n", "u", "id"], &["0", "1", "2", "3", "4", "-1"]),
     aim(
-        &["n", "u"],
+        &["u", "n"],
         &["1", "'1'", "'01'", "'1a'", "'1.0'", "1.5", "1e0", "0"],
     ),
     aim(&["u", "n"], &["255", "256", "300", "-1", "0", "'300'"]),
@@ -189,8 +199,40 @@ const AIMS: &[Aim] = &[
         &["v", "b"],
         &["'a'", "'A'", "'a '", "'a\\0'", "'abcdefg'", "'ab'"],
     ),
+    // Of what is too long, the begin is stored.
     Aim {
+        reads: PLAIN_READS,
+        changes: PLAIN_CHANGES,
+        modes: &["", "", "STRICT_TRANS_TABLES"],
+        ..aim(&["s", "k"], &["'abcde'", "'abcdef'", "'ABCDE '", "'b'"])
+    },
+    Aim {
+        reads: PLAIN_READS,
+        changes: PLAIN_CHANGES,
+        modes: &["", "", "STRICT_TRANS_TABLES"],
+        ..aim(
+            &["v", "b"],
+            &["'abcde'", "'abcdef'", "'abc'", "'abcd'", "'ab'"],
+        )
+    },
+    // What equals a text is another one.
+    Aim {
+        reads: PLAIN_READS,
+        changes: &[
+            Change::DeleteKnown,
+            Change::DeleteKnown,
+            Change::UpdateKnown,
+            Change::UpdateMoved,
+            Change::DeleteIn,
+        ],
+        patterns: &["'a'", "'a_'", "'a '", "'A%'", "'A '", "'_'"],
+        ..aim(&["s", "g"], &["'a'", "'A'", "'a '", "'A '"])
+    },
+    Aim {
+        reads: PLAIN_READS,
+        changes: PLAIN_CHANGES,
         modes: &["PAD_CHAR_TO_FULL_LENGTH", "PAD_CHAR_TO_FULL_LENGTH", ""],
+        patterns: &["'a'", "'a___'", "'a_%'", "'% '", "'ab'", "'ab__'"],
         ..aim(&["c"], &["'a'", "'a '", "'ab'", "'abcd'"])
     },
     Aim {
@@ -220,7 +262,7 @@ const AIMS: &[Aim] = &[
     Aim {
         reads: &[Form::Parentheses],
         changes: &[Change::Of("t3"), Change::Of("t3"), Change::Of("t2")],
-        ..aim(&["n"], &["1", "'a'", "2"])
+        ..aim(&["n"], &["1", "'a'", "2", "'b'", "3", "'c'"])
     },
     Aim {
         reads: &[Form::LeftJoin, Form::LeftJoinOn, Form::RightJoin],
@@ -253,6 +295,12 @@ const AIMS: &[Aim] = &[
             "240101",
         ],
     ),
+    Aim {
+        reads: PLAIN_READS,
+        changes: PLAIN_CHANGES,
+        modes: &["", "", "STRICT_TRANS_TABLES"],
+        ..aim(&["y"], &["'2024-02-28'", "'2024-02-30'", "'2024-03-01'"])
+    },
     aim(
         &["y", "d"],
         &[
@@ -322,6 +370,7 @@ const fn aim(columns: &'static [&'static str], values: &'static [&'static str]) 
         reads: USUAL_READS,
         changes: USUAL_CHANGES,
         modes: MODES,
+        patterns: PATTERNS,
     }
 }
 
@@ -374,6 +423,19 @@ impl Chance {
         }
     }
 
+    /// MariaDB 10.11 finds the 2 of an INT column for `n = 1.5` where it uses a key, and nothing where it does not: the
+    /// result changes with the plan.
+    fn value_for(&mut self, column: &str) -> &'static str {
+        let value = self.value();
+        let has_key = ["id", "n", "t"].contains(&column.rsplit('.').next().unwrap_or(column));
+        let number = value.trim_matches('\'').parse::<f64>().unwrap_or_default();
+        if has_key && number.fract() != 0.0 {
+            "1"
+        } else {
+            value
+        }
+    }
+
     fn column(&mut self, table: &str) -> &'static str {
         match table {
             // Often the same, so that what is known of a row is what is asked for.
@@ -388,16 +450,14 @@ impl Chance {
 
     fn atom(&mut self, table: &str, prefix: &str) -> String {
         let column = format!("{prefix}{}", self.column(table));
-        let value = self.value();
+        let value = self.value_for(&column);
         match self.below(16) {
             0..=4 => format!("{column} {} {value}", self.of(OPERATORS)),
             5 => format!("{value} {} {column}", self.of(OPERATORS)),
             6 | 7 => {
-                let mut values: Vec<_> = (0..=self.below(3)).map(|_| self.value()).collect();
-                // `t IN (1.50, 1.50)` on an INT with a key finds 2 by the key, and nothing without it
-                // (MariaDB 10.11): its result changes with the plan.
-                values.sort_unstable();
-                values.dedup();
+                let values: Vec<_> = (0..=self.below(3))
+                    .map(|_| self.value_for(&column))
+                    .collect();
                 format!(
                     "{column} {} ({})",
                     self.of(&["IN", "IN", "NOT IN"]),
@@ -407,12 +467,12 @@ impl Chance {
             8 | 9 => format!(
                 "{column} {} {value} AND {}",
                 self.of(&["BETWEEN", "NOT BETWEEN"]),
-                self.value()
+                self.value_for(&column)
             ),
             10 | 11 => format!(
                 "{column} {} {}",
                 self.of(&["LIKE", "LIKE", "NOT LIKE"]),
-                self.of(PATTERNS)
+                self.of(AIMS[self.aim].patterns)
             ),
             12 => format!(
                 "{column} IS {}",
@@ -538,7 +598,10 @@ impl Chance {
             ]),
             form => form,
         };
-        let (set, known) = (self.value(), format!("{column} = {}", self.value()));
+        let (set, known) = (
+            self.value(),
+            format!("{column} = {}", self.value_for(column)),
+        );
         match form {
             Change::Update => format!(
                 "UPDATE {table} SET {column} = {set} WHERE {}",
@@ -556,17 +619,22 @@ impl Chance {
             Change::Delete => format!("DELETE FROM {table} WHERE {}", self.condition(table, "", 1)),
             Change::DeleteKnown => format!("DELETE FROM {table} WHERE {known}"),
             Change::DeleteIn => format!(
-                "DELETE FROM {table} WHERE {column} IN ({set}, {}) AND {}",
-                self.value(),
+                "DELETE FROM {table} WHERE {column} IN ({}, {}) AND {}",
+                self.value_for(column),
+                self.value_for(column),
                 self.atom(table, "")
             ),
             Change::Insert | Change::Of(_) => {
                 let (other, id) = (self.column(table), 100 + self.below(9));
-                format!(
-                    "INSERT {} INTO {table} (id, {column}, {other}) VALUES ({id}, {set}, {})",
-                    self.of(&["", "IGNORE"]),
-                    self.value()
-                )
+                let ignore = self.of(&["", "IGNORE"]);
+                if other == column || other == "id" {
+                    format!("INSERT {ignore} INTO {table} (id, {column}) VALUES ({id}, {set})")
+                } else {
+                    format!(
+                        "INSERT {ignore} INTO {table} (id, {column}, {other}) VALUES ({id}, {set}, {})",
+                        self.value()
+                    )
+                }
             }
             Change::InsertSet => format!(
                 "INSERT INTO {table} SET id = {}, {column} = {set}",
@@ -612,7 +680,7 @@ impl Chance {
                 self.value()
             ),
             Change::InsertNumber => {
-                let id = self.of(&["0", "0", "'02'", "NULL", "2", "30"]);
+                let id = self.of(&["0", "'02'", "'05'", "3.0", "NULL", "2", "30"]);
                 let replaced = self.of(&["INSERT", "REPLACE", "REPLACE"]);
                 format!("{replaced} INTO t1 (id, n) VALUES ({id}, {set})")
             }

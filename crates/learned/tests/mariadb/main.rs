@@ -17,7 +17,7 @@ use learned::{Effect, Reading, Schema, SchemaBuilder, SchemaQuery, Session, Shap
 use testkit::mariadb::MariaDb;
 
 /// A block for each aim.
-const PAIRS: usize = 21_250;
+const PAIRS: usize = 22_500;
 const READS: usize = 25;
 const CHANGES: usize = 25;
 /// Each with a database of its own.
