@@ -6,6 +6,7 @@
 mod channels;
 mod commands;
 mod inputs;
+mod mediawiki;
 mod peers;
 mod statements;
 mod wordpress;
