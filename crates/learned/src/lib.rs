@@ -18,6 +18,7 @@
 mod arguments;
 mod condition;
 mod functions;
+mod fuzz;
 mod index;
 mod moment;
 mod not_learned;
@@ -36,6 +37,8 @@ mod value;
 mod write;
 
 pub use condition::Possible;
+#[doc(hidden)]
+pub use fuzz::fuzz_statements;
 pub use index::{
     Index, MOST_PAGES, MOST_RECENT_WRITES, NoisyStatement, StatementToRun, Suspicion,
     SuspicionCause,

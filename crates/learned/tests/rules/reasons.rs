@@ -298,5 +298,7 @@ proptest::proptest! {
         shapes.understand(text.as_bytes(), &[Value::Null], &session());
         shapes.understand(&bytes, &[], &session());
         session().follow(text.as_bytes());
+        learned::fuzz_statements(text.as_bytes());
+        learned::fuzz_statements(&bytes);
     }
 }
