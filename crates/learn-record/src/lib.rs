@@ -21,6 +21,7 @@ mod assembly;
 mod encoding;
 mod entries;
 mod limits;
+mod made_of;
 mod message;
 mod writer;
 
@@ -31,6 +32,7 @@ pub use entries::{
     Statement, StatementKind, Value,
 };
 pub use limits::*;
+pub use made_of::{MadeOf, Script};
 pub use message::{
     Acknowledgement, Doubt, DoubtReason, Hello, Message, RecordPart, Write, WriteOutcome,
 };
@@ -89,4 +91,16 @@ pub fn fuzz_decoding(bytes: &[u8]) {
         }
     }
     let _ = Acknowledgement::decode(bytes);
+    fuzz_made_of(bytes);
+}
+
+/// Of bytes whose hash is right.
+fn fuzz_made_of(bytes: &[u8]) {
+    let hash = |_: &[u8]| 0;
+    if let Some(made_of) = MadeOf::decode(bytes, hash) {
+        let again = made_of.encode(hash);
+        // Numbers may have been written in more bytes than they need.
+        let again = again.expect("no longer than what was decoded");
+        assert_eq!(MadeOf::decode(&again, hash), Some(made_of));
+    }
 }

@@ -21,3 +21,9 @@ pub const MOST_FILES: usize = 2048;
 pub const MOST_SQLITE_FILES: usize = 16;
 
 pub const MOST_DETAIL_BYTES: usize = 200;
+
+/// What a page was made of, as it is kept beside the page.
+pub const MOST_MADE_OF_BYTES: usize = 512 * 1024;
+
+/// Scripts that a pool knows of.
+pub const MOST_SCRIPTS: usize = 8192;

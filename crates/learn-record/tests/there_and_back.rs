@@ -2,9 +2,10 @@
 
 use learn_record::{
     Acknowledgement, Doubt, DoubtReason, FileLook, FileState, FileUse, Hello, Incomplete, Input,
-    InputKind, MOST_INPUTS, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES, MOST_STATEMENTS,
-    MalformedMessage, Message, Outcome, Record, RecordPart, RecordParts, RecordWriter, Session,
-    SqliteFile, Statement, StatementKind, Value, Write, WriteOutcome, fuzz_decoding,
+    InputKind, MOST_INPUTS, MOST_MADE_OF_BYTES, MOST_MESSAGE_BYTES, MOST_RECORD_BYTES,
+    MOST_STATEMENTS, MadeOf, MalformedMessage, Message, Outcome, Record, RecordPart, RecordParts,
+    RecordWriter, Script, Session, SqliteFile, Statement, StatementKind, Value, Write,
+    WriteOutcome, fuzz_decoding,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -285,7 +286,67 @@ fn messages_come_back_and_each_shorter_or_longer_one_is_malformed() {
     }
 }
 
+fn made_of() -> MadeOf<'static> {
+    let script = |shared, rest| Script {
+        shared,
+        rest,
+        is_there: true,
+        modified_nanoseconds: -1,
+        size: 4096,
+        inode: u64::MAX,
+    };
+    MadeOf {
+        pool: b"site",
+        php: 1,
+        server: u64::MAX,
+        seed: 3,
+        began: 1_795_602_030_000_000_000,
+        digest: 5,
+        lasts_seconds: 86_400,
+        address: b"http://a/",
+        tables: b"blog.post\nblog.meta",
+        scripts: vec![script(0, b"/srv/a.php"), script(5, b"b.php")],
+        record: b"a record",
+    }
+}
+
+/// Of no use but here: each byte counts.
+fn sum(bytes: &[u8]) -> u64 {
+    let step = |all: u64, byte: &u8| all.wrapping_mul(31) + u64::from(*byte);
+    bytes.iter().fold(7, step)
+}
+
+#[test]
+fn what_a_page_was_made_of_comes_back_and_any_changed_byte_is_found() {
+    let bytes = made_of().encode(sum).unwrap();
+    assert_eq!(MadeOf::decode(&bytes, sum), Some(made_of()));
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1;
+        assert_eq!(MadeOf::decode(&changed, sum), None, "{at}");
+        assert_eq!(MadeOf::decode(&bytes[..at], sum), None, "{at}");
+    }
+    let long = vec![0; MOST_MADE_OF_BYTES];
+    let long = MadeOf {
+        record: &long,
+        ..made_of()
+    };
+    assert_eq!(long.encode(sum), None);
+}
+
 proptest! {
+    #[test]
+    fn what_a_page_was_made_of_does_no_harm_whatever_it_says(
+        at in any::<prop::sample::Index>(), byte: u8, length in any::<prop::sample::Index>()
+    ) {
+        let mut bytes = made_of().encode(|_| 0).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        fuzz_decoding(&bytes);
+        bytes.truncate(length.index(bytes.len()));
+        fuzz_decoding(&bytes);
+    }
+
     #[test]
     fn arbitrary_bytes_do_no_harm(bytes in vec(any::<u8>(), 0..4000)) {
         fuzz_decoding(&bytes);

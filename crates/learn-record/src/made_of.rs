@@ -1,0 +1,101 @@
+//! What a kept page was made of, in the bytes that stand beside it on disk.
+//!
+//! ```text
+//! form 1 │ hash of the rest 8 │ fields of MadeOf
+//! ```
+//!
+//! The record is the one that the library sent. Whoever changes what is written here, in a record, or how results are
+//! hashed counts `FORM` up: what another program has written is then not read.
+
+use crate::encoding::{Decode, Encode, ListEntry, Reader, fields};
+use crate::limits::{MOST_MADE_OF_BYTES, MOST_SCRIPTS};
+
+/// The form that is written and read. The version of records is another part of it.
+const FORM: u8 = 1;
+
+const HEAD_BYTES: usize = 1 + size_of::<u64>();
+
+/// What a page was made of, and what has to be as it was then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeOf<'a> {
+    /// The name of the pool.
+    pub pool: &'a [u8],
+    /// Stands for its PHP: settings, program, extensions.
+    pub php: u64,
+    /// Stands for the database server, its tables and definitions; 0: none was asked.
+    pub server: u64,
+    /// Of the hashes of results.
+    pub seed: u64,
+    /// When the fetch began, in Unix nanoseconds.
+    pub began: i64,
+    /// Of the page.
+    pub digest: u64,
+    /// For how long it may be kept, from the moment at which it was stored.
+    pub lasts_seconds: u32,
+    /// The URL, for people.
+    pub address: &'a [u8],
+    /// `database.table`, one in each line.
+    pub tables: &'a [u8],
+    /// All that the pool knew, in the order of their paths.
+    pub scripts: Vec<Script<'a>>,
+    /// What PHP read for it: a [`crate::Record`].
+    pub record: &'a [u8],
+}
+fields!(MadeOf<'a> {
+    pool, php, server, seed, began, digest, lasts_seconds, address, tables, scripts, record
+});
+
+/// A script as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Script<'a> {
+    /// So many bytes of its path are those of the script before.
+    pub shared: u16,
+    pub rest: &'a [u8],
+    /// Whether it was there; otherwise the rest says nothing.
+    pub is_there: bool,
+    pub modified_nanoseconds: i64,
+    pub size: u64,
+    pub inode: u64,
+}
+fields!(Script<'a> {
+    shared, rest, is_there, modified_nanoseconds, size, inode
+});
+
+impl ListEntry for Script<'_> {
+    const MOST: usize = MOST_SCRIPTS;
+}
+
+impl<'a> MadeOf<'a> {
+    /// `None`: it is too long to be kept. `hash` stands for bytes.
+    pub fn encode(&self, hash: impl Fn(&[u8]) -> u64) -> Option<Vec<u8>> {
+        if self.scripts.len() > MOST_SCRIPTS {
+            return None;
+        }
+        let mut out = vec![0; HEAD_BYTES];
+        u64::from(crate::VERSION).put(&mut out);
+        self.put(&mut out);
+        let (head, rest) = out.split_at_mut(HEAD_BYTES);
+        head[0] = FORM;
+        head[1..].copy_from_slice(&hash(rest).to_le_bytes());
+        (out.len() <= MOST_MADE_OF_BYTES).then_some(out)
+    }
+
+    /// `None`: the bytes are of another form, or damaged.
+    pub fn decode(bytes: &'a [u8], hash: impl Fn(&[u8]) -> u64) -> Option<MadeOf<'a>> {
+        if bytes.len() > MOST_MADE_OF_BYTES {
+            return None;
+        }
+        let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
+        let (form, sum) = head.split_first()?;
+        if *form != FORM || *sum != hash(rest).to_le_bytes() {
+            return None;
+        }
+        let reader = &mut Reader(rest);
+        if u64::take(reader).ok()? != u64::from(crate::VERSION) {
+            return None;
+        }
+        let made_of = MadeOf::take(reader).ok()?;
+        reader.end().ok()?;
+        Some(made_of)
+    }
+}
