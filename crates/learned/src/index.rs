@@ -55,6 +55,8 @@ pub enum SuspicionCause {
     Everything,
     /// More was written than is kept.
     Overflow,
+    /// The page was read back, and this statement was not run since.
+    ReadBack,
 }
 
 impl SuspicionCause {
@@ -66,6 +68,7 @@ impl SuspicionCause {
             Self::RunAgain => "run-again",
             Self::Everything => "everything",
             Self::Overflow => "overflow",
+            Self::ReadBack => "read back, and not compared yet",
         }
     }
 }
@@ -145,6 +148,8 @@ struct LearnedPage {
     /// The write up to which it was found fresh.
     since: u64,
     changed_settings: bool,
+    /// It was made before this index was: nothing stands for a statement but that it was run again here.
+    is_read_back: bool,
 }
 
 /// The learned pages of one site. They hold for one schema: when it changes, begin anew.
@@ -242,6 +247,26 @@ impl Index {
         if self.was_written_since(begun, record) {
             return Err(NotLearned::WrittenMeanwhile);
         }
+        self.put(page, record, false)
+    }
+
+    /// Takes a page back that was made at another time. It may be old until each of its statements was run again.
+    pub fn read_back(&mut self, page: u32, record: &PageRecord) -> Result<(), NotLearned> {
+        self.remove(page);
+        if self.pages.len() >= MOST_PAGES {
+            return Err(NotLearned::TooManyPages);
+        }
+        // A statement that was run counts as of a write, and 0 says that it was not.
+        self.writes = self.writes.max(1);
+        self.put(page, record, true)
+    }
+
+    fn put(
+        &mut self,
+        page: u32,
+        record: &PageRecord,
+        is_read_back: bool,
+    ) -> Result<(), NotLearned> {
         let mut statements = Vec::with_capacity(record.statements.len());
         for statement in &record.statements {
             match self.known(statement) {
@@ -256,6 +281,7 @@ impl Index {
             statements: statements.into_boxed_slice(),
             since: self.writes,
             changed_settings: record.changed_settings,
+            is_read_back,
         };
         self.pages.insert(page, learned);
         Ok(())
@@ -357,6 +383,7 @@ impl Index {
             && let Some(learned) = self.pages.get_mut(&page)
         {
             learned.since = self.writes;
+            learned.is_read_back = false;
         }
         suspicion
     }
@@ -385,7 +412,7 @@ impl Index {
         let (mut first, mut count) = (None, 0);
         let mut is_open = !page.changed_settings;
         for (_, statement) in self.statements_of(page) {
-            let Some((write, cause)) = self.doubt(statement, page.since) else {
+            let Some((write, cause)) = self.doubt_of(page, statement) else {
                 continue;
             };
             count += 1;
@@ -407,6 +434,20 @@ impl Index {
     fn statements_of(&self, page: &LearnedPage) -> impl Iterator<Item = (u32, &KnownStatement)> {
         let numbers = page.statements.iter();
         numbers.filter_map(|number| Some((*number, self.statements.get(*number as usize)?)))
+    }
+
+    /// Why a statement may return something else than the page has read, and since which write.
+    fn doubt_of(
+        &self,
+        page: &LearnedPage,
+        statement: &KnownStatement,
+    ) -> Option<(u64, SuspicionCause)> {
+        if !page.is_read_back {
+            return self.doubt(statement, page.since);
+        }
+        let was_run = statement.verified > 0 && statement.verified >= self.everything;
+        let doubt = self.doubt(statement, statement.verified);
+        doubt.or((!was_run).then_some((page.since, SuspicionCause::ReadBack)))
     }
 
     /// Why a statement may return something else than after the write `since`, and which write that is.
@@ -436,7 +477,7 @@ impl Index {
         };
         let suspect = self
             .statements_of(learned)
-            .filter(|(_, statement)| self.doubt(statement, learned.since).is_some());
+            .filter(|(_, statement)| self.doubt_of(learned, statement).is_some());
         let suspect = suspect.filter_map(|(number, statement)| {
             Some(StatementToRun {
                 number,
@@ -445,6 +486,17 @@ impl Index {
             })
         });
         suspect.collect()
+    }
+
+    /// Can all that the page has read be run again, at any time?
+    pub fn can_be_read_back(&self, page: u32) -> bool {
+        let Some(learned) = self.pages.get(&page) else {
+            return false;
+        };
+        let mut statements = self.statements_of(learned);
+        !learned.changed_settings
+            && learned.statements.len() <= MOST_TO_RUN
+            && statements.all(|(_, statement)| statement.again.is_some())
     }
 
     /// Whether a write may alter what this statement returns.

@@ -590,3 +590,75 @@ fn prepared_statement_is_run_again_with_its_values_and_not_where_one_is_unknown(
         assert_eq!(to_run, expected.as_ref().map(|it| (3, it)), "{page}");
     }
 }
+
+/// A page of two statements that was made before this index was.
+fn read_back(index: &mut Index, page: u32, ids: [u32; 2]) {
+    let session = session();
+    let mut record = PageRecord::new(NOW);
+    for id in ids {
+        let text = format!("SELECT title FROM posts WHERE id = {id}");
+        let statement = SeenStatement {
+            again_in: Some(TEXT),
+            ..seen(&text, &session)
+        };
+        record.add(index.shapes_mut(), &statement).unwrap();
+    }
+    index.read_back(page, &record).unwrap();
+}
+
+#[test]
+fn page_that_was_read_back_is_in_doubt_until_each_statement_was_run_since() {
+    let mut index = Index::new(schema());
+    read_back(&mut index, 1, [1, 2]);
+    assert!(index.can_be_read_back(1));
+    let suspicion = index.suspicion(1).expect("nothing was run");
+    assert!(suspicion.is_open && suspicion.cause == SuspicionCause::ReadBack);
+    let to_run = index.to_run(1);
+    assert_eq!(to_run.len(), 2);
+    index.ran(&to_run[0], index.writes(), true);
+    assert_eq!(index.to_run(1).len(), 1);
+    assert!(index.suspicion(1).is_some(), "one is left");
+    index.ran(&to_run[1], index.writes(), true);
+    assert_eq!(index.suspicion(1), None);
+    // Statements that were run stand for another page as well, until a write concerns them.
+    read_back(&mut index, 2, [1, 3]);
+    assert_eq!(index.to_run(2).len(), 1, "one is known");
+    write(&mut index, "UPDATE posts SET title = 'x' WHERE id = 1");
+    assert_eq!(index.to_run(2).len(), 2);
+    // A result is one of before what was written since.
+    let as_of = index.writes();
+    write(&mut index, "UPDATE posts SET title = 'y' WHERE id = 1");
+    for statement in index.to_run(2) {
+        index.ran(&statement, as_of, true);
+    }
+    assert_eq!(index.to_run(2).len(), 1);
+    let suspicion = index.suspicion(2).expect("it was written since");
+    assert_eq!(suspicion.cause, SuspicionCause::Row);
+    // From its first "fresh" on it is as others are.
+    let statement = index.to_run(2).remove(0);
+    index.ran(&statement, index.writes(), true);
+    assert_eq!(index.suspicion(2), None);
+    write(&mut index, "UPDATE posts SET title = 'z' WHERE id = 4");
+    assert_eq!(index.suspicion(2), None);
+}
+
+#[test]
+fn page_that_was_read_back_ends_where_a_statement_differs_or_anything_was_written() {
+    let mut index = Index::new(schema());
+    read_back(&mut index, 1, [1, 2]);
+    let statement = index.to_run(1).remove(0);
+    index.ran(&statement, index.writes(), false);
+    assert!(!index.suspicion(1).expect("it differs").is_open);
+    read_back(&mut index, 2, [3, 4]);
+    for statement in index.to_run(2) {
+        index.ran(&statement, index.writes(), true);
+    }
+    index.written(Effect::Everything);
+    assert!(!index.suspicion(2).expect("anything was written").is_open);
+    read_back(&mut index, 3, [3, 4]);
+    assert_eq!(
+        index.to_run(3).len(),
+        2,
+        "what was run before does not count"
+    );
+}
