@@ -4,6 +4,7 @@
 //! A response with a guard is never noted as compared with the purges, so that each lookup of it takes the
 //! way through [`Zone::compare`](crate::Zone), where the guard is asked. A response without one pays nothing.
 
+use crate::purge::Stamp;
 use crate::time::Millis;
 use std::fmt;
 use std::future::{Future, ready};
@@ -28,6 +29,11 @@ pub trait Guard: fmt::Debug + Send + Sync {
 
     /// Called for each lookup, with a lock of the zone held: it must not call the zone.
     fn verdict(&self, now: Millis) -> GuardVerdict;
+
+    /// From when on it hears of what changes, where that is later than its fetch: the response was kept elsewhere.
+    fn holds_since(&self) -> Option<Stamp> {
+        None
+    }
 
     /// Of a response that is outdated: returns once another lookup may find it good (`true`), or will not.
     fn decided(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {

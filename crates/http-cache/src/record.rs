@@ -5,12 +5,14 @@
 //! form 1 │ status 2 │ flags 1 │ lifetime source 1 │ fresh for 8 │ age at receipt 8
 //!        │ stale-while-revalidate 8 │ stale-if-error 8 │ made in 2 │ reason │ address
 //!        │ count of tags 4, tags │ count of names of `Vary` 4, names, their values │ length of the fields' lines 4, fields
+//!        │ in form 3: what the page was made of
 //! ```
 //!
 //! Numbers are big-endian, and each text has its length before it. The fields are one text, as they lie in memory: a hit
 //! on what was kept elsewhere takes them as they are. Times are counted from the moment at which
 //! the response was received, which whoever keeps it knows: the clock of a process says nothing to the next. A form that is not this one is not read; whoever
-//! changes what is written counts `FORM` up.
+//! changes what is written counts `FORM` up. A response that has a guard is written in `GUARDED_FORM`, and is of no use without what
+//! it was made of, which is not read here.
 //!
 //! A variance stands under the bare key of a page that varies: it says by which fields its variants, which
 //! are kept under longer keys, are told apart.
@@ -28,8 +30,9 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The form that is written and read.
+/// The forms that are written and read.
 const FORM: u8 = 2;
+const GUARDED_FORM: u8 = 3;
 
 const MUST_REVALIDATE: u8 = 1;
 const LACKS_TAGS: u8 = 2;
@@ -57,6 +60,8 @@ pub struct PageRecord {
     pub address: Bytes,
     /// Likewise.
     pub tags: Tags,
+    /// What a response with a guard was made of: it may be shown if that is as it was, and not otherwise. Empty where its age is not known.
+    pub made_of: Option<Bytes>,
 }
 
 impl PageRecord {
@@ -76,21 +81,22 @@ impl PageRecord {
     }
 }
 
-/// May the response be kept elsewhere? A private one never is, nor one whose guard would be missing there.
+/// May the response be kept elsewhere? A private one never is, nor one with a guard without what it was `made_of`.
 #[must_use]
-pub fn may_be_written(key: &[u8], response: &StoredResponse) -> bool {
+pub fn may_be_written(key: &[u8], response: &StoredResponse, made_of: Option<&[u8]>) -> bool {
     let address = response.labels.address().unwrap_or_default();
     response.group().is_none()
-        && response.guard().is_none()
+        && response.guard().is_some() == made_of.is_some()
         && key.len() <= MAX_NAME_BYTES
         && address.len() <= MAX_NAME_BYTES
 }
 
 /// The response in bytes, but for its body.
 #[must_use]
-pub fn write(response: &StoredResponse) -> Vec<u8> {
+pub fn write(response: &StoredResponse, made_of: Option<&[u8]>) -> Vec<u8> {
     let head = &response.head;
-    let mut out = vec![FORM];
+    let form = made_of.map_or(FORM, |_| GUARDED_FORM);
+    let mut out = vec![form];
     out.extend_from_slice(&head.status.to_be_bytes());
     let flags = [
         (head.must_revalidate, MUST_REVALIDATE),
@@ -127,6 +133,7 @@ pub fn write(response: &StoredResponse) -> Vec<u8> {
     }
     put_count(head.fields.lines().len(), &mut out);
     put_text(head.fields.block(), &mut out);
+    out.extend_from_slice(made_of.unwrap_or_default());
     out
 }
 
@@ -141,15 +148,27 @@ pub struct KeptBytes<'a> {
     pub age: Option<Duration>,
 }
 
-/// Reads what [`write()`] has written; `None` where it is anything else.
+/// Reads what [`write()`] has written of a response without a guard; `None` where it is anything else.
 #[must_use]
 pub fn read(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
+    read_any(kept, now).filter(|page| page.made_of.is_none())
+}
+
+/// The same of any response. One with a guard must not be shown without another one.
+#[must_use]
+pub fn read_any(kept: KeptBytes<'_>, now: Millis) -> Option<PageRecord> {
     let mut rest = Unread(&kept.head[..]);
-    if rest.byte()? != FORM {
-        return None;
+    let form = rest.byte()?;
+    let mut page = read_page(&mut rest, kept, now)?;
+    match form {
+        FORM if rest.0.is_empty() => Some(page),
+        GUARDED_FORM => {
+            let made_of = kept.head.slice_ref(rest.0);
+            page.made_of = Some(kept.age.map_or_else(Bytes::new, |_| made_of));
+            Some(page)
+        }
+        _ => None,
     }
-    let page = read_page(&mut rest, kept, now)?;
-    rest.0.is_empty().then_some(page)
 }
 
 /// For fuzzing: what is read is written again, and comes back as it was.
@@ -165,14 +184,16 @@ pub fn fuzz_record(bytes: &[u8]) {
             body_bytes: 0,
             age: Some(Duration::ZERO),
         };
-        read(kept, Millis(1 << 40))
+        read_any(kept, Millis(1 << 40))
     };
     if let Some(page) = read(Bytes::copy_from_slice(bytes)) {
-        let written = write(&page.with_body(Bytes::new(), Stamp::default()));
+        let made_of = page.made_of.as_deref();
+        let written = write(&page.with_body(Bytes::new(), Stamp::default()), made_of);
         let again = read(written.into()).expect("what was written can be read");
         // Labels are those of a zone, which this response is not in.
         assert_eq!(again.head.fields.lines(), page.head.fields.lines());
         assert_eq!(again.head.vary, page.head.vary);
+        assert_eq!(again.made_of, page.made_of);
     }
 }
 
@@ -223,6 +244,7 @@ fn read_page(rest: &mut Unread<'_>, kept: KeptBytes<'_>, now: Millis) -> Option<
         head: Arc::new(head),
         address,
         tags,
+        made_of: None,
     })
 }
 
@@ -330,7 +352,7 @@ mod tests {
     #[test]
     fn a_response_comes_back_as_it_was() {
         let page = page();
-        let written = write(&page);
+        let written = write(&page, None);
         let later = T0.plus(Duration::from_secs(9000));
         let read = read_at(&written, Some(Duration::from_secs(20)), later).expect("written");
         let mut head = page.head.clone();
@@ -346,7 +368,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_or_of_another_form_is_not_read() {
-        let mut written = write(&page());
+        let mut written = write(&page(), None);
         let read = |bytes: &[u8]| read_at(bytes, None, T0);
         for len in 0..written.len() {
             assert!(read(&written[..len]).is_none());
@@ -355,13 +377,33 @@ mod tests {
         assert!(read(&written).is_none());
         written.pop();
         assert!(read(&written).is_some());
-        written[0] += 1;
+        written[0] = 1;
         assert!(read(&written).is_none());
     }
 
     #[test]
+    fn what_a_response_was_made_of_comes_back_while_its_age_is_known() {
+        let written = write(&page(), Some(b"made of"));
+        let bytes = Bytes::copy_from_slice(&written);
+        let kept = |age| KeptBytes {
+            head: &bytes,
+            body_bytes: 100,
+            age,
+        };
+        assert!(read(kept(None), T0).is_none(), "it has no guard there");
+        let read = |age| read_any(kept(age), T0).expect("written").made_of;
+        let known = read(Some(Duration::ZERO));
+        assert_eq!(known.as_deref(), Some(&b"made of"[..]));
+        assert_eq!(read(None).as_deref(), Some(&b""[..]));
+        let plain = read_at(&write(&page(), None), None, T0).expect("written");
+        assert_eq!(plain.made_of, None);
+        let made = response(60, 10, T0, Stamp::default());
+        assert!(!may_be_written(b"/a", &made, Some(b"made of")), "no guard");
+    }
+
+    #[test]
     fn a_response_whose_age_is_not_known_is_stale_and_not_gone() {
-        let read = read_at(&write(&page()), None, T0).expect("written");
+        let read = read_at(&write(&page(), None), None, T0).expect("written");
         assert!(!read.head.is_fresh(T0));
         assert_eq!(read.head.expires_at, T0);
     }
@@ -369,12 +411,13 @@ mod tests {
     #[test]
     fn a_private_copy_is_never_written() {
         let mut made = response(60, 10, T0, Stamp::default());
-        assert!(may_be_written(b"/a", &made));
+        assert!(may_be_written(b"/a", &made, None));
         made.set_group(Some(5));
-        assert!(!may_be_written(b"/a", &made));
+        assert!(!may_be_written(b"/a", &made, None));
         assert!(!may_be_written(
             &[b'x'; MAX_NAME_BYTES + 1],
-            &response(60, 1, T0, Stamp::default())
+            &response(60, 1, T0, Stamp::default()),
+            None
         ));
     }
 }

@@ -25,6 +25,7 @@ use std::fs::File;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Something of a tier that takes waiting.
 pub type TierFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -53,6 +54,17 @@ pub trait Tier: fmt::Debug + Send + Sync {
 
     /// A response was stored in memory: what is kept under its key is older.
     fn note_stored(&self, key: &KeyRef<'_>, response: &Arc<StoredResponse>, now: Millis);
+
+    /// A response with a guard, which was stored before, is kept for so long by what it was made of.
+    fn note_kept(
+        &self,
+        key: &KeyRef<'_>,
+        response: &StoredResponse,
+        made_of: (&[u8], Duration),
+        now: Millis,
+    ) {
+        let _ = (key, response, made_of, now);
+    }
 
     /// A stored response is asked for again and again, and has not left memory.
     fn note_wanted(&self, key: &[u8], response: &Arc<StoredResponse>, now: Millis);

@@ -310,9 +310,28 @@ impl Tier for DiskPages {
         let mut older = older.iter().filter(|place| place.is_of_variant(variant));
         let has_older = older.next().is_some();
         let is_earned = open.tier.note_use(hash, variant) == UseVerdict::Earned;
-        if !((is_earned || has_older) && open.write(key.bytes(), response, now)) {
+        if !((is_earned || has_older) && open.write(key.bytes(), response, None, now)) {
             // What is kept is older than what is shown.
             open.forget(hash, variant);
+        }
+    }
+
+    fn note_kept(
+        &self,
+        key: &KeyRef<'_>,
+        response: &StoredResponse,
+        made_of: (&[u8], Duration),
+        now: Millis,
+    ) {
+        let Some(open) = self.open() else {
+            return;
+        };
+        let (hash, variant) = (stable_hash(key.bytes()), variant_of(response));
+        if open.tier.note_use(hash, variant) == UseVerdict::Earned {
+            // It may be kept for its first minute, and longer when it is made again.
+            let (made_of, kept_for) = made_of;
+            let kept_for = kept_for.saturating_add(disk_tier::LIFETIME_MIN);
+            open.write(key.bytes(), response, Some((made_of, kept_for)), now);
         }
     }
 
@@ -328,9 +347,11 @@ impl Tier for DiskPages {
             true => {
                 open.tier.note_use(hash, variant);
             }
-            false => {
-                open.write(key, response, now);
+            // One with a guard is written the next time that it is made.
+            false if !open.write(key, response, None, now) => {
+                open.tier.note_use(hash, variant);
             }
+            false => {}
         }
     }
 
@@ -346,8 +367,14 @@ impl OpenFolder {
     }
 
     /// Hands a response over to be written, if it may be; whether it was taken.
-    fn write(&self, key: &[u8], response: &StoredResponse, now: Millis) -> bool {
-        new_record(key, response, self.tier.now(), now)
+    fn write(
+        &self,
+        key: &[u8],
+        response: &StoredResponse,
+        made_of: Option<(&[u8], Duration)>,
+        now: Millis,
+    ) -> bool {
+        new_record(key, response, made_of, (self.tier.now(), now))
             .is_some_and(|record| self.tier.write(record) == disk_tier::WriteVerdict::Queued)
     }
 

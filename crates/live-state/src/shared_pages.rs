@@ -219,10 +219,10 @@ impl PageSharing {
         let lifetime = stored.head.fresh_for(now);
         let is_wanted = turn.was_asked || has_followers;
         let is_shared = lifetime >= LEAST_LIFETIME && is_wanted;
-        if !is_shared || !record::may_be_written(self.wanted.key.bytes(), stored) {
+        if !is_shared || !record::may_be_written(self.wanted.key.bytes(), stored, None) {
             return pages.give_up(&self.name, &turn).await;
         }
-        let head = record::write(stored);
+        let head = record::write(stored, None);
         let mut bytes = (head.len() as u64).to_be_bytes().to_vec();
         bytes.extend_from_slice(&head);
         bytes.extend_from_slice(&stored.body.chunks().concat());

@@ -85,6 +85,12 @@ impl NotFresh {
         }
     }
 
+    /// Is something stored that its guard does not let be shown?
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        self.outdated.is_some()
+    }
+
     /// The stale response, with the facts that decide whether it may be served.
     #[must_use]
     pub fn stale(&self) -> Option<(&Arc<StoredResponse>, &StaleInfo)> {
@@ -235,7 +241,8 @@ impl Zone {
         let Some(guard) = response.guard() else {
             return standing;
         };
-        if standing == PurgeVerdict::Removed || self.purges.doubts_guard(response.stamp) {
+        let holds_since = guard.holds_since().unwrap_or(response.stamp);
+        if standing == PurgeVerdict::Removed || self.purges.doubts_guard(holds_since) {
             return PurgeVerdict::Removed;
         }
         standing.worse(match guard.verdict(now) {

@@ -3,6 +3,7 @@
 
 use super::insertion::{Arrival, NotInserted};
 use super::zone::Zone;
+use crate::guard::Guard;
 use crate::key::KeyRef;
 use crate::purge::OwnedPurgeTarget;
 use crate::purge::{LabelNames, PurgeMode, Stamp};
@@ -121,6 +122,19 @@ impl Zone {
                 .came_back
                 .fetch_add(1, Relaxed)
                 .is_multiple_of(ONE_IN)
+    }
+
+    /// The same of a response that is shown while its guard allows it, until `until` at most.
+    pub fn promote_guarded(
+        &self,
+        key: &KeyRef<'_>,
+        mut response: StoredResponse,
+        (names, guard, until): (&LabelNames<'_>, Box<dyn Guard>, Millis),
+        now: Millis,
+    ) -> Promotion {
+        response.head.expires_at = until;
+        response.set_guard(Some(Arc::new(guard)));
+        self.promote(key, response, names, now)
     }
 
     /// Stores a response again that was kept elsewhere, if no purge has hit it since its fetch began and

@@ -158,7 +158,7 @@ impl DiskPages {
         let mut records = wanted
             .iter()
             .filter(|(key, response)| !open.has(key, response))
-            .filter_map(|(key, response)| new_record(key, response, clocks, now));
+            .filter_map(|(key, response)| new_record(key, response, None, (clocks, now)));
         let report = open.tier.flush_for_stop(&mut records, STOP_WITHIN);
         // Purges are written down until here.
         *self.state.write() = FolderState::Stopped;

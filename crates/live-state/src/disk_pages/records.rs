@@ -36,19 +36,22 @@ fn number(spec: &VarySpec, values: &[u8]) -> u64 {
     stable_hash(&[names.as_bytes(), b"\n", values].concat())
 }
 
-/// A response as it is written; `None`: it never is.
+/// A response as it is written; `None`: it never is. One with a guard is written with what it was made of, and for how long it may be
+/// kept by that.
 pub fn new_record(
     key: &[u8],
     response: &StoredResponse,
-    clocks: TierTime,
-    now: Millis,
+    made_of: Option<(&[u8], Duration)>,
+    (clocks, now): (TierTime, Millis),
 ) -> Option<NewRecord> {
-    if !record::may_be_written(key, response) {
+    let (made_of, kept_for) = made_of.unzip();
+    if !record::may_be_written(key, response, made_of) {
         return None;
     }
     let head = &response.head;
     let ago = head_millis(now.since(head.stored_at));
     let stale = head.stale_windows();
+    let lifetime = head.expires_at.since(head.stored_at).saturating_add(stale);
     Some(NewRecord {
         key: Bytes::copy_from_slice(key),
         variant: variant_of(response),
@@ -57,8 +60,8 @@ pub fn new_record(
             wall_millis: clocks.wall_millis.saturating_sub(ago),
             boot_millis: clocks.boot_millis.saturating_sub(ago),
         },
-        lifetime: head.expires_at.since(head.stored_at).saturating_add(stale),
-        head: record::write(response).into(),
+        lifetime: kept_for.unwrap_or(lifetime),
+        head: record::write(response, made_of).into(),
         body: response.body.chunks().concat().into(),
     })
 }
@@ -83,7 +86,7 @@ pub fn page_of(read: RecordBytes, now: Millis) -> Option<TierPage> {
         },
     };
     Some(TierPage {
-        record: record::read(kept, now)?,
+        record: record::read_any(kept, now)?,
         stamp: Stamp::from_number(read.stamp),
         body,
     })

@@ -108,7 +108,7 @@ fn send_zone(link: &Link, zone: &Zone, sent: &mut u64, until: Instant) -> Option
     let mut records = wanted
         .iter()
         .filter(|(_, response)| response.body.len() <= PAGE_BYTES_MAX)
-        .filter_map(|(key, response)| new_record(key, response, clocks, now))
+        .filter_map(|(key, response)| new_record(key, response, None, (clocks, now)))
         .peekable();
     let name = zone.config().name.as_bytes();
     while records.peek().is_some() {

@@ -344,7 +344,7 @@ impl Tier for SimulatedTier {
         content.records.retain(|kept| !is_same(kept));
         content.records.push(Record {
             key: key.bytes().to_vec(),
-            head: record::write(response).into(),
+            head: record::write(response, None).into(),
             body: response.body.chunks().concat().into(),
             stored_at: response.head.stored_at,
             stamp: response.stamp,

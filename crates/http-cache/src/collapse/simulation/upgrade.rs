@@ -194,7 +194,10 @@ fn take_page(
     began: Stamp,
 ) {
     let now = world.now.get();
-    let (head, body) = (record::write(page).into(), page.body.chunks().concat());
+    let (head, body) = (
+        record::write(page, None).into(),
+        page.body.chunks().concat(),
+    );
     let kept = KeptBytes {
         head: &head,
         body_bytes: body.len() as u64,
