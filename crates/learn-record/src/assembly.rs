@@ -111,6 +111,11 @@ impl RecordParts {
         Record::decode(&self.bytes)
     }
 
+    /// What there is so far, as it came.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Forgets what there is; the room of a long record is given back.
     pub fn clear(&mut self) {
         *self = Self::default();

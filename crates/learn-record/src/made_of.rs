@@ -34,15 +34,13 @@ pub struct MadeOf<'a> {
     pub lasts_seconds: u32,
     /// The URL, for people.
     pub address: &'a [u8],
-    /// `database.table`, one in each line.
-    pub tables: &'a [u8],
     /// All that the pool knew, in the order of their paths.
     pub scripts: Vec<Script<'a>>,
     /// What PHP read for it: a [`crate::Record`].
     pub record: &'a [u8],
 }
 fields!(MadeOf<'a> {
-    pool, php, server, seed, began, digest, lasts_seconds, address, tables, scripts, record
+    pool, php, server, seed, began, digest, lasts_seconds, address, scripts, record
 });
 
 /// A script as it was.

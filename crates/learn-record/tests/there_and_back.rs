@@ -304,7 +304,6 @@ fn made_of() -> MadeOf<'static> {
         digest: 5,
         lasts_seconds: 86_400,
         address: b"http://a/",
-        tables: b"blog.post\nblog.meta",
         scripts: vec![script(0, b"/srv/a.php"), script(5, b"b.php")],
         record: b"a record",
     }

@@ -6,6 +6,7 @@
 mod changes;
 mod databases;
 mod elsewhere;
+mod read_back;
 mod replays;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -33,6 +34,7 @@ use crate::sqlite::SqliteSeen;
 use crate::steady::{MadePage, SteadyPages};
 use crate::told;
 
+pub use read_back::{Missing, PageReadBack};
 pub use replays::{Confirmation, ReplayRound};
 
 /// Database servers of one pool. Further ones are not learned.
@@ -129,6 +131,8 @@ pub struct Book {
     replays: bool,
     /// Suspect pages for which visitors wait.
     awaited: BTreeSet<u32>,
+    /// PHP may have read scripts that were told to another process.
+    lacks_scripts: bool,
 }
 
 /// What was known of a page when it was made again.

@@ -129,7 +129,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
 }
 
 /// Its tables are read, and are as before.
-fn read_again(book: &mut Book, now: Instant) {
+pub fn read_again(book: &mut Book, now: Instant) {
     let (server, _, definitions) = book.servers().remove(0);
     book.set_schema(&server, Ok(schema(1)), definitions, now);
 }
@@ -556,8 +556,8 @@ fn a_definition_in_doubt_at_a_server_that_is_not_asked_leaves_pages_of_files_alo
 }
 
 /// As the thread of the pool does it for `cache_learn on`.
-fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -> LearnedEnd {
-    let keep: crate::KeepPage = Box::new(|_| true);
+pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -> LearnedEnd {
+    let keep: crate::KeepPage = Box::new(|_, _| true);
     let page = StoredPage {
         name: under_way.page.name.clone(),
         address: String::new(),
@@ -574,12 +574,12 @@ fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instant) -
     book.learn(&end, Some(record), now)
 }
 
-fn poll(gate: u64, updated: &str, is_recent: bool) -> PollAnswer {
+pub fn poll(gate: u64, updated: &str, is_recent: bool) -> PollAnswer {
     PollAnswer::of_one("blog.post", (gate, updated, is_recent))
 }
 
 /// A book whose one table is polled, and was not written for long.
-fn polled_book(now: Instant) -> Book {
+pub fn polled_book(now: Instant) -> Book {
     let mut book = book(now);
     let under_way = end(&book, 1);
     let first = kept(&mut book, &under_way, reads(&[SECOND_POST]), now);
@@ -593,7 +593,7 @@ fn polled_book(now: Instant) -> Book {
     book
 }
 
-fn see(book: &mut Book, answer: PollAnswer, now: Instant) {
+pub fn see(book: &mut Book, answer: PollAnswer, now: Instant) {
     let tables = book.to_poll(now).remove(0).1;
     book.polled(&SERVER.into(), answer, (&tables[..], now));
 }
@@ -740,7 +740,7 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
         (5, false, "10:00:07"),
     ] {
         let mut under_way = end(&book, digest);
-        under_way.page.keep = Some(Box::new(|_| true));
+        under_way.page.keep = Some(Box::new(|_, _| true));
         let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), now);
         let is_kept = book.showing(learned) == Showing::KeptWhilePolled;
         assert_eq!(is_kept, is_expected, "{digest}");
@@ -750,7 +750,7 @@ fn a_page_that_differs_though_nothing_has_changed_is_not_kept_for_a_while() {
     see(&mut book, poll(1, "10:00:00", false), much_later);
     read_again(&mut book, much_later);
     let mut under_way = end(&book, 3);
-    under_way.page.keep = Some(Box::new(|_| true));
+    under_way.page.keep = Some(Box::new(|_, _| true));
     book.forget_ended(much_later);
     let learned = book.learn(&under_way, Some(reads(&[SECOND_POST])), much_later);
     assert_eq!(book.showing(learned), Showing::KeptWhilePolled);
@@ -869,7 +869,7 @@ fn a_fetch_that_was_overtaken_is_not_compared_with_a_newer_one() {
     book.written(&write("UPDATE post SET title = 'b' WHERE id = 2"));
     let mut quick = end(&book, 2);
     quick.mark = Arc::new(PageMark::alone(2));
-    quick.page.keep = Some(Box::new(|_| true));
+    quick.page.keep = Some(Box::new(|_, _| true));
     let learned = book.learn(&quick, Some(reads(&[SECOND_POST])), now);
     assert_eq!(book.showing(learned), Showing::KeptWhilePolled);
     let before = book.counts().compared;

@@ -201,6 +201,9 @@ impl Worker {
         if let (Some(unseen), None) = (&self.unseen, &run.obstacle) {
             run.obstacle = Some(WhyNot::new(Reason::Extension, unseen.clone()));
         }
+        if run.obstacle.is_none() && self.pool.lasts().is_some() {
+            run.told = Some(self.parts.bytes().into());
+        }
         let bytes = run.size_bytes();
         self.parts.clear();
         let now = Instant::now();

@@ -73,6 +73,21 @@ impl Files {
         Some((number, false))
     }
 
+    /// Is it known in another state?
+    pub fn is_other(&self, seen: &SeenFile) -> bool {
+        let known = self.by_path.get(&*seen.path);
+        let known = known.and_then(|number| self.files.get(*number as usize));
+        known.is_some_and(|known| !FileState::is_same(known.state, seen.state))
+    }
+
+    /// All scripts, in the order of their paths.
+    pub fn scripts(&self) -> Vec<(&Path, Option<FileState>)> {
+        let files = self.files.iter().map(|file| (&*file.path, file.state));
+        let mut scripts: Vec<_> = files.filter(|(path, _)| Files::is_script(path)).collect();
+        scripts.sort_unstable_by_key(|(path, _)| *path);
+        scripts
+    }
+
     pub fn to_check(&self) -> Vec<FileToCheck> {
         let files = self.files.iter().zip(0..);
         let files = files.map(|(file, number)| FileToCheck {

@@ -19,6 +19,7 @@ mod channel;
 mod client;
 mod counts;
 mod differing;
+mod digest;
 mod doubts;
 mod failpoint;
 mod files;
@@ -27,11 +28,13 @@ mod join;
 mod log_state;
 mod mark;
 mod nodes_wait;
+mod on_disk;
 mod other_nodes;
 mod pages;
 mod poll;
 mod pool_thread;
 mod process;
+mod read_back;
 mod record;
 mod replay;
 mod schema_reader;
@@ -43,7 +46,6 @@ mod told;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -59,6 +61,7 @@ use tokio::sync::{Notify, mpsc};
 use book::{Book, Confirmation, LearnedEnd, PageEnd, Showing};
 pub use client::DatabaseAccount;
 pub use counts::{Comparison, Counts, ReplayEnd};
+pub use digest::Digest;
 use join::End;
 pub use log_state::LogState;
 use mark::Marks;
@@ -67,6 +70,7 @@ use nodes_wait::NodesOfPool;
 use other_nodes::WrittenEntry;
 pub use other_nodes::{NodesKnow, OtherNodes, merged};
 pub use pages::PageReport;
+pub use read_back::PageToReadBack;
 use record::RunRecord;
 pub use record::{Reason, WhyNot};
 use sqlite_of_pool::KnownDatabases;
@@ -95,6 +99,8 @@ pub struct PoolRules {
     pub replays: bool,
     /// The binary log of the database is followed: `cache_learn_binary_log on`.
     pub follows: bool,
+    /// Stands for what runs PHP, where pages are written to disk and read back.
+    pub lasts: Option<u64>,
 }
 
 /// A pool whose pages are learned.
@@ -115,6 +121,9 @@ pub struct LearnedPool {
     /// As the book has it, without its lock.
     replays: AtomicBool,
     follows: AtomicBool,
+    /// [`PoolRules::lasts`], with `replays`.
+    lasts: Mutex<Option<u64>>,
+    read_backs: mpsc::Sender<PageToReadBack>,
     ends: mpsc::Sender<End>,
     /// Whom to ask about tables.
     accounts: Mutex<Vec<DatabaseAccount>>,
@@ -159,12 +168,14 @@ impl Learning {
                 keeps,
                 replays,
                 follows,
+                lasts,
             } = rules(pool.name());
             *pool.accounts.lock() = accounts;
             pool.book.lock().set_replays(keeps && replays);
             pool.replays.store(keeps && replays, Ordering::Release);
             pool.keeps.store(keeps, Ordering::Release);
             pool.follows.store(keeps && follows, Ordering::Release);
+            *pool.lasts.lock() = lasts.filter(|_| keeps && replays);
             let others = pools.values().filter(|it| !Arc::ptr_eq(it, pool));
             *pool.neighbours.lock() = others.map(Arc::downgrade).collect();
         }
@@ -216,6 +227,7 @@ fn identity(socket: &OwnedFd) -> io::Result<(u64, u64)> {
 
 fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<Arc<LearnedPool>> {
     let (ends, received) = mpsc::channel(MOST_ENDS);
+    let (read_backs, to_read_back) = mpsc::channel(read_back::MOST_WAITING);
     let facts = fs::metadata(path_of(&socket)?)?;
     let pool = Arc::new(LearnedPool {
         name: name.to_owned(),
@@ -229,6 +241,8 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         keeps: AtomicBool::new(false),
         replays: AtomicBool::new(false),
         follows: AtomicBool::new(false),
+        lasts: Mutex::default(),
+        read_backs,
         ends,
         accounts: Mutex::default(),
         neighbours: Mutex::default(),
@@ -238,7 +252,8 @@ fn begin_pool(name: &str, socket: OwnedFd, identity: (u64, u64)) -> io::Result<A
         replayed: Notify::new(),
         sqlite: Mutex::default(),
     });
-    pool_thread::begin(&pool, socket, received)?;
+    pool.book.lock().expect_scripts_of(&facts);
+    pool_thread::begin(&pool, socket, (received, to_read_back))?;
     Ok(pool)
 }
 
@@ -261,7 +276,7 @@ impl LearnedPool {
     /// A fetch begins.
     pub fn begin(self: &Arc<Self>) -> Fetch {
         self.marks.begin_fetch();
-        let number = self.last_fetch.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.next_fetch();
         Fetch {
             pool: self.clone(),
             mark: Arc::new(PageMark::new(self, number)),
@@ -270,14 +285,17 @@ impl LearnedPool {
         }
     }
 
+    fn next_fetch(&self) -> u64 {
+        self.last_fetch.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Is a page still good?
     fn confirm(&self, number: u32, fetch: u64) -> Confirmation {
         self.book.lock().confirm(number, fetch, Instant::now())
     }
 
     /// Returns once it is known whether a page is still good. `true`: it was found out meanwhile that it is.
-    async fn decided(&self, number: u32, fetch: u64) -> bool {
-        let mut has_waited = false;
+    async fn decided(&self, (number, fetch): (u32, u64), mut has_waited: bool) -> bool {
         loop {
             // Made before looking: it hears of each round from here on.
             let replayed = self.replayed.notified();
@@ -291,6 +309,12 @@ impl LearnedPool {
             replayed.await;
             has_waited = true;
         }
+    }
+
+    /// How a page may be shown.
+    fn showing(&self, number: u32) -> Showing {
+        let book = self.book.lock();
+        book.showing(LearnedEnd::Known(number, 0))
     }
 
     /// Pages may have become suspect.
@@ -308,6 +332,7 @@ impl LearnedPool {
     /// No page is shown any more by what was learned.
     fn end(&self) {
         self.keeps.store(false, Ordering::Release);
+        *self.lasts.lock() = None;
         let why = "the pool was started anew";
         self.change(|book| book.suspect_all(why, Instant::now(), |_| true));
         self.marks.note_polled(0);
@@ -330,22 +355,32 @@ impl LearnedPool {
     }
 
     /// A page was made, and this is what was told of it.
-    fn learn(&self, end: PageEnd, record: Option<RunRecord>) {
+    fn learn(&self, end: PageEnd, mut record: Option<RunRecord>) {
+        let mut told = record.as_mut().and_then(|record| record.told.take());
         if let Some(record) = &record {
             self.know_sqlite(&record.sqlite);
         }
         // It may have been written since the fetch began.
         let sqlite = self.look_at_sqlite();
         let (learned, showing) = self.change(|book| {
+            if book.ended_early(&end.page.name, Instant::now()) {
+                told = None;
+            }
             book.ask_sqlite(&end.page.name, &sqlite, Instant::now());
             let learned = book.learn(&end, record, Instant::now());
             (learned, book.showing(learned))
         });
-        self.conclude(end, learned, showing);
+        self.conclude(end, told, learned, showing);
     }
 
     /// Without the lock of the book: hits that hold one of a zone wait for it.
-    fn conclude(&self, end: PageEnd, learned: LearnedEnd, showing: Showing) {
+    fn conclude(
+        &self,
+        end: PageEnd,
+        told: Option<Box<[u8]>>,
+        learned: LearnedEnd,
+        showing: Showing,
+    ) {
         match learned {
             LearnedEnd::Free => end.mark.let_free(),
             LearnedEnd::Gone => end.mark.give_up(),
@@ -356,10 +391,12 @@ impl LearnedPool {
                     end.mark.guard_sqlite(sqlite);
                 }
                 end.mark.know(number, moves, showing);
+                let fetch = end.mark.fetch();
+                let made_of = || self.made_of((number, fetch), end.begun.at, told.as_deref()?);
                 let keep = end.page.keep.filter(|_| showing != Showing::Ordinary);
                 let kept_for = self.book.lock().kept_for(number, Instant::now());
-                if keep.is_some_and(|keep| keep(kept_for)) {
-                    self.change(|book| book.note_kept(number, end.mark.fetch()));
+                if keep.is_some_and(|keep| keep(kept_for, &made_of)) {
+                    self.change(|book| book.note_kept(number, fetch));
                 }
             }
         }
@@ -444,8 +481,12 @@ pub struct StoredPage {
     pub keep: Option<KeepPage>,
 }
 
-/// For how long from now on; says whether the page was still there.
-pub type KeepPage = Box<dyn FnOnce(Duration) -> bool + Send>;
+/// For how long from now on; says whether the page was still there. It may ask for what is written beside the page, where that
+/// can be.
+pub type KeepPage = Box<dyn FnOnce(Duration, MadeOfPage<'_>) -> bool + Send>;
+
+/// What a page was made of, in bytes.
+pub type MadeOfPage<'a> = &'a dyn Fn() -> Option<Vec<u8>>;
 
 impl Fetch {
     pub fn number(&self) -> u64 {
@@ -478,19 +519,5 @@ impl Drop for Fetch {
         if !self.is_over {
             let _ = self.pool.ends.try_send(End::Dropped(self.number));
         }
-    }
-}
-
-/// Of all that makes one answer another.
-#[derive(Default)]
-pub struct Digest(DefaultHasher);
-
-impl Digest {
-    pub fn read(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-
-    pub fn finish(&self) -> u64 {
-        self.0.finish()
     }
 }

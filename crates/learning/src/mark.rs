@@ -4,6 +4,8 @@
 //! fetch begins ─► Pending ─┬─ learned ─────────────► Known   shown while nothing that it read has changed
 //!                          ├─ not to be learned ───► Free    shown for its ordinary lifetime
 //!                          └─ written meanwhile ───► Gone    never shown
+//! read from disk ─► ReadBack ─┬─ all is the same ──► Known
+//!                             └─ otherwise ────────► Gone
 //! ```
 //!
 //! Each change that is counted moves the pool's number ([`Marks`]), with the book's lock held. A page that
@@ -42,6 +44,11 @@ const FREE: u8 = 2;
 const GONE: u8 = 3;
 /// Other programs write nothing that it was made of, or it is shown for its ordinary lifetime.
 const KNOWN_UNPOLLED: u8 = 4;
+/// It was read from disk, and never found good since.
+const READ_BACK: u8 = 5;
+
+/// It is not in the book.
+const NO_NUMBER: u32 = u32::MAX;
 
 /// What hits read of a pool.
 pub struct Marks {
@@ -184,6 +191,20 @@ impl PageMark {
         mark
     }
 
+    /// Of a page that is read from disk.
+    pub(crate) fn of_disk(pool: &Arc<LearnedPool>, fetch: u64) -> PageMark {
+        let mark = PageMark::new(pool, fetch);
+        mark.guard_sqlite(Arc::default());
+        mark.number.store(NO_NUMBER, Release);
+        mark.state.store(READ_BACK, Release);
+        mark
+    }
+
+    /// It is in the book from now on, by this number.
+    pub(crate) fn enter(&self, number: u32) {
+        self.number.store(number, Release);
+    }
+
     /// One of no pool.
     #[cfg(test)]
     pub(crate) fn alone(fetch: u64) -> PageMark {
@@ -295,6 +316,7 @@ impl PageMark {
             FREE => return PageVerdict::Good,
             PENDING if is_late() => return PageVerdict::Good,
             GONE => return PageVerdict::Outdated,
+            READ_BACK => return self.ask_first(now),
             _ => {}
         }
         if now >= self.marks.heard_until.load(Acquire) {
@@ -314,13 +336,53 @@ impl PageMark {
     pub async fn decided(&self) -> bool {
         let state = self.state.load(Acquire);
         let pool = self.pool.upgrade();
-        let pool = pool.filter(|_| matches!(state, KNOWN | KNOWN_UNPOLLED));
+        let pool = pool.filter(|_| matches!(state, KNOWN | KNOWN_UNPOLLED | READ_BACK));
         let Some(pool) = pool else {
             return false;
         };
-        let number = self.number.load(Acquire);
-        let decided = pool.decided(number, self.fetch);
+        let decided = async {
+            let has_waited = self.entered(&pool).await;
+            let number = self.number.load(Acquire);
+            pool.decided((number, self.fetch), has_waited).await
+        };
         timeout(DECIDED_WITHIN, decided).await.unwrap_or(false)
+    }
+
+    /// Waits until the page is in the book, or will not be. `true`: it was not at first.
+    async fn entered(&self, pool: &LearnedPool) -> bool {
+        let mut has_waited = false;
+        loop {
+            let replayed = pool.replayed.notified();
+            let is_coming = self.number.load(Acquire) == NO_NUMBER;
+            if !is_coming || self.state.load(Acquire) != READ_BACK {
+                return has_waited;
+            }
+            replayed.await;
+            has_waited = true;
+        }
+    }
+
+    /// Is the page good that was read from disk? Until it was once, it stands in for no fetch that fails.
+    fn ask_first(&self, now: u64) -> PageVerdict {
+        let number = self.number.load(Acquire);
+        let pool = self.pool.upgrade();
+        let pool =
+            pool.filter(|_| number != NO_NUMBER && now < self.marks.heard_until.load(Acquire));
+        let Some(pool) = pool else {
+            return PageVerdict::Open;
+        };
+        let showing = pool.showing(number);
+        match pool.confirm(number, self.fetch) {
+            Confirmation::Outdated => {
+                self.give_up();
+                PageVerdict::Outdated
+            }
+            Confirmation::Good(moves) if showing == Showing::Kept || self.marks.is_polled(now) => {
+                self.know(number, moves, showing);
+                PageVerdict::Good
+            }
+            Confirmation::Good(_) | Confirmation::Open => PageVerdict::Open,
+        }
     }
 
     fn ask(&self) -> PageVerdict {

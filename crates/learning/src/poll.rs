@@ -12,11 +12,16 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::Digest;
 use crate::client::{self, DatabaseAccount, TextRow};
+use crate::digest::Digest;
 
 /// How long a poll holds: what it did not see is shown no later.
 pub const HOLDS: Duration = Duration::from_secs(2);
+
+/// The same in milliseconds.
+pub fn holds() -> u64 {
+    u64::try_from(HOLDS.as_millis()).unwrap_or(0)
+}
 
 /// A transaction that is committed within this time of its first statement is seen.
 const TRANSACTION: Duration = Duration::from_secs(60);

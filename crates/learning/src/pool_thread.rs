@@ -25,6 +25,7 @@ use crate::join::{End, Join};
 use crate::mark::Marks;
 use crate::poll;
 use crate::process;
+use crate::read_back::{self, PageToReadBack};
 use crate::record::ServerName;
 use crate::replay;
 use crate::schema_reader;
@@ -48,7 +49,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub fn begin(
     pool: &Arc<LearnedPool>,
     socket: OwnedFd,
-    ends: mpsc::Receiver<End>,
+    (ends, to_read_back): (mpsc::Receiver<End>, mpsc::Receiver<PageToReadBack>),
 ) -> io::Result<()> {
     let (weak, marks) = (Arc::downgrade(pool), pool.marks.clone());
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -58,7 +59,10 @@ pub fn begin(
         .build()?;
     // Names of threads are cut.
     let name = format!("learn-{}", pool.name());
-    let run = move || runtime.block_on(run(weak, marks, socket, ends));
+    let run = move || {
+        runtime.spawn(read_back::run(weak.clone(), to_read_back));
+        runtime.block_on(run(weak, marks, socket, ends));
+    };
     std::thread::Builder::new()
         .name(name)
         .stack_size(learned::STACK_BYTES)
@@ -221,7 +225,7 @@ impl Polls {
         let (began, now) = (Instant::now(), clock::now());
         let servers = pool.change(|book| book.to_poll(began));
         if servers.is_empty() {
-            pool.marks.note_polled(now + holds());
+            pool.marks.note_polled(now + poll::holds());
         }
         for (server, tables, window) in servers {
             let Some(account) = pool.account_of(&server) else {
@@ -240,7 +244,7 @@ impl Polls {
                 match answer {
                     Ok(answer) => {
                         pool.change(|book| book.polled(&server, answer, (&tables[..], began)));
-                        pool.marks.note_polled(now + holds());
+                        pool.marks.note_polled(now + poll::holds());
                         pool.want_replays();
                     }
                     Err(error) => {
@@ -250,11 +254,6 @@ impl Polls {
             });
         }
     }
-}
-
-/// How long a poll holds, in milliseconds.
-fn holds() -> u64 {
-    u64::try_from(poll::HOLDS.as_millis()).unwrap_or(0)
 }
 
 /// Asks the servers whose connections decide whether a write is still to come.

@@ -131,6 +131,8 @@ pub struct RunRecord {
     pub statements: Vec<SentStatement>,
     pub files: Vec<SeenFile>,
     pub sqlite: Vec<OpenDatabase>,
+    /// As the library told it, where pages are written to disk.
+    pub told: Option<Box<[u8]>>,
     /// What was seen that cannot be learned.
     pub obstacle: Option<WhyNot>,
 }
@@ -143,7 +145,8 @@ impl RunRecord {
         let files = self.files.iter().map(|it| 64 + it.path.as_os_str().len());
         let databases = self.sqlite.iter();
         let databases = databases.map(|it| 64 + it.path.as_os_str().len());
-        statements.chain(files).chain(databases).sum()
+        let told = self.told.iter().map(|told| told.len());
+        statements.chain(files).chain(databases).chain(told).sum()
     }
 }
 

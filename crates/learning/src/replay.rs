@@ -116,9 +116,10 @@ impl Connection {
         (account, seed): &(DatabaseAccount, u64),
         session: &Arc<ReplaySession>,
     ) -> Option<u64> {
+        let seed = session.seed.unwrap_or(*seed);
         if let Some((mut client, known)) = self.0.take() {
             if known == *session {
-                let ran = timeout(RUNS_WITHIN, run_by(&mut client, again, *seed)).await;
+                let ran = timeout(RUNS_WITHIN, run_by(&mut client, again, seed)).await;
                 if let Ok(result) = ran.ok()? {
                     self.0 = Some((client, known));
                     return Some(result);
@@ -129,7 +130,7 @@ impl Connection {
         }
         let opened = timeout(OPENS_WITHIN, open(account, session)).await;
         let mut client = opened.ok()?.ok()?;
-        let ran = timeout(RUNS_WITHIN, run_by(&mut client, again, *seed)).await;
+        let ran = timeout(RUNS_WITHIN, run_by(&mut client, again, seed)).await;
         let result = ran.ok()?.ok()?;
         self.0 = Some((client, session.clone()));
         Some(result)

@@ -10,6 +10,7 @@ const UPDATE: &str = "UPDATE post SET title = 'b' WHERE id = 2";
 /// Reads the second post, in a session of which another connection can have one.
 fn record() -> RunRecord {
     let session = Arc::new(ReplaySession {
+        seed: None,
         collation: 45,
         database: Some("blog".to_owned()),
         settings: Vec::new(),

@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use learned::{Schema, SchemaBuilder, SchemaQuery};
 
-use crate::Digest;
 use crate::client::{self, DatabaseAccount, TextRow};
+use crate::digest::Digest;
 
 /// The settings that each new session has.
 const MODES: &str = "SELECT @@global.sql_mode";
+
+/// Which server it is, and what else pages may be made of that no statement is run again for.
+const IDENTITY: &str = "SELECT @@global.version, @@global.version_comment, @@global.hostname, @@global.port, @@global.datadir,
+  @@global.server_id, @@global.lower_case_table_names, @@global.read_only";
 
 /// What a server says of its tables.
 pub struct ReadSchema {
@@ -25,7 +29,7 @@ pub struct ReadSchema {
 /// # Errors
 /// What the system or the server says.
 pub async fn read(account: &DatabaseAccount) -> io::Result<ReadSchema> {
-    let mut questions = vec![MODES];
+    let mut questions = vec![MODES, IDENTITY];
     questions.extend(SchemaQuery::ALL.iter().map(|query| query.sql()));
     let mut answers = client::ask(account, &questions).await?.into_iter();
     let modes = answers.next().unwrap_or_default();
@@ -33,6 +37,10 @@ pub async fn read(account: &DatabaseAccount) -> io::Result<ReadSchema> {
     let modes = String::from_utf8_lossy(&modes.unwrap_or_default()).into_owned();
     let mut digest = Digest::default();
     digest.read(modes.as_bytes());
+    for field in answers.next().unwrap_or_default().iter().flatten() {
+        digest.read(field.as_deref().unwrap_or_default());
+        digest.read(&[0]);
+    }
     let mut builder = SchemaBuilder::default();
     for (query, rows) in SchemaQuery::ALL.into_iter().zip(answers) {
         for row in &rows {

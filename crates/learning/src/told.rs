@@ -97,6 +97,7 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         statements,
         files,
         sqlite,
+        told: None,
         obstacle,
     }
 }

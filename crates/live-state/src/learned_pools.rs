@@ -8,6 +8,7 @@ use learning::{DatabaseAccount, LearnedPool, Learning, PoolRules};
 use site::{GroupId, LearnRules, Site, UpstreamEndpoint, UpstreamGroup};
 
 use crate::build_error::BuildError;
+use crate::php_identity;
 
 /// Those of a configuration.
 pub struct LearnedPools {
@@ -35,6 +36,7 @@ impl LearnedPools {
             keeps: wanted(site).any(|(name, rules)| name == pool && rules.keeps),
             replays: wanted(site).any(|(name, rules)| name == pool && rules.replays),
             follows: wanted(site).any(|(name, rules)| name == pool && rules.follows),
+            lasts: lasts(site, pool),
         };
         let learning = Learning::renew(previous, sockets, rules).map_err(BuildError::Learning)?;
         let groups = site.http.groups.iter();
@@ -73,6 +75,13 @@ fn only_pool(group: &UpstreamGroup) -> Option<&str> {
 /// Whether a configuration wants pages of this pool learned.
 pub fn is_wanted(site: &Site, pool: &str) -> bool {
     wanted(site).any(|(name, _)| name == pool)
+}
+
+/// Pages are read back from disk where replays decide about them.
+fn lasts(site: &Site, pool: &str) -> Option<u64> {
+    let replays = wanted(site).any(|(name, rules)| name == pool && rules.keeps && rules.replays);
+    let model = site.process.php_pools.iter().find(|it| it.name == pool);
+    php_identity::of(model.filter(|_| replays)?)
 }
 
 fn accounts(site: &Site, pool: &str) -> Vec<DatabaseAccount> {

@@ -22,6 +22,7 @@ mod named_files;
 pub mod names;
 mod node_writes;
 pub mod nodes;
+mod php_identity;
 pub mod quic_keys;
 pub mod registry;
 pub mod repeats;

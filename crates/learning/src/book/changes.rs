@@ -77,6 +77,7 @@ impl Book {
     /// fetched.
     pub fn note_heard_again(&mut self, pid: u32, now: Instant) {
         let why = "a worker was not heard for a while";
+        self.lacks_scripts = true;
         self.unheard.retain(|(unheard, _)| *unheard != pid);
         self.suspect_all(why, now, |_| true);
         for database in &mut self.databases {

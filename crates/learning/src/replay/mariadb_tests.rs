@@ -28,6 +28,7 @@ impl Replays {
             password: String::new(),
         };
         let session = ReplaySession {
+            seed: None,
             collation: 45,
             database: Some("blog".to_owned()),
             settings: vec!["SET autocommit = 0".to_owned()],

@@ -21,13 +21,15 @@ const VARIABLES: &[&str] = &[
     "wait_timeout",
 ];
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaySession {
     /// What the client named in the handshake.
     pub collation: u8,
     pub database: Option<String>,
     /// Statements that set it up, in order.
     pub settings: Vec<String>,
+    /// Of the hashes of its results, where the page was made under another seed than the pool's.
+    pub seed: Option<u64>,
 }
 
 impl ReplaySession {
@@ -52,6 +54,7 @@ impl ReplaySession {
             collation: told.collation,
             database: database.map(str::to_owned),
             settings,
+            seed: None,
         }))
     }
 }

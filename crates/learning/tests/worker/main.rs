@@ -304,7 +304,9 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
             address: "http://a/".to_owned(),
             digest: Some(1),
             most,
-            keep: Some(Box::new(move |_| kept.fetch_add(1, Ordering::Relaxed) == 0)),
+            keep: Some(Box::new(move |_, _| {
+                kept.fetch_add(1, Ordering::Relaxed) == 0
+            })),
         });
         wait(|| pool.pool.page(name.as_bytes()));
         mark

@@ -77,7 +77,7 @@ impl Pool {
             address: "http://a/".to_owned(),
             digest: Some(1),
             most: Duration::from_secs(3600),
-            keep: Some(Box::new(|_| true)),
+            keep: Some(Box::new(|_, _| true)),
         });
         wait(|| self.pool.page(name.as_bytes()))
     }
@@ -101,6 +101,7 @@ pub fn rules() -> PoolRules {
         keeps: true,
         replays: false,
         follows: false,
+        lasts: None,
     }
 }
 

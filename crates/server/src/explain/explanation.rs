@@ -185,12 +185,16 @@ fn cache_part(lookup: &Lookup) -> CachePart {
         address: readable(&lookup.address),
         disk: DiskPages::of(&lookup.zone).map_or_else(String::new, |pages| {
             let state = pages.state();
-            let keeps_learned = lookup.rules.learn.as_ref().is_some_and(|it| it.keeps);
+            let learn = lookup.rules.learn.as_ref().filter(|it| it.keeps);
             match (state.why(), pages.has(&lookup.key)) {
-                _ if keeps_learned => {
-                    "is not used here: pages that are learned are kept in memory alone".to_owned()
+                _ if learn.is_some_and(|it| !it.replays) => {
+                    "is not used here: without cache_learn_replay, pages that are learned are kept in memory alone"
+                        .to_owned()
                 }
                 (Some(why), _) => format!("{}: {why}", state.word()),
+                (None, true) if learn.is_some() => {
+                    "has a response for this key, which is shown once its statements have returned the same".to_owned()
+                }
                 (None, true) => "has a response for this key".to_owned(),
                 (None, false) => "has nothing for this key".to_owned(),
             }

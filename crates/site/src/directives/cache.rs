@@ -329,7 +329,9 @@ pub(super) const TABLE: &[Directive] = &[
             does not, the page is made anew. Until that is known, the page is not shown. With `off`, each page in question is made anew.\n\n\
             The account needs the right to read the tables; without it, pages are made anew. It should have no more rights than PHP's own, \
             which will do. \
-            A prepared statement is run again if only integers, texts and NULL were bound to it.")
+            A prepared statement is run again if only integers, texts and NULL were bound to it.\n\n\
+            Kept pages are then written to the zone's disk and are still there after a restart: each is shown once all of its \
+            statements have returned the same.")
         .example("cache_learn_replay off;"),
     Directive::new("cache_litespeed", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()

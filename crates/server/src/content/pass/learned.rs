@@ -1,5 +1,8 @@
 //! Fetches from PHP pools whose pages are learned (`cache_learn`).
 
+use std::sync::Arc;
+
+use learning::LearnedPool;
 use site::{Pass, PassTarget};
 
 use crate::exchange::request::Request;
@@ -7,9 +10,14 @@ use crate::exchange::request::Request;
 /// The fetch that is about to begin, where what PHP reads for it is told. One number is checked where
 /// nothing is learned.
 pub fn begin(request: &Request, pass: &Pass) -> Option<learning::Fetch> {
+    Some(pool(request, pass)?.begin())
+}
+
+/// The pool whose pages are learned that answers there.
+pub fn pool<'a>(request: &'a Request, pass: &Pass) -> Option<&'a Arc<LearnedPool>> {
     let pools = request.configuration.live.groups.learned()?;
     match pass.target {
-        PassTarget::Group(id) => Some(pools.of_group(id)?.begin()),
+        PassTarget::Group(id) => pools.of_group(id),
         PassTarget::Variable(_) => None,
     }
 }

@@ -18,6 +18,7 @@ use transport::open_file::OpenFile;
 use super::MissedLookup;
 use super::file_part;
 use super::from_memory::{note_served, reply_from_memory};
+use super::learned;
 use crate::exchange::reply::{Body, Reply, ReplyHead, Segment, StoredFrom};
 use crate::exchange::request::Request;
 use crate::respond::recode;
@@ -35,9 +36,12 @@ pub fn look_up(
     found: NotFresh,
 ) -> Result<Box<Reply>, Box<MissedLookup>> {
     let tier = match found.kind {
-        // What is kept by what is known of it is in memory alone.
         NotFreshKind::Miss | NotFreshKind::VaryMiss if !keeps_learned(plan) => plan.zone.tier(),
-        NotFreshKind::Miss | NotFreshKind::VaryMiss => None,
+        // What is in memory has come from there, or is newer.
+        NotFreshKind::Miss | NotFreshKind::VaryMiss => {
+            let reads = !found.is_outdated() && learned::reads_from_disk(plan);
+            plan.zone.tier().filter(|_| reads)
+        }
         NotFreshKind::Stale(..) | NotFreshKind::NotShareable(_) => None,
     };
     let Some(tier) = tier else {
@@ -105,8 +109,9 @@ pub async fn wait_for(
                 zone.count_tier_lookup(&key, true);
                 return Some(reply);
             }
-            TakenPage::LookAgain(_) => {
+            TakenPage::LookAgain(found) => {
                 zone.count_tier_lookup(&key, true);
+                found.decided().await;
                 return None;
             }
             TakenPage::Nothing => break,
@@ -131,6 +136,11 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
         TierLook::Coming(coming) => return TakenPage::Coming(coming),
         TierLook::Here(page) => page,
     };
+    let is_guarded = page.record.made_of.is_some();
+    if is_guarded != keeps_learned(plan) {
+        // It is shown by what is known of it, or not at all.
+        return TakenPage::Nothing;
+    }
     if let Some(reply) = without_storing(request, plan, &page) {
         return TakenPage::Reply(reply);
     }
@@ -141,18 +151,33 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
             None => return TakenPage::Coming(file_part::read_soon(page)),
         },
     };
+    if is_guarded {
+        return match look_again(request, plan) {
+            // Another request has stored it meanwhile.
+            TakenPage::LookAgain(found) if !found.is_outdated() => {
+                match learned::store_again(request, plan, &page, body) {
+                    true => look_again(request, plan),
+                    false => TakenPage::Nothing,
+                }
+            }
+            found => found,
+        };
+    }
     let response = page.record.with_body(body, page.stamp);
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
     match plan.zone.promote(&key, response, &page.record.names(), now) {
         // A newer one is in memory as well.
-        Promotion::Stored(_) | Promotion::Newer => {
-            let fields = plan.fields(request.received.head());
-            match plan.zone.find_again(&key, &fields, now) {
-                FoundResponse::Fresh(stored) => TakenPage::Reply(reply(request, stored)),
-                FoundResponse::NotFresh(found) => TakenPage::LookAgain(found),
-            }
-        }
+        Promotion::Stored(_) | Promotion::Newer => look_again(request, plan),
         Promotion::Purged | Promotion::NoRoom => TakenPage::Nothing,
+    }
+}
+
+fn look_again(request: &mut Request, plan: &Plan<'_>) -> TakenPage {
+    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+    let fields = plan.fields(request.received.head());
+    match plan.zone.find_again(&key, &fields, now) {
+        FoundResponse::Fresh(stored) => TakenPage::Reply(reply(request, stored)),
+        FoundResponse::NotFresh(found) => TakenPage::LookAgain(found),
     }
 }
 
@@ -162,7 +187,7 @@ fn take(request: &mut Request, plan: &Plan<'_>, looked: TierLook) -> TakenPage {
 /// A body that goes from its file is in the page cache already, and to send it from there costs no more than to send it from
 /// memory. A short one is sent as it was read where memory is full of others.
 fn without_storing(request: &mut Request, plan: &Plan<'_>, page: &TierPage) -> Option<Box<Reply>> {
-    if !leaves_as_it_is(request) {
+    if !leaves_as_it_is(request) || page.record.made_of.is_some() {
         return None;
     }
     let body = match &page.body {

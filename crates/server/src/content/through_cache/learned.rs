@@ -8,11 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use cache_decision::Plan;
 use http_cache::{
-    Guard, GuardVerdict, Leader, LifetimeSource, Millis, StoredResponse, VarySpec, Zone,
+    Guard, GuardVerdict, Leader, LifetimeSource, Millis, Promotion, Stamp, StoredResponse,
+    TierPage, VarySpec, Zone,
 };
 use http_semantics::same_name;
 use learning::{Digest, Fetch, KeepPage, PageMark, PageVerdict, StoredPage};
-use site::Pass;
+use site::{Content, Pass};
 
 use super::store_plan::StorePlan;
 use super::tags;
@@ -42,7 +43,10 @@ impl LearnedFetch {
         // During an upgrade the PHP of the other process writes as well. Pages of one session are few.
         let keeps = rules.keeps && plan.zone.trusts_guards() && plan.audience.group().is_none();
         if keeps {
-            leader.set_guard(Box::new(MarkedPage(fetch.mark().clone())));
+            leader.set_guard(Box::new(MarkedPage {
+                mark: fetch.mark().clone(),
+                holds_since: None,
+            }));
         }
         Some(Box::new(LearnedFetch {
             fetch,
@@ -97,39 +101,99 @@ impl LearnedFetch {
     }
 }
 
-/// Lets the page be shown for a time, unless the application has said how long itself.
+/// Lets the page be shown for a time, unless the application has said how long itself, and writes it to disk with what it was made of.
 fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
     let (zone, key, stored) = (store.zone.clone(), store.key.clone(), stored.clone());
-    Box::new(move |time| {
+    Box::new(move |time, made_of| {
         let is_said = !matches!(
             stored.head.lifetime_source,
             LifetimeSource::Rule | LifetimeSource::Heuristic
         );
-        let until = Millis(clock::now()).plus(time);
-        !is_said && zone.keep(&key.as_ref(), &stored, until)
+        let now = Millis(clock::now());
+        let is_kept = !is_said && zone.keep(&key.as_ref(), &stored, now.plus(time));
+        if let Some(tier) = zone.tier().filter(|_| is_kept)
+            && let Some(made_of) = made_of()
+        {
+            tier.note_kept(&key.as_ref(), &stored, (&made_of, time), now);
+        }
+        is_kept
     })
+}
+
+/// Are pages read from disk where they are kept by what is known of them? Pages of one session are few.
+pub fn reads_from_disk(plan: &Plan<'_>) -> bool {
+    let rules = plan.rules.learn.as_ref();
+    rules.is_some_and(|rules| rules.keeps && rules.replays)
+        && plan.zone.trusts_guards()
+        && plan.audience.group().is_none()
+}
+
+/// Stores a page again that was kept on disk, behind what decides whether it may be shown. `false`: it is of no use.
+pub fn store_again(request: &Request, plan: &Plan<'_>, page: &TierPage, body: Bytes) -> bool {
+    let (now, head) = (Millis(request.now), &page.record.head);
+    let pool = match &request.settings().content {
+        Content::Pass(pass) => learned::pool(request, pass),
+        _ => None,
+    };
+    let (Some(pool), Some(made_of), Some(rules)) = (pool, &page.record.made_of, &plan.rules.learn)
+    else {
+        return false;
+    };
+    let vary = head.vary.as_ref();
+    let vary = vary.map(|vary| (&**vary.spec(), vary.values()));
+    let name = page_name(plan.zone, plan.key.as_ref().bytes(), vary);
+    let age = now.since(head.stored_at);
+    let Some(to_read_back) = pool.to_read_back(name, made_of, age) else {
+        return false;
+    };
+    let guard = MarkedPage {
+        mark: to_read_back.mark().clone(),
+        holds_since: Some(plan.zone.stamp()),
+    };
+    let response = page.record.with_body(body, page.stamp);
+    let until = head.stored_at.plus(rules.most);
+    let terms = (
+        &page.record.names(),
+        Box::new(guard) as Box<dyn Guard>,
+        until,
+    );
+    let stored = plan
+        .zone
+        .promote_guarded(&plan.key.as_ref(), response, terms, now);
+    if let Promotion::Stored(_) = stored {
+        pool.read_back(to_read_back);
+    }
+    matches!(stored, Promotion::Stored(_) | Promotion::Newer)
 }
 
 /// A page that is shown while nothing that it was made of has changed.
 #[derive(Debug)]
-struct MarkedPage(Arc<PageMark>);
+struct MarkedPage {
+    mark: Arc<PageMark>,
+    /// It was read from disk then.
+    holds_since: Option<Stamp>,
+}
 
 impl Guard for MarkedPage {
     fn begin(&self) {
-        self.0.begin();
+        self.mark.begin();
     }
 
     fn verdict(&self, _: Millis) -> GuardVerdict {
         // The time of the request may be one of before the server stood still.
-        match self.0.verdict(clock::now()) {
+        match self.mark.verdict(clock::now()) {
             PageVerdict::Good => GuardVerdict::Good,
             PageVerdict::Unknown => GuardVerdict::Unknown,
             PageVerdict::Open | PageVerdict::Outdated => GuardVerdict::Outdated,
         }
     }
 
+    fn holds_since(&self) -> Option<Stamp> {
+        self.holds_since
+    }
+
     fn decided(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
-        Box::pin(self.0.decided())
+        Box::pin(self.mark.decided())
     }
 }
 
