@@ -488,15 +488,13 @@ impl Index {
         suspect.collect()
     }
 
-    /// Can all that the page has read be run again, at any time?
-    pub fn can_be_read_back(&self, page: u32) -> bool {
-        let Some(learned) = self.pages.get(&page) else {
-            return false;
-        };
-        let mut statements = self.statements_of(learned);
-        !learned.changed_settings
-            && learned.statements.len() <= MOST_TO_RUN
-            && statements.all(|(_, statement)| statement.again.is_some())
+    /// How many texts are run to decide whether a page may be read back. `None`: it cannot be decided so.
+    pub fn texts_of_page(&self, page: u32) -> Option<usize> {
+        let learned = self.pages.get(&page)?;
+        let is_open = !learned.changed_settings && learned.statements.len() <= MOST_TO_RUN;
+        let statements = self.statements_of(learned).filter(|_| is_open);
+        let texts = statements.map(|(_, statement)| Some(statement.again.as_ref()?.texts.len()));
+        is_open.then(|| texts.sum())?
     }
 
     /// Whether a write may alter what this statement returns.

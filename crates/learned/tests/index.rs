@@ -610,7 +610,7 @@ fn read_back(index: &mut Index, page: u32, ids: [u32; 2]) {
 fn page_that_was_read_back_is_in_doubt_until_each_statement_was_run_since() {
     let mut index = Index::new(schema());
     read_back(&mut index, 1, [1, 2]);
-    assert!(index.can_be_read_back(1));
+    assert_eq!(index.texts_of_page(1), Some(2));
     let suspicion = index.suspicion(1).expect("nothing was run");
     assert!(suspicion.is_open && suspicion.cause == SuspicionCause::ReadBack);
     let to_run = index.to_run(1);

@@ -203,6 +203,7 @@ async fn a_page_that_was_kept_before_a_restart_is_made_anew_and_not_read_from_di
         return;
     };
     let (main, http) = configuration(&site, "1h");
+    let http = http.replace("cache_learn on;", "cache_learn on; cache_learn_replay off;");
     let mut server = RunningServer::start(program(), &main, &http).await;
     let control = server.path("pid.control");
     // Each is another one: those of which too little is known have the lifetime of an hour.
@@ -210,7 +211,7 @@ async fn a_page_that_was_kept_before_a_restart_is_made_anew_and_not_read_from_di
     let path = until_one_is_kept(&server.target(), &control, numbered).await;
     let told = super::explained(&server, &path).await;
     let disk = told.cache.expect("a cache").disk;
-    assert!(disk.contains("in memory alone"), "{disk}");
+    assert!(disk.contains("without cache_learn_replay"), "{disk}");
     server.signal(Signal::QUIT);
     server.ended().await;
     site.write();
