@@ -91,6 +91,12 @@ pub struct Worker {
     transactions: HashMap<u32, Transaction>,
 }
 
+/// Writes, and what each alters as a pool that knows its tables has it; none where one pool alone is told.
+struct ToldWrites {
+    writes: Arc<[SentWrite]>,
+    named: Vec<Option<Vec<SentWrite>>>,
+}
+
 /// What an open transaction of a connection has written. With more, it may have written anything.
 struct Transaction {
     writes: Vec<SentWrite>,
@@ -246,9 +252,10 @@ impl Worker {
         let meant: Arc<[SentWrite]> = meant.into();
         let number = (self.process, write.number);
         let now = Instant::now();
+        let told = self.told(meant);
         for pool in self.reached() {
             pool.change(|book| {
-                let counted = self.counted(book, &meant);
+                let counted = self.counted(book, &told);
                 book.announced(number, &counted, now);
             });
         }
@@ -298,8 +305,12 @@ impl Worker {
         seen.extend(self.follow_transaction(sent, is_open));
         let number = (self.process, written.number);
         let seen: Arc<[SentWrite]> = seen.into();
+        let told = self.told(seen.clone());
         for pool in self.reached() {
-            pool.change(|book| book.answered(number, &self.counted(book, &seen)));
+            pool.change(|book| {
+                let counted = self.counted(book, &told);
+                book.answered(number, &counted);
+            });
             pool.want_replays();
         }
         // Of an open transaction others see nothing.
@@ -335,12 +346,27 @@ impl Worker {
     }
 
     fn count(&self, sent: &SentWrite) {
+        let told = self.told([sent.clone()].into());
         for pool in self.reached() {
             pool.change(|book| {
-                let counted = self.counted(book, &[sent.clone()].into());
+                let counted = self.counted(book, &told);
                 counted.iter().for_each(|write| book.written(write));
             });
         }
+    }
+
+    /// With the tables of each write, where a pool knows them.
+    fn told(&self, writes: Arc<[SentWrite]>) -> ToldWrites {
+        let pools = self.reached();
+        let named = |write: &SentWrite| {
+            let mut pools = pools.iter();
+            pools.find_map(|pool| pool.book.lock().by_tables(write))
+        };
+        let named = match pools.len() {
+            0 | 1 => Vec::new(),
+            _ => writes.iter().map(named).collect(),
+        };
+        ToldWrites { writes, named }
     }
 
     /// The pools whose pages it can alter.
@@ -348,11 +374,19 @@ impl Worker {
         self.pool.reached(self.is_command && self.is_of_root)
     }
 
-    /// What a pool counts of these writes: a command may reach the pool's database by another address.
-    fn counted(&self, book: &Book, writes: &Arc<[SentWrite]>) -> Arc<[SentWrite]> {
+    /// What a pool counts of these writes: its account may not see the tables, and a command may reach the pool's database
+    /// by another address.
+    fn counted(&self, book: &mut Book, told: &ToldWrites) -> Arc<[SentWrite]> {
+        let named = told.named.iter().map(Option::as_deref);
+        let pairs = told.writes.iter().zip(named.chain(std::iter::repeat(None)));
+        let understood = pairs.flat_map(|(write, named)| match named {
+            Some(named) => book.understood(write, named),
+            None => vec![write.clone()],
+        });
+        let writes: Vec<_> = understood.collect();
         match self.is_command {
-            true => book.of_known_servers(writes),
-            false => writes.clone(),
+            true => book.of_known_servers(&writes),
+            false => writes.into(),
         }
     }
 
@@ -398,11 +432,11 @@ impl Worker {
                 false => transaction.writes.iter().for_each(|it| self.count(it)),
             }
         }
-        let in_doubt: Arc<[SentWrite]> = in_doubt.into();
+        let told = self.told(in_doubt.into());
         for pool in self.reached() {
             let now = Instant::now();
             pool.change(|book| {
-                let counted = self.counted(book, &in_doubt);
+                let counted = self.counted(book, &told);
                 book.left_in_doubt(self.process, counted.to_vec(), now);
             });
         }

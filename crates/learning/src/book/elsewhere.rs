@@ -54,6 +54,33 @@ impl Book {
         writes.iter().all(is_known)
     }
 
+    /// What a write alters, as writes of any row of a table; `None`: it may alter anything that this pool's account sees.
+    pub fn by_tables(&mut self, write: &SentWrite) -> Option<Vec<SentWrite>> {
+        let mut databases = self.databases.iter_mut();
+        let database = databases.find(|it| it.server == write.server && it.index.is_some())?;
+        match database.part_to_tell(write) {
+            None => Some(Vec::new()),
+            Some(WrittenPart::Tables(tables)) => {
+                let of_table = |(database, name): TableName| SentWrite {
+                    rows_of: Some((database.into(), name.into())),
+                    ..write.clone()
+                };
+                Some(tables.into_iter().map(of_table).collect())
+            }
+            Some(WrittenPart::Everything | WrittenPart::Definitions) => None,
+        }
+    }
+
+    /// What this pool counts of a write of which another pool says what it alters: its own account may not see the
+    /// tables, which then are in none of its pages.
+    pub fn understood(&mut self, write: &SentWrite, named: &[SentWrite]) -> Vec<SentWrite> {
+        let is_one_of_here = self.knows_tables_of(std::slice::from_ref(write));
+        match is_one_of_here && self.by_tables(write).is_none() {
+            true => named.to_vec(),
+            false => vec![write.clone()],
+        }
+    }
+
     /// Programs of another node have written this.
     pub fn written_elsewhere(&mut self, entry: &WrittenEntry, now: Instant) {
         for database in &mut self.databases {

@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
+use learned::{SchemaBuilder, SchemaQuery};
+
 use crate::book::LearnedEnd;
 use crate::book::tests::{SECOND_POST, SERVER, book, end, reads, state, write};
 use crate::poll::PollAnswer;
 use crate::record::ServerName;
+use crate::schema_reader::ReadSchema;
 
 const ELSEWHERE: &str = "10.0.0.1:3306";
 
@@ -74,6 +77,56 @@ fn tables_are_told_and_no_statement_or_value() {
     let later = now + Duration::from_secs(2);
     let unnamed = book.entry_of(&[write(update)], later);
     assert_eq!(unnamed, Some(entry(SERVER, "", post())));
+}
+
+#[test]
+fn a_write_to_tables_that_an_account_does_not_see_is_in_none_of_its_pages() {
+    let now = Instant::now();
+    let (mut book, mut of_shop) = (begin(now), Book::default());
+    of_shop.database(&SERVER.into());
+    let mut builder = SchemaBuilder::default();
+    for (query, row) in [
+        (
+            SchemaQuery::Tables,
+            &["shop", "item", "BASE TABLE", "InnoDB"][..],
+        ),
+        (
+            SchemaQuery::Columns,
+            &["shop", "item", "id", "int", "int(11)", "0", "", "NO", ""],
+        ),
+        (SchemaQuery::Rights, &["%", "%"]),
+    ] {
+        assert!(builder.row(query, row));
+    }
+    let schema = ReadSchema {
+        schema: Arc::new(builder.finish().unwrap()),
+        ..crate::book::tests::schema(2)
+    };
+    of_shop.set_schema(&SERVER.into(), Ok(schema), 0, now);
+    let change = SentWrite {
+        session: learned::Session::new(Some("shop".to_owned()), 45),
+        ..write("UPDATE item SET id = 2")
+    };
+    assert!(
+        book.by_tables(&change).is_none(),
+        "it may be anything there"
+    );
+    let named = of_shop.by_tables(&change).expect("its tables");
+    assert_eq!(named.len(), 1);
+    for write in book.understood(&change, &named) {
+        book.written(&write);
+    }
+    assert_eq!(state(&mut book, now), None, "no page of it reads the table");
+    // What both see is understood by what it says.
+    let own = write("UPDATE post SET title = 'b' WHERE id = 3");
+    let named = book.by_tables(&own).expect("its tables");
+    assert!(
+        book.understood(&own, &named)
+            .iter()
+            .all(|it| it.rows_of.is_none())
+    );
+    book.written(&change);
+    assert!(state(&mut book, now).is_some(), "nothing is said of it");
 }
 
 #[test]

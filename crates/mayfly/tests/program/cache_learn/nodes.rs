@@ -118,7 +118,9 @@ impl Cluster {
         let redis = RedisServer::start(&folder, true);
         let link = Link::new(redis.socket());
         let (main, http) = configuration(&site, "1ms");
-        let http = http.replace("cache_learn on;", "cache_learn on; cache_purge_fields on;");
+        // With replays, no page would be in question for long.
+        let with = "cache_learn on; cache_learn_replay off; cache_purge_fields on;";
+        let http = http.replace("cache_learn on;", with);
         let mut servers = Vec::new();
         for socket in [link.from.clone(), redis.socket()] {
             let http = format!("cache_nodes unix:{};\n{http}", socket.display());
