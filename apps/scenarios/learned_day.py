@@ -272,6 +272,8 @@ class Day:
         note("  " + ", ".join(f"{number} {what}" for what, number in sorted(judge.counts.items())))
         if judge.unsteady:
             note(f"  differ each time: {judge.unsteady.most_common(SHOWN)}")
+        if judge.ordinary:
+            note(f"  differ, with the ordinary lifetime: {judge.ordinary.most_common(SHOWN)}")
         causes = collections.Counter((self.events.cause(moment, AFTER_SECONDS) or "no cause", what) for moment, what, _ in judge.errors)
         for (cause, what), number in sorted(causes.items()):
             note(f"  errors: {number} x {what} at: {cause}")

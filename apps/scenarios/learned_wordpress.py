@@ -55,6 +55,10 @@ def run(options, report):
         word = secrets.token_hex(16)
         with open(workdir.join("config.php"), "a", encoding="utf-8") as config:
             config.write(f"define('DISABLE_WP_CRON', true);\ndefine('EDITOR_DOOR', '{word}');\n")
+            if options.design:
+                # WordPress 6.1 has the theme's styles in a transient of a minute, whose end every page reads, but for developers of themes:
+                # on a slow machine it would end between each two changes. Later ones have none.
+                config.write("define('SCRIPT_DEBUG', true);\n")
         names = put_themes(workdir, original)
         subject, control = learned.start(workdir, options, wordpress.ROOT, site.database, options.learn, replays=True)
         failed = report.failed
