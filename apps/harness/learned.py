@@ -21,7 +21,7 @@ LEARNED_SECONDS = 300
 # Of the pages that can be learned, so many are waited for before a change.
 SHARE_LEARNED = 0.9
 # Within this the statements of suspect pages are run again.
-REPLAYED_SECONDS = 5
+REPLAYED_SECONDS = 30
 # The longest lists of pages that are printed.
 SHOWN = 4
 
