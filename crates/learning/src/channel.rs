@@ -92,7 +92,7 @@ pub struct Worker {
 }
 
 /// Writes, and what each alters as a pool that knows its tables has it; none where one pool alone is told.
-struct ToldWrites {
+struct WriteList {
     writes: Arc<[SentWrite]>,
     named: Vec<Option<Vec<SentWrite>>>,
 }
@@ -356,7 +356,7 @@ impl Worker {
     }
 
     /// With the tables of each write, where a pool knows them.
-    fn told(&self, writes: Arc<[SentWrite]>) -> ToldWrites {
+    fn told(&self, writes: Arc<[SentWrite]>) -> WriteList {
         let pools = self.reached();
         let named = |write: &SentWrite| {
             let mut pools = pools.iter();
@@ -366,7 +366,7 @@ impl Worker {
             0 | 1 => Vec::new(),
             _ => writes.iter().map(named).collect(),
         };
-        ToldWrites { writes, named }
+        WriteList { writes, named }
     }
 
     /// The pools whose pages it can alter.
@@ -376,7 +376,7 @@ impl Worker {
 
     /// What a pool counts of these writes: its account may not see the tables, and a command may reach the pool's database
     /// by another address.
-    fn counted(&self, book: &mut Book, told: &ToldWrites) -> Arc<[SentWrite]> {
+    fn counted(&self, book: &mut Book, told: &WriteList) -> Arc<[SentWrite]> {
         let named = told.named.iter().map(Option::as_deref);
         let pairs = told.writes.iter().zip(named.chain(std::iter::repeat(None)));
         let understood = pairs.flat_map(|(write, named)| match named {
