@@ -47,7 +47,11 @@ fn install(folder: &Path) -> String {
         ],
     );
     let written = std::fs::read_to_string(&settings).unwrap();
-    std::fs::write(&settings, written + SETTINGS).unwrap();
+    // Without one, texts of the interface are read out of a thousand files for each page.
+    let cache = folder.join("cache");
+    std::fs::create_dir(&cache).unwrap();
+    let cache = format!("$wgCacheDirectory = '{}';\n", cache.display());
+    std::fs::write(&settings, written + SETTINGS + &cache).unwrap();
     let text = |prefix: &str, names: Vec<(String, String)>| {
         let paths: Vec<_> = names
             .into_iter()
@@ -134,42 +138,57 @@ fn statements_of_mediawiki_are_those_of_the_general_log() {
             &format!("define('MW_CONFIG_FILE', '{settings}'); require '{ROOT}/{script}';"),
         );
     }
-    let (mut connections, mut told) = (Vec::new(), Vec::new());
+    let mut told = 0;
     let pages = addresses();
     for (fetch, (script, query)) in pages.iter().enumerate() {
-        let page = php.get(
-            script,
-            &[
-                ("MAYFLY_FETCH", &(fetch + 1).to_string()),
-                ("QUERY_STRING", query),
-                ("REQUEST_URI", &format!("/{script}?{query}")),
-                ("SCRIPT_NAME", &format!("/{script}")),
+        let get = |more: &[(&str, &str)]| {
+            let uri = format!("/{script}?{query}");
+            let name = format!("/{script}");
+            let parameters = [
+                ("QUERY_STRING", &query[..]),
+                ("REQUEST_URI", &uri),
+                ("SCRIPT_NAME", &name),
                 ("SERVER_NAME", "localhost"),
                 ("HTTP_HOST", "localhost"),
+                ("SERVER_PORT", "80"),
+                ("REMOTE_ADDR", "127.0.0.1"),
                 ("SERVER_PROTOCOL", "HTTP/1.1"),
-            ],
-        );
+            ];
+            php.get(script, &[&parameters[..], more].concat())
+        };
+        // The first one compiles scripts, and opens more files than a record has.
+        get(&[]);
+        let number = fetch as u64 + 1;
+        let page = get(&[("MAYFLY_FETCH", &number.to_string())]);
         assert!(!page.contains("Fatal error"), "{query}: {page}");
-        let record = mayfly.record();
+        let record = std::iter::repeat_with(|| mayfly.record()).find(|it| it.fetch == number);
+        let record = record.expect("its record");
         assert!(record.is_complete, "{query}");
         assert_eq!(record.inputs, [] as [&str; 0], "{query}");
         assert!(
             record.statements.len() > 5,
-            "{query}: {:?}",
+            "{query}: {:?} {page}",
             record.statements
         );
-        connections.extend(record.connections);
-        told.extend(record.statements);
+        // Work that MediaWiki leaves until it has answered is in no page. It has two connections, and the library
+        // reads what it may read later for each of them together.
+        let logged = database().log_of(&record.connections);
+        let is_later = |it: &&str| *it == "COMMIT /* MediaWiki::restInPeace  */";
+        let sorted = |texts: &[String]| {
+            let texts = texts.iter().map(|it| it.trim());
+            let mut texts: Vec<_> = texts
+                .filter(|it| !is_later(it))
+                .map(str::to_owned)
+                .collect();
+            texts.sort();
+            texts
+        };
+        assert_eq!(sorted(&record.statements), sorted(&logged), "{query}");
+        told += record.statements.len();
     }
-    // One page after the other, so that the log has them in the same order.
-    let logged = database().log_of(&connections);
-    for (told, logged) in told.iter().zip(&logged) {
-        assert_eq!(told.trim(), logged.trim());
-    }
-    assert_eq!(told.len(), logged.len());
     println!(
         "MediaWiki: {} statements of {} pages, as in the general log",
-        told.len(),
+        told,
         pages.len()
     );
 }
