@@ -6,9 +6,6 @@
 //! acknowledgement; Mayfly's parser has the last word.
 #![forbid(unsafe_code)]
 
-/// The one executed comment that is known: MediaWiki writes it, and it says in which order tables are read.
-const ORDER_OF_TABLES: &[u8] = b"/*! STRAIGHT_JOIN */";
-
 /// Reserved words that may stand before a parenthesis, also with blanks between.
 const WORDS: &[&[u8]] = &[
     b"ALL",
@@ -288,10 +285,7 @@ fn passes(text: &[u8]) -> bool {
         let may_pass = match byte {
             b';' | b'#' => false,
             b'-' => next != Some(&b'-'),
-            b'/' if next == Some(&b'*') => {
-                !matches!(text.get(at + 2), Some(b'!' | b'M'))
-                    || text[at..].starts_with(ORDER_OF_TABLES)
-            }
+            b'/' if next == Some(&b'*') => !matches!(text.get(at + 2), Some(b'!' | b'M')),
             b'(' => may_stand_before_parenthesis(&text[..at]),
             _ => true,
         };
@@ -341,7 +335,6 @@ mod tests {
             "SELECT FOUND_ROWS()",
             " ( select count(*) from t where a in (1, 2) )",
             "/* page */ SELECT /* MediaWiki\\Title::load */ page_id FROM page",
-            "SELECT /* MessageCache::loadFromDB(en)-small */ /*! STRAIGHT_JOIN */ rev_id FROM revision",
             "SELECT a FROM t WHERE b IN('x') ORDER BY FIELD(c, 1,2);",
             "SHOW FULL COLUMNS FROM wp_posts",
             "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_unicode_520_ci'",
@@ -387,9 +380,6 @@ mod tests {
             "SELECT f # in\n(1)",
             "SELECT /*! f() */ 1",
             "SELECT /*M! f() */ 1",
-            "SELECT /*! STRAIGHT_JOIN f() */ 1",
-            "SELECT /*! STRAIGHT_JOIN */ f() FROM t",
-            "SELECT f /*! STRAIGHT_JOIN */ (1)",
             "/*!UPDATE t SET a = 1*/",
             "SELECT '/*', f(), '*/'",
             "SELECT '\\', f(), '",
