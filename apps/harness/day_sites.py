@@ -319,15 +319,6 @@ class WordPress(Site):
         time.sleep(DEPLOYED_SECONDS)
 
 
-NO_CACHES = """$wgMainCacheType = CACHE_NONE;
-$wgParserCacheType = CACHE_NONE;
-$wgMessageCacheType = CACHE_NONE;
-$wgLanguageConverterCacheType = CACHE_NONE;
-$wgSessionCacheType = CACHE_DB;
-$wgCdnServers = [];
-"""
-
-
 class MediaWiki(Site):
     after = 5.0
     # It says itself for seconds that a page has not changed: its times are whole ones.
@@ -343,7 +334,7 @@ class MediaWiki(Site):
 
     def __init__(self, name, workdir, binary, database):
         super().__init__(name, workdir, binary, database)
-        self.wiki = mediawiki.Wiki(workdir, self.port, NO_CACHES, self.database)
+        self.wiki = mediawiki.Wiki(workdir, self.port, mediawiki.NO_CACHES, self.database)
         self.root, self.session = self.wiki.document_root("root", ""), None
         self.settings = os.path.join(self.root, "LocalSettings.php")
 

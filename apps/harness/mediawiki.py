@@ -15,6 +15,14 @@ MAINTENANCE = "/usr/share/mediawiki/maintenance"
 INSTALL_SECONDS = 180
 # The scripts of its folder that visitors reach.
 ENTRY_POINTS = ("index.php", "api.php", "load.php", "rest.php")
+# Settings of a wiki whose pages are learned (docs/learned.md).
+NO_CACHES = """$wgMainCacheType = CACHE_NONE;
+$wgParserCacheType = CACHE_NONE;
+$wgMessageCacheType = CACHE_NONE;
+$wgLanguageConverterCacheType = CACHE_NONE;
+$wgSessionCacheType = CACHE_DB;
+$wgCdnServers = [];
+"""
 
 
 class Wiki:

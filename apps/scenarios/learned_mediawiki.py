@@ -14,13 +14,6 @@ from harness.workdir import Workdir
 
 LIFETIME_SECONDS = 3600
 SITES = "/var/lib"
-NO_CACHES = """$wgMainCacheType = CACHE_NONE;
-$wgParserCacheType = CACHE_NONE;
-$wgMessageCacheType = CACHE_NONE;
-$wgLanguageConverterCacheType = CACHE_NONE;
-$wgSessionCacheType = CACHE_DB;
-$wgCdnServers = [];
-"""
 # A session of something else: such a request is not answered from memory, and is no user's for the wiki.
 PAST_MEMORY = {"other_session": "1"}
 ARTICLES = 12
@@ -40,7 +33,7 @@ def run(options, report):
     with Workdir("learned-wiki", keep=options.keep, parent=SITES) as workdir:
         database = mariadb.start(workdir)
         port = workdir.free_port()
-        wiki = mediawiki.Wiki(workdir, port, NO_CACHES, database)
+        wiki = mediawiki.Wiki(workdir, port, mediawiki.NO_CACHES, database)
         root = wiki.document_root("root", "")
         subject, control = learned.start(
             workdir, options, root, database, options.learn, port=port, php_settings="apc.enabled=0\n", replays=True
