@@ -4,7 +4,7 @@
 //! form 1 │ hash of the rest 8 │ fields of MadeOf
 //! ```
 //!
-//! The record is the one that the library sent. Whoever changes what is written here, in a record, or how results are
+//! The record is the one that the library sent. A change of what is written here, in a record, or of how results are
 //! hashed counts `FORM` up: what another program has written is then not read.
 
 use crate::encoding::{Decode, Encode, ListEntry, Reader, fields};

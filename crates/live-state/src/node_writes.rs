@@ -35,7 +35,7 @@ impl Default for WriteExchange {
 }
 
 impl WriteExchange {
-    /// Takes an entry of the log; `false`: it is none of these. What another node has written counts when this returns.
+    /// Takes an entry of the log; `false`: it tells no write. What another node has written counts when this returns.
     pub fn take(&self, entry: &[u8]) -> bool {
         let Some((head, told)) = split(entry) else {
             return false;

@@ -59,7 +59,7 @@ impl KeptPages {
         })
     }
 
-    /// Makes pages until so many are kept, and on disk.
+    /// Makes pages until this number of them is kept, and on disk.
     async fn keep(&mut self) {
         self.pages.clear();
         let (target, control) = (self.server.target(), self.server.path("pid.control"));

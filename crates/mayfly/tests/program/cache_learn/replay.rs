@@ -97,7 +97,7 @@ async fn visitor_of_a_page_that_may_have_changed_waits_for_its_statements_and_no
     is_shown_again(&site, &server, "/read.php", 1).await;
 }
 
-/// A page is the same, from memory, after a write that may concern it, and at least so many statements were run again.
+/// A page is the same, from memory, after a write that may concern it, and at least this number of statements was run again.
 async fn is_shown_again(site: &DatabaseSite, server: &RunningServer, page: &str, statements: u64) {
     let (target, control) = (server.target(), server.path("pid.control"));
     // On a busy machine the database may answer later than a visitor waits, and the page is made anew.
