@@ -13,7 +13,7 @@ use http_cache::{
 };
 use http_semantics::same_name;
 use learning::{Digest, Fetch, KeepPage, PageMark, PageVerdict, StoredPage};
-use site::{Content, Pass};
+use site::{Content, LearnRules, Pass};
 
 use super::store_plan::StorePlan;
 use super::tags;
@@ -40,8 +40,7 @@ impl LearnedFetch {
     ) -> Option<Box<LearnedFetch>> {
         let rules = plan.rules.learn.as_ref()?;
         let fetch = learned::begin(request, pass)?;
-        // During an upgrade the PHP of the other process writes as well. Pages of one session are few.
-        let keeps = rules.keeps && plan.zone.trusts_guards() && plan.audience.group().is_none();
+        let keeps = keeps(plan, rules);
         if keeps {
             leader.set_guard(Box::new(MarkedPage {
                 mark: fetch.mark().clone(),
@@ -120,12 +119,16 @@ fn keep(store: &StorePlan, stored: &Arc<StoredResponse>) -> KeepPage {
     })
 }
 
-/// Are pages read from disk where they are kept by what is known of them? Pages of one session are few.
+/// Are pages kept by what is known of them? During an upgrade the PHP of the other process writes as well. Pages of one
+/// session are few.
+fn keeps(plan: &Plan<'_>, rules: &LearnRules) -> bool {
+    rules.keeps && plan.zone.trusts_guards() && plan.audience.group().is_none()
+}
+
+/// Are pages read from disk that are kept by what is known of them?
 pub fn reads_from_disk(plan: &Plan<'_>) -> bool {
     let rules = plan.rules.learn.as_ref();
-    rules.is_some_and(|rules| rules.keeps && rules.replays)
-        && plan.zone.trusts_guards()
-        && plan.audience.group().is_none()
+    rules.is_some_and(|rules| rules.replays && keeps(plan, rules))
 }
 
 /// Stores a page again that was kept on disk, behind what decides whether it may be shown. `false`: it is of no use.
