@@ -11,11 +11,12 @@ import subprocess
 import threading
 import time
 
-from . import mediawiki, wordpress
+from . import mediawiki, wordpress, wordpress_blog
 from .client import Client
 from .journal import Journal
+from .wordpress_blog import ADMIN
 from .wordpress_changes import FOOT
-from .wordpress_editor import Editor, code_of, evaluate
+from .wordpress_editor import Editor, evaluate
 
 # What another program writes is shown no later, and a file that is deployed: PHP looks at scripts every two seconds.
 FOREIGN_SECONDS, DEPLOYED_SECONDS = 2.0, 6.0
@@ -158,19 +159,15 @@ class WordPress(Site):
         with open(os.path.join(wordpress.FILES, "wordpress_eval.php"), encoding="utf-8") as file:
             self.script = workdir.write("day-eval.php", file.read())
 
-    def install(self, names, seed, public_pages):
-        self.admin = wordpress.User("root1", "Ada Admin", "administrator")
-        self.authors = [wordpress.User("mary", "Mary Mason", "author"), wordpress.User("paul", "Paul Parker", "author")]
-        self.site.install(self, self.admin)
-        self.site.seed([self.admin, *self.authors], [])
-        self.made = seed(self.site, names, self.authors)
+    def install(self, names):
+        self.made = wordpress_blog.install(self.site, self, names)
         code = (
             "foreach ($given['posts'] as $number => $id) { wp_update_post(['ID' => $id, 'post_content' => "
             "\"<!-- wp:paragraph --><p>Day $number version 0.</p><!-- /wp:paragraph -->\"]); }"
         )
         evaluate(self.site, code, {"posts": {number: self.post(number) for number in range(1, ARTICLES + 1)}})
         # Those that are different each time, and those of another session.
-        self.paths = [path for path in public_pages(self.made) if "moderation-hash" not in path]
+        self.paths = [path for path in wordpress_blog.public_pages(self.made) if "moderation-hash" not in path]
         self.begin()
 
     def post(self, number):
@@ -205,17 +202,17 @@ class WordPress(Site):
 
     def log_in(self):
         """A visitor with a session, and what its pages say of it."""
-        client, user = Client(self.address, self.port), self.chance.choice(self.authors)
+        client, user = Client(self.address, self.port), self.chance.choice(wordpress_blog.AUTHORS)
         with self.journal.change("a login"):
             wordpress.log_in(client, user)
         return client, f"for user:{user.id}"
 
     def editor(self):
-        self.session = self.session or Editor(self.site, self, self.admin, self.made)
+        self.session = self.session or Editor(self.site, self, ADMIN, self.made)
         return self.session
 
     def php(self, code, **given):
-        task = {"host": self.address, "user": self.admin.login, "code": code, "given": given}
+        task = {"host": self.address, "user": ADMIN.login, "code": code, "given": given}
         return json.loads(self.command("php", self.script, input=json.dumps(task)).splitlines()[-1])["returned"]
 
     def changes(self):

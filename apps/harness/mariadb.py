@@ -90,8 +90,7 @@ def start(workdir, has_log=False, names=("site",)):
     made = "".join(
         f"CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8mb4;\n"
         f"CREATE USER IF NOT EXISTS {name}@localhost IDENTIFIED BY '{database.password}';\n"
-        # What an account cannot see may be anything (docs/learned.md).
-        + "".join(f"GRANT ALL ON {each}.* TO {name}@localhost;\n" for each in names)
+        f"GRANT ALL ON {name}.* TO {name}@localhost;\n"
         + (f"GRANT REPLICATION SLAVE ON *.* TO {name}@localhost;\n" if has_log else "")
         for name in names
     )

@@ -11,12 +11,11 @@ import shutil
 import statistics
 import time
 
-from harness import learned, wordpress
+from harness import learned, wordpress, wordpress_blog
 from harness.client import Client
 from harness.counted_php import Php
 from harness.workdir import Workdir, children_of
 from scenarios.learned_wordpress import LIFETIME_SECONDS, SITES
-from scenarios.wordpress_plugin import block_theme, put_themes, seed
 
 PAGES = ("/", "/article-5/", "/category/sport/")
 STARTS, ROUNDS, WARM_UP = 12, 10, 4
@@ -29,7 +28,7 @@ def run(options, report):
     if options.subject != "mayfly":
         report.note("left out: it starts its servers itself")
         return
-    original = block_theme()
+    original = wordpress_blog.block_theme()
     if original is None:
         report.note("left out: there is no theme of blocks here")
         return
@@ -39,13 +38,9 @@ def run(options, report):
         site = wordpress.Site(workdir, plugins=("wordpress_plugin_tables.php",))
         with open(workdir.join("config.php"), "a", encoding="utf-8") as config:
             config.write("define('DISABLE_WP_CRON', true);\n")
-        names = put_themes(workdir, original)
+        names = wordpress_blog.put_themes(workdir, original)
         subject, _ = learned.start(workdir, options, wordpress.ROOT, site.database, "watch")
-        admin = wordpress.User("root1", "Ada Admin", "administrator")
-        authors = [wordpress.User("mary", "Mary Mason", "author"), wordpress.User("paul", "Paul Parker", "author")]
-        site.install(subject, admin)
-        site.seed([admin, *authors], [])
-        seed(site, names, authors)
+        wordpress_blog.install(site, subject, names)
         library = loaded_library(worker_of(subject))
         subject.stop()
         processor_time(report, workdir, options, site, subject.host)

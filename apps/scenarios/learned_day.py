@@ -19,14 +19,13 @@ import threading
 import time
 import urllib.parse
 
-from harness import learned, mariadb
+from harness import learned, mariadb, wordpress_blog
 from harness.client import Client, path_of
 from harness.day_judge import Events, Judge
 from harness.day_server import CRON, Server, Used
 from harness.day_sites import FAILURES, MediaWiki, WordPress, quietly
 from harness.workdir import Workdir
 from scenarios.learned_wordpress import SITES
-from scenarios.wordpress_plugin import block_theme, public_pages, put_themes, seed
 
 LIFETIME_SECONDS = 1
 VISITORS, AUDITORS = 3, 2
@@ -52,7 +51,7 @@ def run(options, report):
     if options.subject != "mayfly":
         report.note("left out: only Mayfly's own configuration learns")
         return
-    original = block_theme()
+    original = wordpress_blog.block_theme()
     if original is None:
         report.note("left out: there is no theme of blocks here")
         return
@@ -73,11 +72,11 @@ def run(options, report):
             MediaWiki("wiki", third, options.binary, database.beside("wiki")),
         ]
         server = Server(workdir, options, sites, "apc.enabled=0\n")
-        names = [put_themes(folder, original) for folder in (first, second)]
+        names = [wordpress_blog.put_themes(folder, original) for folder in (first, second)]
         server.start()
         try:
             for site, of_site in zip(sites[:2], names, strict=True):
-                site.install(of_site, seed, public_pages)
+                site.install(of_site)
             sites[2].install()
             day = Day(options, report, server, sites)
             day.run()

@@ -8,17 +8,16 @@ missed. Last, a client of the database writes, whom nobody sees: with `watch` th
 
 import copy
 import json
-import os
 import re
 import secrets
 import time
 
-from harness import learned, wordpress
+from harness import learned, wordpress, wordpress_blog
 from harness.client import Client
+from harness.workdir import Workdir
+from harness.wordpress_blog import ADMIN, PAST_MEMORY, public_pages
 from harness.wordpress_changes import CONTENT_CHANGES, SITE_CHANGES, changes
 from harness.wordpress_editor import Editor
-from harness.workdir import Workdir
-from scenarios.wordpress_plugin import PAST_MEMORY, block_theme, public_pages, put_themes, seed
 
 LIFETIME_SECONDS = 3600
 # What PHP reads in /tmp is nobody's site, and makes a page one that is not learned.
@@ -44,7 +43,7 @@ def run(options, report):
     if options.subject != "mayfly":
         report.note("left out: only Mayfly's own configuration learns")
         return
-    original = block_theme()
+    original = wordpress_blog.block_theme()
     if original is None:
         report.note("left out: there is no theme of blocks here")
         return
@@ -59,17 +58,13 @@ def run(options, report):
                 # WordPress 6.1 has the theme's styles in a transient of a minute, whose end every page reads, but for developers of themes:
                 # on a slow machine it would end between each two changes. Later ones have none.
                 config.write("define('SCRIPT_DEBUG', true);\n")
-        names = put_themes(workdir, original)
+        names = wordpress_blog.put_themes(workdir, original)
         subject, control = learned.start(workdir, options, wordpress.ROOT, site.database, options.learn, replays=True)
         failed = report.failed
         try:
-            admin = wordpress.User("root1", "Ada Admin", "administrator")
-            authors = [wordpress.User("mary", "Mary Mason", "author"), wordpress.User("paul", "Paul Parker", "author")]
-            site.install(subject, admin)
-            site.seed([admin, *authors], [])
-            made = seed(site, names, authors)
+            made = wordpress_blog.install(site, subject, names)
             site.door = door(subject, word)
-            judge(report, options, Editor(site, subject, admin, made), control)
+            judge(report, options, Editor(site, subject, ADMIN, made), control)
         finally:
             wrong = subject.stop()
             if report.failed > failed:

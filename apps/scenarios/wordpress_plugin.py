@@ -11,18 +11,17 @@ import concurrent.futures
 import copy
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import time
 
 from harness import subject as subjects
-from harness import wordpress
+from harness import wordpress, wordpress_blog
 from harness.client import Client
 from harness.workdir import Workdir
-from harness.wordpress_changes import PLUGIN as DEPLOYED_PLUGIN
+from harness.wordpress_blog import ADMIN, PAST_MEMORY, public_pages
 from harness.wordpress_changes import changes
-from harness.wordpress_editor import Editor, code_of, evaluate
+from harness.wordpress_editor import Editor
 
 LIFETIME_SECONDS = 3600
 THREADS = 4
@@ -32,8 +31,6 @@ LEAST_CHANGES = 90
 COST_PAGES = ("/", "/article-5/", "/category/sport/")
 COST_ROUNDS = 100
 PLUGIN = os.path.join(wordpress.FILES, "..", "..", "php", "wordpress", "build.sh")
-# A cookie that keeps a request from memory, and that WordPress does not know.
-PAST_MEMORY = {"wordpress_no_cache": "1"}
 # What CI does of it: a change by each way, and some pages of each kind.
 CHANGES_IN_CI = (
     "a post is published", "the text of a post", "a draft is written", "quick edit", "a scheduled post is due",
@@ -42,45 +39,7 @@ CHANGES_IN_CI = (
 PAGES_IN_CI = r"^/$|/page/2/|/article-(1|2|4|5|7|24)/$|feed|/category/|/author/mary/$|/wp/v2/posts|posts-post|s=article|/team/|/breaking/|/nowhere/"
 
 
-def block_theme():
-    """The theme that Debian has, in this release; none in some."""
-    folder = f"{wordpress.CONTENT}/themes"
-    # Not the themes of other runs, which are links to what they change.
-    names = [name for name in os.listdir(folder) if "-mayfly-" not in name] if os.path.isdir(folder) else []
-    return next((name for name in sorted(names) if os.path.isfile(f"{folder}/{name}/theme.json")), None)
-
-
-def public_pages(made):
-    """Every kind of address that a visitor, a reader of feeds, or a program may ask for."""
-    posts = made["posts"]
-    pages = ["/", "/page/2/", "/page/3/", "/page/9/"]
-    pages += [f"/article-{number}/" for number in range(1, 25)]
-    pages += ["/about/", "/about/team/", "/about/history/", "/contact/", "/imprint/", "/harbour/", "/tower/"]
-    pages += ["/category/news/", "/category/news/local/", "/category/sport/", "/category/arts/", "/category/arts/feed/"]
-    pages += ["/tag/red/", "/tag/green/", "/tag/blue/", "/tag/rare/", "/tag/red/page/2/"]
-    pages += ["/author/root1/", "/author/mary/", "/author/paul/", "/author/mary/feed/"]
-    pages += made["archives"]
-    pages += ["/feed/", "/feed/atom/", "/comments/feed/", "/article-24/feed/", "/article-23/feed/"]
-    pages += ["/?s=article", "/?s=corrected", "/?s=nothing+like+it"]
-    pages += ["/breaking/", "/nowhere/", "/category/weather/", "/about-us/team/", f"/?p={posts['article-4']}"]
-    pages += ["/wp-sitemap.xml", "/wp-sitemap-posts-post-1.xml", "/wp-sitemap-posts-page-1.xml"]
-    pages += ["/wp-sitemap-taxonomies-category-1.xml", "/wp-sitemap-users-1.xml", "/robots.txt"]
-    pages += [f"/wp-json/wp/v2/{name}" for name in ("posts", "pages", "categories", "tags", "users", "comments", "media")]
-    pages += [f"/wp-json/wp/v2/posts/{posts['article-5']}", "/wp-json/wp/v2/search?search=article"]
-    pages += [f"/wp-json/wp/v2/comments?post={posts['article-8']}"]
-    pages += [f"/own-{name}/" for name in OWN_PAGES]
-    pages += ["/wp-json/tables/v1/events", "/wp-json/wp/v2/types", "/wp-json/wp/v2/taxonomies", "/feed/rdf/", "/category/sport/feed/"]
-    pages += [f"/wp-json/wp/v2/{name}?post={posts['article-4']}" for name in ("categories", "tags", "comments")]
-    pages += [f"/wp-json/wp/v2/comments?post={posts['article-19']}", f"/wp-json/wp/v2/media?parent={posts['article-5']}"]
-    pages += [f"/wp-json/wp/v2/media/{made['image']}", f"/wp-json/wp/v2/categories/{made['categories']['sport']}"]
-    pages += [f"/wp-json/wp/v2/posts/{made['draft']}?_envelope=1", f"/wp-json/wp/v2/posts?categories={made['categories']['arts']}"]
-    pages += ["/wp-json/wp/v2/posts?orderby=title&order=asc", "/kept-back/", "/2025/"]
-    pages += [f"/article-4/?unapproved={made['held']}&moderation-hash={made['moderation_hash']}"]
-    return list(dict.fromkeys(pages))
-
-
-# Of files/wordpress_plugin_tables.php; those that are different each time are looked at by themselves.
-OWN_PAGES = ("poll", "events", "banner", "offer", "offer_until", "links", "people", "popular", "colours", "term_colour", "form")
+# Of files/wordpress_plugin_tables.php; they are different each time.
 ENDING_PAGES = ("/own-visits/", "/own-views/", "/own-past/", "/own-short/")
 # The nonce on the last of them is taken for two seconds at least, and four at most.
 ENDED_SECONDS = 3.2
@@ -125,7 +84,7 @@ def run(options, report):
     if not options.subject.startswith("mayfly"):
         report.note("left out: nginx has no tags")
         return
-    original = block_theme()
+    original = wordpress_blog.block_theme()
     if original is None:
         report.note("left out: there is no theme of blocks here")
         return
@@ -136,16 +95,12 @@ def run(options, report):
         subprocess.run([PLUGIN, "--must-use", workdir.join("mu-plugins")], check=True)
         with open(workdir.join("config.php"), "a", encoding="utf-8") as config:
             config.write(f"define('DISABLE_WP_CRON', true);\ndefine('COST_FILE', '{workdir.mkdir('cost')}/cost');\n")
-        names = put_themes(workdir, original)
+        names = wordpress_blog.put_themes(workdir, original)
         subject = subjects.start(workdir, options, "wordpress", wordpress.ROOT)
         failed = report.failed
         try:
-            admin = wordpress.User("root1", "Ada Admin", "administrator")
-            authors = [wordpress.User("mary", "Mary Mason", "author"), wordpress.User("paul", "Paul Parker", "author")]
-            site.install(subject, admin)
-            site.seed([admin, *authors], [])
-            made = seed(site, names, authors)
-            editor = Editor(site, subject, admin, made)
+            made = wordpress_blog.install(site, subject, names)
+            editor = Editor(site, subject, ADMIN, made)
             judge(report, options, editor, Pages(subject, public_pages(made)))
             if options.all_changes:
                 cost(report, workdir, subject)
@@ -154,40 +109,6 @@ def run(options, report):
             if report.failed > failed:
                 report.note(subject.logs())
         report.check("plug-in: the server ran to the end", not wrong, wrong)
-
-
-def put_themes(workdir, original):
-    """Two themes and a plug-in, whose files are the run's own; their names."""
-    folders = {
-        "block_theme": ("blocks", "themes", f"{wordpress.CONTENT}/themes/{original}"),
-        "theme": ("theme", "themes", os.path.join(wordpress.FILES, "classic_theme")),
-        "plugin": ("plugin", "plugins", None),
-    }
-    names = {}
-    for what, (folder, kind, source) in folders.items():
-        if source:
-            shutil.copytree(source, workdir.join(folder), dirs_exist_ok=True)
-        else:
-            os.makedirs(workdir.join(folder, "parts"))
-        names[what] = f"{folder}-{os.path.basename(workdir.path)}"
-        workdir.link_for_the_run(workdir.join(folder), f"{wordpress.CONTENT}/{kind}/{names[what]}")
-    workdir.write("plugin/plugin.php", DEPLOYED_PLUGIN % ("Three", ""))
-    names["plugin"] += "/plugin.php"
-    return names
-
-
-def seed(site, names, authors):
-    given = {"theme": names["block_theme"], "authors": {user.login: user.id for user in authors}}
-    made = evaluate(site, code_of("wordpress_plugin_seed.php"), given)
-    made.update(names)
-    made["authors"] = {user.login: user.id for user in authors}
-    made["archives"] = evaluate(
-        site,
-        "global $wpdb; $paths = []; foreach ($wpdb->get_col(\"SELECT DISTINCT DATE_FORMAT(post_date, '%Y/%m') FROM "
-        "$wpdb->posts WHERE post_type = 'post' AND post_status = 'publish'\") as $month) { $paths[] = \"/$month/\";"
-        " $paths[] = '/' . substr($month, 0, 4) . '/'; } return array_values(array_unique($paths));",
-    )
-    return made
 
 
 def judge(report, options, editor, pages):
