@@ -171,26 +171,18 @@ class Trial(page_trial.PageTrial):
             told = self.told[page]
             # What others see before PHP knows of it counts at one node.
             selected = 0 if self.chosen.nodes else int(sql.ask(f"SELECT version FROM own WHERE page = {page}"))
-            version, is_hit, age = self.get(chance.choice(connections), f"/own/{page}")
-            if version is None:
-                continue
-            self.note(is_hit, age)
-            if version < max(told, selected):
-                self.count("old")
-                self.examples.append(("own", page, version, told, selected, is_hit, age))
+            shown = self.get(chance.choice(connections), f"/own/{page}")
+            if shown.version is not None:
+                self.judge(shown, max(told, selected), "old", "own", page, told, selected)
 
     def read_others(self, number):
         chance, connections = random.Random(number), self.connections()
         while not self.is_over.is_set():
             page = chance.randrange(PAGES)
             at_least = self.committed_before(page, time.monotonic() - SEEN_SECONDS)
-            version, is_hit, age = self.get(chance.choice(connections), f"/others/{page}")
-            if version is None:
-                continue
-            self.note(is_hit, age)
-            if version < at_least:
-                self.count("late")
-                self.examples.append(("others", page, version, at_least, is_hit, age))
+            shown = self.get(chance.choice(connections), f"/others/{page}")
+            if shown.version is not None:
+                self.judge(shown, at_least, "late", "others", page)
 
     def committed_before(self, page, moment):
         """The version of a page of the other program: one writes, so that they follow one another."""
@@ -207,13 +199,10 @@ class Trial(page_trial.PageTrial):
             except queue.Empty:
                 continue
             time.sleep(max(0, committed + SEEN_SECONDS - time.monotonic()))
-            version, is_hit, age = self.get(connection, f"/others/{page}")
-            if version is None:
-                continue
-            self.count("foreign writes looked at")
-            if version < at_least:
-                self.count("late")
-                self.examples.append(("others, looked at", page, version, at_least, is_hit, age))
+            shown = self.get(connection, f"/others/{page}")
+            if shown.version is not None:
+                self.count("foreign writes looked at")
+                self.judge(shown, at_least, "late", "others, looked at", page)
 
     def write_own(self, number):
         chance, connections = random.Random(100 + number), self.connections()
@@ -224,7 +213,7 @@ class Trial(page_trial.PageTrial):
             page = number + WRITERS * chance.randrange((PAGES - 1) // WRITERS)
             way = chance.choice(("", "?transaction", *self.wide))
             # A request that writes ends the page of its own address by itself.
-            version, _, _ = self.get(chance.choice(connections), f"/own/{page}/write{way}", "POST")
+            version = self.get(chance.choice(connections), f"/own/{page}/write{way}", "POST").version
             if version is not None:
                 self.told[page] = max(self.told[page], version)
                 self.count("writes")
@@ -237,7 +226,7 @@ class Trial(page_trial.PageTrial):
             if not self.may_write.is_set():
                 continue
             page = chance.randrange(PAGES)
-            is_kept = self.chosen.binary_log and any(self.get(connection, f"/others/{page}")[1] for _ in range(3))
+            is_kept = self.chosen.binary_log and any(self.get(connection, f"/others/{page}").is_hit for _ in range(3))
             where = f"WHERE page = {page}"
             update = f"UPDATE others SET version = version + 1 {where}"
             version = int(sql.ask(f"{update}; SELECT version FROM others {where}"))
@@ -255,7 +244,7 @@ class Trial(page_trial.PageTrial):
         version = None
         while version is None or version < wanted:
             began = time.monotonic()
-            version, _, _ = self.get(connection, f"/others/{page}")
+            version = self.get(connection, f"/others/{page}").version
         return began
 
     def learn_all(self):

@@ -22,6 +22,9 @@ LEAST_HITS, LEAST_KEPT = 200, 20
 LONGEST_SECONDS = 3600
 # Files of temporary folders say nothing of pages.
 PLACE = "/var/lib"
+# What a request has shown. The version is None where there is no page; age and remaining lifetime are in seconds.
+Shown = collections.namedtuple("Shown", "version is_hit age ttl")
+NOTHING = Shown(None, False, 0, 0)
 
 
 class PageTrial:
@@ -72,7 +75,6 @@ class PageTrial:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.answer_seconds)
 
     def get(self, connection, target, method="GET"):
-        """(version, whether it is from memory, its age); the version is None where there is no page."""
         try:
             connection.request(method, target, headers={"Host": "site.test"})
             answer = connection.getresponse()
@@ -80,20 +82,29 @@ class PageTrial:
         except (OSError, http.client.HTTPException):
             connection.close()
             self.count("no answer")
-            return None, False, 0
+            return NOTHING
         found = re.fullmatch(r"page \d+ version (\d+)\n", text)
         if answer.status != 200 or not found:
             self.count(f"status {answer.status}")
-            return None, False, 0
+            return NOTHING
         if answer.getheader("X-Took"):
             self.took.append(int(answer.getheader("X-Took")))
-        return int(found[1]), answer.getheader("X-Cache") == "HIT", int(answer.getheader("Age") or 0)
+        ttl = re.search(r"; ttl=(\d+)", answer.getheader("Cache-Status") or "")
+        return Shown(int(found[1]), answer.getheader("X-Cache") == "HIT", int(answer.getheader("Age") or 0), int(ttl[1]) if ttl else 0)
 
-    def note(self, is_hit, age):
+    def judge(self, shown, at_least, fault, *about):
+        """Counts an answer, and notes it as a fault where it is older than it may be. A page that is not learned is kept for its
+        ordinary lifetime of a millisecond, whatever is written meanwhile: it says that it has no second left."""
         self.count("answers")
-        self.count("hits", is_hit)
-        # The ordinary lifetime is a millisecond.
-        self.count("kept", is_hit and age >= 2)
+        self.count("hits", shown.is_hit)
+        self.count("kept", shown.is_hit and shown.age >= 2)
+        if shown.version >= at_least:
+            return
+        if shown.is_hit and shown.ttl < 1:
+            self.count("of the ordinary lifetime")
+            return
+        self.count(fault)
+        self.examples.append((*about, at_least, shown))
 
     def go_on(self):
         """Lets the threads write, and rest so that pages are kept, until it is enough; then ends them. A command of another

@@ -130,13 +130,9 @@ class Trial(page_trial.PageTrial):
             told = self.told[journal, page]
             with contextlib.closing(sqlite3.connect(self.file(journal), timeout=WAIT_SECONDS)) as database:
                 [selected] = database.execute("SELECT version FROM page WHERE page = ?", [page]).fetchone()
-            version, is_hit, age = self.get(connection, f"/{journal}/{page}{chance.choice(self.ways(journal))}")
-            if version is None:
-                continue
-            self.note(is_hit, age)
-            if version < max(told, selected):
-                self.count("old")
-                self.examples.append((journal, page, version, told, selected, is_hit, age))
+            shown = self.get(connection, f"/{journal}/{page}{chance.choice(self.ways(journal))}")
+            if shown.version is not None:
+                self.judge(shown, max(told, selected), "old", journal, page, told, selected)
 
     def write(self, number):
         """By PHP."""
@@ -146,7 +142,7 @@ class Trial(page_trial.PageTrial):
             if not self.may_write.is_set():
                 continue
             journal, page = chance.choice(JOURNALS), chance.randrange(OWN_PAGES)
-            version, _, _ = self.get(connection, f"/{journal}/{page}{chance.choice([*self.ways(journal), '?transaction'])}", "POST")
+            version = self.get(connection, f"/{journal}/{page}{chance.choice([*self.ways(journal), '?transaction'])}", "POST").version
             if version is not None:
                 self.tell(journal, page, version)
                 self.count("writes")
@@ -190,7 +186,7 @@ class Trial(page_trial.PageTrial):
         while left:
             if time.monotonic() > until:
                 raise RuntimeError(f"{left} are not kept: {self.learned()}")
-            left = [target for target in left if self.get(connection, target)[2] < 1]
+            left = [target for target in left if self.get(connection, target).age < 1]
             time.sleep(0.2)
 
     def run(self):
