@@ -80,17 +80,18 @@ pub fn may_drop_capabilities() -> bool {
 }
 
 /// The account to change to; `None` when there is nothing to change, because
-/// we are not root or root is wanted.
+/// we are not root or root is wanted. `replaced`: the number of the account whose
+/// server this one takes the place of, and whose files it goes on with.
 ///
 /// # Errors
 /// nginx's message for an unknown name.
-pub fn to_serve(user: Option<&User>) -> Result<Option<Account>, String> {
+pub fn to_serve(user: Option<&User>, replaced: Option<u32>) -> Result<Option<Account>, String> {
     if !is_root() {
         return Ok(None);
     }
     let account = match user {
         Some(user) => find_user(user)?,
-        None => server_default()?,
+        None => server_default(replaced)?,
     };
     Ok(Some(account).filter(|account| account.uid != 0))
 }
@@ -106,11 +107,11 @@ pub fn to_run_php(pool: &PhpPool) -> Result<Account, String> {
     }
 }
 
-/// Who serves when root starts the program and nothing is said.
+/// Who serves when root starts the program and nothing is said; `replaced` as in [`to_serve`].
 ///
 /// # Errors
 /// There is not even `nobody`.
-pub fn server_default() -> Result<Account, String> {
+pub fn server_default(replaced: Option<u32>) -> Result<Account, String> {
     let php_group = php_default().map(|php| php.gid).ok();
     if let Ok(mut account) = find(SERVER, None) {
         let known = printed("id", &["-G", "--", SERVER]).unwrap_or_default();
@@ -120,7 +121,7 @@ pub fn server_default() -> Result<Account, String> {
         account.groups = Some(known.chain(php_group).collect());
         return Ok(account);
     }
-    match unused_number() {
+    match unused_number(replaced) {
         Some(number) => Ok(Account {
             name: number.to_string(),
             group: None,
@@ -193,14 +194,14 @@ fn find(name: &str, group: Option<&str>) -> Result<Account, String> {
     })
 }
 
-/// A number that stands for no account, and as which nothing runs.
-fn unused_number() -> Option<u32> {
+/// A number that stands for no account, and as which nothing runs but what is replaced.
+fn unused_number(replaced: Option<u32>) -> Option<u32> {
     let maps = ["uid_map", "gid_map"]
         .map(|name| std::fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default());
     let in_use = running();
-    NUMBERS
-        .rev()
-        .filter(|number| !in_use.contains(number))
+    let own = replaced.filter(|number| NUMBERS.contains(number));
+    own.into_iter()
+        .chain(NUMBERS.rev().filter(|number| !in_use.contains(number)))
         .take(NUMBERS_TRIED_MAX)
         .find(|&number| {
             maps.iter().all(|map| is_mapped(map, number))
@@ -302,7 +303,7 @@ mod tests {
         if !is_root() {
             return;
         }
-        let (server, php) = (server_default().unwrap(), php_default().unwrap());
+        let (server, php) = (server_default(None).unwrap(), php_default().unwrap());
         assert_ne!(server.uid, php.uid);
         assert_ne!(server.gid, php.gid);
         let folder = tempfile::tempdir().unwrap();
@@ -311,6 +312,22 @@ mod tests {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
             std::fs::set_permissions(folder.path(), mode).unwrap();
             assert_eq!(may_enter(&server, folder.path()), expected);
+        }
+    }
+
+    #[test]
+    fn what_takes_a_servers_place_takes_its_number() {
+        if !is_root() || find(SERVER, None).is_ok() {
+            return;
+        }
+        let served_as = *NUMBERS.start();
+        assert_eq!(server_default(Some(served_as)).unwrap().uid, served_as);
+        for other in [None, Some(0), Some(NUMBERS.end() + 1)] {
+            let account = server_default(other).unwrap();
+            assert!(
+                account.uid != served_as && NUMBERS.contains(&account.uid),
+                "{other:?}: {account:?}"
+            );
         }
     }
 

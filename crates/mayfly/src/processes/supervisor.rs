@@ -227,7 +227,9 @@ impl Supervisor {
             journal.record(level, line);
         }
         limits::raise_open_files(site.process.open_files_limit, journal);
-        let account = account::to_serve(site.process.user.as_ref()).map_err(|it| vec![it])?;
+        let replaced = inherited.as_ref().and_then(|it| it.account);
+        let user = site.process.user.as_ref();
+        let account = account::to_serve(user, replaced).map_err(|it| vec![it])?;
         warn_of_shared_accounts(&site.process, journal);
         let default_memory = default_memory_notice(site);
         warn_of_memory(site, journal);

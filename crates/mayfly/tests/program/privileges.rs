@@ -35,6 +35,35 @@ async fn serving_process(target: &Target) -> u32 {
     target.get("/").await.text().parse().expect("a number")
 }
 
+/// The pages on disk belong to the account that serves, which is a number where none is made for it.
+#[tokio::test]
+async fn a_program_that_takes_the_place_of_another_serves_as_the_same_account() {
+    let text = SMALL.replace("return 200 one", "return 200 $pid");
+    let folder = folder(&[("test.conf", &text)]);
+    let Some(started) = privileged(&folder) else {
+        return;
+    };
+    until("the pid file", || has_pid_file(folder.path())).await;
+    let target = Target(folder.path().join("http"));
+    let account = uid(serving_process(&target).await);
+    assert!(account.is_some_and(|number| number != 0), "{account:?}");
+    let upgraded = Command::new(program())
+        .args(["upgrade", "--socket"])
+        .arg(folder.path().join("pid.control"))
+        .output()
+        .expect("the program");
+    assert!(upgraded.status.success(), "{upgraded:?}");
+    let old = started.0.id();
+    drop(started);
+    let new = std::fs::read_to_string(folder.path().join("pid")).expect("a pid file");
+    let new = new.trim().parse().expect("a number");
+    assert_ne!(new, old);
+    let serves_as = uid(serving_process(&target).await);
+    send_signal(new, Signal::QUIT);
+    until("the end", || !is_alive(new)).await;
+    assert_eq!(serves_as, account);
+}
+
 #[tokio::test]
 async fn root_binds_and_somebody_else_serves() {
     let text = format!(

@@ -77,7 +77,7 @@ fn problems(accepted: &AcceptedConfiguration, invocation: &Invocation) -> Vec<St
     let mut paths = logs::paths(&accepted.site);
     paths.extend(invocation.error_log_file());
     let mut problems = LogFiles::open(&paths).err().unwrap_or_default();
-    problems.extend(account::to_serve(accepted.site.process.user.as_ref()).err());
+    problems.extend(account::to_serve(accepted.site.process.user.as_ref(), None).err());
     problems.extend(tls_problems(&accepted.site));
     problems
 }

@@ -191,6 +191,7 @@ impl Supervisor {
         let pools = self.pools.lend().await;
         let stderr = std::io::stderr();
         let estate = Estate {
+            account: self.account.as_ref().map(|account| account.uid),
             sockets: &self.sockets.sockets(),
             control: self.control.as_ref(),
             pools: &pools,

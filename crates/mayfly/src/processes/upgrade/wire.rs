@@ -83,6 +83,9 @@ pub struct Inheritance {
     pub form: u32,
     pub version: String,
     pub pid: u32,
+    /// The number of the account that serves, where root started the program.
+    #[serde(default)]
+    account: Option<u32>,
     /// With the number of sockets that listen there; a descriptor for each.
     sockets: Vec<(SocketName, usize)>,
     /// Where the control socket is; its descriptor.
@@ -116,6 +119,7 @@ struct ControlPlace {
 
 /// What is given to the new program; borrowed, since the old one keeps all of it until it ends.
 pub struct Estate<'a> {
+    pub account: Option<u32>,
     pub sockets: &'a Sockets,
     pub control: Option<&'a ControlSocket>,
     /// By their names.
@@ -153,6 +157,7 @@ impl Estate<'_> {
             form: FORM,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
+            account: self.account,
             sockets: names
                 .map(|(address, group)| (SocketName::of(address), group.len()))
                 .collect(),
@@ -170,6 +175,7 @@ impl Estate<'_> {
 pub struct InheritedResources {
     pub version: String,
     pub pid: u32,
+    pub account: Option<u32>,
     pub stderr: OwnedFd,
     pub sockets: Sockets,
     pub control: Option<ControlSocket>,
@@ -219,6 +225,7 @@ impl Inheritance {
             pools,
             version: self.version,
             pid: self.pid,
+            account: self.account,
             stderr,
             sockets,
             control,
