@@ -464,8 +464,11 @@ impl Worker {
 fn may_end_transaction(text: &[u8]) -> bool {
     let word = text.split(|byte| !byte.is_ascii_alphabetic()).next();
     let word = word.unwrap_or_default().to_ascii_lowercase();
-    let is_of_rows = matches!(&word[..], b"insert" | b"update" | b"delete" | b"replace");
-    !is_of_rows || text.contains(&b';')
+    let goes_on_within = matches!(
+        &word[..],
+        b"insert" | b"update" | b"delete" | b"replace" | b"select" | b"savepoint" | b"release"
+    );
+    !goes_on_within || text.contains(&b';')
 }
 
 /// Whether a process is alive that has closed its end: what it does is not heard, and the message that says

@@ -127,7 +127,14 @@ fn a_transaction_counts_where_the_statement_that_ends_it_begins_the_next_one() {
     };
     run(b"BEGIN");
     for text in [&b"COMMIT AND CHAIN"[..], b"BEGIN"] {
-        assert_eq!(run(b"DELETE FROM post"), 1);
+        for goes_on in [
+            &b"DELETE FROM post"[..],
+            b"SAVEPOINT a",
+            b"SELECT GET_LOCK('a', 0)",
+            b"RELEASE SAVEPOINT a",
+        ] {
+            assert_eq!(run(goes_on), 1);
+        }
         // With what the transaction has written so far.
         assert!(run(text) > 1);
     }
