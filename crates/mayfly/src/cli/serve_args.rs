@@ -84,13 +84,14 @@ pub struct ServeArgs {
     /// files have these names, nothing is written. With --print-config nothing is written either.
     #[arg(long)]
     pub wordpress_plugin: bool,
-    /// Find out what pages are made of, and keep them until it changes [default: on]
+    /// Find out what pages are made of, and keep them until it changes
     ///
     /// PHP is started with a small library that reads what it asks the database. `mayfly explain` says what a page was
     /// made of. With watch nothing is served differently: the numbers say how many pages could have been kept, and
     /// whether any would have been old. The database is asked when its tables were written, with the account that
     /// wp-config.php (WordPress) or LocalSettings.php (MediaWiki) names in plain words. Elsewhere the start says what to
-    /// write.
+    /// write. Without this option a WordPress is learned (on) whose settings name the account in plain words, unless
+    /// Mayfly's plug-in is in it. Nothing else is.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub learn: Option<LearnMode>,
     /// WordPress takes this address for its home [default: the one it is served at]
@@ -149,6 +150,7 @@ pub struct ServeArgs {
 pub enum LearnMode {
     On,
     Watch,
+    Off,
 }
 
 /// `--workers`.

@@ -114,16 +114,13 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         (None, true) => return Err(no_folder_for_plugin(&shown, &found)),
         (None, false) => false,
     };
-    let login = learn_database(args, &files, &found);
+    let learned = learned_site(args, &files, &found, has_plugin);
     let options = ServeOptions {
         listen: listen.clone(),
         ttl: args.ttl.unwrap_or(DEFAULT_TTL),
         vouched_ttl: (has_plugin && args.ttl.is_none()).then_some(VOUCHED_TTL),
-        learn: args.learn.map(|mode| match mode {
-            LearnMode::On => serve_folder::LearnMode::On,
-            LearnMode::Watch => serve_folder::LearnMode::Watch,
-        }),
-        learn_database: login.as_ref().and_then(|login| login.clone().ok()),
+        learn: learned.as_ref().map(|learned| learned.mode),
+        learn_database: learned.as_ref().and_then(|it| it.login.clone().ok()),
         cache_folder: paths::cache(),
         workers: match args.workers {
             Workers::Auto => None,
@@ -145,7 +142,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
     notes.extend(files.refused().map(|refused| format!("{refused}.")));
     notes.extend(local.as_ref().map(how_to_trust));
-    notes.extend(login.as_ref().map(learn_note));
+    notes.extend(learned.as_ref().map(LearnedSite::note));
     notes.extend(serve_htaccess::read(&mut found, &document_root));
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
     let is_cached = found.kind != Kind::Static && !options.ttl.is_zero();
@@ -176,36 +173,67 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     })
 }
 
-/// The account by which `--learn` asks the database, or why it is not known; `None`: it is not needed. The printed
-/// configuration goes to terminals and into files that others may read: it has no password.
-fn learn_database(
+/// A site whose pages are learned.
+struct LearnedSite {
+    mode: serve_folder::LearnMode,
+    /// The account by which the database is asked, or why it is not known.
+    login: Result<DatabaseLogin, String>,
+    is_default: bool,
+}
+
+/// What `--learn` comes to. The printed configuration goes to terminals and into files that others may read: it has no password.
+fn learned_site(
     args: &ServeArgs,
     files: &dyn Files,
     found: &DetectedSite,
-) -> Option<Result<DatabaseLogin, String>> {
+    has_plugin: bool,
+) -> Option<LearnedSite> {
     use std::os::unix::fs::FileTypeExt;
-    args.learn.filter(|_| found.kind != Kind::Static)?;
+    let mode = match args.learn {
+        Some(LearnMode::Off) => return None,
+        Some(LearnMode::Watch) => serve_folder::LearnMode::Watch,
+        Some(LearnMode::On) | None => serve_folder::LearnMode::On,
+    };
     let is_socket = |path: &str| std::fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
     let login = database_login(files, found, &is_socket);
-    Some(login.map(|login| DatabaseLogin {
-        password: login.password.filter(|_| !args.print_config),
-        ..login
-    }))
+    let is_default = args.learn.is_none();
+    let is_learned = if is_default {
+        found.kind == Kind::WordPress && !has_plugin && login.is_ok()
+    } else {
+        found.kind != Kind::Static
+    };
+    is_learned.then(|| LearnedSite {
+        mode,
+        login: login.map(|login| DatabaseLogin {
+            password: login.password.filter(|_| !args.print_config),
+            ..login
+        }),
+        is_default,
+    })
 }
 
-/// Whose account it is, or what to do.
-fn learn_note(login: &Result<DatabaseLogin, String>) -> String {
-    match login {
-        Ok(login) => format!(
-            "for --learn, the database is asked about its tables with the account of {} ({} at {}).",
-            login.settings, login.user, login.server
-        ),
-        Err(why) => format!(
-            "pages are not learned before it is known by which account the database can be asked about its tables. \
-             {why}.\n  Write it into a configuration of your own (serve --print-config), beside cache_learn:\n  \
-             cache_learn_database unix:/run/mysqld/mysqld.sock USER PASSWORD;\n  mayfly explain shows the \
-             address of the server in its place."
-        ),
+impl LearnedSite {
+    /// Whose account it is, or what to do.
+    fn note(&self) -> String {
+        match &self.login {
+            Ok(login) => format!(
+                "{}, the database is asked about its tables with the account of {} ({} at {}).",
+                if self.is_default {
+                    "pages are kept until what they were made of changes (--learn=off: they are not). For that"
+                } else {
+                    "for --learn"
+                },
+                login.settings,
+                login.user,
+                login.server
+            ),
+            Err(why) => format!(
+                "pages are not learned before it is known by which account the database can be asked about its tables. \
+                 {why}.\n  Write it into a configuration of your own (serve --print-config), beside cache_learn:\n  \
+                 cache_learn_database unix:/run/mysqld/mysqld.sock USER PASSWORD;\n  mayfly explain shows the \
+                 address of the server in its place."
+            ),
+        }
     }
 }
 
@@ -483,7 +511,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     if args.home.is_some() {
         return Err("--home is for folders".to_owned());
     }
-    if args.learn.is_some() {
+    if args.learn.is_some_and(|mode| mode != LearnMode::Off) {
         return Err("--learn is for folders: PHP has to be started with it".to_owned());
     }
     let https = https(args)?;
@@ -533,7 +561,10 @@ fn who_runs_php(args: &ServeArgs, document_root: &Path) -> Result<String, String
         None => account::php_default()?,
     };
     if !args.print_config {
-        for (account, role) in [(&php, "runs PHP"), (&account::server_default()?, "serves")] {
+        for (account, role) in [
+            (&php, "runs PHP"),
+            (&account::server_default(None)?, "serves"),
+        ] {
             if !account::may_enter(account, document_root) {
                 return Err(format!(
                     "{} may not enter {}, and as root starts the server it is {0} who {role}; \

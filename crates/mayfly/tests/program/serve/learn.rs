@@ -1,4 +1,4 @@
-//! `serve --learn`: the account by which the database is asked comes from the application's settings.
+//! `serve --learn`, and a WordPress without it: the account by which the database is asked comes from the application's settings.
 
 use std::process::Command;
 
@@ -21,11 +21,11 @@ async fn pages_of_wordpress_are_kept_with_the_account_of_its_settings_which_noth
         ],
     );
     let folder = site.path().to_str().expect("a plain path");
-    let server = FolderServer::start(program(), folder, &["--learn", "--workers", "2"]).await;
+    let server = FolderServer::start(program(), folder, &["--workers", "2"]).await;
     let said = server.read("stdout");
     let account = format!("(blog at unix:{})", site.database.socket().display());
     assert!(
-        said.contains("wp-config.php") && said.contains(&account),
+        said.contains("--learn=off") && said.contains("wp-config.php") && said.contains(&account),
         "{said}"
     );
     let target = server.target();
@@ -39,7 +39,7 @@ async fn pages_of_wordpress_are_kept_with_the_account_of_its_settings_which_noth
         looks.tick().await;
     }
     let printed = Command::new(program())
-        .args(["serve", folder, "--learn", "--print-config"])
+        .args(["serve", folder, "--print-config"])
         .output()
         .expect("the program");
     let printed = String::from_utf8(printed.stdout).expect("a text");
@@ -70,4 +70,50 @@ async fn the_start_says_which_setting_is_no_literal_and_what_to_write() {
         assert!(said.contains(part), "{said}");
     }
     assert_eq!(server.target().get("/").await.text(), "page");
+}
+
+#[test]
+fn a_wordpress_is_learned_by_default_where_its_settings_name_the_account() {
+    let plain = "<?php define('DB_HOST', '127.0.0.1'); define('DB_USER', 'blog'); define('DB_PASSWORD', 'a');";
+    let computed = "<?php define('DB_HOST', '127.0.0.1'); define('DB_USER', getenv('U')); define('DB_PASSWORD', 'a');";
+    for (settings, options, learned) in [
+        (plain, &[][..], Some("cache_learn on;")),
+        (plain, &["--learn=watch"], Some("cache_learn watch;")),
+        (plain, &["--learn=off"], None),
+        // Its plug-in says what changes.
+        (plain, &["--wordpress-plugin"], None),
+        (plain, &["--ttl", "0"], None),
+        (computed, &[], None),
+        (computed, &["--learn"], Some("cache_learn on;")),
+    ] {
+        let site = FolderServer::folder();
+        write_files(
+            site.path(),
+            &[
+                ("index.php", "<?php echo 'page';"),
+                ("wp-load.php", "<?php"),
+                ("wp-includes/version.php", "<?php"),
+                ("wp-content/index.php", "<?php"),
+                ("wp-config.php", settings),
+            ],
+        );
+        let printed = Command::new(program())
+            .arg("serve")
+            .arg(site.path())
+            .arg("--print-config")
+            .args(options)
+            .output()
+            .expect("the program");
+        let text = String::from_utf8(printed.stdout).expect("a text");
+        let told = String::from_utf8_lossy(&printed.stderr);
+        assert!(text.contains("fastcgi_pass"), "{options:?}: {told}");
+        let lines = text.lines().map(str::trim);
+        let found = lines.clone().find(|line| line.starts_with("cache_learn "));
+        assert_eq!(found, learned, "{options:?}");
+        assert_eq!(
+            lines.clone().any(|line| line.starts_with("cache_repeat ")),
+            learned == Some("cache_learn on;"),
+            "{options:?}"
+        );
+    }
 }
