@@ -30,6 +30,8 @@ LONGEST_CRON_SECONDS = 60
 
 
 class Site:
+    # For longer than their ordinary lifetime, by what they were made of.
+    is_kept = True
     past_memory = {}
     more = ""
     # For so long PHP goes on to work when it has answered.
@@ -317,6 +319,8 @@ class WordPress(Site):
 
 
 class MediaWiki(Site):
+    # Each page says which request made it and how long that took: one that is made again is another, and is not kept for an hour.
+    is_kept = False
     after = 5.0
     # It says itself for seconds that a page has not changed: its times are whole ones.
     ordinary_seconds = 15.0
