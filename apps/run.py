@@ -57,6 +57,7 @@ SCENARIOS = (
     "set_up_tuned_php",
     "wordpress_purges",
     "set_up_wordpress",
+    "wordpress_learned",
     "mediawiki_cdn",
     "wordpress_visitors",
     "wordpress_nodes",

@@ -15,6 +15,8 @@ from . import subject as subjects
 from .client import Client
 from .workdir import listens, wait_for
 
+# What PHP reads in /tmp is nobody's site, and makes a page one that is not learned.
+SITES = "/var/lib"
 THREADS = 4
 # A script that changed: nothing is learned for two minutes (docs/learned.md).
 LEARNED_SECONDS = 300

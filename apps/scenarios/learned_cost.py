@@ -15,7 +15,7 @@ from harness import learned, wordpress, wordpress_blog
 from harness.client import Client
 from harness.counted_php import Php
 from harness.workdir import Workdir, children_of
-from scenarios.learned_wordpress import LIFETIME_SECONDS, SITES
+from scenarios.learned_wordpress import LIFETIME_SECONDS
 
 PAGES = ("/", "/article-5/", "/category/sport/")
 STARTS, ROUNDS, WARM_UP = 12, 10, 4
@@ -34,7 +34,7 @@ def run(options, report):
         return
     options = copy.copy(options)
     options.ttl, options.workers = LIFETIME_SECONDS, 1
-    with Workdir("cost", keep=options.keep, parent=SITES) as workdir:
+    with Workdir("cost", keep=options.keep, parent=learned.SITES) as workdir:
         site = wordpress.Site(workdir, plugins=("wordpress_plugin_tables.php",))
         with open(workdir.join("config.php"), "a", encoding="utf-8") as config:
             config.write("define('DISABLE_WP_CRON', true);\n")

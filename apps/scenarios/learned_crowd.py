@@ -17,7 +17,7 @@ from harness import learned, wordpress
 from harness import subject as subjects
 from harness.client import Client
 from harness.workdir import Workdir
-from scenarios.learned_wordpress import SITES, door
+from scenarios.learned_wordpress import door
 
 READERS = 32
 WORD = "0123456789abcdef0123456789abcdef"
@@ -121,7 +121,7 @@ def run(options, report):
         return
     crowds = {}
     for name in ("learned", "a second", "nginx"):
-        with Workdir("crowd", keep=options.keep, parent=SITES) as workdir:
+        with Workdir("crowd", keep=options.keep, parent=learned.SITES) as workdir:
             crowds[name] = of_server(workdir, options, report, name)
         report.note(f"{name}: {crowds[name].describe()}")
     judge(report, crowds)

@@ -25,7 +25,6 @@ from harness.day_judge import Events, Judge
 from harness.day_server import CRON, Server, Used
 from harness.day_sites import FAILURES, MediaWiki, WordPress, quietly
 from harness.workdir import Workdir
-from scenarios.learned_wordpress import SITES
 
 LIFETIME_SECONDS = 1
 VISITORS, AUDITORS = 3, 2
@@ -58,10 +57,10 @@ def run(options, report):
     options = copy.copy(options)
     options.ttl = LIFETIME_SECONDS
     with (
-        Workdir("day", keep=options.keep, parent=SITES) as workdir,
-        Workdir("day-first", keep=options.keep, parent=SITES) as first,
-        Workdir("day-second", keep=options.keep, parent=SITES) as second,
-        Workdir("day-wiki", keep=options.keep, parent=SITES) as third,
+        Workdir("day", keep=options.keep, parent=learned.SITES) as workdir,
+        Workdir("day-first", keep=options.keep, parent=learned.SITES) as first,
+        Workdir("day-second", keep=options.keep, parent=learned.SITES) as second,
+        Workdir("day-wiki", keep=options.keep, parent=learned.SITES) as third,
     ):
         # PHP's account runs commands by it.
         options.binary = shutil.copy(options.binary, workdir.mkdir("program"))

@@ -13,7 +13,6 @@ from harness.client import Client
 from harness.workdir import Workdir
 
 LIFETIME_SECONDS = 3600
-SITES = "/var/lib"
 # A session of something else: such a request is not answered from memory, and is no user's for the wiki.
 PAST_MEMORY = {"other_session": "1"}
 ARTICLES = 12
@@ -30,7 +29,7 @@ def run(options, report):
         return
     options = copy.copy(options)
     options.ttl = LIFETIME_SECONDS
-    with Workdir("learned-wiki", keep=options.keep, parent=SITES) as workdir:
+    with Workdir("learned-wiki", keep=options.keep, parent=learned.SITES) as workdir:
         database = mariadb.start(workdir)
         port = workdir.free_port()
         wiki = mediawiki.Wiki(workdir, port, mediawiki.NO_CACHES, database)

@@ -20,8 +20,6 @@ from harness.wordpress_changes import CONTENT_CHANGES, SITE_CHANGES, changes
 from harness.wordpress_editor import Editor
 
 LIFETIME_SECONDS = 3600
-# What PHP reads in /tmp is nobody's site, and makes a page one that is not learned.
-SITES = "/var/lib"
 LEAST_CHANGES = 60
 LEAST_PAGES = 80
 LEAST_PAGES_IN_CI = 12
@@ -49,7 +47,7 @@ def run(options, report):
         return
     options = copy.copy(options)
     options.ttl = LIFETIME_SECONDS
-    with Workdir("learned", keep=options.keep, parent=SITES) as workdir:
+    with Workdir("learned", keep=options.keep, parent=learned.SITES) as workdir:
         site = wordpress.Site(workdir, plugins=("wordpress_plugin_tables.php", "editor_door.php"))
         word = secrets.token_hex(16)
         with open(workdir.join("config.php"), "a", encoding="utf-8") as config:

@@ -14,8 +14,8 @@ from harness import subject as subjects
 from harness import wordpress
 from harness.client import Client
 from harness.workdir import Workdir
+from harness.wordpress_editor import evaluate
 
-from .wordpress_plugin import evaluate
 from .wordpress_purges import Story
 
 PLUGIN = "litespeed-cache/litespeed-cache.php"
