@@ -326,8 +326,7 @@ class Trial(page_trial.PageTrial):
             is_tried = is_tried and found is not None and int(found[1]) >= LEAST_FRESHENED
         if self.chosen.binary_log:
             is_tried = is_tried and self.is_shown_in_time()
-        is_wrong = counts["old"] or counts["late"] or counts["broken threads"]
-        return 1 if is_wrong or not is_tried else 0
+        return 1 if self.is_wrong() or not is_tried else 0
 
     def is_shown_in_time(self):
         times = sorted(self.shown_after)

@@ -202,12 +202,10 @@ class Trial(page_trial.PageTrial):
         return self.verdict()
 
     def verdict(self):
-        counts = self.counts
         self.show()
         if self.chosen.late:
-            return 0 if counts["old"] else 1
-        is_wrong = counts["old"] or counts["broken threads"] or counts["broken programs"]
-        return 1 if is_wrong or not self.is_tried() else 0
+            return 0 if self.counts["old"] else 1
+        return 1 if self.is_wrong() or not self.is_tried() else 0
 
 
 def main():
