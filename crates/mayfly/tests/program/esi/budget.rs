@@ -139,7 +139,8 @@ async fn no_fragment_begins_after_its_visitor_has_left() {
         let php = FakePhp::tcp(move |request| match request.param("REQUEST_URI") {
             "/" => endless(request, Script::new()),
             "/other" => shown(request),
-            _ => endless(request, Script::new().wait_for(&opened)),
+            // The server hears it when it has sent the whole request.
+            _ => endless(request, Script::new().stderr("begun").wait_for(&opened)),
         })
         .await;
         let http = few_workers(&php, 4, "").replace("fastcgi_cache zone;", cache);
@@ -149,7 +150,9 @@ async fn no_fragment_begins_after_its_visitor_has_left() {
             .send("GET / HTTP/1.1\r\nHost: site.test\r\n\r\n")
             .await;
         // Three of four workers are for one page.
-        wait::until("fragments are asked for", || php.requests() == 4).await;
+        let begun = || server.error_log().matches("begun").count();
+        wait::until("fragments are asked for", || begun() == 3).await;
+        assert_eq!(php.requests(), 4);
         drop(client);
         let has_ended = || server.read("access.log").lines().count() == 1;
         wait::until("the page has ended", has_ended).await;
