@@ -5,12 +5,11 @@ changes at the next request, and what another program changes within two seconds
 import os
 import time
 
-from harness import subject as subjects
 from harness import wordpress
 from harness.client import Client
 from harness.learned import SITES
-from harness.workdir import Workdir, listens, wait_for
-from scenarios.wordpress_plugin_installed import copy_of_wordpress, write
+from harness.workdir import Workdir
+from scenarios.wordpress_plugin_installed import copy_of_wordpress, serve, write
 
 LIFETIME_SECONDS = 1
 # Pages are learned once the tables are known, and kept once the tables were polled.
@@ -31,13 +30,7 @@ def run(options, report):
         old = time.time() - OLD_SECONDS
         for name in ("wordpress/wp-config.php", "config.php"):
             os.utime(workdir.join(name), (old, old))
-        port = workdir.free_port()
-        command = [
-            os.path.abspath(options.binary), "serve", root, "--listen", f"{workdir.address}:{port}", "--workers", str(options.workers),
-        ]  # fmt: skip
-        process = workdir.spawn("mayfly", command)
-        wait_for("mayfly", listens(workdir.address, port), subjects.START_SECONDS, process)
-        subject = subjects.Subject(workdir, "mayfly", process, port)
+        subject = serve(options, workdir, root)
         failed = report.failed
         try:
             admin = wordpress.User("root1", "Ada Admin", "administrator")

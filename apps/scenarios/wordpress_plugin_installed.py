@@ -34,14 +34,7 @@ def run(options, report):
     with Workdir("installed", keep=options.keep) as workdir:
         site = wordpress.Site(workdir)
         root = copy_of_wordpress(workdir)
-        port = workdir.free_port()
-        command = [
-            os.path.abspath(options.binary), "serve", root, "--listen", f"{workdir.address}:{port}",
-            "--workers", str(options.workers), "--wordpress-plugin",
-        ]  # fmt: skip
-        process = workdir.spawn("mayfly", command)
-        wait_for("mayfly", listens(workdir.address, port), subjects.START_SECONDS, process)
-        subject = subjects.Subject(workdir, "mayfly", process, port)
+        subject = serve(options, workdir, root, "--wordpress-plugin")
         failed = report.failed
         try:
             installed(report, root)
@@ -55,6 +48,15 @@ def run(options, report):
             if report.failed > failed:
                 report.note(subject.logs())
         report.check("installed: the server ran to the end", not wrong, wrong)
+
+
+def serve(options, workdir, root, *more):
+    port = workdir.free_port()
+    place = f"{workdir.address}:{port}"
+    command = [os.path.abspath(options.binary), "serve", root, "--listen", place, "--workers", str(options.workers), *more]
+    process = workdir.spawn("mayfly", command)
+    wait_for("mayfly", listens(workdir.address, port), subjects.START_SECONDS, process)
+    return subjects.Subject(workdir, "mayfly", process, port)
 
 
 def copy_of_wordpress(workdir):
