@@ -6,6 +6,7 @@ the same: pages shared for `ttl` seconds, none of a logged-in person's.
 checker shows that it can fail.
 """
 
+import contextlib
 import glob
 import os
 import subprocess
@@ -54,6 +55,18 @@ class Subject:
 
     def logs(self):
         return self.workdir.log_tail(self.name)
+
+    @contextlib.contextmanager
+    def judged(self, report, name):
+        """Stops it at the end, shows its log where a check has failed meanwhile, and checks that it ran until then."""
+        failed = report.failed
+        try:
+            yield
+        finally:
+            wrong = self.stop()
+            if report.failed > failed:
+                report.note(self.logs())
+        report.check(f"{name}: the server ran to the end", not wrong, wrong)
 
 
 def start(workdir, options, application, root, more=(), params=None, port=None):

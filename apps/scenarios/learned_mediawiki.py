@@ -37,16 +37,10 @@ def run(options, report):
         subject, control = learned.start(
             workdir, options, root, database, options.learn, port=port, php_settings="apc.enabled=0\n", replays=True
         )
-        failed = report.failed
-        try:
+        with subject.judged(report, "learned wiki"):
             editor = Client(subject.address, subject.port)
             mediawiki.log_in(editor, wiki)
             judge(report, options, subject, control, editor, seed(editor))
-        finally:
-            wrong = subject.stop()
-            if report.failed > failed:
-                report.note(subject.logs())
-        report.check("learned wiki: the server ran to the end", not wrong, wrong)
 
 
 def article(number, text):

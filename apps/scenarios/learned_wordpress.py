@@ -58,16 +58,10 @@ def run(options, report):
                 config.write("define('SCRIPT_DEBUG', true);\n")
         names = wordpress_blog.put_themes(workdir, original)
         subject, control = learned.start(workdir, options, wordpress.ROOT, site.database, options.learn, replays=True)
-        failed = report.failed
-        try:
+        with subject.judged(report, "learned"):
             made = wordpress_blog.install(site, subject, names)
             site.door = door(subject, word)
             judge(report, options, Editor(site, subject, ADMIN, made), control)
-        finally:
-            wrong = subject.stop()
-            if report.failed > failed:
-                report.note(subject.logs())
-        report.check("learned: the server ran to the end", not wrong, wrong)
 
 
 def door(subject, word):

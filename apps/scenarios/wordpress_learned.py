@@ -9,6 +9,7 @@ from harness import wordpress
 from harness.client import Client
 from harness.learned import SITES
 from harness.workdir import Workdir
+from harness.wordpress_blog import ADMIN
 from scenarios.wordpress_plugin_installed import copy_of_wordpress, serve, write
 
 LIFETIME_SECONDS = 1
@@ -31,19 +32,12 @@ def run(options, report):
         for name in ("wordpress/wp-config.php", "config.php"):
             os.utime(workdir.join(name), (old, old))
         subject = serve(options, workdir, root)
-        failed = report.failed
-        try:
-            admin = wordpress.User("root1", "Ada Admin", "administrator")
-            site.install(subject, admin)
-            judge(report, site, subject, admin)
-        finally:
-            wrong = subject.stop()
-            if report.failed > failed:
-                report.note(subject.logs())
-        report.check("served: the server ran to the end", not wrong, wrong)
+        with subject.judged(report, "served"):
+            site.install(subject, ADMIN)
+            judge(report, site, subject)
 
 
-def judge(report, site, subject, admin):
+def judge(report, site, subject):
     def visit():
         return Client(subject.address, subject.port).get("/")
 
@@ -59,7 +53,7 @@ def judge(report, site, subject, admin):
 
     report.check("served: a page is kept for longer than its lifetime", is_kept())
     editor = Client(subject.address, subject.port)
-    wordpress.log_in(editor, admin)
+    wordpress.log_in(editor, ADMIN)
     report.check("served: it is kept beside a login", is_kept())
     answer = write(editor, "posts/1", title="Changed at once")
     report.check("served: the editor writes", answer.status == 200, answer.text[:300])

@@ -97,18 +97,12 @@ def run(options, report):
             config.write(f"define('DISABLE_WP_CRON', true);\ndefine('COST_FILE', '{workdir.mkdir('cost')}/cost');\n")
         names = wordpress_blog.put_themes(workdir, original)
         subject = subjects.start(workdir, options, "wordpress", wordpress.ROOT)
-        failed = report.failed
-        try:
+        with subject.judged(report, "plug-in"):
             made = wordpress_blog.install(site, subject, names)
             editor = Editor(site, subject, ADMIN, made)
             judge(report, options, editor, Pages(subject, public_pages(made)))
             if options.all_changes:
                 cost(report, workdir, subject)
-        finally:
-            wrong = subject.stop()
-            if report.failed > failed:
-                report.note(subject.logs())
-        report.check("plug-in: the server ran to the end", not wrong, wrong)
 
 
 def judge(report, options, editor, pages):

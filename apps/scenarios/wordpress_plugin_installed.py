@@ -35,22 +35,17 @@ def run(options, report):
         site = wordpress.Site(workdir)
         root = copy_of_wordpress(workdir)
         subject = serve(options, workdir, root, "--wordpress-plugin")
-        failed = report.failed
-        try:
+        with subject.judged(report, "installed"):
             installed(report, root)
             admin = wordpress.User("root1", "Ada Admin", "administrator")
             site.install(subject, admin)
             tell(report, subject, admin)
             for drop_in, source in DROP_INS.items():
                 past_the_database(report, subject, admin, f"{root}/wp-content/{drop_in}", source)
-        finally:
-            wrong = subject.stop()
-            if report.failed > failed:
-                report.note(subject.logs())
-        report.check("installed: the server ran to the end", not wrong, wrong)
 
 
 def serve(options, workdir, root, *more):
+    """As people type it: without a lifetime, which `subject.start` gives."""
     port = workdir.free_port()
     place = f"{workdir.address}:{port}"
     command = [os.path.abspath(options.binary), "serve", root, "--listen", place, "--workers", str(options.workers), *more]
