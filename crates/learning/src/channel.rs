@@ -377,17 +377,15 @@ impl Worker {
     /// What a pool counts of these writes: its account may not see the tables, and a command may reach the pool's database
     /// by another address.
     fn counted(&self, book: &mut Book, told: &WriteList) -> Arc<[SentWrite]> {
-        let mut understood = |(write, named): (&SentWrite, &Option<Vec<SentWrite>>)| match named {
-            Some(named) => book.understood(write, named),
-            None => vec![write.clone()],
-        };
-        let writes: Arc<[SentWrite]> = match told.named.is_empty() {
-            true => told.writes.clone(),
-            false => {
-                let pairs = told.writes.iter().zip(&told.named);
-                pairs.flat_map(&mut understood).collect()
-            }
-        };
+        let mut writes = told.writes.clone();
+        if !told.named.is_empty() {
+            let pairs = writes.iter().zip(&told.named);
+            let understood = pairs.flat_map(|(write, named)| match named {
+                Some(named) => book.understood(write, named),
+                None => vec![write.clone()],
+            });
+            writes = understood.collect();
+        }
         match self.is_command {
             true => book.of_known_servers(&writes),
             false => writes,
