@@ -194,20 +194,22 @@ fn learned_site(
         Some(LearnMode::Watch) => serve_folder::LearnMode::Watch,
         Some(LearnMode::On) | None => serve_folder::LearnMode::On,
     };
-    let is_socket = |path: &str| std::fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    let login = database_login(files, found, &is_socket);
     let is_default = args.learn.is_none();
-    let is_learned = if is_default {
-        found.kind == Kind::WordPress && !has_plugin && login.is_ok()
-    } else {
-        found.kind != Kind::Static
+    let may_be_learned = match is_default {
+        true => found.kind == Kind::WordPress && !has_plugin && args.ttl != Some(Duration::ZERO),
+        false => found.kind != Kind::Static,
     };
-    is_learned.then(|| LearnedSite {
+    if !may_be_learned {
+        return None;
+    }
+    let is_socket = |path: &str| std::fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
+    let login = database_login(files, found, &is_socket).map(|login| DatabaseLogin {
+        password: login.password.filter(|_| !args.print_config),
+        ..login
+    });
+    (login.is_ok() || !is_default).then_some(LearnedSite {
         mode,
-        login: login.map(|login| DatabaseLogin {
-            password: login.password.filter(|_| !args.print_config),
-            ..login
-        }),
+        login,
         is_default,
     })
 }
@@ -216,17 +218,18 @@ impl LearnedSite {
     /// Whose account it is, or what to do.
     fn note(&self) -> String {
         match &self.login {
-            Ok(login) => format!(
-                "{}, the database is asked about its tables with the account of {} ({} at {}).",
-                if self.is_default {
-                    "pages are kept until what they were made of changes (--learn=off: they are not). For that"
-                } else {
-                    "for --learn"
-                },
-                login.settings,
-                login.user,
-                login.server
-            ),
+            Ok(login) => {
+                let why = match self.is_default {
+                    true => {
+                        "pages are kept until what they were made of changes (--learn=off: they are not). For that"
+                    }
+                    false => "for --learn",
+                };
+                format!(
+                    "{why}, the database is asked about its tables with the account of {} ({} at {}).",
+                    login.settings, login.user, login.server
+                )
+            }
             Err(why) => format!(
                 "pages are not learned before it is known by which account the database can be asked about its tables. \
                  {why}.\n  Write it into a configuration of your own (serve --print-config), beside cache_learn:\n  \
