@@ -55,7 +55,9 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
             .and(rules.shared.as_ref())
             .and_then(|shared| shared.not_found)
             // Of such a page the application says who may share it.
-            .filter(|_| plan.audience.cookies().is_none()),
+            .filter(|_| plan.audience.cookies().is_none())
+            // A crawler gets a 404 that is as old as a page may be.
+            .map(|lifetime| lifetime.max(at_least)),
         max_fresh: max_valid(plan).map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         heuristic: rules.heuristic.then_some(HEURISTIC),

@@ -10,8 +10,8 @@ use super::options::ServeOptions;
 /// Crawlers get pages up to this age.
 const CRAWLER_TTL: Duration = Duration::from_secs(60);
 
-/// How long a 404 is answered from memory, unless a request writes.
-const NOT_FOUND_TTL: Duration = Duration::from_secs(300);
+/// The longest lifetime of a 404, also of one that is purged when there is a page.
+const MOST_NOT_FOUND_TTL: Duration = Duration::from_secs(300);
 
 /// A protocol's spelling of directives, and who makes the pages.
 #[derive(Clone, Copy)]
@@ -104,9 +104,6 @@ pub(super) fn cache_rules(
             "{prefix}_cache_valid 302 307 {};",
             time(options.ttl)
         ));
-        conf.note("Wrong addresses: crawlers ask for them again and again. What anybody writes");
-        conf.note("drops these answers: there may be a page now.");
-        conf.line(&format!("cache_not_found {};", time(NOT_FOUND_TTL)));
     }
     conf.line(&format!("{prefix}_cache_use_stale {failures} updating;"));
     conf.line(&format!("{prefix}_cache_background_update on;"));
@@ -143,6 +140,23 @@ pub(super) fn cache_rules(
     list(conf, "cache_ignore_args", &ANALYTICS_ARGUMENTS);
     list(conf, "cache_ignore_cookies", &HARMLESS_COOKIES);
     conf.line("add_header X-Cache $upstream_cache_status always;");
+}
+
+/// The lifetime of a 404, which is that of a page: the page that is missing may be made by a program that tells no one.
+/// `is_purged`: the application purges the addresses of the pages that it makes.
+pub(super) fn not_found(conf: &mut Conf, rules: &Rules, options: &ServeOptions, is_purged: bool) {
+    if !rules.is_known {
+        return;
+    }
+    let lifetime = match is_purged {
+        true => MOST_NOT_FOUND_TTL,
+        false => options.ttl.min(MOST_NOT_FOUND_TTL),
+    };
+    conf.note(
+        "Wrong addresses: the application forbids to keep these answers, and crawlers ask for",
+    );
+    conf.note("them again and again. A request that writes drops them: there may be a page now.");
+    conf.line(&format!("cache_not_found {};", time(lifetime)));
 }
 
 /// The bound on what an application says itself.

@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use super::applications::rules;
-use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid};
+use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid, not_found};
 use super::conf_text::{CannotWrite, Conf, Refusals as _, path, quoted, word};
 use super::dashboard::dashboard;
 use super::detect::DetectedSite;
@@ -75,6 +75,8 @@ pub fn write_config(
     }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
+        let is_purged = found.kind == Kind::MediaWiki && found.purge_settings.reach(options);
+        not_found(&mut conf, rules, options, is_purged);
         learn(&mut conf, found.kind, options);
         match found.kind {
             Kind::MediaWiki => mediawiki::changes(&mut conf, found, options),

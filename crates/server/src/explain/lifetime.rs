@@ -1,5 +1,7 @@
 //! What gave a stored response its lifetime: a field of the response, or a line of the configuration.
 
+use std::time::Duration;
+
 use http_cache::{LifetimeSource, StoredResponse, Zone};
 use shared_request::Class;
 use site::CacheRules;
@@ -21,7 +23,7 @@ pub fn given_by(stored: &StoredResponse, lookup: &Lookup) -> String {
         return LACKS_TAGS.to_owned();
     }
     let mut by = if is_not_found && not_found.is_some() && lookup.class.is_some() {
-        first_line(rules, "cache_not_found")
+        of_not_found(not_found, lookup)
     } else if head.lifetime_source == LifetimeSource::Rule {
         of_rule(head.status, lookup)
     } else {
@@ -79,18 +81,29 @@ pub fn probably_given_by(
     }
 }
 
+/// The line that gave a response 404 or 410 its lifetime.
+fn of_not_found(lifetime: Option<Duration>, lookup: &Lookup) -> String {
+    match is_longer_for_crawlers(lifetime, lookup) {
+        true => first_line(&lookup.rules, "cache_crawler_valid"),
+        false => first_line(&lookup.rules, "cache_not_found"),
+    }
+}
+
+/// Does a crawler get the response for longer than `lifetime`?
+fn is_longer_for_crawlers(lifetime: Option<Duration>, lookup: &Lookup) -> bool {
+    let shared = lookup.rules.shared.as_ref();
+    let crawlers = shared.and_then(|shared| shared.crawler_lifetime);
+    lookup.class == Some(Class::Crawler) && crawlers > lifetime
+}
+
 fn of_rule(status: u16, lookup: &Lookup) -> String {
     let rules = &lookup.rules;
     let mut valid = rules.valid.iter();
     let rule = valid.position(|rule| names(&rule.statuses, status));
-    let crawlers = rules
-        .shared
-        .as_ref()
-        .and_then(|shared| shared.crawler_lifetime);
     let lifetime = rule
         .and_then(|at| rules.valid.get(at))
         .map(|rule| rule.lifetime);
-    if lookup.class == Some(Class::Crawler) && crawlers > lifetime {
+    if is_longer_for_crawlers(lifetime, lookup) {
         return first_line(rules, "cache_crawler_valid");
     }
     let line = rule.and_then(|at| rules.lines_of("_cache_valid").nth(at));

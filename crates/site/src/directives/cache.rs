@@ -215,8 +215,8 @@ pub(super) const TABLE: &[Directive] = &[
         .short("sets the lifetime of pages for crawlers")
         .long("\
             It needs `cache_shared on`, with which crawlers (known by their User-Agent) get copies of \
-            their own. If `fastcgi_cache_valid` gives such a copy a shorter lifetime, this time is used \
-            instead. Use it so that crawlers, which visit each page once, cost less.")
+            their own. If `fastcgi_cache_valid` or `cache_not_found` gives such a copy a shorter lifetime, \
+            this time is used instead. Use it so that crawlers, which visit each page once, cost less.")
         .example("cache_crawler_valid 60s;"),
     Directive::new("cache_heuristic", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
@@ -435,8 +435,9 @@ pub(super) const TABLE: &[Directive] = &[
             addresses then do not keep PHP busy. The request that the application got contained nothing \
             of any visitor.\n\n\
             A successful POST, PUT, PATCH or DELETE to any address removes all these responses, so that \
-            a new page is visible at once. A response with a cookie is not stored. `cache_max_valid` \
-            does not limit this time.")
+            a new page is visible at once. A page that is made in another way, such as by a command, is \
+            visible when this time is over. A response with a cookie is not stored. `cache_max_valid` \
+            does not limit this time, and `cache_crawler_valid` gives crawlers a longer one.")
         .example("cache_not_found 5m;"),
     Directive::new("cache_personal_args", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME | ~PATTERN ... | off").inherited_as_a_whole().repeats()

@@ -4,6 +4,7 @@ mod dashboard;
 pub mod http_upstream;
 mod learn;
 mod mediawiki;
+mod not_found;
 mod options;
 mod root_htaccess;
 mod several_applications;
