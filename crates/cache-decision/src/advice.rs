@@ -38,6 +38,7 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
         | Reason::ZeroLifetime
         | Reason::UnknownLifetime => &["_ignore_headers"],
         Reason::NoLifetime => &["_cache_valid"],
+        Reason::AddressDatabase => &["cache_learn"],
         Reason::Body
         | Reason::Upgrade
         | Reason::TooManyVariants
@@ -220,6 +221,10 @@ pub fn on(why: Reason) -> &'static str {
         Reason::ExcessData => {
             "The Content-Length of the application is too small. It counts bytes, after compression; without the field, \
              the response is stored as it comes."
+        }
+        Reason::AddressDatabase => {
+            "What cache_learn knows of the page names the file. If no page depends on it, have the application open it only \
+             where it is needed: a day later the page is stored again."
         }
         Reason::Purged => "It is stored with the next request.",
     }

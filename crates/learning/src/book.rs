@@ -70,7 +70,7 @@ pub enum LearnedEnd {
     Known(u32, u64),
     /// It is not learned, and counts as if nothing were.
     Free,
-    /// What it was made of has changed since.
+    /// What it was made of has changed since, or it may be for one network.
     Gone,
 }
 
@@ -440,7 +440,7 @@ impl Book {
                 self.counts.note_not_learned(reason);
                 self.notes.put(name, why, now);
                 match reason {
-                    Reason::WrittenMeanwhile => LearnedEnd::Gone,
+                    Reason::WrittenMeanwhile | Reason::AddressDatabase => LearnedEnd::Gone,
                     _ => LearnedEnd::Free,
                 }
             }

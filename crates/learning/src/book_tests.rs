@@ -117,6 +117,7 @@ pub fn end(book: &Book, digest: u64) -> PageEnd {
             digest: Some(digest),
             most: Duration::from_secs(60),
             keep: None,
+            withdraw: Box::new(|_| ()),
         },
         begun: FetchBeginning {
             writes: book.writes(),
@@ -564,6 +565,7 @@ pub fn kept(book: &mut Book, under_way: &PageEnd, record: RunRecord, now: Instan
         digest: Some(1),
         most: Duration::from_secs(60),
         keep: Some(keep),
+        withdraw: Box::new(|_| ()),
     };
     let end = PageEnd {
         page,

@@ -133,6 +133,7 @@ mod tests {
                 digest: Some(1),
                 most: Duration::from_secs(60),
                 keep: None,
+                withdraw: Box::new(|_| ()),
             },
             begun: FetchBeginning {
                 ..FetchBeginning::default()

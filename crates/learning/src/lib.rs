@@ -12,6 +12,7 @@
 //! waits for none of this. It learns the numbers of fetches here, says what became of them, and asks
 //! what is known of a page.
 
+mod address_databases;
 mod announced;
 mod binary_log;
 mod book;
@@ -357,6 +358,8 @@ impl LearnedPool {
     /// A page was made, and this is what was told of it.
     fn learn(&self, end: PageEnd, mut record: Option<RunRecord>) {
         let mut told = record.as_mut().and_then(|record| record.told.take());
+        let address_database = record.as_ref().and_then(RunRecord::address_database);
+        let address_database = address_database.map(str::to_owned);
         if let Some(record) = &record {
             self.know_sqlite(&record.sqlite);
         }
@@ -370,7 +373,13 @@ impl LearnedPool {
             let learned = book.learn(&end, record, Instant::now());
             (learned, book.showing(learned))
         });
-        self.conclude(end, told, learned, showing);
+        match address_database {
+            Some(path) => {
+                end.mark.give_up();
+                (end.page.withdraw)(&path);
+            }
+            None => self.conclude(end, told, learned, showing),
+        }
     }
 
     /// Without the lock of the book: hits that hold one of a zone wait for it.
@@ -479,7 +488,12 @@ pub struct StoredPage {
     pub most: Duration,
     /// Lets it be shown beyond its ordinary lifetime; `None`: it is only watched.
     pub keep: Option<KeepPage>,
+    /// Called when it is known that the page may be for one network.
+    pub withdraw: WithdrawPage,
 }
+
+/// Removes a page that was made with the database of addresses at this path, and keeps those that come from being shared.
+pub type WithdrawPage = Box<dyn FnOnce(&str) + Send>;
 
 /// For how long from now on; says whether the page was still there. It may ask for what is written beside the page, where that
 /// can be.

@@ -138,6 +138,13 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// The database of addresses that PHP opened: the page may be for one network.
+    pub fn address_database(&self) -> Option<&str> {
+        let obstacle = self.obstacle.as_ref();
+        let is_it = |why: &&WhyNot| why.reason == Reason::AddressDatabase;
+        obstacle.filter(is_it).map(|why| &why.detail[..])
+    }
+
     /// About what it takes in memory.
     pub fn size_bytes(&self) -> usize {
         let statements = self.statements.iter();
@@ -175,11 +182,12 @@ pub enum Reason {
     Unpolled,
     Differs,
     DatabaseFile,
+    AddressDatabase,
 }
 
 impl Reason {
     /// In the order of the variants.
-    pub const ALL: [Reason; 20] = [
+    pub const ALL: [Reason; 21] = [
         Reason::NoRecord,
         Reason::Incomplete,
         Reason::TooLong,
@@ -200,6 +208,7 @@ impl Reason {
         Reason::Unpolled,
         Reason::Differs,
         Reason::DatabaseFile,
+        Reason::AddressDatabase,
     ];
 
     pub const fn word(self) -> &'static str {
@@ -224,6 +233,7 @@ impl Reason {
             Reason::Unpolled => "unpolled",
             Reason::Differs => "differs",
             Reason::DatabaseFile => "database-file",
+            Reason::AddressDatabase => "address-database",
         }
     }
 
@@ -261,6 +271,9 @@ impl Reason {
             }
             Reason::DatabaseFile => {
                 "Changes of an SQLite database that PHP had open cannot be seen."
+            }
+            Reason::AddressDatabase => {
+                "The page was made with a database of addresses, so it may be for one network."
             }
             Reason::Unpolled => {
                 "The writes of other programs to what it was made of cannot be seen."

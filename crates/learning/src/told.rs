@@ -1,6 +1,8 @@
 //! What a library told, in the terms of `learned`: its sessions and values, and what cannot be learned.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use learn_record::{
@@ -9,6 +11,7 @@ use learn_record::{
 };
 use learned::{Session, Value};
 
+use crate::address_databases::is_address_database;
 use crate::files::SeenPath;
 use crate::record::{
     FileState, OpenDatabase, Reason, RunRecord, SeenFile, SentStatement, ServerName, WhyNot,
@@ -93,6 +96,10 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         })
     });
     let statements = statements.collect();
+    if let Some(path) = address_database(record) {
+        // It says more than that the page is not learned.
+        obstacle = Some(WhyNot::new(Reason::AddressDatabase, shown(path)));
+    }
     RunRecord {
         statements,
         files,
@@ -100,6 +107,18 @@ pub fn run(record: &Record<'_>, modes: &dyn Fn(&str) -> String) -> RunRecord {
         told: None,
         obstacle,
     }
+}
+
+/// The first database of addresses that was opened. To look whether one is there makes no page of one network.
+fn address_database<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
+    let is_opened = |look: &&FileLook<'_>| {
+        let is_by = matches!(look.by, FileUse::Opened | FileUse::Written);
+        is_by && look.state.is_some()
+    };
+    let files = record.files.iter().filter(is_opened).map(|it| it.path);
+    let open_before = record.sqlite_files.iter().map(|it| it.path);
+    let is_it = |path: &&[u8]| is_address_database(Path::new(OsStr::from_bytes(path)));
+    files.chain(open_before).find(is_it)
 }
 
 /// Whether all of it is known, so that the server would read the same if it were sent once more.
@@ -404,6 +423,59 @@ mod tests {
             let run = run(&look(path, by), &|_| String::new());
             assert_eq!(run.obstacle.is_some(), is_obstacle, "{path:?} {by:?}");
         }
+    }
+
+    #[test]
+    fn database_of_addresses_that_was_opened_comes_before_other_obstacles() {
+        let state = ToldFileState {
+            is_folder: false,
+            modified_nanoseconds: 1,
+            size: 10,
+            inode: 5,
+        };
+        for (path, by, state, is_found) in [
+            (
+                &b"/srv/country.mmdb"[..],
+                FileUse::Opened,
+                Some(state),
+                true,
+            ),
+            (
+                b"/proc/self/cwd/country.mmdb",
+                FileUse::Opened,
+                Some(state),
+                true,
+            ),
+            (b"/tmp/GeoIP.sqlite", FileUse::Written, Some(state), true),
+            (b"/srv/country.mmdb", FileUse::Looked, Some(state), false),
+            (b"/srv/country.mmdb", FileUse::Opened, None, false),
+            (b"/srv/country.mmdb", FileUse::Written, None, false),
+            (b"/srv/country.html", FileUse::Opened, Some(state), false),
+        ] {
+            let record = Record {
+                files: vec![FileLook { path, by, state }],
+                ..with(InputKind::NameLookup, b"example.org")
+            };
+            let run = run(&record, &|_| String::new());
+            let expected = is_found.then(|| shown(path));
+            assert_eq!(
+                run.address_database(),
+                expected.as_deref(),
+                "{path:?} {by:?}"
+            );
+            assert!(run.obstacle.is_some());
+        }
+        let open_before = SqliteFile {
+            path: b"/srv/data/geoip.db",
+            device: 1,
+            inode: 2,
+            is_from_before: true,
+        };
+        let record = Record {
+            sqlite_files: vec![open_before],
+            ..Record::default()
+        };
+        assert_eq!(reason(&record), Some(Reason::AddressDatabase));
     }
 
     #[test]

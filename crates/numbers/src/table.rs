@@ -69,6 +69,7 @@ pub const NOT_LEARNED: &[&str] = &[
     "unpolled",
     "differs",
     "database-file",
+    "address-database",
 ];
 /// The values of `result` of comparisons: what was known of the page, and whether it was the same.
 pub const COMPARISONS: &[&str] = &[

@@ -86,6 +86,7 @@ fn a_page_of_which_nothing_is_told_says_so() {
         digest: Some(1),
         most: Duration::from_secs(3600),
         keep: None,
+        withdraw: Box::new(|_| ()),
     });
     let report = wait(|| pool.pool.page(b"page"));
     assert_eq!(why(report), Reason::NoRecord);
@@ -295,6 +296,40 @@ fn a_page_of_a_fetch_is_shown_only_while_nothing_was_announced_since() {
 }
 
 #[test]
+fn page_made_with_a_database_of_addresses_is_withdrawn_and_not_kept() {
+    let pool = Pool::begin();
+    let worker = pool.worker();
+    let fetch = pool.pool.begin();
+    let (number, mark) = (fetch.number(), fetch.mark().clone());
+    let mut writer = RecordWriter::default();
+    writer.file(&FileLook {
+        path: b"/srv/data/GeoLite2-City.mmdb",
+        by: FileUse::Opened,
+        state: Some(FileState {
+            is_folder: false,
+            modified_nanoseconds: 1,
+            size: 1,
+            inode: 1,
+        }),
+    });
+    assert!(writer.send(number, |packet| worker.0.send(packet).is_ok()));
+    let (tell, told) = std::sync::mpsc::channel();
+    fetch.stored(StoredPage {
+        name: b"page".as_slice().into(),
+        address: "http://a/".to_owned(),
+        digest: Some(1),
+        most: Duration::from_secs(3600),
+        keep: Some(Box::new(|_, _| panic!("it is kept"))),
+        withdraw: Box::new(move |path| tell.send(path.to_owned()).expect("a test")),
+    });
+    let path = told.recv_timeout(Duration::from_secs(30));
+    assert_eq!(path.as_deref(), Ok("/srv/data/GeoLite2-City.mmdb"));
+    assert_eq!(verdict(&mark), PageVerdict::Outdated);
+    let report = wait(|| pool.pool.page(b"page"));
+    assert_eq!(why(report), Reason::AddressDatabase);
+}
+
+#[test]
 fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed() {
     let pool = Pool::begin();
     let worker = pool.worker();
@@ -314,6 +349,7 @@ fn a_page_that_is_known_is_kept_once_and_shown_until_something_may_have_changed(
             keep: Some(Box::new(move |_, _| {
                 kept.fetch_add(1, Ordering::Relaxed) == 0
             })),
+            withdraw: Box::new(|_| ()),
         });
         wait(|| pool.pool.page(name.as_bytes()));
         mark

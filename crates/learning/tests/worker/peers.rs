@@ -78,6 +78,7 @@ impl Pool {
             digest: Some(1),
             most: Duration::from_secs(3600),
             keep: Some(Box::new(|_, _| true)),
+            withdraw: Box::new(|_| ()),
         });
         wait(|| self.pool.page(name.as_bytes()))
     }

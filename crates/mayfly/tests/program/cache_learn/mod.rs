@@ -1,5 +1,6 @@
 //! `cache_learn`: what a page was made of is told by the pool, and said by `mayfly explain`.
 
+mod address_database;
 mod after_restart;
 mod binary_log;
 mod command;

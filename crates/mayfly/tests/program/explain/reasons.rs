@@ -170,13 +170,14 @@ const CASES: [Case; 36] = [
 ];
 
 /// Those with tests of their own.
-const OTHERS: [Reason; 7] = [
+const OTHERS: [Reason; 8] = [
     Reason::NoLease,
     Reason::LostLease,
     Reason::LockTimeout,
     Reason::TooManyVariants,
     Reason::NoAnswer,
     Reason::Truncated,
+    Reason::AddressDatabase,
     Reason::Purged,
 ];
 

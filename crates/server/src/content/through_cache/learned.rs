@@ -8,17 +8,21 @@ use std::time::Duration;
 use bytes::Bytes;
 use cache_decision::Plan;
 use http_cache::{
-    Guard, GuardVerdict, Leader, LifetimeSource, Millis, Promotion, Stamp, StoredResponse,
-    TierPage, VarySpec, Zone,
+    CacheKey, Guard, GuardVerdict, Leader, LifetimeSource, Millis, Promotion, PurgeMode,
+    PurgeTarget, Reason, Refusal, Stamp, StoredResponse, TierPage, VarySpec, Zone,
 };
 use http_semantics::same_name;
-use learning::{Digest, Fetch, KeepPage, PageMark, PageVerdict, StoredPage};
+use learning::{Digest, Fetch, KeepPage, PageMark, PageVerdict, StoredPage, WithdrawPage};
 use site::{Content, LearnRules, Pass};
 
 use super::store_plan::StorePlan;
 use super::tags;
 use crate::content::pass::learned;
 use crate::exchange::request::Request;
+
+/// How long requests for a page go past the cache that was made with a database of addresses. A site that does without it has its
+/// page stored again then; another may show it once more until PHP has said what it opened.
+const REMEMBER_ADDRESS_DATABASE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A fetch whose page is learned, if it is stored.
 pub struct LearnedFetch {
@@ -96,8 +100,37 @@ impl LearnedFetch {
             digest,
             most: self.most,
             keep: self.keeps.then(|| keep(store, stored)),
+            withdraw: withdraw(store, stored),
         });
     }
+}
+
+/// Takes the page from visitors once it is known that PHP made it with a database of addresses.
+fn withdraw(store: &StorePlan, stored: &StoredResponse) -> WithdrawPage {
+    let (zone, key, status) = (store.zone.clone(), store.key.clone(), stored.head.status);
+    Box::new(move |_path| made_for_an_address(&zone, &key, status))
+}
+
+/// The page of a key may be for the visitors of one network: removes what is stored of it, and has requests for it go past the
+/// cache for [`REMEMBER_ADDRESS_DATABASE`].
+fn made_for_an_address(zone: &Zone, key: &CacheKey, status: u16) {
+    let (key, now, why) = (key.as_ref(), Millis(clock::now()), Reason::AddressDatabase);
+    // First: a purge forgets what is remembered of the key.
+    zone.purge(PurgeTarget::Key(key), PurgeMode::Hard, now);
+    zone.remember_not_shareable(&key, why, now.plus(REMEMBER_ADDRESS_DATABASE));
+    let refusal = Refusal {
+        why,
+        status,
+        at: now,
+    };
+    zone.note_refusal(&key, refusal);
+}
+
+/// Is it remembered that the page may be for the visitors of one network? Without `cache_shared`, a request that goes past the
+/// cache would store what it fetches.
+pub fn is_for_an_address(store: &StorePlan, now: Millis) -> bool {
+    let refused = || store.zone.refused(&store.key.as_ref(), now);
+    store.sent.learned.is_some() && refused() == Some(Reason::AddressDatabase)
 }
 
 /// Lets the page be shown for a time, unless the application has said how long itself, and writes it to disk with what it was made of.

@@ -11,6 +11,7 @@ use http_cache::{Millis, Reason, RequestFacts, ResponseFacts, Storable};
 
 use site::CacheRules;
 
+use super::learned;
 use super::store_plan::{ResponsePrivacy, StorePlan};
 use crate::content::pass::response::accel_redirect;
 use crate::exchange::request::Request;
@@ -53,6 +54,9 @@ pub fn decide(
 ) -> Result<Storable, Reason> {
     if accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
         return Err(Reason::AccelRedirect);
+    }
+    if learned::is_for_an_address(store, now) {
+        return Err(Reason::AddressDatabase);
     }
     if store.privacy == ResponsePrivacy::AsSaidAlthoughIgnored
         && is_for_one_visitor(&fetched.fields)

@@ -183,7 +183,8 @@ impl StorePlan {
         // Where cookies count, notes say it for each group of visitors.
         let is_noted = self.expected.cookies.is_some();
         let is_own = self.is_bypass() || self.has_sent_preferences() || why.is_of_one_request();
-        match is_noted || is_own {
+        // A database of addresses is remembered for longer already.
+        match is_noted || is_own || why == Reason::AddressDatabase {
             true => Duration::ZERO,
             false => REMEMBER_NOT_SHAREABLE,
         }
