@@ -2,6 +2,7 @@
 //! read by nginx's own rules ([`flags`]); words beside them by clap
 //! ([`words`]). Nothing here touches files or starts anything.
 
+mod audit_args;
 mod elsewhere;
 mod flags;
 mod manual;

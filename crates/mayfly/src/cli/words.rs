@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
+use crate::cli::audit_args::AuditArgs;
 use crate::cli::elsewhere::{WORDS, with_tip};
 use crate::cli::page_args::PageArgs;
 use crate::cli::serve_args::ServeArgs;
@@ -44,7 +45,11 @@ pub enum Word {
     /// lost without them; 1 a file cannot be read or written, or its sections do not fit together; 3 some lines are not
     /// translated; 4 some of these keep visitors out.
     Convert(ConvertArgs),
-    /// Say what a running server would do with a request and why, or show what it has stored
+    /// Say what a running server would do with a request and why, or show what it has stored; audit pages for
+    /// cache poisoning
+    ///
+    /// Exit codes with --audit: 0 nothing is found; 1 there are findings; 2 nothing is found, and not all pages
+    /// were audited to the end.
     Explain(Box<ExplainArgs>),
     /// Remove stored responses of a running server
     Purge(Box<PurgeArgs>),
@@ -176,9 +181,9 @@ pub struct PurgeArgs {
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct ExplainArgs {
-    /// The URL of the request
+    /// The URL of the request; with --audit, those of the pages
     #[arg(value_name = "URL", group = "what", conflicts_with_all = ["search", "tag", "entry"])]
-    pub url: Option<String>,
+    pub urls: Vec<String>,
     /// A field of the request, such as `Cookie: lang=de`; may be given more than once
     #[arg(short = 'H', long = "header", value_name = "FIELD", conflicts_with_all = ["search", "tag", "entry"])]
     pub fields: Vec<String>,
@@ -199,10 +204,10 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "TAG", group = "what", conflicts_with = "entry")]
     pub tag: Option<String>,
     /// List at most this number of them [default: 100]
-    #[arg(long, value_name = "N", conflicts_with = "url")]
+    #[arg(long, value_name = "N", conflicts_with = "urls")]
     pub limit: Option<usize>,
     /// Continue a list after its last place, which the list names
-    #[arg(long, value_name = "PLACE", conflicts_with = "url")]
+    #[arg(long, value_name = "PLACE", conflicts_with = "urls")]
     pub after: Option<String>,
     /// Show the stored response with this id, which a list names
     #[arg(long, value_name = "ID", group = "what")]
@@ -212,6 +217,9 @@ pub struct ExplainArgs {
     pub json: bool,
     #[command(flatten)]
     pub server: ServerArgs,
+    // The last, since its heading is that of all that follow.
+    #[command(flatten)]
+    pub audit: AuditArgs,
 }
 
 /// Which running server is meant.
@@ -558,7 +566,7 @@ mod tests {
         let Ok(WordResult::Word(Word::Explain(args))) = run(line) else {
             panic!("refused")
         };
-        assert_eq!(args.url.as_deref(), Some("http://a/"));
+        assert_eq!(args.urls, ["http://a/"]);
         assert_eq!(args.fields, ["Cookie:a=b", "X:y"]);
         assert_eq!(args.method.as_deref(), Some("HEAD"));
         assert!(args.ask && args.json && args.from.is_none());
@@ -575,6 +583,22 @@ mod tests {
         };
         assert_eq!(args.search.as_deref(), Some("/a"));
         assert_eq!((args.tag.as_deref(), args.limit), (Some("t"), Some(5)));
+    }
+
+    #[test]
+    fn explain_audits_several_pages() {
+        let line = "explain --audit http://a/ http://a/b --sitemap http://a/s.xml --connect unix:s --pages 5 --json";
+        let Ok(WordResult::Word(Word::Explain(args))) = run(line) else {
+            panic!("refused")
+        };
+        assert_eq!(args.urls, ["http://a/", "http://a/b"]);
+        assert!(args.audit.audit && args.json && !args.audit.plain_address);
+        assert_eq!(args.audit.sitemap, ["http://a/s.xml"]);
+        assert_eq!(args.audit.connect.as_deref(), Some("unix:s"));
+        assert_eq!(args.audit.pages, 5);
+        assert_eq!(args.audit.timeout, Duration::from_secs(10));
+        let line = "explain --audit --sitemap http://a/s.xml";
+        assert!(matches!(run(line), Ok(WordResult::Word(Word::Explain(_)))));
     }
 
     #[test]
@@ -668,6 +692,11 @@ mod tests {
             ("explain --from ::1 --tag a", "cannot be used with"),
             ("explain http://a/ --from here", "--from"),
             ("explain http://a/ --tag a", "cannot be used with"),
+            ("explain --audit", "URL|--search"),
+            ("explain --audit http://a/ --ask", "cannot be used with"),
+            ("explain --audit http://a/ -c f", "cannot be used with"),
+            ("explain --sitemap http://a/s.xml", "--audit"),
+            ("explain --audit http://a/ --pages 0", "--pages"),
             ("purge", "<URL|--tag"),
             ("purge --soft", "<URL|--tag"),
             ("purge --new-token a --all", "cannot be used with"),

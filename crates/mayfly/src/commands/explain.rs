@@ -1,5 +1,5 @@
 //! `mayfly explain`: asks the running server what it would do with a request, and why; or what it has
-//! stored.
+//! stored. `--audit` is `explain_audit/`.
 
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
@@ -14,6 +14,7 @@ use control::{
 use serde::Serialize;
 
 use crate::cli::ExplainArgs;
+use crate::commands::explain_audit;
 use crate::commands::running_server::{complain, explained, find, printable};
 use crate::exit::Exit;
 
@@ -23,12 +24,18 @@ pub fn run(args: &ExplainArgs) -> Exit {
         Ok(fields) => fields,
         Err(message) => return complain(Exit::Usage, &message),
     };
+    if args.audit.audit {
+        return explain_audit::run(args, fields);
+    }
+    if args.urls.len() > 1 {
+        return complain(Exit::Usage, "expected one URL; --audit takes several");
+    }
     let event_loop = match crate::processes::event_loop::build() {
         Ok(event_loop) => event_loop,
         Err(error) => return complain(Exit::Refused, &format!("could not start: {error}")),
     };
     event_loop.block_on(async {
-        let path = match find(&args.server, args.url.as_slice()).await {
+        let path = match find(&args.server, &args.urls).await {
             Ok(path) => path,
             Err((exit, message)) => return complain(exit, &message),
         };
@@ -62,7 +69,7 @@ async fn answer(
     fields: Vec<(String, String)>,
     path: &Path,
 ) -> Result<String, ClientError> {
-    if let Some(url) = &args.url {
+    if let Some(url) = args.urls.first() {
         let request = ExplainRequest {
             url: url.clone(),
             method: args.method.clone(),

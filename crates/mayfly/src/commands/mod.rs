@@ -9,6 +9,7 @@ pub mod check;
 pub mod convert;
 pub mod doctor;
 pub mod explain;
+pub mod explain_audit;
 pub mod local_authority;
 pub mod nodes;
 pub mod purge;

@@ -10,7 +10,7 @@
 
 mod shown;
 mod sitemap;
-mod sources;
+pub mod sources;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -22,7 +22,8 @@ const MAX_SITEMAPS: usize = 50_000;
 /// Indexes within each other. The protocol allows none.
 const MAX_DEPTH: usize = 3;
 
-type Failure = (Exit, String);
+/// How the command ends, and what it says.
+pub type Failure = (Exit, String);
 
 /// The URLs of all pages, each once, in the order of the command line. Sitemaps are read by the server
 /// whose control socket is given.
@@ -73,16 +74,21 @@ pub fn urls(args: &WarmArgs) -> Vec<String> {
     typed.filter(|source| is_url(source)).cloned().collect()
 }
 
+/// Pages that sources name, each once.
 #[derive(Default)]
-struct FoundPages {
-    pages: Vec<String>,
+pub struct FoundPages {
+    pub pages: Vec<String>,
     known: HashSet<String>,
     /// Those that are still to be read, each with how many indexes it is in.
-    sitemaps: VecDeque<(String, usize)>,
+    pub sitemaps: VecDeque<(String, usize)>,
 }
 
 impl FoundPages {
-    fn page(&mut self, url: String) -> Result<(), Failure> {
+    /// Adds a page.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn page(&mut self, url: String) -> Result<(), Failure> {
         if self.known.insert(url.clone()) {
             self.pages.push(url);
         }
@@ -93,7 +99,10 @@ impl FoundPages {
     }
 
     /// A sitemap, or lines with a URL each; either may be compressed with gzip.
-    fn text(&mut self, bytes: &[u8], source: &str, depth: usize) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// It is neither, or names too many pages.
+    pub fn text(&mut self, bytes: &[u8], source: &str, depth: usize) -> Result<(), Failure> {
         let complain = |why: &str| refused(format!("{source}: {why}"));
         let unpacked = unpacked(bytes).map_err(|why| complain(&why))?;
         let text = unpacked.as_deref().unwrap_or(bytes);

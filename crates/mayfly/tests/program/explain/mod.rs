@@ -1,5 +1,6 @@
 //! `mayfly explain` and `$cache_reason`: what is said before is what then happens.
 
+mod audit;
 mod client;
 mod command;
 mod inside;
