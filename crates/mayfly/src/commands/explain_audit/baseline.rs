@@ -114,22 +114,37 @@ impl Baseline {
 
     /// The first difference between a response and the baseline.
     pub fn difference(&self, response: &PageResponse, buster: Option<&str>) -> Option<Difference> {
-        if let Some(usual) = self.status()
-            && !self.statuses.contains(&response.status)
-        {
-            let seen = response.status;
-            return Some(Difference::Status { usual, seen });
-        }
-        self.field_difference(response, buster)
+        let fields = masked_fields(response, buster);
+        self.status_difference(response)
+            .or_else(|| self.field_difference(&fields))
             .or_else(|| self.body_difference(response, buster))
     }
 
-    fn field_difference(
+    /// The first difference that visitors see: the status, where a redirect leads, or the body.
+    pub fn visible_difference(
         &self,
         response: &PageResponse,
         buster: Option<&str>,
     ) -> Option<Difference> {
-        let fields = masked_fields(response, buster);
+        let mut fields = masked_fields(response, buster);
+        for (name, value) in &self.stable_fields {
+            if name != "location" {
+                fields.insert(name.clone(), value.clone());
+            }
+        }
+        fields.retain(|name, _| name == "location" || self.stable_fields.contains_key(name));
+        self.status_difference(response)
+            .or_else(|| self.field_difference(&fields))
+            .or_else(|| self.body_difference(response, buster))
+    }
+
+    fn status_difference(&self, response: &PageResponse) -> Option<Difference> {
+        let (usual, seen) = (self.status()?, response.status);
+        let is_usual = self.statuses.contains(&seen);
+        (!is_usual).then_some(Difference::Status { usual, seen })
+    }
+
+    fn field_difference(&self, fields: &BTreeMap<String, String>) -> Option<Difference> {
         let seen = |name: &str| fields.get(name).cloned().unwrap_or_default();
         let changed = self
             .stable_fields
@@ -311,6 +326,27 @@ mod tests {
                 Difference::Body { .. } => "body".to_owned(),
             });
             assert_eq!(name.as_deref(), expected, "{status} {fields}");
+        }
+    }
+
+    #[test]
+    fn visitors_see_status_location_and_body() {
+        let mut baseline = Baseline::default();
+        baseline.add(&response(302, "location: /a\nserver: x", "<p>a"), None);
+        for (status, fields, body, expected) in [
+            (
+                302,
+                "location: /a\nserver: y\ncache-control: private",
+                "<p>a",
+                false,
+            ),
+            (302, "location: /b\nserver: x", "<p>a", true),
+            (200, "location: /a\nserver: x", "<p>a", true),
+            (302, "location: /a\nserver: x", "<p>b", true),
+        ] {
+            let response = response(status, fields, body);
+            let difference = baseline.visible_difference(&response, None);
+            assert_eq!(difference.is_some(), expected, "{status} {fields} {body}");
         }
     }
 

@@ -128,7 +128,12 @@ impl Sum {
             findings,
             requests,
         } = self;
-        let mut text = format!("{pages} pages, {findings} findings, {requests} requests");
+        let count = |count: usize, word: &str| match count {
+            1 => format!("1 {word}"),
+            count => format!("{count} {word}s"),
+        };
+        let (pages, findings) = (count(*pages, "page"), count(*findings, "finding"));
+        let mut text = format!("{pages}, {findings}, {requests} requests");
         if *incomplete > 0 {
             text.push_str(&format!("; {incomplete} not audited to the end"));
         }
@@ -201,7 +206,7 @@ mod tests {
         sum.left_out = 3;
         assert_eq!(
             sum.text(),
-            "2 pages, 1 findings, 300 requests; 1 not audited to the end; 3 more pages left out (--pages)\n"
+            "2 pages, 1 finding, 300 requests; 1 not audited to the end; 3 more pages left out (--pages)\n"
         );
     }
 }

@@ -264,7 +264,7 @@ fn evidence(variation: &Variation, values: &Values) -> Vec<String> {
     let all = [
         ("{word}", values.word.clone()),
         ("{long}", values.word.clone()),
-        ("{port}", format!(":{}", values.port)),
+        ("{port}", values.port.to_string()),
         ("{address}", values.address.clone()),
     ];
     let sent = all.into_iter().filter(|(it, _)| templates.contains(it));

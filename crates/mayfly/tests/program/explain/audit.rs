@@ -1,6 +1,7 @@
 //! `mayfly explain --audit`: an application with planted faults behind a configuration that lets one visitor
 //! shape what others get, and the same application behind one that does not.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +17,7 @@ struct Plant {
     /// Directives of the path's own location.
     directives: &'static str,
     page: fn(&Request) -> Script,
-    /// Variations of which one finds the fault.
+    /// Variations that find the fault, or one of them.
     found_by: &'static [&'static str],
     kind: &'static str,
 }
@@ -49,6 +50,9 @@ impl Plant {
 
 /// A key that leaves out all arguments but the audit's own one.
 const KEY_WITHOUT_ARGUMENTS: &str = "proxy_cache_key $scheme$host$uri$arg_mayfly_audit;";
+
+/// Another cache answers, which keeps everything under the target alone and says nothing of it.
+const CARELESS: &str = "proxy_cache off;";
 
 const PLANTS: &[Plant] = &[
     plant(
@@ -251,7 +255,7 @@ const PLANTS: &[Plant] = &[
     plant(
         "/cookie",
         |it| html(format!("<body class=theme-{}>", cookie(it, "theme"))),
-        &["cookie of a theme, invented"],
+        &["cookie of a theme", "cookie of a theme, invented"],
     ),
     plant(
         "/dark",
@@ -301,8 +305,55 @@ const PLANTS: &[Plant] = &[
         "/body",
         |it| html(format!("<p>{}", String::from_utf8_lossy(&it.body))),
         &["body of a GET request"],
-    ),
-    plant("/head", |_| html("<p>page".to_owned()), &["HEAD"]).with("proxy_cache_convert_head off;"),
+    )
+    .with(CARELESS),
+    plant(
+        "/head",
+        |it| match &*it.method {
+            "HEAD" => html(String::new()),
+            _ => html("<p>page".to_owned()),
+        },
+        &["HEAD"],
+    )
+    .with(CARELESS),
+    plant(
+        "/part",
+        |it| match it.field("Range") {
+            "bytes=0-0" => {
+                let head = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/7\r\n";
+                Script::new().raw(format!("{head}Content-Length: 1\r\n\r\n<"))
+            }
+            _ => html("<p>page".to_owned()),
+        },
+        &["Range"],
+    )
+    .with(CARELESS),
+    plant(
+        "/not-modified",
+        |it| match it.field("If-None-Match") {
+            "" => html("<p>page".to_owned()),
+            _ => Script::new().raw("HTTP/1.1 304 Not Modified\r\n\r\n"),
+        },
+        &["If-None-Match"],
+    )
+    .with(CARELESS),
+    plant(
+        "/session",
+        |_| Script::page(&format!("Set-Cookie: id={}\r\n", random()), "<p>page"),
+        &["no variation"],
+    )
+    .with(CARELESS)
+    .of_kind("leak"),
+    plant(
+        "/login",
+        |it| match it.field("Authorization") {
+            "" => html("<p>page".to_owned()),
+            _ => Script::page(&format!("Set-Cookie: id={}\r\n", random()), "<p>page"),
+        },
+        &["Authorization"],
+    )
+    .with(CARELESS)
+    .of_kind("leak"),
     plant(
         "/range",
         |it| match it.field("Range") {
@@ -313,16 +364,13 @@ const PLANTS: &[Plant] = &[
     )
     .with("proxy_set_header Range $http_range; proxy_set_header Host $http_host;"),
     plant(
-        "/session",
-        |_| Script::page(&format!("X-Session: id={}\r\n", random()), "<p>page"),
-        &["no variation"],
-    )
-    .with("add_header Set-Cookie $upstream_http_x_session;")
-    .of_kind("leak"),
-    plant(
         "/host",
         |it| html(format!("<base href=http://{}/>", it.field("Host"))),
-        &["Host with another port"],
+        &[
+            "Host with another port",
+            "Host with a trailing dot",
+            "Host in upper case",
+        ],
     ),
     plant(
         "/dot",
@@ -343,13 +391,28 @@ const PLANTS: &[Plant] = &[
     plant(
         "/path-parameter",
         |it| html(format!("<a href={}>", it.target)),
-        &["path parameter"],
+        &[
+            "path parameter",
+            "dot segments",
+            "doubled slash",
+            "encoded path",
+        ],
     ),
     plant(
         "/segments",
         |it| html(format!("<a href={}>", it.target)),
         &["dot segments"],
-    ),
+    )
+    .with("proxy_cache_key $scheme$host$uri$is_args$args;"),
+    plant(
+        "/letters",
+        |it| match it.target.contains('%') {
+            true => not_found(),
+            false => html("<p>page".to_owned()),
+        },
+        &["encoded path"],
+    )
+    .with("proxy_cache_key $scheme$host$uri$is_args$args;"),
 ];
 
 fn html(body: String) -> Script {
@@ -448,31 +511,42 @@ fn answer(request: &Request) -> Script {
     if let Some(page) = clean_page(request) {
         return page;
     }
-    let is_of = |plant: &&Plant| {
-        let path = plant.path.split('?').next().unwrap_or_default();
-        request.target.contains(path)
-    };
-    match PLANTS.iter().find(is_of) {
+    let is_of = |plant: &&Plant| request.target.contains(path_of(plant));
+    let plants = PLANTS.iter().filter(is_of);
+    match plants.max_by_key(|plant| plant.path.len()) {
+        Some(plant) if plant.directives == CARELESS => {
+            static STORED: Mutex<BTreeMap<String, Script>> = Mutex::new(BTreeMap::new());
+            let mut stored = STORED.lock().expect("no panic");
+            let key = request.target.clone();
+            stored
+                .entry(key)
+                .or_insert_with(|| (plant.page)(request))
+                .clone()
+        }
         Some(plant) => (plant.page)(request),
         None => not_found(),
     }
+}
+
+fn path_of(plant: &Plant) -> &str {
+    plant.path.split('?').next().unwrap_or_default()
 }
 
 /// A server before the application. Visitors' fields reach the application, and the key knows nothing of them.
 async fn unsafe_server(upstream: &FakeHttp) -> RunningServer {
     let mut locations = String::new();
     for plant in PLANTS {
-        let path = plant.path.split('?').next().unwrap_or_default();
+        let path = path_of(plant);
         let key = match plant.directives.contains("proxy_cache_key") {
             true => "",
-            false => "proxy_cache_key $scheme$host$uri$is_args$args;",
+            false => "proxy_cache_key $scheme$host$request_uri;",
         };
         let key = match path {
             "/path-parameter" => "proxy_cache_key $scheme$host$1$is_args$args;",
             _ => key,
         };
         let location = match path {
-            "/path-parameter" => "~ ^(/path-parameter)(;.*)?$".to_owned(),
+            "/path-parameter" => "~ \"^(/path-parameter)(;.*)?$\"".to_owned(),
             path => format!("= {path}"),
         };
         let directives = plant.directives;
@@ -556,6 +630,11 @@ async fn plants_are_found(plants: &[Plant]) {
         if !found.iter().any(is_it) {
             missed.push(format!("{}: {found:?} {}", plant.path, page["reason"]));
         }
+        let is_expected =
+            |(_, variation): &(String, String)| plant.found_by.contains(&&**variation);
+        if plant.directives.is_empty() {
+            assert!(found.iter().all(is_expected), "{}: {found:?}", plant.path);
+        }
         for finding in page["findings"].as_array().into_iter().flatten() {
             let request = finding["request"].as_str().unwrap_or_default();
             assert!(request.contains(" HTTP/1.1\r\n"), "{finding}");
@@ -599,7 +678,9 @@ async fn audit_finds_nothing_behind_cache_shared() {
         upstream.address()
     ))
     .await;
-    let mut paths: Vec<&str> = PLANTS.iter().map(|it| it.path).step_by(3).collect();
+    // Those of another cache are found, since that one stands behind.
+    let plants = PLANTS.iter().filter(|it| it.directives != CARELESS);
+    let mut paths: Vec<&str> = plants.map(|it| it.path).collect();
     paths.extend(CLEAN_PATHS);
     let (exit, lines) = audit(&server, &urls(paths.iter().copied())).await;
     for page in &lines[..paths.len()] {
@@ -607,4 +688,105 @@ async fn audit_finds_nothing_behind_cache_shared() {
         assert_eq!(page["is_complete"], true, "{page}");
     }
     assert_eq!(exit, 0, "{lines:?}");
+}
+
+/// A key without arguments: strangers would be shown what the audit provokes.
+const UNKEYED: &str = "location / { proxy_pass http://UP; proxy_cache zone; proxy_cache_valid 1h;\n\
+    proxy_cache_key $scheme$host$uri; proxy_cache_bypass $http_x_forwarded_host; }";
+
+#[tokio::test]
+async fn audit_tries_a_page_at_its_plain_address_only_if_it_may() {
+    let upstream = FakeHttp::start(answer).await;
+    let server = server(&UNKEYED.replace("UP", &upstream.address())).await;
+    let (exit, lines) = audit(&server, &urls(["/link"])).await;
+    assert_eq!(exit, 2, "{lines:?}");
+    let page = &lines[0];
+    assert_eq!(
+        (&page["is_cold"], &page["is_complete"]),
+        (&false.into(), &false.into())
+    );
+    let reason = page["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("--plain-address"), "{reason}");
+    assert_eq!(upstream.requests(), 1);
+    let mut arguments = urls(["/link"]);
+    arguments.push("--plain-address".to_owned());
+    let (exit, lines) = audit(&server, &arguments).await;
+    assert_eq!(exit, 1, "{lines:?}");
+    let expected = ("poisoning".to_owned(), "X-Forwarded-Host".to_owned());
+    assert_eq!(findings(&lines[0]), [expected]);
+}
+
+#[tokio::test]
+async fn audit_reads_sitemaps_and_says_what_it_leaves_out() {
+    let upstream = FakeHttp::start(|request| match request.target.as_str() {
+        "/sitemap.xml" => html(
+            "<urlset><url><loc>http://site.test/link</loc></url>\
+             <url><loc>http://site.test/nonce</loc></url></urlset>"
+                .to_owned(),
+        ),
+        _ => answer(request),
+    })
+    .await;
+    let server = unsafe_server(&upstream).await;
+    let arguments = ["--sitemap", "http://site.test/sitemap.xml"].map(str::to_owned);
+    let (exit, lines) = audit(&server, &arguments).await;
+    assert_eq!(exit, 1, "{lines:?}");
+    let (pages, sum) = (&lines[..2], &lines[2]);
+    let urls: Vec<&str> = pages
+        .iter()
+        .filter_map(|page| page["url"].as_str())
+        .collect();
+    assert_eq!(urls, ["http://site.test/link", "http://site.test/nonce"]);
+    assert_eq!((&sum["pages"], &sum["findings"]), (&2.into(), &1.into()));
+}
+
+#[tokio::test]
+async fn audit_shows_the_request_and_tells_wrong_use_from_no_server() {
+    let upstream = FakeHttp::start(answer).await;
+    let server = unsafe_server(&upstream).await;
+    let there = format!("unix:{}", server.path("http").display());
+    let gone = format!("unix:{}", server.path("gone").display());
+    let link = "http://site.test/link";
+    for (arguments, exit, parts) in [
+        (
+            &["--audit", link, "--connect", &there, "--duration", "1h"][..],
+            1,
+            &[
+                "http://site.test/link: 1 finding (",
+                "  poisoning   X-Forwarded-Host\n",
+                "                GET /link?mayfly_audit=",
+                "                X-Forwarded-Host: mfw",
+                "then, from another visitor: GET /link?mayfly_audit=",
+                "1 page, 1 finding, ",
+            ][..],
+        ),
+        (
+            &["--audit", link, "--connect", &gone],
+            2,
+            &["no connection to"],
+        ),
+        (&["--audit", "/link"], 2, &["expected http://"]),
+        (
+            &["--audit", link, "-H", "Host: a"],
+            2,
+            &["--connect ADDRESS"],
+        ),
+        (
+            &["--audit", "http://192.0.2.1/"],
+            2,
+            &["another machine: --yes-this-is-mine"],
+        ),
+        (&[link, link], 2, &["expected one URL"]),
+    ] {
+        let mut command = Command::new(crate::program());
+        command.arg("explain").args(arguments);
+        let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
+        let output = output.await.expect("a thread");
+        let text = [&output.stdout[..], &output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {text}");
+        for part in parts {
+            assert!(text.contains(part), "{arguments:?}: {part}: {text}");
+        }
+    }
 }
