@@ -78,14 +78,13 @@ impl<'a> PageAudit<'a> {
     pub async fn run(mut self, tries_plain: bool) -> PageReport {
         let requests = self.budget.requests_left;
         let mut report = PageReport::new(self.page.target.url());
-        match self.fill(&mut report, tries_plain).await {
-            Ok(()) => report.is_complete = true,
+        report.incomplete = match self.fill(&mut report, tries_plain).await {
+            Ok(()) => None,
             Err(EarlyEnd::Stopped) => {
-                report.reason =
-                    Some("the requests or the time of the audit are used up".to_owned());
+                Some("the requests or the time of the audit are used up".to_owned())
             }
-            Err(EarlyEnd::NotAudited(reason)) => report.reason = Some(reason),
-        }
+            Err(EarlyEnd::NotAudited(reason)) => Some(reason),
+        };
         report.requests = requests - self.budget.requests_left;
         report
     }

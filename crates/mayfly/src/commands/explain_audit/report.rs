@@ -33,11 +33,8 @@ impl Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PageReport {
     pub url: String,
-    /// All variations were tried.
-    pub is_complete: bool,
-    /// Why not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    /// Why not all variations were tried, if so.
+    pub incomplete: Option<String>,
     /// A usual visitor was answered from memory.
     pub is_stored: bool,
     /// A random argument makes the address one that is not stored.
@@ -51,8 +48,7 @@ impl PageReport {
     pub fn new(url: String) -> PageReport {
         PageReport {
             url,
-            is_complete: false,
-            reason: None,
+            incomplete: None,
             is_stored: false,
             is_cold: true,
             variations: 0,
@@ -73,13 +69,13 @@ impl PageReport {
             "{}: {findings} ({variations} variations, {requests} requests)",
             self.url
         )];
-        if let Some(reason) = &self.reason {
+        if let Some(reason) = &self.incomplete {
             lines.push(format!("  not audited to the end: {reason}"));
         }
-        if self.is_complete && !self.is_stored {
+        if self.incomplete.is_none() && !self.is_stored {
             lines.push("  usual visitors were not answered from memory".to_owned());
         }
-        if self.is_complete && !self.is_cold {
+        if self.incomplete.is_none() && !self.is_cold {
             lines.push("  tried at its plain address, where the usual page is stored".to_owned());
         }
         for finding in &self.findings {
@@ -115,7 +111,7 @@ pub struct Sum {
 impl Sum {
     pub fn count(&mut self, page: &PageReport) {
         self.pages += 1;
-        self.incomplete += usize::from(!page.is_complete);
+        self.incomplete += usize::from(page.incomplete.is_some());
         self.findings += page.findings.len();
         self.requests += page.requests;
     }
@@ -166,7 +162,6 @@ mod tests {
             shown: "<a href=//mfwx.test>\u{1b}[2J".to_owned(),
         };
         let mut report = PageReport::new("http://site.test/".to_owned());
-        report.is_complete = true;
         report.is_stored = true;
         report.variations = 90;
         report.requests = 300;
@@ -196,7 +191,7 @@ mod tests {
         let mut sum = Sum::default();
         sum.count(&report());
         let mut other = PageReport::new("http://site.test/b".to_owned());
-        other.reason = Some("no response".to_owned());
+        other.incomplete = Some("no response".to_owned());
         assert!(
             other
                 .text()
