@@ -746,7 +746,16 @@ async fn audit_shows_the_request_and_tells_wrong_use_from_no_server() {
     let link = "http://site.test/link";
     for (arguments, exit, parts) in [
         (
-            &["--audit", link, "--connect", &there, "--duration", "1h"][..],
+            &[
+                "--audit",
+                link,
+                "--connect",
+                &there,
+                "--timeout",
+                "5m",
+                "--duration",
+                "1h",
+            ][..],
             1,
             &[
                 "http://site.test/link: 1 finding (",
