@@ -451,8 +451,8 @@ fn cookie(request: &Request, name: &str) -> String {
 /// The last argument of this name, as PHP has it.
 fn argument(request: &Request, name: &str) -> String {
     let arguments = request.target.split_once('?').map_or("", |(_, it)| it);
-    let pairs = arguments.split('&').filter_map(|it| it.split_once('='));
-    let found = pairs.filter(|(it, _)| *it == name).next_back();
+    let mut pairs = arguments.split('&').filter_map(|it| it.split_once('='));
+    let found = pairs.rfind(|(it, _)| *it == name);
     found.map_or_else(String::new, |(_, value)| value.to_owned())
 }
 
