@@ -20,9 +20,12 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
         Reason::Path => &["cache_personal_paths"],
         Reason::Accept
         | Reason::Credentials
+        | Reason::Depends
+        | Reason::Field
         | Reason::Override
         | Reason::Fragment
-        | Reason::TooLong => &["cache_shared"],
+        | Reason::TooLong
+        | Reason::Unproven => &["cache_shared"],
         Reason::Purge => &["_cache_purge"],
         Reason::NoLease => &["cache_nodes"],
         Reason::LostLease => &["cache_nodes_lost"],
@@ -133,6 +136,17 @@ pub fn on(why: Reason) -> &'static str {
         }
         Reason::Credentials => {
             "A visitor who sends credentials gets a page of their own. Without the field the page is shared."
+        }
+        Reason::Field => {
+            "The application may read any field that is not known to be harmless. Without the field the page is shared."
+        }
+        Reason::Depends => {
+            "Have the application name in Vary what shapes the page, or write it into the cache key. The trial is made \
+             again after half an hour; explain --try makes it now."
+        }
+        Reason::Unproven => {
+            "The answer to this request is compared with the shared one. Where both are the same, the next visitor who says \
+             the same is shown the shared one."
         }
         Reason::Override => {
             "The request is served without the field that names a method or a path."

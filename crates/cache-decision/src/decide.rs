@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! before_lookup ── Off, Purge, RefusePurge, Invalidate          the cache is not looked into
-//!   │           └─ Bypass ─► Alone | Direct | CollapseLater     past what is stored
+//!   │           ├─ Bypass ─► Alone | Direct | CollapseLater     past what is stored
+//!   │           └─ Prove                                        not known yet whether it may be shared
 //!   └ lookup ───── fresh ──► Hit
 //!       └ after_lookup ───── Direct | Alone                     may not be shared, or not yet
 //!           │           └─── ShowStale | Refresh                stale, and shown at once
@@ -18,6 +19,7 @@ use http_cache::{
     ServedFrom, StaleReason, StaleRule, StoredResponse,
 };
 use http_semantics::Method;
+use page_evidence::Standing;
 use site::CacheRules;
 
 use crate::audience::Audience;
@@ -84,17 +86,40 @@ pub fn before_lookup(
         None if is_beyond_range_offset(request, rules) => {
             Some((Action::Direct, Some(Reason::Range)))
         }
-        None if request.stored_use() == StoredUse::Forbidden => {
+        None => return Ok(of_evidence(request, audience, rules)),
+    };
+    let past = past.map(|(action, why)| Decision::forwarded(action, Forward::Bypass, why));
+    Ok((audience, past))
+}
+
+/// Decides about a request whose answer may be shared, by what was seen of the page, and by whether what
+/// is stored may be used.
+#[inline]
+fn of_evidence(
+    request: &mut impl RequestFacts,
+    audience: Audience,
+    rules: &CacheRules,
+) -> (Audience, Option<Decision>) {
+    let standing = match audience {
+        Audience::Class(..) => request.standing(),
+        _ => Standing::Shared,
+    };
+    let is_forbidden = request.stored_use() == StoredUse::Forbidden;
+    let (action, forward, why) = match standing {
+        Standing::Shared if !is_forbidden => return (audience, None),
+        Standing::Shared => {
             let action = match rules.lock {
                 true => Action::CollapseLater,
                 false => Action::Alone,
             };
-            Some((action, Some(Reason::NoLease)))
+            (action, Forward::Bypass, Reason::NoLease)
         }
-        None => None,
+        Standing::Depends(_) => (Action::Direct, Forward::Bypass, Reason::Depends),
+        Standing::Unproven if is_forbidden => (Action::Direct, Forward::Bypass, Reason::Unproven),
+        Standing::Unproven => (Action::Prove, Forward::Miss, Reason::Unproven),
     };
-    let past = past.map(|(action, why)| Decision::forwarded(action, Forward::Bypass, why));
-    Ok((audience, past))
+    let past = Decision::forwarded(action, forward, Some(why));
+    (audience, Some(past))
 }
 
 /// May a request be a purge that `from local` would let, but for the page behind it? It is answered

@@ -33,6 +33,9 @@ pub enum Action {
     Direct,
     /// Fetch without waiting for others. What may be stored is stored.
     Alone,
+    /// Fetch with the visitor's own request, and compare the answer with the shared one; or wait until
+    /// others' answers were compared.
+    Prove,
     /// Ask whether this stored response is still right, for this client: it is validated on each use.
     Validate(Arc<StoredResponse>),
     /// Fetch for all who ask, or wait for the fetch that is under way.

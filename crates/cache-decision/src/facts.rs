@@ -3,6 +3,7 @@
 
 use http_cache::Reason;
 use http_semantics::Method;
+use page_evidence::Standing;
 use site::Template;
 
 use crate::audience::Audience;
@@ -35,6 +36,10 @@ pub trait RequestFacts {
     /// # Errors
     /// Why the response is for one visitor.
     fn audience(&mut self) -> Result<Audience, Reason>;
+
+    /// With `cache_shared`: may its visitor be shown the shared answer, as far as was seen? Asked after
+    /// [`RequestFacts::audience`], which has made the key.
+    fn standing(&mut self) -> Standing;
 
     /// Has its visitor written something a moment ago (`cache_read_your_writes`)?
     fn is_writer(&self) -> bool;

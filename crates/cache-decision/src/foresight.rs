@@ -89,7 +89,13 @@ pub fn foresee_refusal(
     request: &mut impl StoringFacts,
 ) -> Option<ForeseenReason> {
     if let Some(past) = &plan.past {
-        return past.reason.map(ForeseenReason::ByRequest);
+        // Where others' own requests got what may not be stored, that is why nothing is shared.
+        let last = match past.reason {
+            Some(Reason::Unproven) => plan.zone.last_refusal(&plan.key.as_ref()),
+            _ => None,
+        };
+        let by_request = past.reason.map(ForeseenReason::ByRequest);
+        return last.map(ForeseenReason::ByLast).or(by_request);
     }
     if matches!(decision.action, Action::Hit) {
         return None;

@@ -43,6 +43,6 @@ pub use decide::{FlightPart, after_lookup, before_lookup, in_flight, unshared};
 pub use decision::{Action, Decision};
 pub use facts::{BodyPlace, PurgeReach, RequestFacts, StoredUse, UpstreamFacts};
 pub use foresight::{ForeseenReason, Foresight, StoringFacts, foresee, foresee_refusal};
-pub use plan::{PastCache, Plan, UseCount};
+pub use plan::{FetchRole, PastCache, Plan, SharedPage, UseCount};
 pub use stand_in::StandIn;
 pub use storing_policy::{storing_policy, use_stale};

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use http_cache::{CacheKey, JoinRequest, Millis, Reason, Stamp, Urgency, VarySpec, Zone};
 use http_semantics::RequestHead;
+use page_evidence::{OwnRun, PageName};
+use shared_request::{LeftOut, TraitSet};
 use site::CacheRules;
 
 use crate::audience::Audience;
-use crate::decision::Decision;
+use crate::decision::{Action, Decision};
 use crate::fields::Fields;
 
 /// Why a request goes past the cache.
@@ -38,6 +40,34 @@ pub struct Plan<'a> {
     pub came_at: Stamp,
     /// Whether a visitor waits for a page, or for a part of one.
     pub urgency: Urgency,
+    /// With `cache_shared`.
+    pub shared: Option<Box<SharedPage>>,
+    /// Which request the upstream is asked with `cache_shared`.
+    pub role: FetchRole,
+    /// Traits of which the shared request says what this visitor's does.
+    pub tried: TraitSet,
+}
+
+/// Which request the upstream is asked where answers may be shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FetchRole {
+    /// The shared one, whose answer is stored.
+    Shared,
+    /// The visitor's own, whose answer is compared.
+    Own(Box<OwnRun>),
+    /// The shared one with some traits of the visitor's, whose answer a trial reads.
+    Trial,
+}
+
+/// A page that may be shared, and what the shared request leaves out of the visitor's.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedPage {
+    pub name: PageName,
+    pub left_out: LeftOut,
+    /// Traits that are in the key.
+    pub keyed: TraitSet,
+    /// The page is shared with the visitor, and the visitor's own answer is compared all the same.
+    pub audit: Option<OwnRun>,
 }
 
 /// How often a key counts as asked for.
@@ -70,16 +100,22 @@ impl<'a> Plan<'a> {
             varies_on: None,
             came_at: Stamp::default(),
             urgency: Urgency::Page,
+            shared: None,
+            role: FetchRole::Shared,
+            tried: TraitSet::NONE,
         }
     }
 
     /// Why the request goes past the cache, where it does.
     #[must_use]
     pub fn past_cache(&self) -> Option<PastCache> {
-        self.past.as_ref().map(|past| match past.reason {
-            Some(Reason::NoLease) => PastCache::NoLease,
-            _ => PastCache::OwnRequest,
-        })
+        let past = self.past.as_ref()?;
+        match past.reason {
+            Some(Reason::NoLease) => Some(PastCache::NoLease),
+            // The shared request that is made for such a visitor is everybody's.
+            _ if matches!(past.action, Action::Prove) && self.role == FetchRole::Shared => None,
+            _ => Some(PastCache::OwnRequest),
+        }
     }
 
     /// Counts how often the key was asked for, where that matters (`*_cache_min_uses`).

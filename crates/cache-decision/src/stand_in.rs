@@ -1,4 +1,4 @@
-//! When a stale response may stand in for a fetch.
+//! When a stored response may stand in for a fetch.
 
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use site::CacheRules;
 
 use crate::storing_policy::use_stale;
 
-/// The stale response that a lookup found, if there is one, and what it may stand in for.
-pub struct StandIn(Option<Box<StaleResponse>>);
+/// The response that a lookup found, if there is one, and what it may stand in for.
+pub struct StandIn(Option<Box<FoundCopy>>);
 
-struct StaleResponse {
+struct FoundCopy {
     stored: Arc<StoredResponse>,
-    info: StaleInfo,
+    /// `None`: it is fresh, and the fetch is a visitor's own.
+    info: Option<StaleInfo>,
     found_at: Millis,
     allowed: UseStale,
 }
@@ -24,25 +25,42 @@ impl StandIn {
     pub const NONE: StandIn = StandIn(None);
 
     pub fn of(found: &NotFresh, rules: &CacheRules, now: Millis) -> StandIn {
-        let stale = found.stale().map(|(stored, info)| StaleResponse {
+        let stale = found.stale().map(|(stored, info)| FoundCopy {
             stored: stored.clone(),
-            info: *info,
+            info: Some(*info),
             found_at: now,
             allowed: use_stale(rules),
         });
         StandIn(stale.map(Box::new))
     }
 
-    /// Is there a stale response at all?
+    /// A fresh response, for a visitor who was not compared yet: it is the answer where the upstream
+    /// fails.
+    pub fn fresh(stored: Arc<StoredResponse>, rules: &CacheRules, now: Millis) -> StandIn {
+        StandIn(Some(Box::new(FoundCopy {
+            stored,
+            info: None,
+            found_at: now,
+            allowed: use_stale(rules),
+        })))
+    }
+
+    /// Is there a response at all?
     pub fn is_there(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The stale response, where it may be shown at `now` for this reason.
+    /// The response, where it may be shown at `now` for this reason.
     pub fn response(&self, why: StaleReason, now: Millis) -> Option<Arc<StoredResponse>> {
-        let stale = self.0.as_ref()?;
-        let info = stale.info.after(now.since(stale.found_at));
-        may_serve_stale(why, &stale.allowed, &info).then(|| stale.stored.clone())
+        let copy = self.0.as_ref()?;
+        let may_show = match &copy.info {
+            Some(info) => {
+                let info = info.after(now.since(copy.found_at));
+                may_serve_stale(why, &copy.allowed, &info)
+            }
+            None => why != StaleReason::Updating,
+        };
+        may_show.then(|| copy.stored.clone())
     }
 
     /// With `cache_stale`, an upstream that takes longer than others wait for a leader does not

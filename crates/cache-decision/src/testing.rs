@@ -10,6 +10,7 @@ use http_cache::{
 };
 use http_semantics::{Method, RequestHead};
 use http1::{HeadLimits, parse_head};
+use page_evidence::Standing;
 use site::{CacheMethods, CacheRules, CacheZoneChoice, CacheZoneId, Failures, Template};
 
 use crate::audience::Audience;
@@ -86,6 +87,7 @@ pub(crate) struct TestRequest {
     pub is_authorized: bool,
     pub has_cookie: bool,
     pub stored_use: StoredUse,
+    pub standing: Standing,
 }
 
 impl Default for TestRequest {
@@ -104,6 +106,7 @@ impl Default for TestRequest {
             is_authorized: false,
             has_cookie: false,
             stored_use: StoredUse::Allowed,
+            standing: Standing::Shared,
         }
     }
 }
@@ -133,6 +136,9 @@ impl RequestFacts for TestRequest {
     }
     fn audience(&mut self) -> Result<Audience, Reason> {
         self.audience.clone()
+    }
+    fn standing(&mut self) -> Standing {
+        self.standing
     }
     fn is_writer(&self) -> bool {
         self.is_writer

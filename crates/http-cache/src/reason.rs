@@ -63,11 +63,14 @@ reasons! {
     Credentials, Request, "credentials", "A field of the request carries credentials or an identity.";
     Override, Request, "override", "A field of the request names another method or another path.";
     Fragment, Request, "fragment", "A script asks for a part of a page.";
+    Field, Request, "field", "A field of the request is not known not to matter.";
+    Depends, Request, "depends", "The page was seen to depend on something that this visitor's request says.";
     Path, Request, "path", "The path is personal.";
     TooLong, Request, "too-long", "What would have to be in the cache key is too long.";
     Purge, Request, "purge", "The request purges.";
     NoLease, Moment, "no-lease", "The server cannot tell what other nodes have purged (`cache_nodes`), so it uses no stored response.";
     LostLease, Moment, "lost-lease", "The server has lost its lease a moment ago and uses what is stored all the same (`cache_nodes_lost`): a purge on another node may be missing.";
+    Unproven, Moment, "unproven", "It was not seen yet that what this visitor's request says does not matter for the page.";
     MinUses, Moment, "min-uses", "The key was not asked for often enough yet.";
     LockTimeout, Moment, "lock-timeout", "Another request fetches the response and takes too long.";
     TooManyVariants, Moment, "too-many-variants", "The key has more variants than are kept.";

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use site::{CacheZone, Content, Site};
 
 use crate::disk_pages::DiskPages;
+use crate::evidence::SeenPages;
 use crate::registry::Registry;
 use server_base::memory_limit::MemoryLimit;
 
@@ -58,12 +59,16 @@ pub fn build(
 
 /// All zones that a request may still be answered from, of whatever configuration.
 #[derive(Default)]
-pub struct AliveZones(Mutex<Vec<Weak<Zone>>>);
+pub struct AliveZones {
+    zones: Mutex<Vec<Weak<Zone>>>,
+    /// What was seen of pages in them that may be shared.
+    pub seen_pages: Arc<SeenPages>,
+}
 
 impl AliveZones {
     /// Adds those of another configuration, and forgets those that are gone.
     pub fn add(&self, zones: &[Arc<Zone>]) {
-        let mut alive = self.0.lock();
+        let mut alive = self.zones.lock();
         alive.retain(|zone| zone.strong_count() > 0);
         for zone in zones {
             let zone = Arc::downgrade(zone);
@@ -75,7 +80,7 @@ impl AliveZones {
 
     /// Those that there are now.
     pub fn zones(&self) -> Vec<Arc<Zone>> {
-        self.0.lock().iter().filter_map(Weak::upgrade).collect()
+        self.zones.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 

@@ -12,6 +12,7 @@ pub mod cache_zones;
 pub mod connectors;
 pub mod disk_pages;
 pub mod error_log;
+pub mod evidence;
 pub mod handshake_certificates;
 mod learned_on_nodes;
 pub mod learned_pools;

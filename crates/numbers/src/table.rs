@@ -47,6 +47,9 @@ pub const SPAN_RESULTS: &[&str] = &["sent", "dropped", "failed"];
 /// The values of `standing`.
 pub const STANDINGS: &[&str] = &["ready", "busy", "failed", "checking", "unhealthy", "down"];
 
+/// The values of `result` of trials.
+pub const TRIAL_RESULTS: &[&str] = &["found", "other"];
+
 /// The values of `reason` of pages that are not learned.
 pub const NOT_LEARNED: &[&str] = &[
     "no-record",
@@ -689,6 +692,42 @@ pub const TABLE: &[Definition] = &[
         unit: Unit::Count,
         labels: &[POOL],
         help: "Suspect pages that are shown again, since all their statements in question returned the same.",
+    },
+    Definition {
+        number: Number::EvidenceOwnRequests,
+        name: "evidence_own_requests",
+        title: "Visitors' own requests that were compared",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[],
+        help: "With cache_shared, visitors' own requests whose answers were compared with the shared one.",
+    },
+    Definition {
+        number: Number::EvidenceAgreed,
+        name: "evidence_agreed",
+        title: "Answers that were the same",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[],
+        help: "Answers to visitors' own requests that were the same as the shared one, or differed in nothing that stays.",
+    },
+    Definition {
+        number: Number::EvidenceTrials,
+        name: "evidence_trials",
+        title: "Trials of pages",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[fixed("result", TRIAL_RESULTS)],
+        help: "Trials of why two answers differ, by whether they found that something matters.",
+    },
+    Definition {
+        number: Number::EvidenceTrialRequests,
+        name: "evidence_trial_requests",
+        title: "Requests of trials",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[],
+        help: "Requests that trials have sent to the application.",
     },
     Definition {
         number: Number::ResidentBytes,

@@ -48,10 +48,9 @@ pub(super) enum Scripts {
     Only(&'static str),
 }
 
-/// Cookies that browsers carry for analytics, advertisements, consent and protection against
-/// robots, and those that only an administrator's own pages read; no page depends on them.
+/// Cookies that browsers carry for analytics, advertisements and protection against robots, and those that only an administrator's own pages read; no page depends on them.
 /// For `cache_ignore_cookies`.
-pub(super) const HARMLESS_COOKIES: [&str; 64] = [
+pub(super) const HARMLESS_COOKIES: [&str; 49] = [
     // Google, Meta, Matomo, Hotjar, Microsoft, Yandex and other analytics.
     "_ga",
     "_ga_*",
@@ -73,7 +72,6 @@ pub(super) const HARMLESS_COOKIES: [&str; 64] = [
     "_clck",
     "_clsk",
     "_ym_*",
-    "mp_*",
     "ajs_*",
     "amp_*",
     "ph_*_posthog",
@@ -93,7 +91,23 @@ pub(super) const HARMLESS_COOKIES: [&str; 64] = [
     "sbjs_*",
     "tk_ai",
     "tk_qs",
-    // Consent.
+    // Protection against robots.
+    "__cf_bm",
+    "__cflb",
+    "__cfruid",
+    "__cfduid",
+    "cf_clearance",
+    "_cfuvid",
+    "incap_ses_*",
+    "visid_incap_*",
+    // WordPress's choices for its administration.
+    "wp-settings-*",
+    "wordpress_test_cookie",
+];
+
+/// Cookies that hold a choice of the visitor's, which a page may show: a banner is gone, a theme is
+/// another. For `cache_trial_cookies`.
+pub(super) const CHOICE_COOKIES: [&str; 15] = [
     "borlabs-cookie",
     "catAccCookies",
     "cmplz_*",
@@ -108,18 +122,8 @@ pub(super) const HARMLESS_COOKIES: [&str; 64] = [
     "Optanon*",
     "real_cookie_banner*",
     "viewed_cookie_policy",
-    // Protection against robots.
-    "__cf_bm",
-    "__cflb",
-    "__cfruid",
-    "__cfduid",
-    "cf_clearance",
-    "_cfuvid",
-    "incap_ses_*",
-    "visid_incap_*",
-    // WordPress's choices for its administration.
-    "wp-settings-*",
-    "wordpress_test_cookie",
+    // Mixpanel has `mp_TOKEN_mixpanel`; others have `mp_` for a prefix of their own.
+    "mp_*",
 ];
 
 /// Query arguments that mark where a visitor came from; no page depends on

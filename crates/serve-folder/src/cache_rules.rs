@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::applications::{ANALYTICS_ARGUMENTS, HARMLESS_COOKIES, Rules};
+use super::applications::{ANALYTICS_ARGUMENTS, CHOICE_COOKIES, HARMLESS_COOKIES, Rules};
 use super::conf_text::{CannotWrite, Conf, list, path, table_word, time};
 use super::options::ServeOptions;
 
@@ -127,6 +127,8 @@ pub(super) fn cache_rules(
         conf.line(&format!("cache_personal_paths {};", table_word(&pattern)));
     }
     list(conf, "cache_personal_args", rules.arguments);
+    conf.note("Consent and the like: whether a page depends on it is tried.");
+    list(conf, "cache_trial_cookies", &CHOICE_COOKIES);
     conf.note("Crawlers read everything and may get pages that are a little older.");
     if options.ttl < CRAWLER_TTL {
         conf.line(&format!("cache_crawler_valid {};", time(CRAWLER_TTL)));

@@ -449,6 +449,7 @@ fn bypass(rules: &Rules, target: &str, cookie: &str) -> Option<Bypass> {
     let text = format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n");
     let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
     let received = ReceivedRequest {
+        client: None,
         head: head.view(),
         scheme: "http",
         host: b"a",

@@ -7,6 +7,8 @@ use std::hash::{BuildHasher, Hasher};
 
 use memchr::memmem;
 
+use crate::left_out::class_of;
+
 /// What kind of visitor asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -61,8 +63,16 @@ impl Class {
     /// The class of who sends this User-Agent.
     #[must_use]
     pub fn of(user_agent: Option<&[u8]>) -> Class {
+        Class::and_family(user_agent).0
+    }
+
+    /// The class of who sends this User-Agent, and the family of programs that it names
+    /// ([`Trait::Agent`](crate::left_out::Trait::Agent)): 0 where the shared request names the same, or
+    /// where there is none.
+    #[must_use]
+    pub(crate) fn and_family(user_agent: Option<&[u8]>) -> (Class, u32) {
         match user_agent {
-            None | Some([]) => Class::Desktop,
+            None | Some([]) => (Class::Desktop, 0),
             Some(text) => remembered(text.get(..MOST_BYTES).unwrap_or(text)),
         }
     }
@@ -92,13 +102,68 @@ impl Class {
     }
 }
 
+/// Parts of a User-Agent by which applications tell browsers and systems apart. Lower case.
+const FAMILIES: [&str; 20] = [
+    "firefox/",
+    "chrome/",
+    "crios/",
+    "fxios/",
+    "edg/",
+    "opr/",
+    "samsungbrowser/",
+    "safari/",
+    "msie ",
+    "trident/",
+    "windows",
+    "macintosh",
+    "x11",
+    "cros ",
+    "android",
+    "iphone",
+    "ipad",
+    "mobile",
+    "bot",
+    "mayfly",
+];
+
+/// The family that a User-Agent (lower case) names: the parts of [`FAMILIES`] in it; the product that it
+/// begins with where it is neither a browser's nor has such a part, and the crawler's name.
+fn family(lower: &[u8], class: Class) -> u32 {
+    let mut parts = Vec::with_capacity(64);
+    for (index, part) in FAMILIES.iter().enumerate() {
+        if memmem::find(lower, part.as_bytes()).is_some() {
+            parts.push(index as u8);
+        }
+    }
+    if class == Class::Crawler {
+        let mut names = CRAWLERS.iter();
+        let name = names.position(|name| memmem::find(lower, name.as_bytes()).is_some());
+        parts.push(name.map_or(u8::MAX, |at| at as u8));
+    } else if !lower.starts_with(b"mozilla/") {
+        let product = lower.split(|byte| matches!(byte, b'/' | b' ')).next();
+        parts.extend_from_slice(product.unwrap_or_default());
+    }
+    class_of(&parts)
+}
+
 /// Looks closely. A crawler may say that it is mobile as well.
-fn look(user_agent: &[u8]) -> Class {
+fn look(user_agent: &[u8]) -> (Class, u32) {
+    if Class::ALL
+        .iter()
+        .any(|class| class.user_agent().as_bytes() == user_agent)
+    {
+        return (look_for_class(&user_agent.to_ascii_lowercase()), 0);
+    }
     let lower = user_agent.to_ascii_lowercase();
+    let class = look_for_class(&lower);
+    (class, family(&lower, class))
+}
+
+fn look_for_class(lower: &[u8]) -> Class {
     let names_any = |names: &[&str]| {
         names
             .iter()
-            .any(|name| memmem::find(&lower, name.as_bytes()).is_some())
+            .any(|name| memmem::find(lower, name.as_bytes()).is_some())
     };
     if names_any(&CRAWLERS) {
         Class::Crawler
@@ -115,7 +180,7 @@ const REMEMBERED: usize = 256;
 #[derive(Clone, Default)]
 struct RememberedUserAgent {
     text: Box<[u8]>,
-    class: Option<Class>,
+    class: Option<(Class, u32)>,
 }
 
 thread_local! {
@@ -124,7 +189,7 @@ thread_local! {
 }
 
 /// As [`look`], which costs a microsecond; browsers of one kind all send the same text.
-fn remembered(user_agent: &[u8]) -> Class {
+fn remembered(user_agent: &[u8]) -> (Class, u32) {
     let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
     hasher.write(user_agent);
     let index = (hasher.finish() % REMEMBERED as u64) as usize;

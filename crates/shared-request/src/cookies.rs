@@ -2,9 +2,11 @@
 
 use http_semantics::RequestView;
 
+use crate::left_out::class_of;
 use crate::{Bypass, NameSet, Rules, UnknownCookies, php};
 
-/// Appends the cookies that are sent, as one Cookie field holds them.
+/// Appends the cookies that are sent, as one Cookie field holds them. True where there are others that are
+/// tried ([`put_tried`]).
 ///
 /// # Errors
 /// [`Bypass::Cookie`] where one of them makes the request personal.
@@ -12,12 +14,14 @@ pub(crate) fn put_counted(
     head: RequestView<'_>,
     rules: &Rules,
     out: &mut Vec<u8>,
-) -> Result<(), Bypass> {
+) -> Result<bool, Bypass> {
     let start = out.len();
+    let mut has_tried = false;
     for value in head.field_all(b"cookie") {
         for cookie in value.split(|&byte| byte == b';') {
             match kind(cookie, rules) {
                 Kind::Removed => {}
+                Kind::Tried => has_tried = true,
                 Kind::Personal => return Err(Bypass::Cookie),
                 Kind::InKey => {
                     if out.len() > start {
@@ -28,7 +32,7 @@ pub(crate) fn put_counted(
             }
         }
     }
-    Ok(())
+    Ok(has_tried)
 }
 
 /// Appends the cookies that are in the key, and passes over all others.
@@ -47,18 +51,49 @@ pub(crate) fn put_key_cookies(head: RequestView<'_>, rules: &Rules, out: &mut Ve
 enum Kind {
     Personal,
     InKey,
+    /// It is not sent until it is seen to matter.
+    Tried,
     Removed,
 }
 
-/// Is there a cookie that is not sent although no rule says that it is harmless?
-pub(crate) fn removes_unknown(head: RequestView<'_>, rules: &Rules) -> bool {
-    head.field_all(b"cookie")
-        .flat_map(|value| value.split(|&byte| byte == b';'))
-        .filter(|cookie| !cookie.trim_ascii().is_empty())
-        .any(|cookie| {
-            matches!(kind(cookie, rules), Kind::Removed)
-                && !is_in(name_of(cookie), &rules.removed_cookies)
-        })
+/// The cookies that are not sent until they are seen to matter, as one Cookie field holds them, in the
+/// order of their bytes. False where there is none.
+pub(crate) fn put_tried(head: RequestView<'_>, rules: &Rules, out: &mut Vec<u8>) -> bool {
+    let fields = head.field_all(b"cookie");
+    let cookies = fields.flat_map(|value| value.split(|&byte| byte == b';'));
+    let tried = cookies.filter(|cookie| matches!(kind(cookie, rules), Kind::Tried));
+    let mut tried: Vec<&[u8]> = tried.map(<[u8]>::trim_ascii).collect();
+    tried.sort_unstable();
+    for (index, cookie) in tried.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b"; ");
+        }
+        out.extend_from_slice(cookie);
+    }
+    !tried.is_empty()
+}
+
+/// A value that is longer, or has more digits, is one visitor's own (a number, a date): such a cookie counts by
+/// its name.
+const MOST_CHOICE_BYTES: usize = 16;
+const MOST_CHOICE_DIGITS: usize = 3;
+
+/// The class of the cookies that [`put_tried`] gives; 0: there are none.
+pub(crate) fn class_of_tried(head: RequestView<'_>, rules: &Rules) -> u32 {
+    let mut text = Vec::new();
+    if !put_tried(head, rules, &mut text) {
+        return 0;
+    }
+    let mut class = Vec::with_capacity(text.len());
+    for cookie in text.split(|&byte| byte == b';') {
+        let (cookie, name) = (cookie.trim_ascii(), name_of(cookie));
+        let value = cookie.get(name.len()..).unwrap_or_default();
+        let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+        let is_choice = value.len() <= 1 + MOST_CHOICE_BYTES && digits <= MOST_CHOICE_DIGITS;
+        class.push(b';');
+        class.extend_from_slice(if is_choice { cookie } else { name });
+    }
+    class_of(&class)
 }
 
 /// Is a cookie whose name is received so in the set, as PHP may read the name?
@@ -121,12 +156,14 @@ fn kind(cookie: &[u8], rules: &Rules) -> Kind {
         Kind::Personal
     } else if is_in(&rules.key_cookies) {
         Kind::InKey
+    } else if is_in(&rules.tried_cookies) {
+        Kind::Tried
     } else if is_in(&rules.removed_cookies) {
         Kind::Removed
     } else {
         match rules.unknown_cookies {
             UnknownCookies::Bypass => Kind::Personal,
-            UnknownCookies::Remove => Kind::Removed,
+            UnknownCookies::Remove => Kind::Tried,
         }
     }
 }

@@ -7,72 +7,89 @@
 
 use http_semantics::RequestView;
 
-use crate::{Bypass, Class, media};
+use crate::left_out::{self, LeftOut, Trait};
+use crate::{Bypass, Class, media, varied};
 
-/// Reads each field once.
+/// Reads each field once: the class of its sender, and what the shared request would leave out.
 ///
 /// # Errors
 /// Why the request goes past the cache.
 #[inline]
-pub(crate) fn examine(head: RequestView<'_>) -> Result<Class, Bypass> {
+pub(crate) fn examine(head: RequestView<'_>, own_host: &[u8]) -> Result<(Class, LeftOut), Bypass> {
     let mut user_agent = None;
+    let mut left_out = LeftOut::default();
     for (name, value) in head.fields() {
         match meaning(name) {
             Meaning::None => {}
             Meaning::UserAgent => user_agent = user_agent.or(Some(value)),
-            Meaning::Accept if media::accepts_html(value) => {}
+            Meaning::Accept if media::accepts_html(value) => put_accept(value, &mut left_out),
             Meaning::Accept => return Err(Bypass::Accept),
+            Meaning::Language => left_out.set(Trait::Language, varied::language_class(value)),
+            Meaning::Referer => left_out.set(Trait::Referer, left_out::referer(value, own_host)),
+            Meaning::Hint => put_hint(name, value, &mut left_out),
             Meaning::Goes(why) => return Err(why),
         }
     }
-    Ok(Class::of(user_agent))
+    let (class, family) = Class::and_family(user_agent);
+    left_out.set(Trait::Agent, family);
+    Ok((class, left_out))
 }
 
-/// May an answer have depended on this field, had the application seen it? Not where the
-/// field is about the connection, the cache or the form of the transfer, is written anew for
-/// the visitor's class, or is judged elsewhere (`Cookie`).
-pub(crate) fn may_shape_answer(name: &[u8]) -> bool {
-    let mut lower = [0; MOST_NAME_BYTES];
-    let Some(lower) = lower.get_mut(..name.len()) else {
-        return true;
+/// What is left out where responses have named these fields in `Vary`: those are sent, and tell variants apart.
+pub(crate) fn without_varied(
+    head: RequestView<'_>,
+    names: &[String],
+    mut left_out: LeftOut,
+) -> LeftOut {
+    let is_sent = |name: &[u8]| {
+        let named = names
+            .iter()
+            .find(|it| name.eq_ignore_ascii_case(it.as_bytes()));
+        named.is_some_and(|named| varied::is_fit(head, named))
     };
-    lower.copy_from_slice(name);
-    lower.make_ascii_lowercase();
-    !matches!(
-        &*lower,
-        b"accept"
-            | b"accept-encoding"
-            | b"cache-control"
-            | b"connection"
-            | b"content-length"
-            | b"cookie"
-            | b"host"
-            | b"if-match"
-            | b"if-modified-since"
-            | b"if-none-match"
-            | b"if-range"
-            | b"if-unmodified-since"
-            | b"keep-alive"
-            | b"pragma"
-            | b"priority"
-            | b"proxy-connection"
-            | b"range"
-            | b"te"
-            | b"upgrade-insecure-requests"
-            | b"user-agent"
-            | b"via"
-    )
+    if is_sent(b"accept-language") {
+        left_out.set(Trait::Language, 0);
+    }
+    if left_out.value(Trait::Hints) == 0 {
+        return left_out;
+    }
+    left_out.set(Trait::Hints, 0);
+    for (name, value) in head.fields().filter(|(name, _)| !is_sent(name)) {
+        match meaning(name) {
+            Meaning::Accept => put_accept(value, &mut left_out),
+            Meaning::Hint => put_hint(name, value, &mut left_out),
+            _ => {}
+        }
+    }
+    left_out
+}
+
+fn put_accept(value: &[u8], left_out: &mut LeftOut) {
+    if value != media::ACCEPT.as_bytes() && value != b"*/*" {
+        left_out.add(Trait::Hints, value);
+    }
+}
+
+fn put_hint(name: &[u8], value: &[u8], left_out: &mut LeftOut) {
+    left_out.add(Trait::Hints, name);
+    left_out.add(Trait::Hints, value);
 }
 
 enum Meaning {
+    /// It says nothing of a page: it is about the connection, the cache, the form of the transfer, or
+    /// the way that the request came by. `Cookie` is judged elsewhere.
     None,
     UserAgent,
     Accept,
+    Language,
+    Referer,
+    /// What the client says of itself, in few words that browsers of one kind all send alike.
+    Hint,
     Goes(Bypass),
 }
 
 /// The longest name in [`named`], rounded up.
-const MOST_NAME_BYTES: usize = 32;
+const MOST_NAME_BYTES: usize = 48;
 
 #[inline]
 fn meaning(name: &[u8]) -> Meaning {
@@ -86,21 +103,115 @@ fn meaning(name: &[u8]) -> Meaning {
         };
     }
     let start = lower.get(..len).unwrap_or_default();
-    if len == name.len() {
-        match start {
-            b"user-agent" => return Meaning::UserAgent,
-            b"accept" => return Meaning::Accept,
-            _ => {
-                if let Some(why) = named(start) {
-                    return Meaning::Goes(why);
-                }
-            }
+    match start {
+        b"host" | b"connection" | b"accept-encoding" | b"cookie" | b"cache-control" => {
+            Meaning::None
         }
+        b"user-agent" => Meaning::UserAgent,
+        b"accept" => Meaning::Accept,
+        b"accept-language" => Meaning::Language,
+        b"referer" => Meaning::Referer,
+        _ if begins_like_identity(start) => Meaning::Goes(Bypass::Credentials),
+        _ if len < name.len() => Meaning::Goes(Bypass::Field),
+        _ if is_immaterial(start) => Meaning::None,
+        _ if is_hint(start) => Meaning::Hint,
+        _ => Meaning::Goes(named(start).unwrap_or(Bypass::Field)),
     }
-    match begins_like_identity(start) {
-        true => Meaning::Goes(Bypass::Credentials),
-        false => Meaning::None,
-    }
+}
+
+/// Names of fields that say nothing of a page, lower case.
+fn is_immaterial(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"accept-charset"
+            | b"content-length"
+            | b"content-type"
+            | b"early-data"
+            | b"if-match"
+            | b"if-modified-since"
+            | b"if-none-match"
+            | b"if-range"
+            | b"if-unmodified-since"
+            | b"keep-alive"
+            | b"max-forwards"
+            | b"pragma"
+            | b"priority"
+            | b"proxy-connection"
+            | b"range"
+            | b"te"
+            | b"trailer"
+            | b"upgrade-insecure-requests"
+            | b"via"
+            // They name a version, which goes along with the User-Agent, and change with each browser.
+            | b"sec-ch-ua"
+            | b"sec-ch-ua-full-version"
+            | b"sec-ch-ua-full-version-list"
+            | b"sec-ch-ua-platform-version"
+            // The state of the client's network and window.
+            | b"device-memory"
+            | b"downlink"
+            | b"dpr"
+            | b"ect"
+            | b"rtt"
+            | b"viewport-width"
+            | b"width"
+            // Proxies in front add them, and clients invent them: an application that would believe
+            // them is sent none.
+            | b"cdn-loop"
+            | b"cf-connecting-ip"
+            | b"cf-ray"
+            | b"cf-visitor"
+            | b"cf-warp-tag-id"
+            | b"client-ip"
+            | b"fastly-client-ip"
+            | b"forwarded"
+            | b"front-end-https"
+            | b"true-client-ip"
+            | b"x-amzn-trace-id"
+            | b"x-client-ip"
+            | b"x-cloud-trace-context"
+            | b"x-cluster-client-ip"
+            | b"x-correlation-id"
+            | b"x-forwarded"
+            | b"x-forwarded-for"
+            | b"x-forwarded-host"
+            | b"x-forwarded-port"
+            | b"x-forwarded-prefix"
+            | b"x-forwarded-proto"
+            | b"x-forwarded-protocol"
+            | b"x-forwarded-scheme"
+            | b"x-forwarded-server"
+            | b"x-forwarded-ssl"
+            | b"x-host"
+            | b"x-real-ip"
+            | b"x-request-id"
+            | b"x-request-start"
+            | b"x-url-scheme"
+            | b"traceparent"
+            | b"tracestate"
+            | b"baggage"
+            | b"surrogate-capability"
+    )
+}
+
+/// Is it the name of a field by which a client describes itself, in any spelling?
+pub(crate) fn is_hint_field(name: &[u8]) -> bool {
+    is_hint(&name.to_ascii_lowercase())
+}
+
+/// Names of fields by which clients describe themselves, lower case.
+fn is_hint(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"cf-ipcountry"
+            | b"dnt"
+            | b"from"
+            | b"origin"
+            | b"purpose"
+            | b"save-data"
+            | b"x-moz"
+            | b"x-purpose"
+    ) || name.starts_with(b"sec-")
 }
 
 /// Whole names, lower case.
@@ -235,24 +346,7 @@ mod tests {
             ..HeadLimits::default()
         };
         let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
-        examine(parse_head(text, &limits).unwrap().view())
-    }
-
-    #[test]
-    fn an_unheard_of_field_may_shape_the_answer() {
-        for name in ["Host", "user-agent", "Cookie", "Range", "Accept-Encoding"] {
-            assert!(!may_shape_answer(name.as_bytes()), "{name}");
-        }
-        for name in [
-            "Accept-Language",
-            "Referer",
-            "X-Forwarded-For",
-            "X-Invented-Tomorrow",
-            "",
-            "X-Longer-Than-Any-Name-That-Is-Known-Here",
-        ] {
-            assert!(may_shape_answer(name.as_bytes()), "{name}");
-        }
+        Ok(examine(parse_head(text, &limits).unwrap().view(), b"a")?.0)
     }
 
     #[test]
@@ -277,7 +371,14 @@ mod tests {
                 Ok(Class::Desktop),
             ),
             ("X-Forwarded-For: 1.2.3.4\r\nVia: x\r\n", Ok(Class::Desktop)),
-            ("X-Invented-Tomorrow: 1\r\n", Ok(Class::Desktop)),
+            ("CF-IPCountry: DE\r\n", Ok(Class::Desktop)),
+            ("X-Invented-Tomorrow: 1\r\n", Err(Bypass::Field)),
+            ("X-Tenant: acme\r\n", Err(Bypass::Field)),
+            ("Sec-Fetch-Mode: navigate\r\nDNT: 1\r\n", Ok(Class::Desktop)),
+            (
+                "X-Longer-Than-Any-Name-That-Could-Be-Known-Here-Or-Elsewhere: 1\r\n",
+                Err(Bypass::Field),
+            ),
             (
                 "X-Goog-Authenticated-User-Email-And-More-Of-It: a\r\n",
                 Err(Bypass::Credentials),
@@ -285,5 +386,66 @@ mod tests {
         ] {
             assert_eq!(examined(fields), wanted, "{fields}");
         }
+    }
+
+    #[test]
+    fn the_shared_request_leaves_out_what_the_application_could_read() {
+        let left_out = |fields: &str| {
+            let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+            let head = parse_head(text, &HeadLimits::default()).unwrap();
+            examine(head.view(), b"a").unwrap().1
+        };
+        let own = format!("User-Agent: {}\r\n", Class::Mobile.user_agent());
+        for fields in [
+            "",
+            "Accept-Encoding: gzip\r\nCache-Control: no-cache\r\nIf-None-Match: \"a\"\r\n",
+            "Accept: */*\r\nUpgrade-Insecure-Requests: 1\r\n",
+            "X-Forwarded-Host: evil\r\nForwarded: for=1.1.1.1\r\n",
+            &own,
+        ] {
+            assert!(left_out(fields).is_nothing(), "{fields}");
+        }
+        for (fields, named) in [
+            ("Accept-Language: de\r\n", Trait::Language),
+            ("User-Agent: curl/8.0\r\n", Trait::Agent),
+            ("Referer: http://a/\r\n", Trait::Referer),
+            ("Accept: text/html\r\n", Trait::Hints),
+            ("Sec-Fetch-Dest: document\r\n", Trait::Hints),
+            ("Save-Data: on\r\n", Trait::Hints),
+        ] {
+            assert_eq!(
+                left_out(fields).traits().iter().collect::<Vec<_>>(),
+                [named],
+                "{fields}"
+            );
+        }
+        let varied = |names: &[&str], fields: &str| {
+            let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+            let head = parse_head(text, &HeadLimits::default()).unwrap();
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            without_varied(head.view(), &names, left_out(fields))
+        };
+        for (names, fields, rest) in [
+            (&["accept-language"][..], "Accept-Language: de\r\n", ""),
+            (&["accept"], "Accept: text/html\r\nDNT: 1\r\n", "DNT: 1\r\n"),
+            (
+                &["origin", "save-data"],
+                "Save-Data: on\r\nOrigin: http://b\r\n",
+                "",
+            ),
+            // It is not sent, though it was named.
+            (&["dnt", "x-tenant"], "DNT: 1\r\n", "DNT: 1\r\n"),
+            (
+                &["accept-language"],
+                "Accept-Language: \r\n",
+                "Accept-Language: \r\n",
+            ),
+        ] {
+            assert_eq!(varied(names, fields), left_out(rest), "{fields}");
+        }
+        assert_eq!(
+            left_out("Accept-Language: de-AT, de;q=0.9\r\n"),
+            left_out("Accept-Language: DE-at,de;q=0.8\r\n")
+        );
     }
 }

@@ -1,5 +1,5 @@
 //! Writes requests whose answers may be shared: which parts of a visitor's request reach the
-//! application.
+//! application, and what is left out of it.
 //!
 //! The rule of a shared cache: an answer may go to another visitor only if everything of the
 //! request that could have shaped it is in the cache key, was removed before the application
@@ -12,6 +12,9 @@
 //!                    └─ shared ───► put_key    (what tells answers apart)
 //!                                   write_head (what the application is sent)
 //! ```
+//!
+//! The answer to such a request may be shown to a visitor once it has been seen that what was left out of
+//! the visitor's own ([`left_out`]) does not matter: the crate `page-evidence` keeps what was seen.
 //!
 //! Both functions read the same [`ReceivedRequest`] and nothing else. What `write_head` writes is
 //! made of what `put_key` wrote, of constants, and of the fields that a response has named
@@ -29,16 +32,20 @@ pub mod arguments;
 mod class;
 pub mod cookies;
 mod fields;
+pub mod left_out;
 mod media;
 mod names;
 mod paths;
 pub mod php;
 pub mod varied;
 
+use std::net::IpAddr;
+
 use http_semantics::RequestView;
 use pcre2::bytes::Regex;
 
 pub use class::Class;
+pub use left_out::{LeftOut, Trait, TraitSet};
 pub use names::NameSet;
 
 /// What a site's administrator says of its cookies, arguments and paths.
@@ -50,6 +57,9 @@ pub struct Rules {
     pub key_cookies: NameSet,
     /// Cookies that no page depends on: not sent.
     pub removed_cookies: NameSet,
+    /// Cookies that a page may depend on (consent, a theme): not sent, and in no key, until they are
+    /// seen to matter.
+    pub tried_cookies: NameSet,
     /// All other cookies.
     pub unknown_cookies: UnknownCookies,
     /// Query arguments that make a request personal, whatever their value.
@@ -68,12 +78,13 @@ pub enum UnknownCookies {
     /// It may be a session: the request is personal.
     #[default]
     Bypass,
-    /// All cookies of the application that matter are named: it is not sent.
+    /// All cookies of the application that make a request personal are named: it is not sent until it
+    /// is seen to matter.
     Remove,
 }
 
-/// All that the request for a page that may be shared is made of. The client's address and
-/// the time are not here: they are known not to matter.
+/// A request as it was received, with what the server knows of it. The time is not here: a page is shown
+/// for its lifetime.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedRequest<'a> {
     pub head: RequestView<'a>,
@@ -89,6 +100,16 @@ pub struct ReceivedRequest<'a> {
     pub target: &'a [u8],
     /// Path and arguments after rewriting, where they are others.
     pub rewritten: Option<(&'a [u8], &'a [u8])>,
+    /// The client's address; `None` over a unix socket.
+    pub client: Option<IpAddr>,
+}
+
+/// Who asks for a page that may be shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visitor {
+    pub class: Class,
+    /// What the shared request would not say of them.
+    pub left_out: LeftOut,
 }
 
 /// Why a request goes past the cache, forwarded whole.
@@ -102,6 +123,8 @@ pub enum Bypass {
     Cookie,
     /// A field carries credentials, or the identity that a proxy has established.
     Credentials,
+    /// A field is not known not to matter.
+    Field,
     /// A field names another method or another path.
     Override,
     /// A script asks for a part of a page.
@@ -129,13 +152,59 @@ pub fn put_key(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
     key: &mut Vec<u8>,
-) -> Result<Class, Bypass> {
-    let class = fields::examine(received.head)?;
+) -> Result<Visitor, Bypass> {
+    let mut visitor = examine(received, rules)?;
+    if put_key_of(received, rules, visitor.class, key)? {
+        let cookies = cookies::class_of_tried(received.head, rules);
+        visitor.left_out.set(Trait::Cookies, cookies);
+    }
+    Ok(visitor)
+}
+
+/// Reads everything but the cookies.
+fn examine(received: &ReceivedRequest<'_>, rules: &Rules) -> Result<Visitor, Bypass> {
+    let (class, left_out) = fields::examine(received.head, received.host)?;
     paths::examine(received.target, rules)?;
     let rewritten = received.rewritten.map(|(_, args)| args);
     arguments::examine(received.target, rewritten, rules)?;
-    put_key_of(received, rules, class, key)?;
-    Ok(class)
+    Ok(Visitor {
+        class,
+        left_out: left_out.from(received.client),
+    })
+}
+
+/// What is left out of a request where responses have named these fields (lower case) in `Vary`: what of them is sent
+/// tells variants apart.
+#[must_use]
+pub fn without_varied(
+    received: &ReceivedRequest<'_>,
+    names: &[String],
+    left_out: LeftOut,
+) -> LeftOut {
+    fields::without_varied(received.head, names, left_out)
+}
+
+/// Appends to a key what of the traits in `keyed` the application is sent: languages in their one form,
+/// and cookies. Others are in no key.
+pub fn put_keyed(
+    received: &ReceivedRequest<'_>,
+    rules: &Rules,
+    keyed: TraitSet,
+    key: &mut Vec<u8>,
+) -> Result<(), Bypass> {
+    let start = key.len();
+    if keyed.has(Trait::Language) {
+        key.extend_from_slice(&[SEPARATOR, b'l']);
+        varied::put_value(received.head, "accept-language", key);
+    }
+    if keyed.has(Trait::Cookies) {
+        key.extend_from_slice(&[SEPARATOR, b'c']);
+        cookies::put_tried(received.head, rules, key);
+    }
+    match key.len() - start > MAX_KEY_COOKIE_BYTES {
+        true => Err(Bypass::TooLong),
+        false => Ok(()),
+    }
 }
 
 /// As [`put_key`], for a request that cookies would make personal: cookies that are in no key are
@@ -149,10 +218,7 @@ pub fn put_visitors_key(
     rules: &Rules,
     key: &mut Vec<u8>,
 ) -> Result<Class, Bypass> {
-    let class = fields::examine(received.head)?;
-    paths::examine(received.target, rules)?;
-    let rewritten = received.rewritten.map(|(_, args)| args);
-    arguments::examine(received.target, rewritten, rules)?;
+    let Visitor { class, .. } = examine(received, rules)?;
     put_start(received, rules, class.letter().to_ascii_uppercase(), key);
     let start = key.len();
     cookies::put_key_cookies(received.head, rules, key);
@@ -167,19 +233,20 @@ pub fn put_all_cookies(received: &ReceivedRequest<'_>, rules: &Rules, out: &mut 
     cookies::put_others(received.head, &rules.removed_cookies, out)
 }
 
-/// Appends the key of a request whose visitor is of this class.
+/// Appends the key of a request whose visitor is of this class. True where the request has cookies that are
+/// tried.
 fn put_key_of(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
     class: Class,
     key: &mut Vec<u8>,
-) -> Result<(), Bypass> {
+) -> Result<bool, Bypass> {
     put_start(received, rules, class.letter(), key);
     let start = key.len();
-    cookies::put_counted(received.head, rules, key)?;
+    let has_tried = cookies::put_counted(received.head, rules, key)?;
     match key.len() - start > MAX_KEY_COOKIE_BYTES {
         true => Err(Bypass::TooLong),
-        false => Ok(()),
+        false => Ok(has_tried),
     }
 }
 
@@ -216,13 +283,24 @@ pub enum SentCookies {
     AllCookies,
 }
 
-/// Appends the head of the request that the application is sent. `varied` are the fields
-/// that responses for this key have named in `Vary`; those that may be sent are.
-pub fn write_head<'v>(
+/// What the head of a shared request is made of, beside what is always in the key.
+pub struct SharedHead<'v> {
+    pub class: Class,
+    pub cookies: SentCookies,
+    /// The fields that responses for this key have named in `Vary`; those that may be sent are.
+    pub varied: &'v [String],
+    /// Traits that are in the key ([`put_keyed`]).
+    pub keyed: TraitSet,
+    /// Traits that are tried: the visitor's own fields are sent as they are. The answer is compared, and
+    /// shown to no visitor.
+    pub tried: TraitSet,
+}
+
+/// Appends the head of the request that the application is sent.
+pub fn write_head(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
-    (class, sent): (Class, SentCookies),
-    varied: impl Iterator<Item = &'v str>,
+    shared: &SharedHead<'_>,
     head: &mut Vec<u8>,
 ) {
     head.extend_from_slice(b"GET ");
@@ -233,9 +311,34 @@ pub fn write_head<'v>(
         put_host(received, head);
         head.extend_from_slice(b"\r\n");
     }
-    put_field("User-Agent", class.user_agent(), head);
+    let tried = |it| shared.tried.has(it);
+    if !(tried(Trait::Agent) && put_received(received, |name| is(name, "user-agent"), head)) {
+        put_field("User-Agent", shared.class.user_agent(), head);
+    }
     let mut accept = false;
+    if tried(Trait::Hints) {
+        put_received(received, |name| is(name, "accept"), head);
+        accept = received.head.field(b"accept").is_some();
+        put_received(received, fields::is_hint_field, head);
+    }
+    if tried(Trait::Language) {
+        put_received(received, |name| is(name, "accept-language"), head);
+    }
+    if tried(Trait::Referer) {
+        put_received(received, |name| is(name, "referer"), head);
+    }
+    let language = "accept-language".to_owned();
+    let is_keyed = shared.keyed.has(Trait::Language) && !shared.varied.contains(&language);
+    let varied = shared.varied.iter().chain(is_keyed.then_some(&language));
     for name in varied {
+        let is_written = match &**name {
+            "accept" => accept,
+            "accept-language" => tried(Trait::Language),
+            _ => tried(Trait::Hints),
+        };
+        if is_written {
+            continue;
+        }
         let start = head.len();
         head.extend_from_slice(name.as_bytes());
         head.extend_from_slice(b": ");
@@ -250,28 +353,60 @@ pub fn write_head<'v>(
     if !accept {
         put_field("Accept", media::ACCEPT, head);
     }
+    put_cookies(received, rules, shared, head);
+    head.extend_from_slice(b"\r\n");
+}
+
+fn put_cookies(
+    received: &ReceivedRequest<'_>,
+    rules: &Rules,
+    shared: &SharedHead<'_>,
+    head: &mut Vec<u8>,
+) {
     let start = head.len();
     head.extend_from_slice(b"Cookie: ");
     let value = head.len();
-    let is_examined = match sent {
+    let is_examined = match shared.cookies {
         // It was examined for the key; a personal cookie would have ended the matter there.
         SentCookies::KeyCookies => cookies::put_counted(received.head, rules, head).is_ok(),
         SentCookies::AllCookies => put_all_cookies(received, rules, head),
     };
+    let sends_tried = shared.keyed.has(Trait::Cookies) || shared.tried.has(Trait::Cookies);
+    if is_examined && sends_tried && shared.cookies == SentCookies::KeyCookies {
+        let end = head.len();
+        if end > value {
+            head.extend_from_slice(b"; ");
+        }
+        if !cookies::put_tried(received.head, rules, head) {
+            head.truncate(end);
+        }
+    }
     match is_examined && head.len() > value {
         true => head.extend_from_slice(b"\r\n"),
         false => head.truncate(start),
     }
-    head.extend_from_slice(b"\r\n");
 }
 
-/// Does [`write_head`] leave out something that the answer may have depended on? An answer
-/// that is shared may not depend on it; one that is for this visitor alone should.
-#[must_use]
-pub fn leaves_something_out(received: &ReceivedRequest<'_>, rules: &Rules) -> bool {
-    let mut fields = received.head.fields();
-    fields.any(|(name, _)| fields::may_shape_answer(name))
-        || cookies::removes_unknown(received.head, rules)
+/// Appends the received fields whose names are wanted; false where there is none.
+fn put_received(
+    received: &ReceivedRequest<'_>,
+    is_wanted: impl Fn(&[u8]) -> bool,
+    head: &mut Vec<u8>,
+) -> bool {
+    let start = head.len();
+    for (name, value) in received.head.fields() {
+        if is_wanted(name) {
+            head.extend_from_slice(name);
+            head.extend_from_slice(b": ");
+            head.extend_from_slice(value);
+            head.extend_from_slice(b"\r\n");
+        }
+    }
+    head.len() > start
+}
+
+fn is(name: &[u8], wanted: &str) -> bool {
+    name.eq_ignore_ascii_case(wanted.as_bytes())
 }
 
 fn put_field(name: &str, value: &str, head: &mut Vec<u8>) {
@@ -310,16 +445,27 @@ mod tests {
 
     use super::*;
 
-    /// The keys of a request with this Cookie field, and what is sent of it with all cookies.
-    fn visitor(cookies: &str) -> (Option<Vec<u8>>, Vec<u8>, String) {
+    fn shared_head(class: Class, cookies: SentCookies, varied: &[String]) -> SharedHead<'_> {
+        SharedHead {
+            class,
+            cookies,
+            varied,
+            keyed: TraitSet::NONE,
+            tried: TraitSet::NONE,
+        }
+    }
+
+    #[test]
+    fn traits_are_sent_where_they_are_keyed_or_tried() {
         let set = |names: &[&str]| NameSet::new(names.iter().map(|name| name.as_bytes()));
         let rules = Rules {
-            personal_cookies: set(&["login_*"]),
-            key_cookies: set(&["lang"]),
+            key_cookies: set(&["cur"]),
             removed_cookies: set(&["_ga*"]),
+            tried_cookies: set(&["theme", "consent"]),
             ..Rules::default()
         };
-        let text = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Own: 1\r\nCookie: {cookies}\r\n\r\n");
+        let text = "GET / HTTP/1.1\r\nUser-Agent: Odd/1\r\nAccept: text/html\r\nAccept-Language: DE-at, de\r\n\
+            Referer: http://b/\r\nDNT: 1\r\nX-Forwarded-Host: b\r\nCookie: theme=dark; _ga=1; cur=EUR; consent=1\r\n\r\n";
         let head = parse_head(text, &HeadLimits::default()).unwrap();
         let received = ReceivedRequest {
             head: head.view(),
@@ -329,18 +475,84 @@ mod tests {
             server_port: 80,
             target: b"/",
             rewritten: None,
+            client: None,
+        };
+        let visitor = put_key(&received, &rules, &mut Vec::new()).unwrap();
+        let sent = |keyed: &[Trait], tried: &[Trait]| {
+            let set = |of: &[Trait]| of.iter().fold(TraitSet::NONE, |set, it| set.with(*it));
+            let shared = SharedHead {
+                keyed: set(keyed),
+                tried: set(tried),
+                ..shared_head(visitor.class, SentCookies::KeyCookies, &[])
+            };
+            let mut out = Vec::new();
+            write_head(&received, &rules, &shared, &mut out);
+            let text = String::from_utf8(out).unwrap();
+            let lines = text.split("\r\n").filter(|line| !line.is_empty()).skip(2);
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let agent = format!("User-Agent: {}", visitor.class.user_agent());
+        let accept = format!("Accept: {}", media::ACCEPT);
+        let own = [&agent, &accept, "Cookie: cur=EUR"];
+        assert_eq!(sent(&[], &[]), own);
+        assert_eq!(
+            sent(&[Trait::Language, Trait::Cookies], &[]),
+            [
+                &agent,
+                "accept-language: de-at,de;q=0.9",
+                &accept,
+                "Cookie: cur=EUR; consent=1; theme=dark"
+            ]
+        );
+        for (tried, wanted) in [
+            (Trait::Agent, vec!["User-Agent: Odd/1", &accept, own[2]]),
+            (
+                Trait::Hints,
+                vec![&agent, "Accept: text/html", "DNT: 1", own[2]],
+            ),
+            (
+                Trait::Language,
+                vec![&agent, "Accept-Language: DE-at, de", &accept, own[2]],
+            ),
+            (
+                Trait::Referer,
+                vec![&agent, "Referer: http://b/", &accept, own[2]],
+            ),
+            (Trait::Network, own.to_vec()),
+        ] {
+            assert_eq!(sent(&[], &[tried]), wanted, "{tried:?}");
+        }
+        let mut key = Vec::new();
+        put_keyed(&received, &rules, TraitSet::ALL, &mut key).unwrap();
+        assert_eq!(key, b"\0lde-at,de;q=0.9\0cconsent=1; theme=dark");
+    }
+
+    /// The keys of a request with this Cookie field, and what is sent of it with all cookies.
+    fn visitor(cookies: &str) -> (Option<Vec<u8>>, Vec<u8>, String) {
+        let set = |names: &[&str]| NameSet::new(names.iter().map(|name| name.as_bytes()));
+        let rules = Rules {
+            personal_cookies: set(&["login_*"]),
+            key_cookies: set(&["lang"]),
+            removed_cookies: set(&["_ga*"]),
+            ..Rules::default()
+        };
+        let text = format!("GET / HTTP/1.1\r\nHost: a\r\nDNT: 1\r\nCookie: {cookies}\r\n\r\n");
+        let head = parse_head(text, &HeadLimits::default()).unwrap();
+        let received = ReceivedRequest {
+            head: head.view(),
+            scheme: "http",
+            host: b"a",
+            port: None,
+            server_port: 80,
+            target: b"/",
+            rewritten: None,
+            client: None,
         };
         let (mut shared, mut own, mut sent) = (Vec::new(), Vec::new(), Vec::new());
         let shared = put_key(&received, &rules, &mut shared).ok().map(|_| shared);
         let class = put_visitors_key(&received, &rules, &mut own).unwrap();
-        let none = std::iter::empty();
-        write_head(
-            &received,
-            &rules,
-            (class, SentCookies::AllCookies),
-            none,
-            &mut sent,
-        );
+        let head = shared_head(class, SentCookies::AllCookies, &[]);
+        write_head(&received, &rules, &head, &mut sent);
         (shared, own, String::from_utf8(sent).unwrap())
     }
 
@@ -354,7 +566,7 @@ mod tests {
             sent.contains("\r\nCookie: login_x=1; other=3\r\n"),
             "{sent}"
         );
-        assert!(!sent.contains("X-Own"), "{sent}");
+        assert!(!sent.contains("DNT"), "{sent}");
         let (_, of_another, _) = visitor("login_x=2");
         assert_eq!(of_one, of_another);
         let (_, german, _) = visitor("login_x=2; lang=de");
@@ -382,9 +594,10 @@ mod tests {
             server_port: 443,
             target: b"/p?utm_source=x&b=1",
             rewritten: Some((b"/index.php", b"q=p&utm_source=x")),
+            client: None,
         };
         let (mut key, mut sent) = (Vec::new(), Vec::new());
-        let class = put_key(&received, &rules, &mut key).unwrap();
+        let class = put_key(&received, &rules, &mut key).unwrap().class;
         let letter = char::from(class.letter());
         assert_eq!(
             String::from_utf8_lossy(&key),
@@ -392,9 +605,9 @@ mod tests {
                 "https://a.example:8443/p?b=1\0{letter}443 /index.php?q=p\0lang=de; theme=dark"
             )
         );
-        let varied = ["accept-language", "x-absent"].into_iter();
-        let cookies = SentCookies::KeyCookies;
-        write_head(&received, &rules, (class, cookies), varied, &mut sent);
+        let varied = ["accept-language", "x-absent"].map(str::to_owned);
+        let shared = shared_head(class, SentCookies::KeyCookies, &varied);
+        write_head(&received, &rules, &shared, &mut sent);
         let (agent, accept) = (class.user_agent(), media::ACCEPT);
         assert_eq!(
             String::from_utf8_lossy(&sent),

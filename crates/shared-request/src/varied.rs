@@ -2,8 +2,12 @@
 //! (RFC 9110 §12.5.5): preferences, which are for the store to compare. They are brought to
 //! one form, so that visitors who want the same share it.
 
+use std::cell::RefCell;
+use std::hash::{BuildHasher, Hasher};
+
 use http_semantics::RequestView;
 
+use crate::left_out::class_of;
 use crate::media;
 
 /// Languages that are sent at most: applications hardly look beyond.
@@ -45,6 +49,11 @@ pub fn put_value(head: RequestView<'_>, name: &str, out: &mut Vec<u8>) -> bool {
     is_received
 }
 
+/// Is the field `name` (lower case) of this request sent as the client means it?
+pub(crate) fn is_fit(head: RequestView<'_>, name: &str) -> bool {
+    may_be_sent(name) && put_received(head, name, &mut Vec::new())
+}
+
 /// The same for what the client sent.
 fn put_received(head: RequestView<'_>, name: &str, out: &mut Vec<u8>) -> bool {
     let Some(value) = head.field_joined(name.as_bytes()) else {
@@ -83,6 +92,44 @@ fn put_list(value: &[u8], out: &mut Vec<u8>) {
                 .filter(|byte| !byte.is_ascii_whitespace())
                 .map(u8::to_ascii_lowercase),
         );
+    }
+}
+
+/// Values of `Accept-Language` that a thread remembers.
+const REMEMBERED: usize = 256;
+
+thread_local! {
+    /// By hash: the value as it was received, and its class.
+    static KNOWN: RefCell<Vec<(Box<[u8]>, u32)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The class of a value of `Accept-Language`: the same for values that have one form. Browsers of one kind
+/// and language all send the same text.
+pub(crate) fn language_class(value: &[u8]) -> u32 {
+    let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
+    hasher.write(value);
+    let index = (hasher.finish() % REMEMBERED as u64) as usize;
+    KNOWN.with_borrow_mut(|known| {
+        if known.is_empty() {
+            known.resize_with(REMEMBERED, Default::default);
+        }
+        let Some(place) = known.get_mut(index) else {
+            return class_of(&one_form(value));
+        };
+        if place.1 == 0 || *place.0 != *value {
+            *place = (value.into(), class_of(&one_form(value)));
+        }
+        place.1
+    })
+}
+
+fn one_form(value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(32);
+    put_languages(value, &mut out);
+    match out.is_empty() {
+        // The application is the judge of what is no list.
+        true => value.get(..MAX_VALUE_BYTES).unwrap_or(value).to_vec(),
+        false => out,
     }
 }
 

@@ -36,6 +36,7 @@ fn shown(decision: &Decision) -> (&'static str, Option<Forward>, Option<Reason>)
         Action::Validate(_) => "validate",
         Action::Collapse => "collapse",
         Action::CollapseLater => "collapse later",
+        Action::Prove => "prove",
         Action::Hit => "hit",
         Action::ShowStale(_, ServedFrom::StaleError) => "stale for an error",
         Action::ShowStale(..) => "stale",

@@ -21,7 +21,7 @@ pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
         return false;
     };
     let why = match (&visit.purpose, miss) {
-        (Purpose::Read | Purpose::Ask, _) => None,
+        (Purpose::Read | Purpose::Ask | Purpose::Try, _) => None,
         (Purpose::Audit, Some(miss)) if miss.plan.rules.learn.is_some() => None,
         (Purpose::Audit, _) => Some(NotAsked::OtherPage),
         (Purpose::Explain, _) => Some(NotAsked::Dry),

@@ -16,6 +16,7 @@
 //! when the client leaves (`storing`).
 
 pub mod cookies;
+mod evidence;
 mod file_part;
 mod following;
 mod for_browsers;
@@ -26,18 +27,21 @@ pub mod learned;
 pub mod miss;
 pub mod outlook;
 pub mod policy;
+mod proving;
 pub mod purge;
 pub mod purge_keys;
 mod refreshing;
 mod shared;
 mod site_variance;
 mod stale;
+mod standing;
 mod step;
 mod storability;
 mod store_plan;
 mod stored_charset;
 mod storing;
 pub mod tags;
+mod trials;
 mod variables;
 pub mod with_cookies;
 

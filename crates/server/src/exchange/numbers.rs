@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use http_cache::Zone;
 use numbers::table::{
     CACHE_STATUSES, CONNECTION_STATES, HANDSHAKE_RESULTS, LIMITS, LOG_LEVELS, OUTCOMES, PROTOCOLS,
-    REFUSALS, SPAN_RESULTS, STANDINGS, STATUS_CLASSES,
+    REFUSALS, SPAN_RESULTS, STANDINGS, STATUS_CLASSES, TRIAL_RESULTS,
 };
 use numbers::{HistoryReport, Number, Pages, Snapshot, TopEntry};
 use upstream::{Group, ServerSnapshot, Standing};
@@ -33,6 +33,9 @@ pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {
     connections(&mut snapshot, configuration);
     for zone in live.zones.iter() {
         of_zone(&mut snapshot, zone);
+    }
+    if !live.zones.is_empty() {
+        of_evidence(&mut snapshot, live.alive_zones.seen_pages.evidence.counts());
     }
     if let Some(nodes) = &live.nodes {
         of_nodes(&mut snapshot, nodes);
@@ -184,6 +187,20 @@ fn of_nodes(snapshot: &mut Snapshot, nodes: &Nodes) {
     }
     if let Some(renewal) = state.renewal {
         snapshot.put(Number::NodesRenewal, &[], renewal.as_secs_f64());
+    }
+}
+
+fn of_evidence(snapshot: &mut Snapshot, counts: page_evidence::Counts) {
+    for (number, count) in [
+        (Number::EvidenceOwnRequests, counts.own_runs),
+        (Number::EvidenceAgreed, counts.agreed),
+        (Number::EvidenceTrialRequests, counts.trial_requests),
+    ] {
+        snapshot.put(number, &[], count as f64);
+    }
+    let others = counts.trials.saturating_sub(counts.found);
+    for (result, count) in TRIAL_RESULTS.iter().zip([counts.found, others]) {
+        snapshot.put(Number::EvidenceTrials, &[result], count as f64);
     }
 }
 

@@ -49,6 +49,8 @@ pub enum Purpose {
     Explain,
     /// The same, and the upstream is asked as for a visitor.
     Ask,
+    /// Find out what the page depends on: the upstream is asked with the request as it is, past the cache.
+    Try,
 }
 
 /// Why no upstream was asked.

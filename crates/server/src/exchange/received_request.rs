@@ -82,6 +82,11 @@ impl ReceivedRequest {
         }
     }
 
+    /// The same from another client.
+    pub fn set_client(&mut self, client: Option<SocketAddr>) {
+        self.client = client;
+    }
+
     pub fn connection(&self) -> &Arc<ConnectionFacts> {
         &self.connection
     }

@@ -1,7 +1,7 @@
 //! Requests that the server makes itself for a page (`exchange/own_visit.rs`): by which listener a visitor
 //! would come, and the request of a visitor who has never been here.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use http1::{HeadLimits, parse_head};
 use site::{ListenAddress, Listener, ListenerId};
@@ -19,7 +19,7 @@ use crate::route;
 
 /// Whom the server asks for unless told otherwise: the IPv4 dummy address (RFC 7600), which no machine has. So no `allow`,
 /// `geo` or `set_real_ip_from` means it by chance, and it has none of the rights of this machine.
-const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 0);
+const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(shared_request::left_out::DUMMY), 0);
 
 /// A longer URL is refused: a visitor's would be as well.
 const MAX_TARGET_BYTES: usize = 8 << 10;

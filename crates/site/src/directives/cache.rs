@@ -511,12 +511,18 @@ pub(super) const TABLE: &[Directive] = &[
         .default("off")
         .short("makes stored pages safe to share between visitors")
         .long("\
-            With `on`, the application gets nothing from a visitor's request that is not in the cache \
-            key, if its response may be shown to other visitors. No visitor can change a page that \
-            others get. `mayfly serve` writes it for every site. Where it is off, `mayfly check` says \
+            With `on`, a visitor's request reaches the application once and as it is, and no visitor can change \
+            a page that others get. `mayfly serve` writes it for every site. Where it is off, `mayfly check` says \
             what reaches the application and is not in the key.\n\n\
-            The server writes the request to the application itself. Everything in it is also in the \
-            key:\n\n\
+            The first request for a page is the visitor's own, and its response is not stored. If it could have been, \
+            the server makes the shared request for the second visitor, and compares both responses. If they are the \
+            same, the page is shared. A visitor whose request says something that was not compared yet (another \
+            language, another browser) has an own response, too, which is compared. If responses differ, the server \
+            tries in the background what matters: language, `User-Agent`, `Referer`, cookies, other fields, the \
+            network. A language or a cookie of `cache_trial_cookies` that matters is in the key from then on; visitors \
+            whose other fields matter get their own responses. `explain` shows what was found out, and \
+            [security.md](security.md) says what remains.\n\n\
+            The server writes the shared request. Everything in it is also in the key:\n\n\
             - the method GET, the scheme, the host, and the path and arguments without those of \
             `cache_ignore_args`,\n\
             - one User-Agent for each class of visitors: desktop, mobile, crawler,\n\
@@ -528,18 +534,19 @@ pub(super) const TABLE: &[Directive] = &[
             forgotten when a thousand such pages in a row have not named it.\n\n\
             The key also contains the text of `fastcgi_cache_key`, variables that `set` and captures \
             have made, the server, and a location to which an `if` or a name has led. The client's \
-            address is sent, but is not in the key. All other fields are not sent.\n\n\
+            address in it is 192.0.0.8, which no machine has. All other fields are not sent.\n\n\
             A request that is for one visitor only bypasses the cache. It is sent as the visitor sent \
             it, and its response is never stored. These are requests with\n\n\
             - a body, or credentials,\n\
             - a personal cookie, argument or path (`cache_personal_cookies`, `cache_personal_args`, \
             `cache_personal_paths`),\n\
             - a cookie that no directive names (`cache_unknown_cookies`),\n\
+            - a field that is not known not to matter, such as `X-Tenant`,\n\
             - an `Accept` field without HTML, a mark that a script asks for a part of a page, or an \
             upgrade to another protocol.\n\n\
-            If the response turns out to be for one visitor (`private`, `Set-Cookie`, no lifetime), the \
-            server asks again with the visitor's own request, if that contains more. For five seconds, \
-            requests for this page are then sent as the visitors sent them.\n\n\
+            A response to the shared request that may not be stored (`private`, `Set-Cookie`, no lifetime) ends \
+            sharing. What is stored is removed, and each visitor has an own response until one could be stored \
+            again.\n\n\
             A POST, PUT, PATCH or DELETE removes what is stored for its own address, at most once in the \
             lifetime of the page or in ten seconds.")
         .example("cache_shared on;"),
@@ -635,15 +642,24 @@ pub(super) const TABLE: &[Directive] = &[
             up to 1,024 bytes, together 1 MB. A response with more is stored for one second only, and \
             the error log says so.")
         .example("cache_tags surrogate-key stderr;"),
+    Directive::new("cache_trial_cookies", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, usize::MAX, "NAME ... | off").inherited()
+        .default("off")
+        .short("sets which cookies are tried: they may shape a page")
+        .long("\
+            It needs `cache_shared on`. Such a cookie holds a choice of the visitor's: consent, a theme. It is \
+            neither sent with the shared request nor in the key until a trial has found that a page depends on \
+            it. Then it is both, for this page and, once two pages of a folder depend on it, for the others \
+            there. `*` in a name stands for any text.")
+        .example("cache_trial_cookies cookie_consent* theme;"),
     Directive::new("cache_unknown_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "bypass | remove").inherited()
         .default("bypass")
         .short("sets what happens to cookies that no directive names")
         .long("\
             It needs `cache_shared on`. With `bypass`, a request with such a cookie bypasses the cache, \
-            because the cookie may be a session. With `remove`, such cookies are not sent if the \
-            response may be shared. Use `remove` only if you have named all cookies that matter to the \
-            application.")
+            because the cookie may be a session. With `remove`, such cookies are tried, as those of \
+            `cache_trial_cookies` are. Use `remove` only if you have named all cookies that may be a session.")
         .example("cache_unknown_cookies remove;"),
     Directive::new("slice", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()

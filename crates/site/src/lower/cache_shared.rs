@@ -20,13 +20,14 @@ const LITESPEED_COOKIES: &[u8] = b"_lscache_vary*";
 const MAX_MAP_DEPTH: usize = 8;
 
 /// Directives that have no effect without `cache_shared on`.
-const COMPANIONS: [&str; 7] = [
+const COMPANIONS: [&str; 8] = [
     "cache_crawler_valid",
     "cache_key_cookies",
     "cache_not_found",
     "cache_personal_args",
     "cache_personal_cookies",
     "cache_personal_paths",
+    "cache_trial_cookies",
     "cache_unknown_cookies",
 ];
 
@@ -69,6 +70,7 @@ impl Lowering<'_> {
                 personal_cookies,
                 key_cookies,
                 removed_cookies: rules.ignored_cookies.or(&NameSet::new([WRITER_COOKIE])),
+                tried_cookies: name_set(&names(level, "cache_trial_cookies")),
                 unknown_cookies,
                 personal_arguments,
                 personal_argument_patterns,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cache_decision::{Plan, StandIn};
+use cache_decision::{FetchRole, Plan, StandIn};
 use http_cache::{Leader, Millis, Reason, ServedFrom, StaleReason};
 use site::Pass;
 use tokio::sync::oneshot;
@@ -11,20 +11,21 @@ use tokio::time::timeout;
 use transport::client::{ClientSide, unless_gone};
 use upstream::Class;
 
+use super::evidence::EvidenceLink;
 use super::from_memory::{from_memory, hit, note_not_stored, reading};
 use super::shared;
 use super::stale::stale_reason;
 use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{self, LeaderOutcome};
-use super::with_cookies;
+use super::trials::{self, TrialSource};
 use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
-use upstream_fetch::{FetchError, FetchedResponse};
+use upstream_fetch::FetchError;
 
 /// Leads the fetch and answers with what becomes of it.
 pub async fn lead_fetch(
@@ -37,10 +38,16 @@ pub async fn lead_fetch(
 ) -> Step {
     // Others may wait for this. There is nothing to wait for: who comes here has no body, or
     // one that was read before the key was made (`policy::why_alone`, `policy::asks_by_body`).
-    let (mut spec, store) = match prepare(request, pass, plan, &leader) {
+    let (mut spec, mut store) = match prepare(request, pass, plan, &leader) {
         Ok(prepared) => prepared,
         Err(status) => return Step::Answer(StageEnd::Status(status)),
     };
+    if let FetchRole::Own(run) = &plan.role {
+        let source = TrialSource::new(shared::copy_of(request), pass);
+        let begin = Box::new(|seen: &_, order| trials::begin(seen, source, order));
+        let seen = &request.configuration.live.alive_zones.seen_pages;
+        store.links.evidence = Some(EvidenceLink::own(seen, **run, begin));
+    }
     if stand_in.is_there() && spec.class == Class::Visitor {
         spec.class = Class::StaleVisitor;
     }
@@ -88,6 +95,9 @@ fn answer_leader(
 ) -> Step {
     let now = Millis(clock::now());
     Step::Answer(match outcome {
+        LeaderOutcome::Reading(reader) if plan.role != FetchRole::Shared => {
+            reading(&mut request.cache, reader)
+        }
         LeaderOutcome::Reading(reader) => {
             request.cache.note_storing();
             if let Some(outcome) = &mut request.cache.outcome {
@@ -115,16 +125,6 @@ fn answer_leader(
         }
         LeaderOutcome::Private(fetched, why) => {
             note_not_stored(&mut request.cache, why);
-            let stands = |with: &Arc<_>| with_cookies::stands(plan.zone, with, why);
-            let is_right = plan.audience.cookies().is_some_and(stands);
-            if plan.audience.class().is_some()
-                && !is_right
-                && is_for_another_request(request, plan, &fetched, why)
-            {
-                // The worker that made it may be the only one.
-                fetched.body.give_up(upstream::Outcome::Success);
-                return Step::Direct;
-            }
             into_handled(request, pass, *fetched, None)
         }
         LeaderOutcome::BadStatus(fetched) => {
@@ -148,24 +148,4 @@ fn answer_leader(
             }
         },
     })
-}
-
-/// With `cache_shared`: was this response, which no other visitor will be shown, made without
-/// something that the visitor sent? The page is then made again from the visitor's own request, as
-/// it is for all who ask while it is known that it cannot be shared. Not where the reason says
-/// nothing of the page itself, nor where the upstream failed.
-fn is_for_another_request(
-    request: &Request,
-    plan: &Plan<'_>,
-    fetched: &FetchedResponse,
-    why: Reason,
-) -> bool {
-    let is_for_one = why.is_of_page()
-        || why.is_of_one_request()
-        || matches!(why, Reason::SetCookie | Reason::VaryTooLong);
-    let shared = plan.rules.shared.as_ref();
-    is_for_one
-        // A flood for addresses that are not there is not to cost twice.
-        && fetched.status < 400
-        && shared.is_some_and(|rules| shared::leaves_something_out(request, rules))
 }

@@ -16,6 +16,7 @@ use super::following::{answer_follower, wait_for_leader};
 use super::from_disk;
 use super::from_memory::{from_memory, hit, note_not_stored};
 use super::leading::lead_fetch;
+use super::proving;
 use super::purge_keys::address_of;
 use super::refreshing::{Upstream, count_left_out_refresh, refresh};
 use super::site_variance;
@@ -45,6 +46,10 @@ pub async fn serve(
         coming,
     } = miss;
     let mut step = match (found, coming) {
+        (None, _) if matches!(decision.action, Action::Prove) => {
+            request.cache.note_decision(&decision);
+            Box::pin(proving::prove(request, pass, &mut plan, client)).await
+        }
         (None, _) => past(request, &plan, &decision),
         (Some(_), Some(coming)) => match from_disk::wait_for(request, &plan, coming).await {
             Some(reply) => Step::Answer(StageEnd::Reply(reply)),
@@ -62,6 +67,11 @@ pub async fn serve(
         step = match step {
             Step::Answer(handled) => return handled,
             Step::Direct => return direct(request, pass, client, None).await,
+            Step::Own => {
+                let stand_in = proving::stand_in(request, &plan);
+                let leader = Step::own_leader(request, &plan, None);
+                lead_fetch(request, pass, &plan, client, leader, stand_in).await
+            }
             Step::Lead(leader, stand_in) => {
                 lead_fetch(request, pass, &plan, client, leader, stand_in).await
             }
@@ -173,7 +183,7 @@ pub fn decide(
 }
 
 /// Looks once more, uncounted: what the request has waited for was of no use to it.
-fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+pub fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
     request.now = clock::now();
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
     match plan

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use cache_decision::{
-    Decision, ForeseenReason, Foresight, Plan, StoringFacts, UseCount, foresee, foresee_refusal,
+    Decision, ForeseenReason, Foresight, Plan, SharedPage, StoringFacts, UseCount, foresee,
+    foresee_refusal,
 };
-use http_cache::{Millis, StoredResponse, VarySpec, Zone};
-use shared_request::Class;
+use http_cache::{Millis, Reason, StoredResponse, VarySpec, Zone};
+use page_evidence::Standing;
+use shared_request::{Class, Trait};
 use site::{CacheRules, Pass};
 
 use super::cookies::has_cookie_outside_key;
@@ -41,6 +43,8 @@ pub struct Lookup {
     pub stored: Option<Arc<StoredResponse>>,
     /// What the key's responses vary on.
     pub varies_on: Option<Arc<VarySpec>>,
+    /// With `cache_shared`: the page, and whether this visitor may be shown the shared answer.
+    pub page: Option<(SharedPage, Standing)>,
 }
 
 /// What the cache would do for a request that has come to the content of its location.
@@ -78,6 +82,12 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
         request,
     };
     let reason = foresee_refusal(&plan, &decision, &mut facts);
+    let standing = match plan.past.as_ref().and_then(|past| past.reason) {
+        Some(Reason::Unproven) => Standing::Unproven,
+        Some(Reason::Depends) => Standing::Depends(Trait::Hints),
+        _ => Standing::Shared,
+    };
+    let page = plan.shared.as_deref().map(|page| (*page, standing));
     Outlook {
         decision,
         reason,
@@ -89,6 +99,7 @@ fn of_plan(request: &mut Request, pass: &Pass, mut plan: Plan<'_>) -> Outlook {
             key: plan.key.into_bytes(),
             stored,
             varies_on,
+            page,
         }),
         unknown_zone: None,
     }

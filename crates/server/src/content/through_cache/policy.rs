@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use cache_decision::cookies::{is_writer, session_of};
 use cache_decision::{
-    Action, Audience, BodyPlace, Decision, Plan, PurgeReach, RequestFacts, StoredUse, before_lookup,
+    Action, Audience, BodyPlace, Decision, Plan, PurgeReach, RequestFacts, SharedPage, StoredUse,
+    before_lookup,
 };
 use http_cache::{CacheKey, Reason, Urgency, Zone};
-use shared_request::{Bypass, Class};
+use page_evidence::Standing;
+use shared_request::{Bypass, LeftOut, TraitSet, Visitor};
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules, Template};
 use transport::request_body::RequestBody;
 
 use super::purge_keys::{Invalidation, invalidation, purge_targets};
 use super::shared;
+use super::standing;
 use super::with_cookies;
 use crate::content::own_machine;
 use crate::content::proxy;
@@ -108,12 +111,22 @@ fn plan_with<'a>(
         rules,
         zone,
         key,
+        left_out: LeftOut::default(),
+        page: None,
     };
     let decided = before_lookup(&mut facts, rules);
-    let Facts { request, key, .. } = facts;
+    let Facts {
+        request, key, page, ..
+    } = facts;
+    let mut tried = TraitSet::NONE;
     let decision = match decided {
         Ok((audience, past)) => {
+            if let Audience::Class(_, Some(_)) = &audience {
+                // A copy for one session: everything of its visitor is sent that is known.
+                tried = TraitSet::ALL;
+            }
             let mut plan = Plan::new((zone, rules), CacheKey::new(key), audience, past);
+            (plan.shared, plan.tried) = (page.map(Box::new), tried);
             if request.extras.class == upstream::Class::Fragment {
                 plan.urgency = Urgency::Part;
             }
@@ -141,6 +154,10 @@ struct Facts<'r> {
     rules: &'r CacheRules,
     zone: &'r Arc<Zone>,
     key: Vec<u8>,
+    /// With `cache_shared`: what the shared request would not say.
+    left_out: LeftOut,
+    /// What is known of the page was asked for.
+    page: Option<SharedPage>,
 }
 
 impl RequestFacts for Facts<'_> {
@@ -179,7 +196,28 @@ impl RequestFacts for Facts<'_> {
     }
 
     fn audience(&mut self) -> Result<Audience, Reason> {
-        audience(self.request, self.rules, self.zone, &mut self.key)
+        let visit = self.request.extras.own_visit.as_ref();
+        if visit.is_some_and(|visit| matches!(visit.purpose, Purpose::Try)) {
+            return Err(Reason::Bypass);
+        }
+        let (audience, left_out) = audience(self.request, self.rules, self.zone, &mut self.key)?;
+        self.left_out = left_out;
+        Ok(audience)
+    }
+
+    #[inline]
+    fn standing(&mut self) -> Standing {
+        let Some(shared) = &self.rules.shared else {
+            return Standing::Shared;
+        };
+        let (standing, page) = standing::of(
+            self.request,
+            shared,
+            (self.zone, &mut self.key),
+            self.left_out,
+        );
+        self.page = page;
+        standing
     }
 
     fn is_writer(&self) -> bool {
@@ -237,22 +275,25 @@ fn audience(
     rules: &CacheRules,
     zone: &Arc<Zone>,
     key: &mut Vec<u8>,
-) -> Result<Audience, Reason> {
+) -> Result<(Audience, LeftOut), Reason> {
+    let nothing = LeftOut::default();
     let Some(shared) = &rules.shared else {
         variable::append(request, &rules.key, key);
         let session = session_of(request.received.head(), rules, key);
-        return Ok(session.map_or(Audience::Everybody, Audience::Session));
+        let audience = session.map_or(Audience::Everybody, Audience::Session);
+        return Ok((audience, nothing));
     };
     match put_shared_key(request, shared, key) {
-        Ok(class) => Ok(Audience::Class(
-            class,
-            session_of(request.received.head(), rules, key),
-        )),
+        Ok(Visitor { class, left_out }) => {
+            let session = session_of(request.received.head(), rules, key);
+            let left_out = if session.is_some() { nothing } else { left_out };
+            Ok((Audience::Class(class, session), left_out))
+        }
         Err(Reason::Cookie) if shared.litespeed => {
             // The key holds all cookies of a visitor who has copies.
             let (class, with) =
                 with_cookies::put_key(request, shared, zone, key).map_err(of_shared)?;
-            Ok(Audience::WithCookies(class, with))
+            Ok((Audience::WithCookies(class, with), nothing))
         }
         Err(why) => Err(why),
     }
@@ -265,6 +306,7 @@ fn of_shared(why: Bypass) -> Reason {
         Bypass::Argument => Reason::Argument,
         Bypass::Cookie => Reason::Cookie,
         Bypass::Credentials => Reason::Credentials,
+        Bypass::Field => Reason::Field,
         Bypass::Override => Reason::Override,
         Bypass::Partial => Reason::Fragment,
         Bypass::Path => Reason::Path,
@@ -278,16 +320,16 @@ fn put_shared_key(
     request: &mut Request,
     rules: &SharedRules,
     key: &mut Vec<u8>,
-) -> Result<Class, Reason> {
+) -> Result<Visitor, Reason> {
     if !matches!(request.route.method, Method::Get | Method::Head) {
         return Err(Reason::Method);
     }
-    let class = shared::put_key(request, rules, key).map_err(of_shared)?;
+    let visitor = shared::put_key(request, rules, key).map_err(of_shared)?;
     if let Some(own) = &rules.key {
         key.push(0);
         variable::append(request, own, key);
     }
-    Ok(class)
+    Ok(visitor)
 }
 
 /// The zone; none where variables came to `off` or nothing; the name of one that

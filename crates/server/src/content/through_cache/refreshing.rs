@@ -31,7 +31,9 @@ pub fn refresh(
         Some(leader) => {
             if let Ok((spec, mut store)) = prepare(request, pass, plan, &leader) {
                 traces::in_background(&mut request.extras, store.links.trace.as_deref_mut());
-                request.extras.refresh = Some(storing::begin(leader, spec, store, None));
+                let background = storing::Background::Refresh;
+                let begun = storing::begin_in_background(leader, spec, store, background);
+                request.extras.refresh = Some(begun);
             }
             ServedFrom::StaleRefreshing
         }

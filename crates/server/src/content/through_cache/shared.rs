@@ -5,8 +5,7 @@
 //! that the configuration makes of a request (params, fields, the URL of a `proxy_pass`)
 //! is then evaluated over the request made here, so that nothing of the visitor's own can
 //! get in between. What this file takes over from the visitor's request is listed in
-//! [`request_for`], and all of it is in the key that [`put_key`] makes, but for the client's
-//! address.
+//! [`request_for`], and all of it is in the key that [`put_key`] makes.
 //!
 //! Without `cache_shared` fields go as nginx sends them, less the arguments and cookies that
 //! do not count ([`without_what_does_not_count`]).
@@ -17,7 +16,9 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{SHA256, digest};
 use http_semantics::Version;
 use http1::{HeadLimits, parse_head};
-use shared_request::{Bypass, Class, SentCookies, cookies};
+use shared_request::{
+    Bypass, Class, LeftOut, SharedHead, Trait, TraitSet, Visitor, cookies, left_out,
+};
 use site::{CacheRules, SharedRules};
 use transport::facts::{ConnectionFacts, LocalAddress};
 
@@ -40,6 +41,7 @@ fn received(request: &Request) -> shared_request::ReceivedRequest<'_> {
         server_port: request.received.connection().local.port().unwrap_or(0),
         target: request.received.target(),
         rewritten: rewritten.then_some((&request.route.path, &request.route.args)),
+        client: request.received.client_ip(),
     }
 }
 
@@ -48,13 +50,35 @@ fn received(request: &Request) -> shared_request::ReceivedRequest<'_> {
 /// # Errors
 /// Why it goes past the cache.
 #[inline]
-pub fn put_key(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) -> Result<Class, Bypass> {
-    let class = shared_request::put_key(&received(request), &rules.request, key)?;
+pub fn put_key(
+    request: &Request,
+    rules: &SharedRules,
+    key: &mut Vec<u8>,
+) -> Result<Visitor, Bypass> {
+    let visitor = shared_request::put_key(&received(request), &rules.request, key)?;
     put_way(request, key);
-    Ok(class)
+    Ok(visitor)
 }
 
-/// The same for a request with cookies that are in no key ([`shared_request::put_visitors_key`]).
+/// Appends to such a key what the page was seen to depend on.
+///
+/// # Errors
+/// It is too long for a key.
+pub fn put_keyed(
+    request: &Request,
+    rules: &SharedRules,
+    keyed: TraitSet,
+    key: &mut Vec<u8>,
+) -> Result<(), Bypass> {
+    shared_request::put_keyed(&received(request), &rules.request, keyed, key)
+}
+
+/// What is left out of a request where responses have named these fields in `Vary`.
+pub fn without_varied(request: &Request, names: &[String], left_out: LeftOut) -> LeftOut {
+    shared_request::without_varied(&received(request), names, left_out)
+}
+
+/// The same as [`put_key`] for a request with cookies that are in no key ([`shared_request::put_visitors_key`]).
 pub fn put_visitors_key(
     request: &Request,
     rules: &SharedRules,
@@ -122,17 +146,14 @@ fn put_numbered(number: usize, value: &[u8], key: &mut Vec<u8>) {
     key.extend_from_slice(value);
 }
 
-/// The request that the application is sent for `request`, with the fields that responses
-/// for its key have named in `Vary`.
+/// The request that the application is sent for `request`.
 pub fn request_for(
     request: &Request,
     rules: &SharedRules,
-    sent: (Class, SentCookies),
-    varied: &[String],
+    shared: &SharedHead<'_>,
 ) -> Option<Box<Request>> {
     let mut head = Vec::with_capacity(512);
-    let names = varied.iter().map(String::as_str);
-    shared_request::write_head(&received(request), &rules.request, sent, names, &mut head);
+    shared_request::write_head(&received(request), &rules.request, shared, &mut head);
     if loop_detection::is_from_own_fragment(&request.received) {
         // Before the empty line.
         head.truncate(head.len() - 2);
@@ -145,7 +166,11 @@ pub fn request_for(
             head.extend_from_slice(part);
         }
     }
-    let mut made = made_for_cache(request, without_connection(&request.received), head)?;
+    let tries_address = shared.tried.has(Trait::Network);
+    let connection = without_connection(&request.received, tries_address);
+    let client = connection.peer;
+    let mut made = made_for_cache(request, connection, head)?;
+    made.received.set_client(client);
     made.route.args.clear();
     let removed = &rules.request.removed_arguments;
     shared_request::arguments::put_counted(&request.route.args, removed, &mut made.route.args);
@@ -157,14 +182,17 @@ pub fn request_for(
     Some(made)
 }
 
-/// Does [`request_for`] leave out something that the answer may have depended on?
-pub fn leaves_something_out(request: &Request, rules: &SharedRules) -> bool {
-    shared_request::leaves_something_out(&received(request), &rules.request)
+/// A copy of a request, of which others can be made once its visitor has an answer.
+pub fn copy_of(request: &Request) -> Box<Request> {
+    let mut copy = request.internal();
+    copy.trace = None;
+    resume_way(request, &mut copy);
+    copy
 }
 
 /// A request of the server's own with another head. What is taken over: host, server,
-/// location and path (all made from host and target), the values of variables, the client's
-/// address, the slice that is wanted.
+/// location and path (all made from host and target), the values of variables, the slice that is
+/// wanted.
 fn made_for_cache(
     request: &Request,
     connection: Arc<ConnectionFacts>,
@@ -173,9 +201,15 @@ fn made_for_cache(
     // What was read once is read again; if not, nothing is sent.
     let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
     let mut made = request.internal_with(connection, head);
+    made.trace = request.trace.clone();
+    resume_way(request, &mut made);
+    Some(made)
+}
+
+/// Takes `made` as far on its way through the configuration as `request` is.
+fn resume_way(request: &Request, made: &mut Request) {
     made.cache.slicing = request.cache.slicing;
     made.route.adds_path_to_alias = request.route.adds_path_to_alias;
-    made.trace = request.trace.clone();
     // It is the request that is answered, not a part of another.
     made.route.kind = request.route.kind;
     // Both are made of the request; they are made again.
@@ -185,16 +219,21 @@ fn made_for_cache(
         // The fetch has a trace of its own.
         extra.tracing = None;
     }
-    Some(made)
 }
 
 /// What the application may learn of the connection: the port it came in by, which is in the
-/// key, and the client's address.
-fn without_connection(received: &ReceivedRequest) -> Arc<ConnectionFacts> {
+/// key, and an address that no client has, unless the client's own is tried. Over a unix socket there is
+/// no address.
+fn without_connection(received: &ReceivedRequest, tries_address: bool) -> Arc<ConnectionFacts> {
     let connection = received.connection();
+    let neutral = SocketAddr::new(IpAddr::V4(left_out::DUMMY), 0);
+    let client = received.client();
     Arc::new(ConnectionFacts {
         serial: connection.serial,
-        peer: received.client(),
+        peer: match tries_address {
+            true => client,
+            false => client.map(|_| neutral),
+        },
         local: match &connection.local {
             LocalAddress::Ip(address) => {
                 let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);

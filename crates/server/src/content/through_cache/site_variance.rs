@@ -26,7 +26,7 @@ pub fn known(zone: &Zone, request: &Request) -> Option<Arc<http_cache::VarySpec>
 
 /// Learns of a response that is about to be stored.
 pub fn learn(store: &StorePlan, fetched: &FetchedResponse) {
-    let Some(sent) = &store.sent.preferences else {
+    let Some(site) = &store.sent.site else {
         return;
     };
     let values = |wanted: &'static [u8]| {
@@ -40,5 +40,5 @@ pub fn learn(store: &StorePlan, fetched: &FetchedResponse) {
     let names = values(b"vary").flat_map(|value| value.split(|&byte| byte == b','));
     let names = names.map(|name| String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase());
     let names: Vec<String> = names.filter(|name| may_be_sent(name)).collect();
-    store.zone.note_page_of_site(&sent.site.as_ref(), &names);
+    store.zone.note_page_of_site(&site.as_ref(), &names);
 }

@@ -16,6 +16,8 @@ pub enum Step {
     Direct,
     /// Fetch, and store what may be stored.
     Lead(Leader, StandIn),
+    /// Fetch with the visitor's own request, and compare the answer.
+    Own,
     /// Wait for another's fetch.
     Follow(Follower, StandIn),
     /// Wait for the end of a fetch that began before the request came, at this time.
@@ -38,7 +40,8 @@ impl Step {
         Step::Lead(Step::own_leader(request, plan, stored), StandIn::NONE)
     }
 
-    fn own_leader(
+    /// A leader without followers.
+    pub fn own_leader(
         request: &Request,
         plan: &Plan<'_>,
         stored: Option<Arc<StoredResponse>>,

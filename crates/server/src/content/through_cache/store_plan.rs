@@ -10,22 +10,25 @@ use cache_decision::fields::Fields;
 use cache_decision::litespeed;
 use cache_decision::litespeed::VisitorId;
 use cache_decision::with_cookies::{RequestMemory, learned_cookies};
-use cache_decision::{PastCache, Plan};
+use cache_decision::{Audience, FetchRole, PastCache, Plan};
 use cache_decision::{storing_policy, use_stale};
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
 use live_state::shared_pages::{LEAST_LIFETIME, PageSharing, WantedPage};
 use recoding::Conversions;
-use shared_request::{Class, SentCookies};
+use shared_request::{Class, SentCookies, SharedHead, Trait, TraitSet};
 use site::{CacheRules, Pass, Protocol, Revalidation};
 
 use super::cookies::has_cookie_outside_key;
+use super::evidence::{EvidenceLink, StoredPlace};
 use super::learned::LearnedFetch;
 use super::shared;
 use super::site_variance;
+use super::standing;
 use super::tags;
 use crate::content::pass::fetch_log::Visitor;
 use crate::content::pass::fetch_purpose::FetchPurpose;
 use crate::content::pass::fetch_spec::spec;
+use crate::content::pass::learned;
 use crate::content::proxy;
 use crate::content::purging::by_response::ByResponse;
 use crate::content::slice::range::WantedSlice;
@@ -74,6 +77,10 @@ pub struct FetchLinks {
     pub sharing: Option<Box<PageSharing>>,
     /// Sent when the fetch is over.
     pub trace: Option<Box<FetchTrace>>,
+    /// With `cache_shared`: what is known of the page.
+    pub evidence: Option<EvidenceLink>,
+    /// Of a page that is not stored: PHP's report of it is heard until the fetch is over.
+    pub visit: Option<learning::Fetch>,
 }
 
 /// What the upstream was asked.
@@ -81,8 +88,13 @@ pub struct SentRequest {
     pub method: &'static [u8],
     /// The head that the upstream is sent, or that was received where fields go as they are.
     pub head: http_semantics::RequestHead,
-    /// With `cache_shared`.
-    pub preferences: Option<SentPreferences>,
+    /// It is the shared request.
+    pub is_shared: bool,
+    /// The fields that tell variants apart, whether or not the visitor has them, of a request that the
+    /// server has written.
+    pub preferences: Option<Vec<String>>,
+    /// Stands for the site, with `cache_shared`.
+    pub site: Option<CacheKey>,
     /// Scheme, host and port of the request, where responses may have tags.
     pub origin: Vec<u8>,
     /// Where what the page is made of is learned.
@@ -100,30 +112,31 @@ pub enum ResponsePrivacy {
     OfSession,
 }
 
-/// Preferences of the visitor in a request that the server has written.
-pub struct SentPreferences {
-    /// The fields that tell variants apart, whether or not the visitor has them.
-    pub names: Vec<String>,
-    /// Stands for the site.
-    pub site: CacheKey,
-}
-
 impl StorePlan {
     pub fn allowed(&self) -> http_cache::UseStale {
         use_stale(&self.rules)
     }
 
+    /// Where the response is stored, or would be.
+    pub fn place(&self) -> StoredPlace<'_> {
+        StoredPlace {
+            zone: &self.zone,
+            key: &self.key,
+            head: &self.sent.head,
+        }
+    }
+
     pub fn fields(&self) -> Fields<'_> {
         match &self.sent.preferences {
             None => Fields::Received(&self.sent.head),
-            Some(sent) => Fields::Sent(&self.sent.head, &sent.names),
+            Some(names) => Fields::Sent(&self.sent.head, names),
         }
     }
 
     /// Was the application sent a preference that one visitor has and others have not? An
     /// application that refuses the Origin of one says nothing of the others.
     pub fn has_sent_preferences(&self) -> bool {
-        let mut names = self.sent.preferences.iter().flat_map(|sent| &sent.names);
+        let mut names = self.sent.preferences.iter().flatten();
         names.any(|name| self.sent.head.field(name).is_some())
     }
 
@@ -132,10 +145,10 @@ impl StorePlan {
     /// language chose), and was shaped by them all the same.
     pub fn name_what_was_sent(&self, fields: &mut Cow<'_, [(Bytes, Bytes)]>) {
         let preferences = self.sent.preferences.as_ref();
-        let Some(sent) = preferences.filter(|sent| !sent.names.is_empty()) else {
+        let Some(names) = preferences.filter(|names| !names.is_empty()) else {
             return;
         };
-        let names = Bytes::from(sent.names.join(","));
+        let names = Bytes::from(names.join(","));
         fields.to_mut().push((Bytes::from_static(b"vary"), names));
     }
 
@@ -170,10 +183,14 @@ impl StorePlan {
 
     /// Does a response that may not be stored say that the stale copy is no longer what this page
     /// is? A page that is gone, moved or private now must not be shown for as long as requests for
-    /// it come. Server errors say nothing of the page, nor does what concerns one request; a cookie
-    /// is often set for first visits only.
+    /// it come. Server errors say nothing of the page, nor does what concerns one request. A cookie is
+    /// often set for first visits only, but not in answer to the shared request, which is no visitor's.
     pub fn outdates(&self, status: u16, why: Reason) -> bool {
-        status < 500 && !self.is_bypass() && why.is_of_page()
+        let is_of_page = match self.sent.is_shared {
+            true => !why.is_of_one_request(),
+            false => why.is_of_page(),
+        };
+        status < 500 && !self.is_bypass() && is_of_page
     }
 
     /// How long a refusal counts for everybody's requests of the same key: not
@@ -198,6 +215,8 @@ pub fn prepare(
     plan: &Plan<'_>,
     leader: &Leader,
 ) -> Result<(FetchSpec, StorePlan), u16> {
+    let role = &plan.role;
+    let is_shared = plan.audience.class().is_some() && *role == FetchRole::Shared;
     let validating = leader
         .stale()
         // What the protocol says is not stored, so a 304 would say nothing of it.
@@ -216,21 +235,33 @@ pub fn prepare(
         Some(Class::Mobile) if pass.exchange.litespeed => Some(litespeed::MOBILE_VALUE),
         _ => None,
     };
-    let learned = LearnedFetch::begin(request, pass, plan, leader);
+    let (learned, visit) = match role {
+        FetchRole::Shared => (LearnedFetch::begin(request, pass, plan, leader), None),
+        FetchRole::Own(_) | FetchRole::Trial => (None, learned::begin(request, pass)),
+    };
+    let number = learned.as_ref().map(|learned| learned.number());
+    let is_own = matches!(role, FetchRole::Own(_));
     let purpose = FetchPurpose {
-        learned_fetch: learned.as_ref().map(|learned| learned.number()),
-        for_cache: true,
-        as_get: plan.rules.convert_head,
+        learned_fetch: number.or(visit.as_ref().map(learning::Fetch::number)),
+        for_cache: !is_own,
+        as_get: plan.rules.convert_head && !is_own,
         validating: validating.map(|stored| &**stored),
         deadline: None,
         tag_mark: tag_mark.as_deref(),
         vary_value,
         trace: None,
     };
-    let varied = plan.audience.class().map(|_| varied_fields(plan, leader));
+    let varied = match plan.audience.class() {
+        Some(_) if !is_own => Some(varied_fields(plan, leader)),
+        _ => None,
+    };
     let visitor = Visitor::of(request);
     let traced = traces::begin_fetch(request, pass);
-    let mut made = request_for_cache(request, pass, plan, varied.as_deref())?;
+    let evidence = evidence_link(request, plan);
+    let mut made = match is_own {
+        true => None,
+        false => request_for_cache(request, pass, plan, varied.as_deref())?,
+    };
     if let Some(made) = &mut made
         && let Some(turn) = request
             .extras
@@ -263,10 +294,10 @@ pub fn prepare(
     let asks_later = !plan.rules.no_cache.is_empty()
         || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
     let slice = WantedSlice::by(request);
-    let preferences = varied.map(|names| SentPreferences {
-        names,
-        site: site_variance::site_key(request),
-    });
+    let site = plan
+        .audience
+        .class()
+        .map(|_| site_variance::site_key(request));
     let mut minds_private = || {
         pass.exchange.ignored_fields.cache_control
             && plan.audience.class().is_none()
@@ -299,7 +330,9 @@ pub fn prepare(
                     _ => b"GET",
                 },
                 head,
-                preferences,
+                is_shared,
+                preferences: varied,
+                site,
                 origin: match plan.rules.tags {
                     Some(_) => tags::origin(&request.received),
                     None => Vec::new(),
@@ -319,8 +352,13 @@ pub fn prepare(
             purges: ByResponse::of(request, pass, is_own_pool),
             request: conditions,
             links: FetchLinks {
-                sharing: sharing(request, plan, leader).map(Box::new),
+                sharing: match role {
+                    FetchRole::Shared => sharing(request, plan, leader).map(Box::new),
+                    FetchRole::Own(_) | FetchRole::Trial => None,
+                },
                 trace,
+                evidence,
+                visit,
             },
         },
     ))
@@ -339,7 +377,7 @@ fn sharing(request: &Request, plan: &Plan<'_>, leader: &Leader) -> Option<PageSh
     let is_shared = rules.shares_pages
         // What is known of a page does not go with it.
         && !is_kept
-        && plan.past.is_none()
+        && plan.past_cache().is_none()
         && plan.audience.group().is_none()
         && plan.audience.cookies().is_none()
         && plan.uses >= rules.min_uses;
@@ -394,6 +432,24 @@ fn varied_fields(plan: &Plan<'_>, leader: &Leader) -> Vec<String> {
         .collect()
 }
 
+/// What the shared request tells of its page.
+fn evidence_link(request: &Request, plan: &Plan<'_>) -> Option<EvidenceLink> {
+    let Audience::Class(_, None) = plan.audience else {
+        return None;
+    };
+    if plan.role != FetchRole::Shared {
+        return None;
+    }
+    let page = plan.shared.as_ref().map(|page| page.name);
+    let name = || standing::name_of(request, plan.zone, plan.key.as_ref().bytes());
+    let seen = &request.configuration.live.alive_zones.seen_pages;
+    Some(EvidenceLink::shared(
+        seen,
+        page.unwrap_or_else(name),
+        request.now,
+    ))
+}
+
 /// The request that is sent in the place of the visitor's, where it is another one.
 fn request_for_cache(
     request: &Request,
@@ -403,11 +459,26 @@ fn request_for_cache(
 ) -> Result<Option<Box<Request>>, u16> {
     let made = match (&plan.rules.shared, plan.audience.class(), varied) {
         (Some(rules), Some(class), Some(varied)) => {
-            let sent = match plan.audience.cookies() {
-                Some(_) => SentCookies::AllCookies,
-                None => SentCookies::KeyCookies,
+            let with = plan.audience.cookies();
+            let mut tried = plan.tried;
+            if with.is_some_and(|with| with.group.is_some()) {
+                // The address is in the key of one visitor's copy.
+                tried = tried.with(Trait::Network);
+            }
+            let shared = SharedHead {
+                class,
+                cookies: match with {
+                    Some(_) => SentCookies::AllCookies,
+                    None => SentCookies::KeyCookies,
+                },
+                varied,
+                keyed: plan
+                    .shared
+                    .as_ref()
+                    .map_or(TraitSet::NONE, |page| page.keyed),
+                tried,
             };
-            shared::request_for(request, rules, (class, sent), varied)
+            shared::request_for(request, rules, &shared)
         }
         _ if plan.rules.overlooks_something() => {
             shared::without_what_does_not_count(request, plan.rules)

@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use upstream::Class;
 
+use super::evidence::EvidenceLink;
 use super::for_browsers::ForBrowsers;
 use super::learned::LearnedFetch;
 use super::site_variance;
@@ -74,6 +75,28 @@ impl Report {
     }
 }
 
+/// Who waits for a fetch that no client leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Background {
+    /// A stale copy is shown meanwhile.
+    Refresh,
+    /// Visitors wait until its answer is compared with another.
+    AwaitedByVisitors,
+}
+
+/// Begins such a fetch.
+pub fn begin_in_background(
+    leader: Leader,
+    mut spec: FetchSpec,
+    store: StorePlan,
+    background: Background,
+) -> JoinHandle<()> {
+    if background == Background::Refresh {
+        spec.class = Class::Refresh;
+    }
+    begin(leader, spec, store, None)
+}
+
 /// Begins a task that fetches and stores. In a box, since a task's future of some kilobytes is
 /// copied nine times between spawning and the end: a twentieth of what a miss costs.
 pub fn begin(
@@ -96,9 +119,7 @@ async fn fetch_and_store(
     let in_background = client.is_none();
     let report = Report(client);
     let _stays = in_background.then(|| leader.waiting_request());
-    if in_background {
-        spec.class = Class::Refresh;
-    }
+    let mut evidence = store.links.evidence.take();
     spec.progress = Some(leader.progress());
     // A future of its own, so that others do not pay for it.
     if store.links.sharing.is_some()
@@ -114,8 +135,11 @@ async fn fetch_and_store(
             return report.send(LeaderOutcome::Failed(FetchError::LeftOut));
         }
         Err(error) => {
+            if let Some(evidence) = evidence.take() {
+                evidence.failed();
+            }
             store.stands_in(&leader, stale_reason(error), Millis(clock::now()));
-            if in_background {
+            if spec.class == Class::Refresh {
                 // Until the flight ends no other request begins a refresh.
                 tokio::time::sleep(REFRESH_PAUSE).await;
             }
@@ -139,7 +163,7 @@ async fn fetch_and_store(
     }
     let now = Millis(clock::now());
     if fetched.status == 304 && store.is_validating {
-        return freshen(leader, fetched, &spec, &mut store, now, report);
+        return freshen(leader, fetched, &spec, &mut store, now, (report, evidence));
     }
     if store.allowed().statuses.contains(&fetched.status)
         && store.stands_in(&leader, StaleReason::Status(fetched.status), now)
@@ -175,9 +199,16 @@ async fn fetch_and_store(
             }
             let mut filling = publish(leader, &mut fetched, &store, &storable, now);
             *filling.tags() = tags;
+            if let Some(evidence) = &mut evidence
+                && evidence.is_own()
+            {
+                filling.share_only(Reason::Unproven);
+                evidence.read_head(&filling);
+            }
             report.send(LeaderOutcome::Reading(filling.reader()));
             let plan = (&spec, &store, transcoder);
-            let stored = fill(filling, fetched, plan, for_browsers, learned).await;
+            let listeners = (for_browsers, learned, evidence);
+            let stored = fill(filling, fetched, plan, listeners).await;
             if let (Some(sharing), Some(stored)) = (store.links.sharing.take(), stored) {
                 let progress = spec.progress.as_ref();
                 let has_followers = progress.is_some_and(|it| it.urgency().is_some());
@@ -186,6 +217,18 @@ async fn fetch_and_store(
         }
         Err(why) => {
             refuse(leader, fetched.status, &store, why, now);
+            if let Some(evidence) = evidence.take() {
+                if evidence.is_own() {
+                    // The next visitor's own request will be answered like this.
+                    let (status, at) = (fetched.status, now);
+                    let refusal = Refusal { why, status, at };
+                    store.zone.note_refusal(&store.key.as_ref(), refusal);
+                }
+                match fetched.status < 500 || evidence.is_own() {
+                    true => evidence.not_storable(store.place()),
+                    false => evidence.failed(),
+                }
+            }
             report.send(LeaderOutcome::Private(Box::new(fetched), why));
         }
     }
@@ -238,8 +281,9 @@ fn publish(
 /// it proves out of date goes.
 fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Millis) {
     let has_stale = leader.stale().is_some();
-    let remembered = match (has_stale || store.past == Some(PastCache::NoLease)) && status >= 500 {
-        // It says nothing of the page: the next request asks again.
+    let says_nothing = (has_stale || store.past == Some(PastCache::NoLease)) && status >= 500;
+    // What a visitor's own request was given is known of the page otherwise.
+    let remembered = match says_nothing || store.is_bypass() {
         true => Duration::ZERO,
         false => store.remembered_for(why),
     };
@@ -293,7 +337,7 @@ fn freshen(
     spec: &FetchSpec,
     store: &mut StorePlan,
     now: Millis,
-    report: Report,
+    (report, evidence): (Report, Option<EvidenceLink>),
 ) {
     let Some(stale) = leader.stale().cloned() else {
         leader.failed();
@@ -334,6 +378,9 @@ fn freshen(
                 if let Some(learned) = store.sent.learned.take() {
                     learned.freshened(store, &stored);
                 }
+                if let Some(evidence) = evidence {
+                    evidence.storable(store.place(), Some(&stored));
+                }
                 report.send(LeaderOutcome::Freshened(stored));
             }
             Err(why) => {
@@ -346,6 +393,9 @@ fn freshen(
             if matches!(why, Reason::Private | Reason::NoStoreDirective) && !store.is_bypass() {
                 let target = PurgeTarget::Key(store.key.as_ref());
                 store.zone.purge(target, PurgeMode::Hard, now);
+                if let Some(evidence) = evidence {
+                    evidence.not_storable(store.place());
+                }
             }
             fresher.retain(|(name, _)| is_of_one_client(name));
             report.send(LeaderOutcome::FreshenedForOne(stale, why, fresher));
@@ -377,13 +427,15 @@ async fn next_bytes(
     Ok((!rest.is_empty()).then(|| Bytes::from_static(rest)))
 }
 
+/// Those who read a body while it arrives.
+type FillListeners = (ForBrowsers, Option<Box<LearnedFetch>>, Option<EvidenceLink>);
+
 /// Stores the body while it arrives.
 async fn fill(
     mut filling: ArrivingResponse,
     mut fetched: FetchedResponse,
     (spec, store, mut transcoder): (&FetchSpec, &StorePlan, Option<Transcoder>),
-    mut for_browsers: ForBrowsers,
-    mut learned: Option<Box<LearnedFetch>>,
+    (mut for_browsers, mut learned, mut evidence): FillListeners,
 ) -> Option<Arc<StoredResponse>> {
     let mut deadline = WAIT_FOR_SLOWEST;
     loop {
@@ -392,6 +444,9 @@ async fn fill(
                 for_browsers.read(&bytes);
                 if let Some(learned) = &mut learned {
                     learned.read(&bytes);
+                }
+                if let Some(evidence) = &mut evidence {
+                    evidence.read(&bytes);
                 }
                 match filling.push(bytes, Millis(clock::now())) {
                     PushResult::Kept => {}
@@ -423,6 +478,14 @@ async fn fill(
     }
     let status = filling.head().status;
     let stored = filling.complete(Millis(clock::now()));
+    if let Some(evidence) = evidence {
+        match &stored {
+            Ok(stored) => evidence.storable(store.place(), Some(stored)),
+            Err(Reason::Unproven) => evidence.storable(store.place(), None),
+            Err(Reason::TooLarge | Reason::NoRoom) => evidence.not_storable(store.place()),
+            Err(_) => {}
+        }
+    }
     match &stored {
         Ok(stored) => {
             if let Some(learned) = learned {
@@ -486,7 +549,7 @@ fn log_too_many_tags(spec: &FetchSpec) {
 /// Notes why a response was not stored, for explanations. What is the answer to a request that went
 /// past the cache says nothing of others, and a count of uses is no property of the response.
 fn note_refusal(store: &StorePlan, why: Reason, status: u16) {
-    if store.is_bypass() || why == Reason::MinUses {
+    if store.is_bypass() || matches!(why, Reason::MinUses | Reason::Unproven) {
         return;
     }
     let at = Millis(clock::now());
@@ -495,7 +558,7 @@ fn note_refusal(store: &StorePlan, why: Reason, status: u16) {
 }
 
 fn log_not_stored(spec: &FetchSpec, why: Reason) {
-    if why == Reason::MinUses {
+    if matches!(why, Reason::MinUses | Reason::Unproven) {
         return;
     }
     spec.context.log.write(

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use cache_decision::fields::Fields;
 use cache_decision::litespeed::{VARY_COOKIES, VisitorId, visitor_ids};
 use cache_decision::with_cookies::{RequestMemory, WithCookies, sharing_said};
-use http_cache::{CacheKey, FoundResponse, KeyRef, Millis, Reason, Sharing, Zone};
+use http_cache::{CacheKey, FoundResponse, KeyRef, Millis, Sharing, Zone};
 use shared_request::{Bypass, Class, NameSet, cookies};
 use site::SharedRules;
 
@@ -140,12 +140,4 @@ pub fn note(zone: &Zone, expected: &RequestMemory, fields: &[Field]) {
     if let Some(with) = &expected.cookies {
         put_note(zone, &with.note.as_ref(), sharing_said(fields));
     }
-}
-
-/// Is a response that may not be stored right for its visitor, though it was made of the request
-/// that the server has written? It is where the application would have it stored, but for others
-/// than was thought.
-pub fn stands(zone: &Zone, with: &WithCookies, why: Reason) -> bool {
-    let now = Millis(clock::now());
-    why == Reason::Private && zone.sharing(&with.note.as_ref(), now).is_some()
 }

@@ -1,0 +1,35 @@
+//! Evidence that a page may be shared: what was seen of the answers that visitors' own requests and the
+//! shared one were given, and what follows for the next visitor.
+//!
+//! A visitor's own request runs the application once, and its answer is for that visitor. If such an
+//! answer could have been stored, the page may be shareable: the shared request, which
+//! [`shared_request`] writes without what is only this visitor's, is made for the next one, and both
+//! answers are compared. The same bytes are evidence that nothing that was left out matters; different
+//! bytes are a question, which a trial answers.
+//!
+//! ```text
+//! render    an answer as far as it is compared
+//! page      what is known of one page: a record, and its rules
+//! shape     what is known of pages whose addresses look alike
+//! table     the records of all pages, bounded; the visitors whose requests are under way
+//! trial     why two answers differ, found out by trying
+//! budget    how many requests trials may cost
+//! ```
+//!
+//! What is loosened (a value does not matter on pages of this shape) needs two pages and two networks,
+//! so that it never depends on what one visitor sends. What is tightened needs one trial.
+//!
+//! No I/O and no clock: times are arguments.
+
+mod budget;
+mod page;
+mod render;
+mod shape;
+mod table;
+mod trial;
+
+pub use budget::Budget;
+pub use page::{PageFindings, Standing};
+pub use render::{Renderer, Rendering, differ_in_what_stays};
+pub use table::{Counts, Evidence, OwnEnd, OwnRun, PageName, Part, TrialOrder};
+pub use trial::{Trial, TrialStep, TrialVerdict};

@@ -1,0 +1,380 @@
+//! What is known of one page, and what follows for a visitor.
+
+use shared_request::{LeftOut, Trait, TraitSet};
+
+use crate::shape::Shape;
+
+/// Whether a visitor may be shown the shared answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing that the shared request leaves out of this visitor's matters, as far as was seen.
+    Shared,
+    /// It has not been seen yet whether it matters: the visitor's own request is made.
+    Unproven,
+    /// It matters: the visitor's own request is made, and compared with nothing.
+    Depends(Trait),
+}
+
+/// Values that are remembered of one page.
+const MAX_AGREED: usize = 32;
+/// Values that were seen to matter.
+const MAX_DIFFERING: usize = 6;
+/// So many values of one trait that matter stand for all of them.
+const DIFFERING_STAND_FOR_ALL: u8 = 3;
+/// For how long it is remembered that something matters, in seconds; then it is tried again.
+const DIFFERING_SECONDS: u32 = 1800;
+/// How long after a comparison the answer of a visitor of another network is compared, in seconds. It
+/// doubles each time.
+const FIRST_AUDIT_SECONDS: u32 = 10;
+const MOST_AUDIT_SECONDS: u32 = 3600;
+
+/// What is known of one page.
+#[derive(Debug, Default)]
+pub(crate) struct PageRecord {
+    /// Since when, in seconds; 0: nothing is known.
+    since: u32,
+    /// A visitor's own answer and the shared one were the same, or the shared request was the visitor's own.
+    is_agreed: bool,
+    /// The last answer of a visitor's own could not have been stored.
+    pub(crate) is_refused: bool,
+    /// The page differs each time it is made.
+    pub(crate) differs_each_time: bool,
+    /// Addresses of clients do not matter, as far as was seen.
+    is_of_any_network: bool,
+    agreed: Recent<MAX_AGREED>,
+    /// Traits of which a value did not matter on this page: what other pages have seen of other values
+    /// counts for them.
+    immaterial: TraitSet,
+    differing: Recent<MAX_DIFFERING>,
+    differing_by_trait: [u8; Trait::ALL.len()],
+    /// When what differs is forgotten, in seconds.
+    differing_until: u32,
+    depends: TraitSet,
+    pub(crate) keyed: TraitSet,
+    networks: Recent<4>,
+    audit_from: u32,
+    audit_after: u32,
+    /// Comparisons that found the same bytes, and trials that found a reason.
+    comparisons: u32,
+}
+
+/// The latest of some values, each once.
+#[derive(Debug)]
+struct Recent<const N: usize> {
+    values: [u32; N],
+}
+
+impl<const N: usize> Default for Recent<N> {
+    fn default() -> Self {
+        Recent { values: [0; N] }
+    }
+}
+
+impl<const N: usize> Recent<N> {
+    fn has(&self, value: u32) -> bool {
+        self.values.contains(&value)
+    }
+
+    /// Puts a value in front; the one noted longest ago leaves.
+    fn note(&mut self, value: u32) {
+        let at = self
+            .values
+            .iter()
+            .position(|it| *it == value)
+            .unwrap_or(N - 1);
+        self.values[..=at].rotate_right(1);
+        self.values[0] = value;
+    }
+
+    fn forget(&mut self, value: u32) {
+        let values = self.values.iter_mut().filter(|it| **it == value);
+        values.for_each(|it| *it = 0);
+    }
+}
+
+/// A value together with its trait.
+pub(crate) fn named(of: Trait, value: u32) -> u32 {
+    value
+        .rotate_left(of as u32 * 5)
+        .wrapping_add(of as u32 + 1)
+        .max(1)
+}
+
+/// The network of a client, or its address where that says nothing of a network.
+fn place_of(left_out: &LeftOut) -> u32 {
+    match left_out.network_group() {
+        0 => left_out.value(Trait::Network),
+        group => group,
+    }
+}
+
+/// What is known of a page, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageFindings {
+    /// Since when something is known, in seconds of the clock that the table is given.
+    pub since: u32,
+    pub is_shared: bool,
+    pub is_refused: bool,
+    pub differs_each_time: bool,
+    pub is_of_any_network: bool,
+    /// Values that did not matter.
+    pub agreed: usize,
+    /// Traits of which a value mattered.
+    pub depends: TraitSet,
+    /// Those of them that are in the key.
+    pub keyed: TraitSet,
+    pub comparisons: u32,
+}
+
+impl PageRecord {
+    pub(crate) fn standing(&self, left_out: &LeftOut, shape: Option<&Shape>, now: u32) -> Standing {
+        if left_out.is_nothing() {
+            return Standing::Shared;
+        }
+        let remembers = now < self.differing_until;
+        let mut is_proven = self.is_agreed;
+        for it in left_out.traits().iter() {
+            let value = left_out.value(it);
+            let is_near = it == Trait::Network && self.differing.has(place_of(left_out));
+            if remembers
+                && (self.depends.has(it) || is_near || self.differing.has(named(it, value)))
+            {
+                return Standing::Depends(it);
+            }
+            is_proven = is_proven && self.is_immaterial(it, value, shape);
+        }
+        match is_proven {
+            true => Standing::Shared,
+            false => Standing::Unproven,
+        }
+    }
+
+    fn is_immaterial(&self, it: Trait, value: u32, shape: Option<&Shape>) -> bool {
+        it == Trait::Network && self.is_of_any_network
+            || self.agreed.has(named(it, value))
+            || shape.is_some_and(|shape| {
+                let was_compared = self.immaterial.has(it) || shape.is_immaterial_trait(it);
+                was_compared && shape.is_immaterial(named(it, value))
+            })
+    }
+
+    /// The traits of a visitor that are not known not to matter.
+    pub(crate) fn unproven(&self, left_out: &LeftOut, shape: Option<&Shape>) -> TraitSet {
+        let traits = left_out.traits();
+        let unknown = traits
+            .iter()
+            .filter(|it| !self.is_immaterial(*it, left_out.value(*it), shape));
+        unknown.fold(TraitSet::NONE, TraitSet::with)
+    }
+
+    /// A request that left nothing out was answered with what may be stored.
+    pub(crate) fn note_shared(&mut self, now: u32) {
+        self.begin(now);
+        self.is_refused = false;
+    }
+
+    /// A visitor's own answer and the shared one were the same.
+    pub(crate) fn agree(&mut self, left_out: &LeftOut, now: u32) {
+        self.begin(now);
+        self.is_agreed = true;
+        self.is_refused = false;
+        self.comparisons = self.comparisons.saturating_add(1);
+        for it in left_out.traits().iter() {
+            let value = named(it, left_out.value(it));
+            self.differing.forget(value);
+            // Addresses are many, and count by their networks.
+            if it != Trait::Network {
+                self.agreed.note(value);
+            }
+            self.immaterial = self.immaterial.with(it);
+        }
+        if left_out.value(Trait::Network) != 0 {
+            self.is_of_any_network = true;
+            self.networks.note(place_of(left_out));
+        }
+        self.audit_after = self.audit_after.max(FIRST_AUDIT_SECONDS);
+        self.audit_from = now.saturating_add(self.audit_after);
+    }
+
+    /// A trial found that these matter.
+    pub(crate) fn differ(&mut self, left_out: &LeftOut, found: TraitSet, now: u32) {
+        self.begin(now);
+        if now >= self.differing_until {
+            self.differing = Recent::default();
+            self.differing_by_trait = [0; Trait::ALL.len()];
+            self.depends = TraitSet::NONE;
+        }
+        self.differing_until = now.saturating_add(DIFFERING_SECONDS);
+        self.comparisons = self.comparisons.saturating_add(1);
+        self.audit_after = 0;
+        for it in found.iter() {
+            let value = named(it, left_out.value(it));
+            self.agreed.forget(value);
+            self.immaterial = self.immaterial.without(it);
+            self.differing.note(value);
+            if it == Trait::Network {
+                // Those of its network are like it.
+                self.differing.note(place_of(left_out));
+            }
+            let count = &mut self.differing_by_trait[it as usize];
+            *count = count.saturating_add(1);
+            if *count >= DIFFERING_STAND_FOR_ALL {
+                self.depends = self.depends.with(it);
+            }
+        }
+    }
+
+    /// An answer could not have been stored. True where the page was shared until then.
+    pub(crate) fn refuse(&mut self, now: u32) -> bool {
+        self.begin(now);
+        self.is_refused = true;
+        std::mem::take(&mut self.is_agreed)
+    }
+
+    /// Should this visitor's answer be compared, though the page is shared with them? For networks that were not
+    /// compared lately, and for values that were compared on other pages alone.
+    pub(crate) fn takes_audit(&mut self, left_out: &LeftOut, now: u32) -> bool {
+        let place = place_of(left_out);
+        let is_foreign = |it: Trait| match it {
+            Trait::Network => !self.networks.has(place),
+            _ => !self.agreed.has(named(it, left_out.value(it))),
+        };
+        let is_due = now >= self.audit_from && left_out.traits().iter().any(is_foreign);
+        if is_due {
+            self.networks.note(place);
+            self.audit_after =
+                (self.audit_after * 2).clamp(FIRST_AUDIT_SECONDS, MOST_AUDIT_SECONDS);
+            self.audit_from = now.saturating_add(self.audit_after);
+        }
+        is_due
+    }
+
+    fn begin(&mut self, now: u32) {
+        if self.since == 0 {
+            self.since = now.max(1);
+        }
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.since != 0
+    }
+
+    pub(crate) fn findings(&self, now: u32) -> PageFindings {
+        let differing = Trait::ALL.into_iter();
+        let differing = differing.filter(|it| self.differing_by_trait[*it as usize] > 0);
+        let depends = match now < self.differing_until {
+            true => differing.fold(self.depends, TraitSet::with),
+            false => TraitSet::NONE,
+        };
+        PageFindings {
+            since: self.since,
+            is_shared: self.is_agreed,
+            is_refused: self.is_refused,
+            differs_each_time: self.differs_each_time,
+            is_of_any_network: self.is_of_any_network,
+            agreed: self.agreed.values.iter().filter(|it| **it != 0).count(),
+            depends,
+            keyed: self.keyed,
+            comparisons: self.comparisons,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visitor(values: &[(Trait, u32)]) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        values
+            .iter()
+            .for_each(|(it, value)| left_out.set(*it, *value));
+        left_out
+    }
+
+    #[test]
+    fn a_value_that_agreed_is_shared_and_others_are_unproven() {
+        let mut record = PageRecord::default();
+        let german = visitor(&[(Trait::Language, 5), (Trait::Agent, 6)]);
+        assert_eq!(record.standing(&german, None, 1), Standing::Unproven);
+        assert_eq!(
+            record.standing(&LeftOut::default(), None, 1),
+            Standing::Shared
+        );
+        record.agree(&german, 1);
+        assert_eq!(record.standing(&german, None, 1), Standing::Shared);
+        let other = visitor(&[(Trait::Language, 7), (Trait::Agent, 6)]);
+        assert_eq!(record.standing(&other, None, 1), Standing::Unproven);
+        assert_eq!(record.unproven(&other, None), TraitSet::of(Trait::Language));
+        record.refuse(2);
+        assert_eq!(record.standing(&german, None, 2), Standing::Unproven);
+    }
+
+    #[test]
+    fn what_matters_is_remembered_for_a_while_and_stands_for_all_in_the_end() {
+        let mut record = PageRecord::default();
+        let of = |value| visitor(&[(Trait::Referer, value)]);
+        record.agree(&of(1), 1);
+        for value in 2..=3 {
+            record.differ(&of(value), TraitSet::of(Trait::Referer), 1);
+            assert_eq!(
+                record.standing(&of(value), None, 2),
+                Standing::Depends(Trait::Referer)
+            );
+        }
+        assert_eq!(record.standing(&of(1), None, 2), Standing::Shared);
+        assert_eq!(record.standing(&of(9), None, 2), Standing::Unproven);
+        record.differ(&of(4), TraitSet::of(Trait::Referer), 1);
+        assert_eq!(
+            record.standing(&of(9), None, 2),
+            Standing::Depends(Trait::Referer)
+        );
+        assert_eq!(
+            record.standing(&of(2), None, DIFFERING_SECONDS + 1),
+            Standing::Unproven
+        );
+    }
+
+    #[test]
+    fn a_network_that_differs_is_kept_from_the_page_and_three_are_all() {
+        let mut record = PageRecord::default();
+        let of = |address: &str| LeftOut::default().from(Some(address.parse().unwrap()));
+        record.agree(&of("203.0.113.1"), 1);
+        assert_eq!(
+            record.standing(&of("198.51.100.1"), None, 1),
+            Standing::Shared
+        );
+        let due = 1 + FIRST_AUDIT_SECONDS;
+        assert!(
+            !record.takes_audit(&of("198.51.100.1"), due - 1),
+            "too early"
+        );
+        assert!(
+            !record.takes_audit(&of("203.0.7.9"), due),
+            "the same network"
+        );
+        assert!(record.takes_audit(&of("198.51.100.1"), due));
+        assert!(!record.takes_audit(&of("198.51.100.1"), 1000));
+        let network = TraitSet::of(Trait::Network);
+        record.differ(&of("198.51.100.1"), network, 11);
+        let standing = |record: &PageRecord, address| record.standing(&of(address), None, 12);
+        for address in ["198.51.100.1", "198.51.7.7"] {
+            assert_eq!(
+                standing(&record, address),
+                Standing::Depends(Trait::Network),
+                "{address}"
+            );
+        }
+        assert_eq!(standing(&record, "203.0.113.1"), Standing::Shared);
+        record.differ(&of("192.0.2.1"), network, 11);
+        record.differ(&of("10.0.0.1"), network, 11);
+        assert_eq!(
+            standing(&record, "203.0.113.1"),
+            Standing::Depends(Trait::Network)
+        );
+        assert_eq!(
+            record.standing(&LeftOut::default(), None, 12),
+            Standing::Shared
+        );
+    }
+}

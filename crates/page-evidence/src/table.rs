@@ -1,0 +1,950 @@
+//! The records of all pages, and the visitors' own requests that are under way.
+//!
+//! Bounded: a shard has a young and an old half. What is asked for moves to the young half; when that is
+//! full, the old half is dropped. What is forgotten costs a comparison, never a wrong answer.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use shared_request::{LeftOut, Trait, TraitSet};
+
+use crate::budget::Budget;
+use crate::page::{PageFindings, PageRecord, Standing, named};
+use crate::shape::{Shape, shape_of};
+use crate::trial::{Trial, TrialVerdict, may_be_keyed};
+
+const SHARDS: usize = 16;
+/// Pages in half a shard: together some 64,000 pages, in at most 20 MB.
+const MAX_PAGES: usize = 2048;
+/// Shapes in half a shard.
+const MAX_SHAPES: usize = 64;
+/// Zones whose trials are counted: more than a configuration has.
+const MAX_ZONES: usize = 64;
+/// Own requests for one page that are compared at a time; others wait for them.
+const MAX_OWN_RUNS: usize = 4;
+/// Pages with own requests under way, in a shard.
+const MAX_ACTIVE: usize = 256;
+/// After so many milliseconds a request under way no longer counts: its end was lost.
+const LOST_AFTER: u64 = 60_000;
+/// For so many milliseconds no trial of a page begins after one for which there was no room.
+const UNTRIED_MILLIS: u64 = 500;
+
+/// The name of a page: numbers that stand for it, its shape and its zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PageName {
+    page: u64,
+    /// That of all variants of the page.
+    url: u64,
+    shape: u64,
+    zone: u64,
+}
+
+impl PageName {
+    /// The name of the page with this cache key, on a site: the name of its zone, a zero byte, and its host. Hosts of one
+    /// zone share the budget for trials, since visitors invent hosts. The key begins with the URL, less the arguments that
+    /// do not count, and ends it with a zero byte where more follows.
+    #[must_use]
+    pub fn new(site: &[u8], key: &[u8]) -> PageName {
+        let url = key.split(|&byte| byte == 0).next().unwrap_or_default();
+        let after_scheme = url
+            .windows(3)
+            .position(|it| it == b"://")
+            .map_or(0, |at| at + 3);
+        let rest = url.get(after_scheme..).unwrap_or_default();
+        let path = rest.iter().position(|&byte| byte == b'/').unwrap_or(0);
+        let target = rest.get(path..).unwrap_or_default();
+        PageName {
+            page: hash(key),
+            url: hash(url),
+            shape: hash(&[site, b"\0", &shape_of(target)].concat()),
+            zone: hash(site.split(|&byte| byte == 0).next().unwrap_or_default()),
+        }
+    }
+
+    /// Stands for the page.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.page
+    }
+}
+
+/// A number for a text that no visitor can compute: one who could would choose addresses with the number of
+/// another page.
+fn hash(bytes: &[u8]) -> u64 {
+    static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    SECRET.hash_one(bytes)
+}
+
+/// What a visitor's request does whose answer may not be the shared one.
+#[derive(Debug)]
+pub enum Part {
+    /// It may be, meanwhile.
+    Shared,
+    /// The visitor's own request is made. With `compared`, its answer is told ([`Evidence::own_ended`]);
+    /// without, nothing is learned of it. With `shared`, the shared request is made beside it.
+    Own {
+        compared: Option<OwnRun>,
+        shared: bool,
+    },
+    /// Others' answers will say whether the shared one is the visitor's. With `shared`, this visitor is the
+    /// second one: the shared request is made now.
+    Wait { shared: bool },
+}
+
+/// A visitor's own request whose answer is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnRun {
+    pub page: PageName,
+    pub left_out: LeftOut,
+    number: u64,
+}
+
+/// How a visitor's own request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnEnd {
+    /// It could have been stored; this is its digest.
+    Storable(u64),
+    /// It could not.
+    NotStorable,
+    /// The application failed.
+    Failed,
+    /// Its visitor left before it was asked, or the answer broke off: others take its place.
+    Left,
+}
+
+/// A trial that is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrialOrder {
+    pub page: PageName,
+    pub left_out: LeftOut,
+    pub traits: TraitSet,
+}
+
+/// Numbers of a table since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Visitors' own requests whose answers were compared.
+    pub own_runs: u64,
+    /// Pairs of answers that were the same.
+    pub agreed: u64,
+    pub trials: u64,
+    /// Requests that trials made.
+    pub trial_requests: u64,
+    /// Trials that found that something matters.
+    pub found: u64,
+}
+
+#[derive(Debug, Default)]
+struct AtomicCounts {
+    own_runs: AtomicU64,
+    agreed: AtomicU64,
+    trials: AtomicU64,
+    trial_requests: AtomicU64,
+    found: AtomicU64,
+}
+
+/// What was seen of all pages.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    shards: [Mutex<Shard>; SHARDS],
+    shapes: [Mutex<Halves<Shape>>; SHARDS],
+    budgets: Mutex<HashMap<u64, Budget>>,
+    counts: AtomicCounts,
+    runs: AtomicU64,
+    /// Rises when something that was shared no longer is.
+    epoch: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    records: Halves<PageRecord>,
+    active: HashMap<u64, Active>,
+}
+
+/// What is under way for a page, and the answer that waits for another.
+#[derive(Debug, Default)]
+struct Active {
+    own: Vec<(OwnRun, u64, u64)>,
+    /// Since when the shared request is under way.
+    shared_since: Option<u64>,
+    /// The answers of visitors' own that wait for the shared one.
+    waiting: Vec<(LeftOut, u64)>,
+    /// Since when a trial is under way, and of what.
+    trial: Option<(u64, LeftOut)>,
+    /// Until when no trial begins, because there was no room for one: nobody waits for one either.
+    untried_until: u64,
+    touched: u64,
+}
+
+impl Active {
+    fn is_idle(&self, now: u64) -> bool {
+        let is_old = |since: u64| now.saturating_sub(since) > LOST_AFTER;
+        is_old(self.touched)
+            || self.own.is_empty()
+                && self.waiting.is_empty()
+                && self.shared_since.is_none()
+                && self.trial.is_none()
+                && now >= self.untried_until
+    }
+
+    /// The visitors whose answers are compared.
+    fn compared(&self) -> impl Iterator<Item = &LeftOut> {
+        let running = self.own.iter().map(|(run, _, _)| &run.left_out);
+        running.chain(self.waiting.iter().map(|(left_out, _)| left_out))
+    }
+
+    fn is_shared_under_way(&self, now: u64) -> bool {
+        self.shared_since
+            .is_some_and(|since| now.saturating_sub(since) < LOST_AFTER)
+    }
+}
+
+/// A map in two halves.
+#[derive(Debug)]
+struct Halves<V> {
+    young: HashMap<u64, V>,
+    old: HashMap<u64, V>,
+}
+
+impl<V> Default for Halves<V> {
+    fn default() -> Self {
+        Halves {
+            young: HashMap::new(),
+            old: HashMap::new(),
+        }
+    }
+}
+
+impl<V: Default> Halves<V> {
+    fn get(&self, of: u64) -> Option<&V> {
+        self.young.get(&of).or_else(|| self.old.get(&of))
+    }
+
+    fn entry(&mut self, of: u64, most: usize) -> &mut V {
+        if !self.young.contains_key(&of) {
+            let known = self.old.remove(&of).unwrap_or_default();
+            if self.young.len() >= most {
+                self.old = std::mem::take(&mut self.young);
+            }
+            self.young.insert(of, known);
+        }
+        self.young.entry(of).or_default()
+    }
+}
+
+impl Evidence {
+    fn shard(&self, page: PageName) -> &Mutex<Shard> {
+        &self.shards[(page.page >> 32) as usize % SHARDS]
+    }
+
+    fn shape(&self, page: PageName) -> &Mutex<Halves<Shape>> {
+        &self.shapes[(page.shape >> 32) as usize % SHARDS]
+    }
+
+    /// The traits of a page that are in its key.
+    #[must_use]
+    pub fn keyed(&self, page: PageName) -> TraitSet {
+        let keyed = self
+            .shard(page)
+            .lock()
+            .records
+            .get(page.page)
+            .map(|record| record.keyed);
+        let shapes = self.shape(page).lock();
+        let Some(shape) = shapes.get(page.shape) else {
+            return keyed.unwrap_or_default();
+        };
+        let all = Trait::ALL.into_iter().filter(|it| shape.is_keyed(*it));
+        all.fold(keyed.unwrap_or_default(), TraitSet::with)
+    }
+
+    /// Whether a visitor may be shown the shared answer, at `now` in milliseconds.
+    #[must_use]
+    pub fn standing(&self, page: PageName, left_out: &LeftOut, now: u64) -> Standing {
+        if left_out.is_nothing() {
+            return Standing::Shared;
+        }
+        let shapes = self.shape(page).lock();
+        let shard = self.shard(page).lock();
+        let shape = shapes.get(page.shape);
+        match shard.records.get(page.page) {
+            None => Standing::Unproven,
+            Some(record) => record.standing(left_out, shape, seconds(now)),
+        }
+    }
+
+    /// Rises when a page is no longer shared with visitors with whom it was.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The part of a visitor whose standing was not [`Standing::Shared`]. `visitor` stands for who asks:
+    /// a second request of the same one does not make the shared request begin. `has_copy`: there is a
+    /// stored response.
+    pub fn begin(
+        &self,
+        page: PageName,
+        left_out: &LeftOut,
+        (visitor, has_copy): (u64, bool),
+        now: u64,
+    ) -> Part {
+        let shapes = self.shape(page).lock();
+        let mut shard = self.shard(page).lock();
+        let Shard { records, active } = &mut *shard;
+        let record = records.entry(page.page, MAX_PAGES);
+        let shape = shapes.get(page.shape);
+        match record.standing(left_out, shape, seconds(now)) {
+            Standing::Shared => return Part::Shared,
+            Standing::Depends(_) => {
+                return Part::Own {
+                    compared: None,
+                    shared: false,
+                };
+            }
+            Standing::Unproven => {}
+        }
+        if active.len() >= MAX_ACTIVE {
+            active.retain(|_, active| !active.is_idle(now));
+            if active.len() >= MAX_ACTIVE && !active.contains_key(&page.page) {
+                return Part::Own {
+                    compared: None,
+                    shared: false,
+                };
+            }
+        }
+        let under_way = active.entry(page.page).or_default();
+        under_way.touched = now;
+        under_way
+            .own
+            .retain(|(_, since, _)| now.saturating_sub(*since) < LOST_AFTER);
+        let unproven = record.unproven(left_out, shape);
+        let trial = under_way.trial.as_ref();
+        let trial = trial.filter(|(since, _)| now.saturating_sub(*since) < LOST_AFTER);
+        if trial.is_some_and(|(_, of)| covers([of].into_iter(), left_out, unproven)) {
+            // It says soon whether this visitor differs. Many who come at once have not one run each.
+            return Part::Wait { shared: false };
+        }
+        if trial.is_some() || now < under_way.untried_until {
+            return Part::Own {
+                compared: None,
+                shared: false,
+            };
+        }
+        let own_run = || OwnRun {
+            page,
+            left_out: *left_out,
+            number: self.runs.fetch_add(1, Ordering::Relaxed),
+        };
+        if record.is_refused {
+            // Each visitor has an answer of their own, until one could be stored again.
+            let compared = Some(own_run());
+            return Part::Own {
+                compared,
+                shared: false,
+            };
+        }
+        let is_first = under_way.own.is_empty() && under_way.waiting.is_empty();
+        let is_covered = !is_first && covers(under_way.compared(), left_out, unproven);
+        let is_other = under_way.own.iter().all(|(_, _, who)| *who != visitor);
+        let begins_shared = !is_first
+            && !has_copy
+            && !under_way.is_shared_under_way(now)
+            && (!under_way.waiting.is_empty() || is_other);
+        if begins_shared {
+            under_way.shared_since = Some(now);
+        }
+        // An answer may wait for a copy of another variant, for which nobody asks.
+        let is_coming = !under_way.own.is_empty() || under_way.is_shared_under_way(now);
+        if is_covered && is_coming || under_way.own.len() >= MAX_OWN_RUNS {
+            return Part::Wait {
+                shared: begins_shared,
+            };
+        }
+        let run = own_run();
+        under_way.own.push((run, now, visitor));
+        Part::Own {
+            compared: Some(run),
+            shared: begins_shared,
+        }
+    }
+
+    /// Should this visitor, with whom the page is shared, be compared all the same? Seldom true, for values
+    /// that were not compared on this page.
+    pub fn takes_audit(&self, page: PageName, left_out: &LeftOut, now: u64) -> Option<OwnRun> {
+        let mut shard = self.shard(page).lock();
+        let record = shard.records.entry(page.page, MAX_PAGES);
+        if !record.is_known() || !record.takes_audit(left_out, seconds(now)) {
+            return None;
+        }
+        drop(shard);
+        let is_paid = self.budget(page, 1, now);
+        is_paid.then(|| OwnRun {
+            page,
+            left_out: *left_out,
+            number: self.runs.fetch_add(1, Ordering::Relaxed),
+        })
+    }
+
+    /// A visitor's own request has ended. `copy`: the digest of the stored response that the visitor could
+    /// have been shown, if there is one. Gives the trial that is to be made, if any.
+    pub fn own_ended(
+        &self,
+        run: &OwnRun,
+        end: OwnEnd,
+        copy: Option<u64>,
+        now: u64,
+    ) -> Option<TrialOrder> {
+        self.counts.own_runs.fetch_add(1, Ordering::Relaxed);
+        let mut shard = self.shard(run.page).lock();
+        let Shard { records, active } = &mut *shard;
+        let record = records.entry(run.page.page, MAX_PAGES);
+        let under_way = active.entry(run.page.page).or_default();
+        under_way.touched = now;
+        under_way.own.retain(|(it, _, _)| it.number != run.number);
+        let mut agrees = false;
+        let mut order = None;
+        match (end, copy) {
+            (OwnEnd::Storable(own), Some(copy)) if own == copy => {
+                record.agree(&run.left_out, seconds(now));
+                agrees = true;
+            }
+            (OwnEnd::Storable(_), Some(_)) => {
+                record.is_refused = false;
+                self.earn(run.page, now);
+                order = self.order(run.page, &run.left_out, under_way, now);
+            }
+            (OwnEnd::Storable(own), None) => {
+                record.note_shared(seconds(now));
+                if under_way.waiting.len() < MAX_OWN_RUNS {
+                    under_way.waiting.push((run.left_out, own));
+                }
+            }
+            // It may be this visitor alone who is refused: whoever is shown the copy goes on being shown it.
+            (OwnEnd::NotStorable, Some(_)) => {
+                order = self.order(run.page, &run.left_out, under_way, now);
+            }
+            (OwnEnd::NotStorable, None) => {
+                under_way.waiting.clear();
+                self.refuse_record(record, now);
+            }
+            // Visitors do not wait for one another where the application fails.
+            (OwnEnd::Failed, _) => {
+                let _ = record.is_known() || record.refuse(seconds(now));
+            }
+            (OwnEnd::Left, _) => {}
+        }
+        if under_way.is_idle(now) {
+            active.remove(&run.page.page);
+        }
+        drop(shard);
+        if agrees {
+            self.note_shape(run.page, &run.left_out);
+        }
+        order
+    }
+
+    /// The shared request begins, for whatever reason.
+    pub fn shared_began(&self, page: PageName, now: u64) {
+        let mut shard = self.shard(page).lock();
+        if let Some(under_way) = shard.active.get_mut(&page.page) {
+            under_way.shared_since = Some(now);
+            under_way.touched = now;
+        }
+    }
+
+    /// Are there answers that wait to be compared with the shared one?
+    #[must_use]
+    pub fn awaits_shared(&self, page: PageName) -> bool {
+        let shard = self.shard(page).lock();
+        shard
+            .active
+            .get(&page.page)
+            .is_some_and(|under_way| !under_way.waiting.is_empty())
+    }
+
+    /// The shared request has ended with an answer of this digest; `None`: it could not be stored, and that
+    /// is due to the page. An answer of a visitor's own that differs is forgotten: the next one is compared
+    /// with what is stored now.
+    pub fn shared_ended(&self, page: PageName, end: Option<u64>, now: u64) {
+        let mut shard = self.shard(page).lock();
+        let Shard { records, active } = &mut *shard;
+        let waiting = match active.get_mut(&page.page) {
+            Some(under_way) => {
+                under_way.shared_since = None;
+                under_way.touched = now;
+                std::mem::take(&mut under_way.waiting)
+            }
+            None => Vec::new(),
+        };
+        let mut agreed = Vec::new();
+        match end {
+            None => {
+                self.refuse_record(records.entry(page.page, MAX_PAGES), now);
+            }
+            Some(shared) => {
+                let record = records.entry(page.page, MAX_PAGES);
+                record.is_refused = false;
+                for (left_out, own) in waiting {
+                    if own == shared {
+                        record.agree(&left_out, seconds(now));
+                        agreed.push(left_out);
+                    }
+                }
+            }
+        }
+        if active
+            .get(&page.page)
+            .is_some_and(|under_way| under_way.is_idle(now))
+        {
+            active.remove(&page.page);
+        }
+        drop(shard);
+        for left_out in &agreed {
+            self.note_shape(page, left_out);
+        }
+    }
+
+    /// The shared request came to no end that says anything of the page.
+    pub fn shared_failed(&self, page: PageName, now: u64) {
+        let mut shard = self.shard(page).lock();
+        if let Some(under_way) = shard.active.get_mut(&page.page) {
+            under_way.shared_since = None;
+            if under_way.is_idle(now) {
+                shard.active.remove(&page.page);
+            }
+        }
+    }
+
+    /// A trial, where the budget of the zone has room for one.
+    fn order(
+        &self,
+        page: PageName,
+        left_out: &LeftOut,
+        under_way: &mut Active,
+        now: u64,
+    ) -> Option<TrialOrder> {
+        let traits = left_out.traits();
+        if under_way.trial.is_some() {
+            return None;
+        }
+        if !self.budget(page, Trial::usual_requests(traits), now) {
+            under_way.untried_until = now + UNTRIED_MILLIS;
+            return None;
+        }
+        under_way.trial = Some((now, *left_out));
+        self.counts.trials.fetch_add(1, Ordering::Relaxed);
+        Some(TrialOrder {
+            page,
+            left_out: *left_out,
+            traits,
+        })
+    }
+
+    fn budget(&self, page: PageName, requests: u32, now: u64) -> bool {
+        self.with_budget(page, now, |budget| budget.take(requests, now))
+    }
+
+    /// A visitor's own answer that differs pays for one request of a trial: where each page differs each time,
+    /// trials keep up with the visitors, and make no more requests than they do.
+    fn earn(&self, page: PageName, now: u64) {
+        self.with_budget(page, now, |budget| budget.give_back(1));
+    }
+
+    fn with_budget<T>(&self, page: PageName, now: u64, of: impl FnOnce(&mut Budget) -> T) -> T {
+        let mut budgets = self.budgets.lock();
+        if budgets.len() >= MAX_ZONES && !budgets.contains_key(&page.zone) {
+            budgets.clear();
+        }
+        of(budgets.entry(page.zone).or_insert_with(|| Budget::new(now)))
+    }
+
+    /// A trial has ended, after `requests` requests. `None`: it was broken off.
+    pub fn trial_ended(
+        &self,
+        order: &TrialOrder,
+        verdict: Option<TrialVerdict>,
+        requests: u32,
+        now: u64,
+    ) {
+        let counts = &self.counts;
+        counts
+            .trial_requests
+            .fetch_add(u64::from(requests), Ordering::Relaxed);
+        let set_aside = Trial::usual_requests(order.traits);
+        if let Some(budget) = self.budgets.lock().get_mut(&order.page.zone) {
+            budget.give_back(set_aside.saturating_sub(requests));
+            budget.owe(requests.saturating_sub(set_aside));
+        }
+        let mut shard = self.shard(order.page).lock();
+        let Shard { records, active } = &mut *shard;
+        let record = records.entry(order.page.page, MAX_PAGES);
+        let left_out = &order.left_out;
+        let mut found = TraitSet::NONE;
+        match verdict {
+            Some(TrialVerdict::Agree { each_time }) => {
+                record.differs_each_time = each_time;
+                record.agree(left_out, seconds(now));
+            }
+            Some(TrialVerdict::Depends(traits)) => {
+                found = traits;
+                record.differ(left_out, traits, seconds(now));
+                let may_all = traits.iter().all(may_be_keyed);
+                if may_all {
+                    record.keyed = traits.iter().fold(record.keyed, TraitSet::with);
+                }
+                counts.found.fetch_add(1, Ordering::Relaxed);
+                self.epoch.fetch_add(1, Ordering::Release);
+            }
+            Some(TrialVerdict::NotShareable) => self.refuse_record(record, now),
+            None => {}
+        }
+        if let Some(under_way) = active.get_mut(&order.page.page) {
+            under_way.trial = None;
+            if verdict.is_none() {
+                under_way.untried_until = now + UNTRIED_MILLIS;
+            }
+            if under_way.is_idle(now) {
+                active.remove(&order.page.page);
+            }
+        }
+        drop(shard);
+        match verdict {
+            Some(TrialVerdict::Agree { .. }) => self.note_shape(order.page, left_out),
+            Some(TrialVerdict::Depends(_)) => {
+                let mut shapes = self.shape(order.page).lock();
+                let shape = shapes.entry(order.page.shape, MAX_SHAPES);
+                for it in found.iter() {
+                    shape.note_difference(it, named(it, left_out.value(it)));
+                    if found.iter().all(may_be_keyed) {
+                        shape.note_keyed(it);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_shape(&self, page: PageName, left_out: &LeftOut) {
+        self.counts.agreed.fetch_add(1, Ordering::Relaxed);
+        let mut shapes = self.shape(page).lock();
+        let shape = shapes.entry(page.shape, MAX_SHAPES);
+        for it in left_out.traits().iter().filter(|it| *it != Trait::Network) {
+            let value = named(it, left_out.value(it));
+            shape.note(it, value, page.url, left_out.network_group());
+        }
+    }
+
+    /// The page may not be shown to anybody but who asks for it: something said so beside its answers.
+    pub fn refuse(&self, page: PageName, now: u64) {
+        let mut shard = self.shard(page).lock();
+        self.refuse_record(shard.records.entry(page.page, MAX_PAGES), now);
+    }
+
+    fn refuse_record(&self, record: &mut PageRecord, now: u64) {
+        if record.refuse(seconds(now)) {
+            self.epoch.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// What is known of a page; `None`: nothing.
+    #[must_use]
+    pub fn findings(&self, page: PageName, now: u64) -> Option<PageFindings> {
+        let shard = self.shard(page).lock();
+        let record = shard.records.get(page.page)?;
+        record.is_known().then(|| record.findings(seconds(now)))
+    }
+
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let counts = &self.counts;
+        Counts {
+            own_runs: of(&counts.own_runs),
+            agreed: of(&counts.agreed),
+            trials: of(&counts.trials),
+            trial_requests: of(&counts.trial_requests),
+            found: of(&counts.found),
+        }
+    }
+}
+
+fn seconds(now: u64) -> u32 {
+    // 0 stands for never.
+    u32::try_from(now / 1000).unwrap_or(u32::MAX).max(1)
+}
+
+/// Will these visitors' answers say whether these values matter?
+fn covers<'v>(
+    known: impl Iterator<Item = &'v LeftOut>,
+    left_out: &LeftOut,
+    unproven: TraitSet,
+) -> bool {
+    let known: Vec<&LeftOut> = known.collect();
+    unproven.iter().all(|it| {
+        // Any address is as good as another: it is compared with the neutral one.
+        let is_alike = |of: &&LeftOut| match it {
+            Trait::Network => of.value(it) != 0,
+            _ => of.value(it) == left_out.value(it),
+        };
+        known.iter().any(is_alike)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(path: &str) -> PageName {
+        PageName::new(b"site", path.as_bytes())
+    }
+
+    fn from(address: [u8; 4], values: &[(Trait, u32)]) -> LeftOut {
+        let mut left_out = LeftOut::default().from(Some(address.into()));
+        values
+            .iter()
+            .for_each(|(it, value)| left_out.set(*it, *value));
+        left_out
+    }
+
+    const ONE: [u8; 4] = [203, 0, 113, 1];
+    const OTHER: [u8; 4] = [198, 51, 100, 1];
+
+    fn own(part: Part) -> OwnRun {
+        match part {
+            Part::Own {
+                compared: Some(run),
+                ..
+            } => run,
+            part => panic!("{part:?}"),
+        }
+    }
+
+    #[test]
+    fn the_first_visitor_runs_the_second_waits_for_the_shared_answer_and_the_third_is_shown_it() {
+        let evidence = Evidence::default();
+        let visitor = from(ONE, &[(Trait::Language, 3)]);
+        let second = from(OTHER, &[(Trait::Language, 3)]);
+        let run = own(evidence.begin(page("/a"), &visitor, (1, false), 0));
+        // Twice the same visitor: the shared request waits for the first answer.
+        let again = evidence.begin(page("/a"), &visitor, (1, false), 1);
+        assert!(matches!(again, Part::Wait { shared: false }), "{again:?}");
+        let part = evidence.begin(page("/a"), &second, (2, false), 1);
+        assert!(matches!(part, Part::Wait { shared: true }), "{part:?}");
+        let part = evidence.begin(page("/a"), &second, (3, false), 1);
+        assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
+        assert_eq!(evidence.own_ended(&run, OwnEnd::Storable(9), None, 2), None);
+        assert_eq!(
+            evidence.standing(page("/a"), &visitor, 2),
+            Standing::Unproven
+        );
+        evidence.shared_ended(page("/a"), Some(9), 3);
+        for visitor in [visitor, second] {
+            assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
+        }
+        assert_eq!(evidence.counts().agreed, 1);
+    }
+
+    #[test]
+    fn the_answers_may_come_in_the_other_order() {
+        let evidence = Evidence::default();
+        let visitor = from(ONE, &[]);
+        let run = own(evidence.begin(page("/a"), &visitor, (1, false), 0));
+        let part = evidence.begin(page("/a"), &visitor, (2, false), 0);
+        assert!(matches!(part, Part::Wait { shared: true }));
+        evidence.shared_ended(page("/a"), Some(9), 1);
+        assert_eq!(
+            evidence.own_ended(&run, OwnEnd::Storable(9), Some(9), 2),
+            None
+        );
+        assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
+    }
+
+    /// Where pages vary on the language, an answer that waits for a copy in one language held up visitors of others,
+    /// for whom there is a copy: nothing was under way that they could wait for.
+    #[test]
+    fn nobody_waits_where_nothing_is_under_way() {
+        let evidence = Evidence::default();
+        let visitor = from(ONE, &[(Trait::Agent, 3)]);
+        let run = own(evidence.begin(page("/a"), &visitor, (1, false), 0));
+        // There is no copy in this visitor's language.
+        assert_eq!(evidence.own_ended(&run, OwnEnd::Storable(9), None, 1), None);
+        // There is one in the language of the next.
+        let run = own(evidence.begin(page("/a"), &visitor, (2, true), 2));
+        let part = evidence.begin(page("/a"), &visitor, (3, true), 2);
+        assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
+        assert_eq!(
+            evidence.own_ended(&run, OwnEnd::Storable(8), Some(8), 3),
+            None
+        );
+        assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
+    }
+
+    #[test]
+    fn a_page_that_gives_each_a_cookie_is_each_visitors_own() {
+        let evidence = Evidence::default();
+        for number in 0..3 {
+            let run = own(evidence.begin(page("/a"), &from(ONE, &[]), (number, false), number));
+            assert_eq!(
+                evidence.own_ended(&run, OwnEnd::NotStorable, None, number),
+                None
+            );
+        }
+        // Side by side, too.
+        let first = own(evidence.begin(page("/a"), &from(ONE, &[]), (7, false), 9));
+        own(evidence.begin(page("/a"), &from(OTHER, &[]), (8, false), 9));
+        // One that could be stored begins anew.
+        evidence.own_ended(&first, OwnEnd::Storable(1), None, 10);
+        let part = evidence.begin(page("/a"), &from(ONE, &[]), (9, false), 11);
+        assert!(matches!(part, Part::Wait { shared: true }), "{part:?}");
+    }
+
+    #[test]
+    fn different_answers_lead_to_a_trial_within_the_budget() {
+        let evidence = Evidence::default();
+        let german = from(ONE, &[(Trait::Language, 3)]);
+        let run = own(evidence.begin(page("/a"), &german, (1, true), 0));
+        let order = evidence
+            .own_ended(&run, OwnEnd::Storable(1), Some(2), 1)
+            .unwrap();
+        assert_eq!(order.traits.iter().count(), 2);
+        // Whoever is like the visitor of the trial waits for it, and others have their own answers.
+        let part = evidence.begin(page("/a"), &german, (1, true), 2);
+        assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
+        let french = from(ONE, &[(Trait::Language, 4)]);
+        let part = evidence.begin(page("/a"), &french, (1, true), 2);
+        assert!(matches!(part, Part::Own { compared: None, .. }), "{part:?}");
+        let found = TrialVerdict::Depends(TraitSet::of(Trait::Language));
+        evidence.trial_ended(&order, Some(found), 4, 3);
+        assert_eq!(evidence.keyed(page("/a")), TraitSet::of(Trait::Language));
+        let standing = evidence.standing(page("/a"), &german, 4);
+        assert_eq!(standing, Standing::Depends(Trait::Language));
+        // A second page of the shape makes it a rule for new ones.
+        assert_eq!(evidence.keyed(page("/c")), TraitSet::NONE);
+        let run = own(evidence.begin(page("/b"), &german, (1, true), 5));
+        let order = evidence
+            .own_ended(&run, OwnEnd::Storable(1), Some(2), 5)
+            .unwrap();
+        evidence.trial_ended(&order, Some(found), 4, 6);
+        assert_eq!(evidence.keyed(page("/c")), TraitSet::of(Trait::Language));
+        assert_eq!(evidence.counts().trial_requests, 8);
+        // Hostile visitors do not make more requests of trials than they make themselves, and the budget has.
+        let mut requests = 0;
+        for number in 0..1000 {
+            let odd = from(ONE, &[(Trait::Referer, 100 + number)]);
+            let path = format!("/x{number}");
+            let run = own(evidence.begin(page(&path), &odd, (1, true), 7));
+            let order = evidence.own_ended(&run, OwnEnd::Storable(1), Some(2), 7);
+            requests += order.map_or(0, |order| Trial::usual_requests(order.traits));
+        }
+        assert!(requests <= 1000 + 32, "{requests}");
+    }
+
+    /// Each page of such an application is tried. With a request of a trial in two seconds, the pages of a wiki
+    /// were made for each visitor for hours.
+    #[test]
+    fn trials_keep_up_with_visitors_where_each_page_differs_each_time() {
+        let evidence = Evidence::default();
+        let visitor = from(ONE, &[(Trait::Language, 3)]);
+        let pages: Vec<PageName> = (0..100).map(|number| page(&format!("/{number}"))).collect();
+        let mut chance = 0;
+        let mut view = |name: PageName, now: u64| {
+            let part = evidence.begin(name, &visitor, (1, true), now);
+            let Part::Own {
+                compared: Some(run),
+                ..
+            } = part
+            else {
+                return;
+            };
+            chance += 1;
+            let order = evidence.own_ended(&run, OwnEnd::Storable(chance), Some(0), now);
+            if let Some(order) = order {
+                let verdict = TrialVerdict::Agree { each_time: true };
+                evidence.trial_ended(&order, Some(verdict), 4, now);
+            }
+        };
+        // A trial of four requests for every fourth answer, whichever page it is of.
+        for second in 0..20 {
+            pages.iter().for_each(|name| view(*name, second * 1000));
+        }
+        let is_shared =
+            |name: &PageName| evidence.standing(*name, &visitor, 20_000) == Standing::Shared;
+        assert!(pages.iter().all(is_shared));
+    }
+
+    #[test]
+    fn what_two_pages_and_two_networks_have_seen_counts_for_their_like() {
+        let evidence = Evidence::default();
+        let german = |address| from(address, &[(Trait::Language, 3)]);
+        for (path, address) in [("/a", ONE), ("/b", OTHER)] {
+            let run = own(evidence.begin(page(path), &german(address), (1, true), 0));
+            evidence.own_ended(&run, OwnEnd::Storable(5), Some(5), 1);
+        }
+        // An own answer is compared on each page all the same.
+        assert_eq!(
+            evidence.standing(page("/c"), &german(ONE), 2),
+            Standing::Unproven
+        );
+        let agree = |values: &[(Trait, u32)]| {
+            let run = own(evidence.begin(page("/c"), &from(ONE, values), (1, true), 2));
+            evidence.own_ended(&run, OwnEnd::Storable(5), Some(5), 2);
+        };
+        // Nor does another page say anything of a trait that was never compared here.
+        agree(&[]);
+        assert_eq!(
+            evidence.standing(page("/c"), &german(ONE), 3),
+            Standing::Unproven
+        );
+        agree(&[(Trait::Language, 9)]);
+        assert_eq!(
+            evidence.standing(page("/c"), &german(ONE), 3),
+            Standing::Shared
+        );
+        let french = from(ONE, &[(Trait::Language, 4)]);
+        assert_eq!(
+            evidence.standing(page("/c"), &french, 3),
+            Standing::Unproven
+        );
+    }
+
+    #[test]
+    fn an_answer_that_ends_sharing_ends_it_for_all() {
+        let evidence = Evidence::default();
+        let run = own(evidence.begin(page("/a"), &from(ONE, &[]), (1, true), 0));
+        evidence.own_ended(&run, OwnEnd::Storable(5), Some(5), 1);
+        assert_eq!(
+            evidence.standing(page("/a"), &from(OTHER, &[]), 1),
+            Standing::Shared
+        );
+        let epoch = evidence.epoch();
+        evidence.shared_ended(page("/a"), None, 2);
+        assert!(evidence.epoch() > epoch);
+        assert_eq!(
+            evidence.standing(page("/a"), &from(OTHER, &[]), 2),
+            Standing::Unproven
+        );
+    }
+
+    #[test]
+    fn memory_is_bounded_in_pages_and_in_requests_under_way() {
+        let evidence = Evidence::default();
+        for number in 0..200_000 {
+            let path = format!("/{number}?a{number}");
+            evidence.begin(page(&path), &from(ONE, &[]), (1, false), 0);
+        }
+        for shard in &evidence.shards {
+            let shard = shard.lock();
+            assert!(shard.records.young.len() <= MAX_PAGES && shard.records.old.len() <= MAX_PAGES);
+            assert!(shard.active.len() <= MAX_ACTIVE);
+        }
+        assert!(
+            size_of::<PageRecord>() <= 256,
+            "{}",
+            size_of::<PageRecord>()
+        );
+    }
+}

@@ -1,0 +1,293 @@
+//! Finds out by trying why a visitor's own answer and the shared one differ: the page is made again, with
+//! one thing altered at a time.
+//!
+//! ```text
+//! shared, all ── the same ──────────────────► Agree         the difference was one of the moment
+//!   └ shared again ── steady ─► each alone ─► Depends       those whose page differs
+//!        │                        └ none ─► all again ──► Agree, or Depends on all together
+//!        └ differs each time ─► all again ── alike in what stays ──► Agree
+//!                                  └ each alone, twice ────────────► Depends
+//! ```
+//!
+//! What differs each time may be the same twice by chance: a page that prints the milliseconds it took. So a
+//! difference counts once it was seen in [`SURE`] answers, and the first answer without it ends the doubt.
+//!
+//! A pure state machine: [`Trial::next`] says which request is wanted, [`Trial::note`] takes its answer.
+
+use std::ops::RangeInclusive;
+
+use shared_request::{Trait, TraitSet};
+
+use crate::render::{Rendering, differ_in_what_stays};
+
+/// So many answers make sure that a difference is none of chance.
+const SURE: usize = 4;
+
+/// Why a visitor's answer differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrialVerdict {
+    /// Nothing of what was left out matters. `each_time`: the page differs each time it is made.
+    Agree { each_time: bool },
+    /// These matter.
+    Depends(TraitSet),
+    /// The page cannot be shared at all, or could not be made.
+    NotShareable,
+}
+
+/// What a trial wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrialStep {
+    /// The shared request, with the visitor's own fields for these traits.
+    Fetch(TraitSet),
+    Done(TrialVerdict),
+}
+
+/// A trial under way.
+#[derive(Debug)]
+pub struct Trial {
+    traits: TraitSet,
+    answers: Vec<(TraitSet, Rendering)>,
+    has_failed: bool,
+}
+
+impl Trial {
+    /// A trial of what differs between a visitor's request and the shared one.
+    #[must_use]
+    pub fn new(traits: TraitSet) -> Trial {
+        Trial {
+            traits,
+            answers: Vec::new(),
+            has_failed: false,
+        }
+    }
+
+    /// How many requests are set aside for it. Where a page differs each time and seems to depend on something, it
+    /// may take twice as many.
+    #[must_use]
+    pub fn usual_requests(traits: TraitSet) -> u32 {
+        4 + 2 * traits.iter().count() as u32
+    }
+
+    /// Takes an answer; `None` where it could not have been stored.
+    pub fn note(&mut self, with: TraitSet, answer: Option<Rendering>) {
+        match answer {
+            Some(answer) => self.answers.push((with, answer)),
+            None if with.is_empty() => self.has_failed = true,
+            // The visitor is refused, or given a cookie: it differs from any page.
+            None => self.answers.push((with, Rendering::refused())),
+        }
+    }
+
+    fn answers(&self, with: TraitSet) -> Vec<Rendering> {
+        let found = self.answers.iter().filter(|(of, _)| *of == with);
+        found.map(|(_, answer)| answer.clone()).collect()
+    }
+
+    /// What it wants next.
+    #[must_use]
+    pub fn next(&self) -> TrialStep {
+        if self.has_failed {
+            return TrialStep::Done(TrialVerdict::NotShareable);
+        }
+        let (shared, all) = (self.answers(TraitSet::NONE), self.answers(self.traits));
+        let (Some(first), Some(own)) = (shared.first(), all.first()) else {
+            return TrialStep::Fetch(match shared.is_empty() {
+                true => TraitSet::NONE,
+                false => self.traits,
+            });
+        };
+        if first.digest == own.digest {
+            return TrialStep::Done(TrialVerdict::Agree { each_time: false });
+        }
+        if shared.len() < 2 {
+            return TrialStep::Fetch(TraitSet::NONE);
+        }
+        match shared.iter().all(|it| it.digest == first.digest) {
+            true => match self.steady(first, &all) {
+                TrialStep::Done(TrialVerdict::Depends(_)) if shared.len() < SURE => {
+                    TrialStep::Fetch(TraitSet::NONE)
+                }
+                step => step,
+            },
+            false => self.differing_each_time(&shared, &all),
+        }
+    }
+
+    fn steady(&self, shared: &Rendering, all: &[Rendering]) -> TrialStep {
+        match self.singles(1..=1, |answers| {
+            answers.iter().any(|it| it.digest != shared.digest)
+        }) {
+            Err(step) => step,
+            Ok(depends) if !depends.is_empty() => TrialStep::Done(TrialVerdict::Depends(depends)),
+            // Two together, or it has changed meanwhile.
+            Ok(_) => match all.get(1) {
+                None => TrialStep::Fetch(self.traits),
+                Some(again) if again.digest == shared.digest => {
+                    TrialStep::Done(TrialVerdict::Agree { each_time: false })
+                }
+                Some(_) => TrialStep::Done(TrialVerdict::Depends(self.traits)),
+            },
+        }
+    }
+
+    fn differing_each_time(&self, shared: &[Rendering], all: &[Rendering]) -> TrialStep {
+        if all.len() < 2 {
+            return TrialStep::Fetch(self.traits);
+        }
+        if !differ_in_what_stays(shared, all) {
+            return TrialStep::Done(TrialVerdict::Agree { each_time: true });
+        }
+        if shared.len() < SURE {
+            return TrialStep::Fetch(TraitSet::NONE);
+        }
+        if all.len() < SURE {
+            return TrialStep::Fetch(self.traits);
+        }
+        match self.singles(2..=SURE, |answers| differ_in_what_stays(shared, answers)) {
+            Err(step) => step,
+            Ok(depends) => TrialStep::Done(TrialVerdict::Depends(match depends.is_empty() {
+                true => self.traits,
+                false => depends,
+            })),
+        }
+    }
+
+    /// The traits of which `differs` is true where each is sent alone: at least so many times, and at most so many
+    /// while it differs; or what is missing.
+    fn singles(
+        &self,
+        times: RangeInclusive<usize>,
+        differs: impl Fn(&[Rendering]) -> bool,
+    ) -> Result<TraitSet, TrialStep> {
+        let mut depends = TraitSet::NONE;
+        for one in self.traits.iter() {
+            let alone = TraitSet::of(one);
+            let answers = self.answers(alone);
+            let is_asked = answers.len() >= *times.start();
+            let is_different = is_asked && differs(&answers);
+            if !is_asked || is_different && answers.len() < *times.end() {
+                return Err(TrialStep::Fetch(alone));
+            }
+            if is_different {
+                depends = depends.with(one);
+            }
+        }
+        Ok(depends)
+    }
+
+    /// What was tried, and what came of it, in order.
+    pub fn answers_in_order(&self) -> impl Iterator<Item = (TraitSet, &Rendering)> {
+        self.answers.iter().map(|(with, answer)| (*with, answer))
+    }
+}
+
+/// The traits of a verdict that a key can hold, for which the shared request then sends what the key has.
+#[must_use]
+pub fn may_be_keyed(it: Trait) -> bool {
+    matches!(it, Trait::Language | Trait::Cookies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::Renderer;
+
+    /// Runs a trial against an application: what it answers to these traits at the n-th request.
+    fn tried(
+        traits: &[Trait],
+        application: impl Fn(TraitSet, usize) -> Option<String>,
+    ) -> (TrialVerdict, usize) {
+        let traits = traits.iter().fold(TraitSet::NONE, |set, it| set.with(*it));
+        let mut trial = Trial::new(traits);
+        let mut requests = 0;
+        loop {
+            match trial.next() {
+                TrialStep::Done(verdict) => return (verdict, requests),
+                TrialStep::Fetch(with) => {
+                    let answer = application(with, requests).map(|text| {
+                        let mut renderer = Renderer::new(200, std::iter::empty(), true);
+                        renderer.read(text.as_bytes());
+                        renderer.finish()
+                    });
+                    trial.note(with, answer);
+                    requests += 1;
+                    assert!(requests <= 2 * Trial::usual_requests(traits) as usize);
+                }
+            }
+        }
+    }
+
+    const ALL: [Trait; 6] = Trait::ALL;
+
+    #[test]
+    fn what_shapes_a_page_is_found() {
+        for guilty in ALL {
+            let page = |with: TraitSet, _| Some(format!("<p>{}", with.has(guilty)));
+            assert_eq!(
+                tried(&ALL, page).0,
+                TrialVerdict::Depends(TraitSet::of(guilty))
+            );
+            let timed = |with: TraitSet, time| Some(format!("<p>{}<i>{time}", with.has(guilty)));
+            assert_eq!(
+                tried(&ALL, timed).0,
+                TrialVerdict::Depends(TraitSet::of(guilty))
+            );
+            let refused = |with: TraitSet, _| (!with.has(guilty)).then(|| "page".to_owned());
+            assert_eq!(
+                tried(&ALL, refused).0,
+                TrialVerdict::Depends(TraitSet::of(guilty))
+            );
+        }
+    }
+
+    #[test]
+    fn a_page_that_depends_on_nothing_agrees() {
+        let steady = |_, _| Some("page".to_owned());
+        let (verdict, requests) = tried(&ALL, steady);
+        assert_eq!(verdict, TrialVerdict::Agree { each_time: false });
+        assert_eq!(requests, 2);
+        let timed = |_, time| Some(format!("<p>page<i>{time}"));
+        let (verdict, requests) = tried(&ALL, timed);
+        assert_eq!(verdict, TrialVerdict::Agree { each_time: true });
+        assert_eq!(requests, 4);
+        // It changes once while it is tried.
+        let changed = |_, time| Some(if time > 0 { "new" } else { "old" }.to_owned());
+        assert!(matches!(tried(&ALL, changed).0, TrialVerdict::Agree { .. }));
+    }
+
+    /// A page of MediaWiki says how many milliseconds it took: two answers with the same number seemed to have it
+    /// from the visitor, whose like then had no page from memory for half an hour.
+    #[test]
+    fn what_is_the_same_twice_by_chance_is_not_taken_for_the_visitors() {
+        let mut wrong = 0;
+        for seed in 0..1000_u64 {
+            for is_numbered in [false, true] {
+                let took = |_, time: usize| {
+                    let mut mixed = seed * 1000 + time as u64;
+                    for _ in 0..3 {
+                        mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+                    }
+                    let number = if is_numbered { time } else { 0 };
+                    Some(format!("<i>{number}</i><p>took {} ms", (mixed >> 40) % 5))
+                };
+                let (verdict, _) = tried(&ALL, took);
+                wrong += u32::from(!matches!(verdict, TrialVerdict::Agree { .. }));
+            }
+        }
+        assert!(wrong <= 20, "{wrong} of 2000");
+    }
+
+    #[test]
+    fn two_traits_together_count_as_all() {
+        let both = |with: TraitSet, _| {
+            let is_odd = with.has(Trait::Agent) && with.has(Trait::Referer);
+            Some(is_odd.to_string())
+        };
+        assert_eq!(tried(&ALL, both).0, TrialVerdict::Depends(TraitSet::ALL));
+    }
+
+    #[test]
+    fn a_page_that_may_not_be_stored_is_not_shareable() {
+        assert_eq!(tried(&ALL, |_, _| None), (TrialVerdict::NotShareable, 1));
+    }
+}

@@ -1,0 +1,215 @@
+//! A visitor of whom it was not seen yet that the shared answer is theirs: the visitor's own request is made and
+//! compared, or the visitor waits until others' answers were.
+//!
+//! ```text
+//! begin ─ own ──────────────────────────────► the visitor's own request (leading)
+//!   ├ wait ─ something was seen ─► begin      at most for the lock timeout, then alone
+//!   └ shared ───────────────────────────────► look again, as everybody does
+//! ```
+
+use std::hash::{BuildHasher, Hasher};
+use std::pin::pin;
+use std::sync::Arc;
+
+use cache_decision::{FetchRole, Plan, SharedPage, StandIn, UpstreamFacts};
+use http_cache::{Forward, FoundResponse, Leader, Millis, NotFresh, Reason, ServedFrom};
+use page_evidence::{OwnRun, Part};
+use site::Pass;
+use tokio::time::{Instant, timeout_at};
+use transport::client::{ClientSide, unless_gone};
+
+use super::from_memory::note_not_stored;
+use super::miss::look_again;
+use super::purge_keys::address_of;
+use super::refreshing::Upstream;
+use super::step::Step;
+use super::store_plan::prepare;
+use super::storing::{self, Background};
+use crate::exchange::cache_facts::CacheFacts;
+use crate::exchange::handled::StageEnd;
+use crate::exchange::request::{Method, Request};
+
+/// What the visitor gets next.
+pub async fn prove(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &mut Plan<'_>,
+    client: &mut ClientSide,
+) -> Step {
+    let Some(page) = plan.shared.as_deref().copied() else {
+        return Step::Direct;
+    };
+    if !is_comparable(request) {
+        return Step::Direct;
+    }
+    if let Some(run) = page.audit {
+        return match is_idle(request, pass) {
+            true => own(plan, run),
+            false => share(request, pass, plan),
+        };
+    }
+    let seen = request.configuration.live.alive_zones.seen_pages.clone();
+    let visitor = visitor_of(request);
+    let deadline = Instant::now() + plan.rules.lock_timeout;
+    let mut began_shared = false;
+    loop {
+        // Whatever is seen from here on wakes this request.
+        let mut change = pin!(seen.change(page.name));
+        change.as_mut().enable();
+        request.now = clock::now();
+        let has_copy = has_copy(request, plan);
+        let part = seen
+            .evidence
+            .begin(page.name, &page.left_out, (visitor, has_copy), request.now);
+        let begins_shared = match part {
+            Part::Shared => {
+                let step = share(request, pass, plan);
+                note_wait(&mut request.cache, began_shared);
+                return step;
+            }
+            Part::Own { compared, shared } => {
+                if shared {
+                    begin_shared(request, pass, plan, &page);
+                }
+                return match compared {
+                    Some(run) => own(plan, run),
+                    None => Step::Direct,
+                };
+            }
+            Part::Wait { .. } if !plan.rules.lock => return Step::Direct,
+            Part::Wait { shared } => shared,
+        };
+        if begins_shared {
+            begin_shared(request, pass, plan, &page);
+            began_shared = true;
+        }
+        let gone = client.gone(!pass.exchange.ignore_client_abort);
+        match unless_gone(gone, timeout_at(deadline, change)).await {
+            Some(Ok(())) => {}
+            Some(Err(_)) => {
+                note_not_stored(&mut request.cache, Reason::LockTimeout);
+                return Step::Direct;
+            }
+            None => return Step::Answer(StageEnd::ClientGone),
+        }
+    }
+}
+
+/// Can the answer be compared with the shared one? A part of a page cannot, nor what depends on what the
+/// client has.
+fn is_comparable(request: &Request) -> bool {
+    const PARTIAL: [&[u8]; 6] = [
+        b"if-match",
+        b"if-modified-since",
+        b"if-none-match",
+        b"if-range",
+        b"if-unmodified-since",
+        b"range",
+    ];
+    let head = request.received.head();
+    request.route.method == Method::Get
+        && !request.is_own_visit()
+        && head
+            .fields()
+            .all(|(name, _)| !PARTIAL.iter().any(|it| name.eq_ignore_ascii_case(it)))
+}
+
+/// What may be shown to a visitor whose own request fails.
+pub fn stand_in(request: &Request, plan: &Plan<'_>) -> StandIn {
+    let now = Millis(request.now);
+    match find(request, plan) {
+        FoundResponse::Fresh(stored) => StandIn::fresh(stored, plan.rules, now),
+        FoundResponse::NotFresh(found) => StandIn::of(&found, plan.rules, now),
+    }
+}
+
+fn own(plan: &mut Plan<'_>, run: OwnRun) -> Step {
+    plan.role = FetchRole::Own(Box::new(run));
+    Step::Own
+}
+
+/// Goes on as everybody does with whom the page is shared.
+fn share(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+    plan.past = None;
+    look_again(request, pass, plan)
+}
+
+/// Notes that the visitor has waited for the stored response, or has made it begin.
+fn note_wait(cache: &mut CacheFacts, began_shared: bool) {
+    let Some(outcome) = &mut cache.outcome else {
+        return;
+    };
+    if outcome.served != ServedFrom::Fresh {
+        return;
+    }
+    match began_shared {
+        true => {
+            outcome.served = ServedFrom::No;
+            outcome.fwd = Some(Forward::Miss);
+            outcome.stored = true;
+        }
+        false => outcome.collapsed = true,
+    }
+}
+
+/// Has the upstream nothing to do that waits?
+fn is_idle(request: &Request, pass: &Pass) -> bool {
+    (Upstream { request, pass }).queue_length() == 0
+}
+
+fn has_copy(request: &Request, plan: &Plan<'_>) -> bool {
+    match find(request, plan) {
+        FoundResponse::Fresh(_) => true,
+        FoundResponse::NotFresh(found) => found.stale().is_some(),
+    }
+}
+
+fn find(request: &Request, plan: &Plan<'_>) -> FoundResponse {
+    let fields = plan.fields(request.received.head());
+    plan.zone
+        .find_again(&plan.key.as_ref(), &fields, Millis(request.now))
+}
+
+/// Stands for who asks: the client's address and browser.
+fn visitor_of(request: &Request) -> u64 {
+    let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
+    if let Some(address) = request.received.client_ip() {
+        hasher.write(address.to_string().as_bytes());
+    }
+    hasher.write(
+        request
+            .received
+            .head()
+            .field("user-agent")
+            .unwrap_or_default(),
+    );
+    hasher.finish()
+}
+
+/// Begins the shared request in the background; those who wait look at what is stored when it ends.
+fn begin_shared(request: &mut Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: &SharedPage) {
+    let began = match find(request, plan) {
+        FoundResponse::Fresh(_) => None,
+        FoundResponse::NotFresh(found) => lead_shared(request, plan, &found),
+    };
+    let Some(leader) = began else {
+        let seen = &request.configuration.live.alive_zones.seen_pages;
+        match plan.zone.refused(&plan.key.as_ref(), Millis(request.now)) {
+            Some(_) => seen.evidence.shared_ended(page.name, None, request.now),
+            // Another request has begun it, and tells how it ends.
+            None => seen.evidence.shared_failed(page.name, request.now),
+        }
+        seen.announce(page.name);
+        return;
+    };
+    if let Ok((spec, store)) = prepare(request, pass, plan, &leader) {
+        storing::begin_in_background(leader, spec, store, Background::AwaitedByVisitors);
+    }
+}
+
+fn lead_shared(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Option<Leader> {
+    let fields = plan.fields(request.received.head());
+    let address = address_of(&request.received, plan.rules);
+    let join = plan.join_request(&fields, &address, Millis(request.now));
+    plan.zone.refresh(&join, found)
+}

@@ -1,0 +1,145 @@
+//! Whether a visitor may be shown the answer to the shared request, by what was seen of the page.
+//!
+//! Each thread remembers what it found for the latest visitors, so that a hit costs a hash of its key and
+//! of what the visitor's request leaves out. What is remembered holds until something is no longer shared
+//! anywhere (`Evidence::epoch`).
+
+use std::cell::RefCell;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Arc, LazyLock};
+
+use cache_decision::SharedPage;
+use http_cache::{KeyRef, VarySpec, Zone};
+use page_evidence::{PageName, Standing};
+use shared_request::{LeftOut, Trait};
+use site::SharedRules;
+
+use super::shared;
+use super::site_variance;
+use crate::exchange::request::Request;
+
+/// The standing of the visitor of `request`, whose key is `key`; the key gets longer where the page depends
+/// on something that a key can hold. The page is `None` where nothing more has to be known of it.
+#[inline]
+pub fn of(
+    request: &Request,
+    rules: &SharedRules,
+    (zone, key): (&Arc<Zone>, &mut Vec<u8>),
+    left_out: LeftOut,
+) -> (Standing, Option<SharedPage>) {
+    if request.is_dry() {
+        // It is told what is known.
+        return look_closely(request, rules, (zone, key), left_out);
+    }
+    if left_out.is_nothing() {
+        return (Standing::Shared, None);
+    }
+    let epoch = request
+        .configuration
+        .live
+        .alive_zones
+        .seen_pages
+        .evidence
+        .epoch();
+    let mark = mark_of(zone, key, &left_out);
+    if is_remembered(mark, epoch) {
+        return (Standing::Shared, None);
+    }
+    let key_length = key.len();
+    let (standing, page) = look_closely(request, rules, (zone, key), left_out);
+    if standing == Standing::Shared && key.len() == key_length {
+        remember(mark, epoch);
+    }
+    (standing, page)
+}
+
+#[cold]
+fn look_closely(
+    request: &Request,
+    rules: &SharedRules,
+    (zone, key): (&Arc<Zone>, &mut Vec<u8>),
+    mut left_out: LeftOut,
+) -> (Standing, Option<SharedPage>) {
+    let evidence = &request.configuration.live.alive_zones.seen_pages.evidence;
+    let keyed = evidence.keyed(name_of(request, zone, key));
+    let length = key.len();
+    if !keyed.is_empty() && shared::put_keyed(request, rules, keyed, key).is_err() {
+        key.truncate(length);
+        return (Standing::Depends(Trait::Cookies), None);
+    }
+    for it in keyed.iter() {
+        left_out.set(it, 0);
+    }
+    if let Some(spec) = varies_on(request, zone, key) {
+        left_out = shared::without_varied(request, spec.names(), left_out);
+    }
+    let mut page = SharedPage {
+        name: name_of(request, zone, key),
+        left_out,
+        keyed,
+        audit: None,
+    };
+    let mut standing = evidence.standing(page.name, &left_out, request.now);
+    if standing == Standing::Shared && !request.is_own_visit() {
+        page.audit = evidence.takes_audit(page.name, &left_out, request.now);
+        if page.audit.is_some() {
+            standing = Standing::Unproven;
+        }
+    }
+    (standing, Some(page))
+}
+
+/// What responses for the key, or else other pages of the site, have named in `Vary`.
+fn varies_on(request: &Request, zone: &Zone, key: &[u8]) -> Option<Arc<VarySpec>> {
+    let spec = zone.vary_spec(&KeyRef::new(key));
+    spec.or_else(|| site_variance::known(zone, request))
+}
+
+/// The name of the page with this key.
+pub fn name_of(request: &Request, zone: &Zone, key: &[u8]) -> PageName {
+    let site = [
+        zone.config().name.as_bytes(),
+        b"\0",
+        request.received.host(),
+    ]
+    .concat();
+    PageName::new(&site, key)
+}
+
+/// Visitors that a thread remembers.
+const REMEMBERED: usize = 1024;
+
+thread_local! {
+    /// By mark: the mark, and the epoch in which it was found that the visitor shares the page.
+    static KNOWN: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Stands for a visitor of a page.
+fn mark_of(zone: &Arc<Zone>, key: &[u8], left_out: &LeftOut) -> u64 {
+    // Another one in each process: a visitor who could compute it would choose the mark of somebody else.
+    static SECRET: LazyLock<foldhash::fast::RandomState> = LazyLock::new(Default::default);
+    let mut hasher = SECRET.build_hasher();
+    hasher.write(key);
+    hasher.write_usize(Arc::as_ptr(zone).addr());
+    for it in Trait::ALL {
+        hasher.write_u32(left_out.value(it));
+    }
+    hasher.finish()
+}
+
+fn is_remembered(mark: u64, epoch: u64) -> bool {
+    KNOWN.with_borrow(|known| {
+        let place = known.get(mark as usize % REMEMBERED);
+        place.is_some_and(|it| *it == (mark, epoch + 1))
+    })
+}
+
+fn remember(mark: u64, epoch: u64) {
+    KNOWN.with_borrow_mut(|known| {
+        known.resize(REMEMBERED, (0, 0));
+        if let Some(place) = known.get_mut(mark as usize % REMEMBERED) {
+            // An empty place is of no epoch.
+            *place = (mark, epoch + 1);
+        }
+    });
+}
