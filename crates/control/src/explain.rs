@@ -28,6 +28,9 @@ pub struct ExplainRequest {
     /// The address of the client; `None`: an unassigned address, to which no rule gives rights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<IpAddr>,
+    /// The page is made several times with one thing altered, to find out what it depends on.
+    #[serde(default, rename = "try", skip_serializing_if = "std::ops::Not::not")]
+    pub tries: bool,
 }
 
 /// What would become of a request.
@@ -66,6 +69,12 @@ pub struct Explanation {
     /// What the page was made of; none where nothing is learned (`cache_learn`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<LearnedPart>,
+    /// What was seen of the page with `cache_shared`; none without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidencePart>,
+    /// What the page was found to depend on, where that was tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trial: Vec<TriedAlteration>,
     /// What parts of a request do to the answer, one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
@@ -75,6 +84,71 @@ pub struct Explanation {
     /// What was answered, where it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedResponse>,
+}
+
+/// What was seen of the answers that the page gave to visitors' own requests and to the shared one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidencePart {
+    pub standing: Standing,
+    /// What of this request the shared one leaves out: `language`, `user-agent`, `referer`, `cookies`,
+    /// `hints`, `network`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// Since when something is known of the page, in milliseconds; none: nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_for_milliseconds: Option<u64>,
+    /// Pairs of answers that were compared, and trials that found a reason.
+    pub comparisons: u32,
+    /// Values of this page that were seen not to matter.
+    pub immaterial: usize,
+    /// Traits of which a value was seen to matter, and those of them that are in the key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_key: Vec<String>,
+    /// The last answer to a visitor's own request could not have been stored.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_refused: bool,
+    /// The page differs each time it is made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub differs_each_time: bool,
+}
+
+/// Whether the visitor of the request may be shown the shared answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Yes: nothing that is left out matters, as far as was seen.
+    Shared,
+    /// That was not seen yet: the visitor's own request is made, and its answer compared.
+    Unproven,
+    /// No: something that is left out matters.
+    Depends,
+}
+
+/// The page as it was made for a request with one thing altered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriedAlteration {
+    /// Such as `Accept-Language: de`.
+    pub altered: String,
+    pub status: u16,
+    pub effect: TriedEffect,
+    /// The first part of the page that differs, as it was and as it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub was: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub became: String,
+}
+
+/// What an alteration did to a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TriedEffect {
+    /// The page is the same, or differs in no more than it does each time.
+    Same,
+    Differs,
+    /// There was no whole answer, or the server had no time.
+    NoAnswer,
 }
 
 /// Who makes the response.
@@ -345,6 +419,7 @@ mod tests {
             fields: vec![("Cookie".to_owned(), "a=b".to_owned())],
             ask: true,
             from: Some("192.0.2.1".parse().unwrap()),
+            tries: true,
         };
         let json = serde_json::to_string(&long).unwrap();
         assert_eq!(serde_json::from_str::<ExplainRequest>(&json).unwrap(), long);

@@ -193,6 +193,10 @@ pub struct ExplainArgs {
     /// Send the request to the application as well, and show what it answers
     #[arg(long, conflicts_with_all = ["search", "tag", "entry"])]
     pub ask: bool,
+    /// Have the application make the page some thirty times with one thing altered (language, browser, Referer,
+    /// cookies, address), past the cache, and show what it depends on
+    #[arg(long = "try", conflicts_with_all = ["search", "tag", "entry"])]
+    pub tries: bool,
     /// The client's address, as `allow`, `geo`, limits and the rights to purge see it [default: 127.0.0.1, as for
     /// a request that is made here]
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["search", "tag", "entry"])]

@@ -6,7 +6,8 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use control::explain::{
-    Effect, KnownBy, LearnedPart, LearnedState, Limit, LimitVerdict, Outcome, PlanKind, ToldReason,
+    Effect, EvidencePart, KnownBy, LearnedPart, LearnedState, Limit, LimitVerdict, Outcome,
+    PlanKind, Standing, ToldReason, TriedAlteration, TriedEffect,
 };
 use control::{
     ClientError, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries, SearchRequest,
@@ -75,6 +76,7 @@ async fn answer(
             method: args.method.clone(),
             fields,
             ask: args.ask,
+            tries: args.tries,
             from: Some(args.from.unwrap_or(Ipv4Addr::LOCALHOST.into())),
         };
         let told = control::client::explain(path, &request).await?;
@@ -133,6 +135,8 @@ fn text(told: &Explanation) -> String {
         all.push(("variants", format!("{stored} of at most {most}{by}")));
     }
     all.extend(told.learned.iter().flat_map(learned_lines));
+    all.extend(told.evidence.iter().flat_map(evidence_lines));
+    all.extend(told.trial.iter().map(|row| ("tried", tried_text(row))));
     all.extend(part_lines(told));
     all.extend(told.advice.iter().map(|advice| ("advice", advice.clone())));
     format!("{} {url}\n{}", told.method, lines(&all))
@@ -351,6 +355,71 @@ fn learned_lines(part: &LearnedPart) -> Vec<Line> {
         all.push(("compared", text));
     }
     all
+}
+
+/// What was seen of a page that visitors may share.
+fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
+    let standing = match part.standing {
+        Standing::Shared => {
+            "nothing that this request says beyond the shared one matters, as far as was seen"
+        }
+        Standing::Unproven => {
+            "it was not seen yet whether what this request says beyond the shared one matters: the visitor's own \
+             request is made, and compared"
+        }
+        Standing::Depends => {
+            "the page depends on what this request says: it is made for this visitor alone"
+        }
+    };
+    let mut all = vec![("evidence", standing.to_owned())];
+    if !part.left_out.is_empty() {
+        all.push(("left out", part.left_out.join(", ")));
+    }
+    match part.known_for_milliseconds {
+        None => all.push(("seen", "no visitor's own answer yet".to_owned())),
+        Some(since) => {
+            let (pairs, values) = (part.comparisons, part.immaterial);
+            all.push((
+                "seen",
+                format!(
+                    "for {}: {pairs} comparisons; {values} values that do not matter",
+                    time(since)
+                ),
+            ));
+        }
+    }
+    if part.is_refused {
+        let text = "the last answer could not have been stored: each visitor has one of their own";
+        all.push(("seen", text.to_owned()));
+    }
+    if part.differs_each_time {
+        all.push(("seen", "the page differs each time it is made".to_owned()));
+    }
+    if !part.depends_on.is_empty() {
+        let in_key = match &part.in_key[..] {
+            [] => String::new(),
+            traits => format!("; in the key: {}", traits.join(", ")),
+        };
+        all.push((
+            "depends on",
+            format!("{}{in_key}", part.depends_on.join(", ")),
+        ));
+    }
+    all
+}
+
+/// What an alteration did to the page.
+fn tried_text(row: &TriedAlteration) -> String {
+    let effect = match row.effect {
+        TriedEffect::Same => "same",
+        TriedEffect::Differs => "differs",
+        TriedEffect::NoAnswer => "no answer",
+    };
+    let change = match (row.was.as_str(), row.became.as_str()) {
+        ("", "") => String::new(),
+        (was, became) => format!(": \"{was}\" became \"{became}\""),
+    };
+    format!("{effect:<9}  {}  {}{change}", row.status, row.altered)
 }
 
 /// What parts of a request do, those that do the same together.

@@ -13,7 +13,9 @@ use super::asking::{self, ApplicationAnswer};
 use super::learned;
 use super::lifetime;
 use super::parts;
+use super::seen;
 use super::shown::{ShownZone, readable};
+use super::trying;
 use super::way::{Question, Way, walk};
 use crate::content::through_cache::outlook::{Lookup, Outlook};
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -37,10 +39,17 @@ pub async fn explain(
         true => Some(asking::ask(&configuration, &question).await?),
         false => None,
     };
+    let trial = match asked.tries {
+        true => trying::try_out(&configuration, &question).await?,
+        false => Vec::new(),
+    };
     let way = walk(&configuration, &question).await;
     let way = way.map_err(is_no_request)?;
     let parts = parts::of(&configuration, &question, &way).await;
-    Ok(told(&question, &way, parts, answer))
+    Ok(Explanation {
+        trial,
+        ..told(&question, &way, parts, answer)
+    })
 }
 
 fn told(
@@ -100,6 +109,8 @@ fn told(
         reason: known.map(|known| told_reason(known, rules)),
         variants: lookup.and_then(variants),
         learned: lookup.and_then(|lookup| learned::part(request, lookup)),
+        evidence: lookup.and_then(|lookup| seen::part(request, lookup)),
+        trial: Vec::new(),
         entry,
         parts,
         advice: advised,

@@ -5,6 +5,8 @@
 //! explanation   from a request to what would become of it
 //!   way         the request through all stages but the content: no upstream is asked
 //!   parts       what each part of it does to the way, the key and the variant, by trying
+//!   seen        what was seen of a page that visitors share (`cache_shared`)
+//!   trying      the page made again with one thing altered at a time
 //!   learned     what a page was made of, and why that is not known
 //!   lifetime    what gave a stored response its lifetime
 //!   asking      the request, really made
@@ -23,7 +25,9 @@ mod lifetime;
 mod looking;
 mod parts;
 mod reference;
+mod seen;
 mod shown;
+mod trying;
 mod way;
 
 pub use explanation::explain;

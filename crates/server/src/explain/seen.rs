@@ -1,0 +1,34 @@
+//! What was seen of a page that visitors may share, and what follows for the one who asks.
+
+use control::explain::{EvidencePart, Standing as ToldStanding};
+use page_evidence::Standing;
+use shared_request::TraitSet;
+
+use crate::content::through_cache::outlook::Lookup;
+use crate::exchange::request::Request;
+
+/// What is known of the page; none where its answers are not shared on evidence.
+pub fn part(request: &Request, lookup: &Lookup) -> Option<EvidencePart> {
+    let (page, standing) = lookup.page?;
+    let now = clock::now();
+    let evidence = &request.configuration.live.alive_zones.seen_pages.evidence;
+    let found = evidence.findings(page.name, now);
+    let words = |traits: TraitSet| traits.iter().map(|it| it.word().to_owned()).collect();
+    let depends = found.map_or(TraitSet::NONE, |found| found.depends);
+    Some(EvidencePart {
+        standing: match standing {
+            Standing::Shared => ToldStanding::Shared,
+            Standing::Unproven => ToldStanding::Unproven,
+            Standing::Depends(_) => ToldStanding::Depends,
+        },
+        left_out: words(page.left_out.traits()),
+        known_for_milliseconds: found
+            .map(|found| now.saturating_sub(u64::from(found.since) * 1000)),
+        comparisons: found.map_or(0, |found| found.comparisons),
+        immaterial: found.map_or(0, |found| found.agreed),
+        depends_on: words(depends),
+        in_key: words(page.keyed),
+        is_refused: found.is_some_and(|found| found.is_refused),
+        differs_each_time: found.is_some_and(|found| found.differs_each_time),
+    })
+}
