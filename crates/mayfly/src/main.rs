@@ -19,6 +19,7 @@ mod processes;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -280,6 +281,12 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
                 serve.announce();
                 if let Some((control, url)) = serve.may_lead_elsewhere() {
                     tokio::spawn(commands::serve_home::say_where_it_leads(control, url));
+                }
+                // Asked once, where somebody reads it.
+                if let Some((control, url)) = serve.first_page()
+                    && std::io::stdout().is_terminal()
+                {
+                    tokio::spawn(commands::serve_home::say_whether_it_is_shared(control, url));
                 }
                 if let (Some(dashboard), Some(token)) = (dashboard, token) {
                     commands::serve_dashboard::announce(dashboard, token);

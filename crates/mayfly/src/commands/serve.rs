@@ -608,6 +608,12 @@ impl Serve {
         Some((self.control_socket()?, url.clone()))
     }
 
+    /// The control socket and the URL of the first page, where its pages may come from memory.
+    pub fn first_page(&self) -> Option<(PathBuf, String)> {
+        let url = self.urls.first().filter(|_| self.is_cached)?;
+        Some((self.control_socket()?, url.clone()))
+    }
+
     pub fn invocation(&self) -> Invocation {
         Invocation::from_text(Path::new(MADE_CONF), self.text.clone())
     }
@@ -629,8 +635,9 @@ impl Serve {
         }
         if let (true, Some(url)) = (self.is_cached, self.urls.first()) {
             text.push_str(&format!(
-                "See it work: for i in 1 2; do curl -si {url} | grep -i cache; done\n\
-                 The first page is made by {} (MISS), the second comes from memory (HIT).\n",
+                "See it work: for i in 1 2 3; do curl -si {url} | grep -i cache; done\n\
+                 {} makes a page for its first visitor (MISS), and once more for comparison. If all \
+                 visitors get the same, it then comes from memory (HIT).\n",
                 self.maker
             ));
         }

@@ -69,12 +69,46 @@ impl Home {
     }
 }
 
-/// Asks the running server for the first page, and says what to do where that leads to another site.
-pub async fn say_where_it_leads(control: PathBuf, url: String) {
-    let url = match url.strip_prefix("unix:") {
+/// Asks for the first page once, as the server does for comparison, and says whether it can come from memory.
+pub async fn say_whether_it_is_shared(control: PathBuf, url: String) {
+    let request = ExplainRequest {
+        url: visited(url),
+        ask: true,
+        ..ExplainRequest::default()
+    };
+    let Ok(told) = control::client::explain(&control, &request).await else {
+        return;
+    };
+    let text = match (&told.asked, &told.reason) {
+        (Some(asked), None) if asked.status < 400 => {
+            "The first page may be stored: it comes from memory from its second visitor on, if visitors get the same.\n"
+                .to_owned()
+        }
+        (Some(asked), Some(reason)) => {
+            let sentence: String = reason.sentence.chars().map(printable).collect();
+            format!(
+                "The first page (status {}) is made for each visitor: {}: {sentence}\n",
+                asked.status, reason.word
+            )
+        }
+        _ => return,
+    };
+    // The reader may be gone.
+    let _ = io::stdout().write_all(text.as_bytes());
+    let _ = io::stdout().flush();
+}
+
+/// The URL that a visitor of a server on a unix socket would ask for.
+fn visited(url: String) -> String {
+    match url.strip_prefix("unix:") {
         Some(_) => "http://localhost/".to_owned(),
         None => url,
-    };
+    }
+}
+
+/// Asks the running server for the first page, and says what to do where that leads to another site.
+pub async fn say_where_it_leads(control: PathBuf, url: String) {
+    let url = visited(url);
     if let Some(note) = note(&control, &url).await {
         // The reader may be gone.
         let _ = io::stdout().write_all(note.as_bytes());
