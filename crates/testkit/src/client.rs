@@ -3,9 +3,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep};
 
 use crate::wait::TIMEOUT;
 
@@ -263,6 +265,26 @@ impl Target {
 
     pub async fn get(&self, path: &str) -> Reply {
         self.get_with(path, "").await
+    }
+
+    /// GETs with these field lines until the answer comes from memory.
+    ///
+    /// # Panics
+    /// When none does within [`TIMEOUT`].
+    pub async fn visit_until_hit(&self, path: &str, fields: &str) -> Reply {
+        let started = Instant::now();
+        loop {
+            let reply = self.get_with(path, fields).await;
+            if reply.x_cache() == "HIT" {
+                return reply;
+            }
+            assert!(
+                started.elapsed() < TIMEOUT,
+                "{path} {fields}: {}",
+                reply.x_cache()
+            );
+            sleep(Duration::from_millis(2)).await;
+        }
     }
 
     /// Any method, with a body where one is given.

@@ -67,6 +67,7 @@ mod upgrade;
 mod upstream;
 mod user_id;
 mod variables;
+mod visits;
 mod wake_ups;
 mod wall_clock;
 mod warming;
