@@ -46,9 +46,9 @@ const CACHE: &str = "proxy_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
 async fn a_location_that_a_field_has_chosen_is_in_the_key() {
     let (old, new) = (named("old").await, named("new").await);
     for way in [
-        "error_page 418 = @new; if ($http_x_new) { return 418; }",
-        "if ($http_x_new) { proxy_pass http://NEW; break; }",
-        "if ($http_x_new = 2) { proxy_pass http://OLD; } if ($http_x_new) { proxy_pass http://NEW; }",
+        "error_page 418 = @new; if ($http_via) { return 418; }",
+        "if ($http_via) { proxy_pass http://NEW; break; }",
+        "if ($http_via = 2) { proxy_pass http://OLD; } if ($http_via) { proxy_pass http://NEW; }",
     ] {
         let text = format!(
             "{CACHE} server {{ listen unix:%%/http; location / {{ {way} proxy_pass http://OLD; }}\n\
@@ -59,7 +59,7 @@ async fn a_location_that_a_field_has_chosen_is_in_the_key() {
         let server = start(&text).await;
         let target = server.target();
         for wanted in ["MISS", "HIT"] {
-            let reply = target.get_with("/", "X-New: 1\r\n").await;
+            let reply = target.get_with("/", "Via: 1\r\n").await;
             assert_eq!((reply.x_cache(), &*reply.text()), (wanted, "new"), "{way}");
             let reply = target.get("/").await;
             assert_eq!((reply.x_cache(), &*reply.text()), (wanted, "old"), "{way}");
@@ -93,7 +93,8 @@ async fn servers_of_two_addresses_never_share_a_page() {
 #[tokio::test]
 async fn what_an_upstream_says_on_the_way_shapes_no_shared_page() {
     let gatekeeper = FakeHttp::start(|request| {
-        let name = request.field("x-name");
+        let names = ["x-forwarded-host", "x-name"].map(|name| request.field(name));
+        let name = names.concat();
         Script::page(
             &format!("X-Accel-Redirect: /inside/\r\nX-User: {name}\r\n"),
             "",
@@ -115,12 +116,16 @@ async fn what_an_upstream_says_on_the_way_shapes_no_shared_page() {
         inside.address()
     );
     let server = start(&text).await;
-    for name in ["alice", "bob", ""] {
-        let reply = server
-            .target()
-            .get_with("/", &format!("X-Name: {name}\r\n"))
+    for name in ["alice", "bob"] {
+        // A request with this field is personal: its visitor has a page of their own.
+        let target = server.target();
+        let reply = target.get_with("/", &format!("X-Name: {name}\r\n")).await;
+        assert_eq!(reply.text(), format!("page of {name}."));
+        let reply = target
+            .get_with("/", &format!("X-Forwarded-Host: {name}\r\n"))
             .await;
         assert_eq!(reply.text(), "page of .", "for {name}");
+        assert_eq!(target.get("/").await.text(), "page of .", "after {name}");
     }
     // The log tells of both nevertheless. It may be written a moment later.
     let begun = std::time::Instant::now();

@@ -41,34 +41,44 @@ const ARGUMENTS: &[&str] = &[
     "gclid[]=@&p=2",
 ];
 const LANGUAGES: &[&str] = &["de", "fr"];
-const HARMLESS: &[&str] = &["_ga=@", "_fbp=@; _gid=@", "theme=@", "x.y[z]=@"];
+const HARMLESS: &[&str] = &["_ga=@", "_gat=@; _ga_X=@"];
+const UNKNOWN: &[&str] = &["_fbp=@; _gid=@", "theme=@", "x.y[z]=@"];
 const PERSONAL: &[&str] = &["session=@", "session.x=@", "a=b; session", "session_[1]=@"];
+/// Fields that say nothing of a page.
 const FIELDS: &[&str] = &[
     "X-Forwarded-Host: @",
     "X-Forwarded-Proto: @",
     "X-Forwarded-For: @",
     "X-Forwarded-Prefix: /@",
     "Forwarded: host=@",
-    "X-Original-Host: @",
-    "Referer: http://@/",
-    "Origin: http://@",
-    "Accept-Language: @",
+    "X-Host: @",
     "Accept-Charset: @",
     "Accept-Encoding: @",
-    "Accept: text/html, x/@",
-    "DNT: @",
     "Range: bytes=0-1",
     "If-None-Match: \"@\"",
     "Cache-Control: no-cache, @",
     "Pragma: @",
-    "From: @",
     "Via: 1.1 @",
-    "Save-Data: @",
     "Sec-CH-UA: \"@\"",
-    "Sec-Fetch-Site: @",
     "TE: @",
     "Content-Type: @",
     "traceparent: @",
+];
+/// Fields that may shape a page: a visitor who sends one that is new has a page of their own first.
+const TRIED_FIELDS: &[&str] = &[
+    "Referer: http://@/",
+    "Origin: http://@",
+    "Accept-Language: @",
+    "Accept: text/html, x/@",
+    "DNT: @",
+    "From: @",
+    "Save-Data: @",
+    "Sec-Fetch-Site: @",
+];
+/// The fields by which the shared request says what its visitor uses.
+const SHARED_AGENTS: [&str; 2] = [
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Mayfly",
+    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36 Mayfly",
 ];
 const OWN_FIELDS: &[&str] = &[
     "Authorization: Basic @",
@@ -85,7 +95,10 @@ fn visit(number: u64, random: &mut Random) -> Visit {
     let question = if arguments.is_empty() { "" } else { "?" };
     let target = format!("{page}{question}{arguments}");
     let is_mobile = random.one_in(3);
+    // The requests of every other visitor say what the shared one says, and are shown what is stored.
+    let is_plain = random.one_in(2);
     let agent = match is_mobile {
+        _ if is_plain => SHARED_AGENTS[usize::from(is_mobile)].to_owned(),
         true => format!("Mozilla/5.0 (Linux; Android 14) {mark} Mobile"),
         false => format!("Mozilla/5.0 (X11; Linux) {mark}"),
     };
@@ -100,6 +113,9 @@ fn visit(number: u64, random: &mut Random) -> Visit {
     if random.one_in(2) {
         cookies.push(random.one_of(HARMLESS).replace('@', &mark));
     }
+    if !is_plain && random.one_in(2) {
+        cookies.push(random.one_of(UNKNOWN).replace('@', &mark));
+    }
     if random.one_in(10) {
         cookies.push(random.one_of(PERSONAL).replace('@', &mark));
     }
@@ -112,7 +128,11 @@ fn visit(number: u64, random: &mut Random) -> Visit {
             random.one_of(FIELDS).replace('@', &mark)
         ));
     }
-    if random.one_in(3) {
+    for _ in 0..random.below(if is_plain { 1 } else { 3 }) {
+        let field = random.one_of(TRIED_FIELDS).replace('@', &mark);
+        text.push_str(&format!("{field}\r\n"));
+    }
+    if random.one_in(12) {
         let invented = random.below(1_000_000);
         text.push_str(&format!(
             "X-New-{invented}: {mark}\r\nNew{invented}: {mark}\r\n"

@@ -148,13 +148,12 @@ async fn an_application_on_this_machine_purges_all_variants_of_an_address() {
     let behind_tls = format!("{page}X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n");
     let mobile = format!("{page}User-Agent: Mozilla/5.0 (iPhone) Mobile\r\n");
     let visitors = [page, &behind_tls, &mobile];
-    for expected in ["MISS", "HIT"] {
+    // The first visitor of each kind has a page of their own.
+    for path in ["/wiki/A", "/wiki/Ab"] {
         for fields in visitors {
-            let reply = target.get_with("/wiki/A", fields).await;
-            assert_eq!(reply.x_cache(), expected, "{fields}");
+            target.visit_until_hit(path, fields).await;
         }
     }
-    target.get_with("/wiki/Ab", page).await;
     let purge = async |fields: &str| {
         let mut client = server.connect().await;
         client

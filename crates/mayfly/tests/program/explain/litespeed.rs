@@ -72,7 +72,7 @@ async fn what_litespeeds_fields_refuse_is_told_with_what_would_help() {
         );
     }
     // What is shared needs no advice.
-    server.target().get_with("/", &fields("")).await;
+    server.target().visit_until_hit("/", &fields("")).await;
     let told = told(&server, "/", "").await;
     assert!(told.is_stored && told.advice.is_empty(), "{told:?}");
 }

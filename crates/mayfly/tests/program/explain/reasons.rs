@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use control::explain::{KnownBy, Outcome};
 use control::{ExplainRequest, PurgeRequest};
@@ -12,7 +12,7 @@ use http_cache::{DecidedBy, Reason};
 use testkit::fake_http::{self, FakeHttp};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;
-use testkit::wait::until;
+use testkit::wait::{TIMEOUT, until};
 use tokio::sync::Semaphore;
 
 use super::{explain, get, get_with};
@@ -57,7 +57,7 @@ const fn answered(why: Reason, answer: fn() -> Script) -> Case {
 }
 
 /// All reasons, but for those that have tests of their own below.
-const CASES: [Case; 36] = [
+const CASES: [Case; 38] = [
     asked_with(Reason::Off, "off", ""),
     Case {
         why: Reason::Method,
@@ -85,6 +85,8 @@ const CASES: [Case; 36] = [
         "shared",
         "Authorization: Basic YTpi\r\n",
     ),
+    asked_with(Reason::Field, "shared", "X-Tenant: acme\r\n"),
+    asked_with(Reason::Unproven, "shared", "Accept-Language: de\r\n"),
     asked_with(
         Reason::Override,
         "shared",
@@ -170,7 +172,8 @@ const CASES: [Case; 36] = [
 ];
 
 /// Those with tests of their own.
-const OTHERS: [Reason; 8] = [
+const OTHERS: [Reason; 9] = [
+    Reason::Depends,
     Reason::NoLease,
     Reason::LostLease,
     Reason::LockTimeout,
@@ -228,7 +231,7 @@ impl Case {
     /// Who can say it before the response is there.
     fn known_by(&self) -> KnownBy {
         match self.why.decided_by() {
-            _ if self.why == Reason::Condition => KnownBy::Request,
+            _ if matches!(self.why, Reason::Condition | Reason::Unproven) => KnownBy::Request,
             DecidedBy::Request => KnownBy::Request,
             DecidedBy::Moment => KnownBy::Moment,
             DecidedBy::Response | DecidedBy::Body => KnownBy::LastResponse,
@@ -256,7 +259,7 @@ async fn site(php: &FakePhp, http: &FakeHttp) -> RunningServer {
     start(&format!(
         "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
          fastcgi_cache_path %%/large keys_zone=large:1m memory=64m;\n\
-         log_format reasons '$request_uri $http_x_step reason=$cache_reason.';\n\
+         log_format reasons '$request_uri $http_via reason=$cache_reason.';\n\
          server {{ listen unix:%%/http; server_name site.test;\n\
          access_log %%/access.log reasons; fastcgi_cache zone;\n\
          location /plain {{ {pass} fastcgi_cache_bypass $http_x_bypass; fastcgi_no_cache $http_x_no_cache;\n\
@@ -303,7 +306,7 @@ async fn ask(server: &RunningServer, case: &Case, step: &str) -> (String, String
     };
     client
         .send(format!(
-            "{} {path} HTTP/1.1\r\nHost: site.test\r\n{connection}X-Step: {step}\r\n{fields}{length}\r\n{}",
+            "{} {path} HTTP/1.1\r\nHost: site.test\r\n{connection}Via: 1.1 {step}\r\n{fields}{length}\r\n{}",
             case.method, case.body
         ))
         .await;
@@ -314,7 +317,7 @@ async fn ask(server: &RunningServer, case: &Case, step: &str) -> (String, String
         client.receive_all().await;
     }
     let head = String::from_utf8_lossy(&head).into_owned();
-    (head, logged(server, &format!("{path} {step}")).await)
+    (head, logged(server, &format!("{path} 1.1 {step}")).await)
 }
 
 /// The reason in the line of the log that begins so.
@@ -444,6 +447,47 @@ async fn what_would_change_something_is_not_asked() {
 }
 
 #[tokio::test]
+async fn a_page_that_depends_on_what_a_visitor_says_is_told_as_such() {
+    let php = FakePhp::tcp(|request| {
+        let page = format!("from {}", request.param("HTTP_REFERER"));
+        Script::page("X-Accel-Expires: 3600\r\n", page)
+    })
+    .await;
+    let server =
+        start(&php.cached_site("cache_shared on; add_header X-Reason $cache_reason;")).await;
+    let target = server.target();
+    target.get("/").await;
+    let fields = "Referer: http://other.test/\r\n";
+    let reply = target.get_with("/", fields).await;
+    assert_eq!(
+        (&*reply.text(), reply.field("x-reason")),
+        ("from http://other.test/", "unproven")
+    );
+    // Its answer is another than the stored one. Why is tried out in the background.
+    until_depends(&server, fields).await;
+    let reply = target.get_with("/", fields).await;
+    assert_eq!(
+        (&*reply.text(), reply.field("x-reason")),
+        ("from http://other.test/", "depends")
+    );
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
+}
+
+async fn until_depends(server: &RunningServer, fields: &str) {
+    let begun = Instant::now();
+    loop {
+        let told = explain(server, &get_with("/", fields)).await;
+        let reason = told.reason.expect("a reason");
+        if reason.word == "depends" {
+            assert_eq!(reason.known_by, KnownBy::Request);
+            return;
+        }
+        assert_eq!(reason.word, "unproven");
+        assert!(begun.elapsed() < TIMEOUT, "{reason:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_with_too_many_variants_says_so() {
     let php = FakePhp::tcp(|_| {
         Script::page("Vary: Accept-Language\r\nX-Accel-Expires: 3600\r\n", "page")
@@ -513,17 +557,19 @@ async fn a_body_that_breaks_off_and_a_purge_meanwhile_are_in_the_log() {
     })
     .await;
     let server = start(&format!(
-        "log_format reasons '$request_uri $http_x_step reason=$cache_reason.';\n{}",
+        "log_format reasons '$request_uri $http_via reason=$cache_reason.';\n{}",
         php.cached_site("access_log %%/access.log reasons;")
     ))
     .await;
     let mut client = server.connect().await;
     let get = |path: &str| {
-        format!("GET {path} HTTP/1.1\r\nHost: site.test\r\nX-Step: 1\r\nConnection: close\r\n\r\n")
+        format!(
+            "GET {path} HTTP/1.1\r\nHost: site.test\r\nVia: 1.1 first\r\nConnection: close\r\n\r\n"
+        )
     };
     client.send(get("/cut")).await;
     client.receive_all().await;
-    assert_eq!(logged(&server, "/cut 1").await, "truncated");
+    assert_eq!(logged(&server, "/cut 1.1 first").await, "truncated");
     let told = explain(&server, &super::get("/cut")).await;
     assert_eq!(told.reason.expect("a reason").word, "truncated");
 
@@ -538,7 +584,7 @@ async fn a_body_that_breaks_off_and_a_purge_meanwhile_are_in_the_log() {
     assert!(purged.is_ok());
     gate.add_permits(1);
     client.receive_all().await;
-    assert_eq!(logged(&server, "/held 1").await, "purged");
+    assert_eq!(logged(&server, "/held 1.1 first").await, "purged");
     let told = explain(&server, &super::get("/held")).await;
     assert_eq!(told.reason.expect("a reason").word, "purged");
 }

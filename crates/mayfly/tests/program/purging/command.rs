@@ -345,8 +345,10 @@ async fn among_several_servers_the_one_that_serves_the_url_is_found() {
         line.map(str::to_owned).unwrap_or_default()
     };
     for port in ports {
-        let seen = (cached(port).await, cached(port).await);
-        assert_eq!(seen, ("MISS".to_owned(), "HIT".to_owned()));
+        // The first visit is the visitor's own.
+        for wanted in ["MISS", "MISS", "HIT"] {
+            assert_eq!(cached(port).await, wanted);
+        }
     }
     let purge = |arguments: &[&str]| {
         let mut purge = command(&[&["purge"], arguments].concat());

@@ -245,6 +245,11 @@ fn curl(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).to_lowercase()
 }
 
+/// Visits a page until it is shown from memory: the first visit is the visitor's own.
+async fn until_stored(get: impl Fn() -> String) {
+    until("the page is stored", || get().contains("x-cache: hit")).await;
+}
+
 /// As MediaWiki sends a purge: to this server, whatever the URL names.
 fn by_proxy(port: u16, more: &[&str], url: &str) -> String {
     let proxy = format!("http://127.0.0.1:{port}");
@@ -268,7 +273,7 @@ async fn with_tls_a_purge_in_plain_http_removes_what_visitors_get() {
     let page = format!("https://localhost:{port}/wiki/Page");
     let url = format!("http://localhost:{port}/wiki/Page");
     let get = || curl(&["--noproxy", "*", &page]);
-    get();
+    until_stored(get).await;
     // Longer than --ttl.
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert!(get().contains("x-cache: hit"), "{}", get());
@@ -313,7 +318,7 @@ async fn with_a_domain_a_purge_in_plain_http_is_not_redirected_but_carried_out()
     let resolve = format!("a.example:{tls}:127.0.0.1");
     let page = format!("https://a.example:{tls}/wiki/Page");
     let get = || curl(&["--noproxy", "*", "--resolve", &resolve, &page]);
-    get();
+    until_stored(get).await;
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert!(get().contains("x-cache: hit"), "{}", get());
     let url = "http://a.example/wiki/Page";

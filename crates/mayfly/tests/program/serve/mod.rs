@@ -104,7 +104,7 @@ async fn pages_and_files_are_compressed() {
     }
 }
 
-fn expanded(reply: &Reply) -> String {
+pub fn expanded(reply: &Reply) -> String {
     let body = &reply.body[..];
     let mut text = String::new();
     let read = match reply.field("content-encoding") {
