@@ -55,8 +55,8 @@ url=http://127.0.0.1:$port/
 cat <<END
 
   The demo site:   $url
-  See it work:     for i in 1 2; do curl -si $url | grep -i x-cache; done
-                   MISS, then HIT: the second page came from memory.
+  See it work:     for i in 1 2 3; do curl -si $url | grep -i x-cache; done
+                   MISS twice, then HIT: the third page came from memory.
   PHP ran so far:  wc -c <$state/data/executions
   Configuration, logs and data are in $state
 

@@ -4,7 +4,8 @@
  * packages: an encrypted session cookie and XSRF-TOKEN on every response, a
  * token on every form, messages shown once, the visitor's language from
  * Accept-Language until one is chosen, `Cache-Control: no-cache, private`. The
- * pages below /open/ are outside of that middleware and say that they are public.
+ * pages below /open/ are outside of that middleware and say that they are public;
+ * X-Run names the run of PHP that made them. /open/draw differs each time.
  */
 const COOKIE = 'laravel_session';
 const PASSWORDS = ['alice' => 'wonderland', 'bob' => 'builder'];
@@ -13,7 +14,8 @@ const WORDS = ['en' => 'Welcome', 'de' => 'Willkommen', 'fr' => 'Bienvenue'];
 $path = strtok($_SERVER['REQUEST_URI'], '?');
 if (str_starts_with($path, '/open/')) {
     header('Cache-Control: public, max-age=60');
-    page(['execution' => bin2hex(random_bytes(8))]);
+    header('X-Run: ' . ($run = bin2hex(random_bytes(8))));
+    page($path === '/open/draw' ? ['drawn' => $run] : ['price' => 12]);
 }
 
 $storage = dirname(__DIR__) . '/storage';

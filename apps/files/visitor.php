@@ -4,7 +4,9 @@
  *
  * Pages that differ by visitor as those of themes and plug-ins do: by
  * wp_is_mobile(), by the language that Polylang's cookie names, by scheme. What
- * WordPress was told of the visitor is at the end of each page, as JSON.
+ * WordPress made of the visitor is at the end of each page, as JSON. What it was
+ * told is in a file, a line for each page that was made: printed into the page,
+ * the page would depend on it.
  */
 
 const VISITOR_WORDS = ['en' => 'Welcome', 'de' => 'Willkommen'];
@@ -18,6 +20,8 @@ function visitor_language() {
     }
     return 'en';
 }
+
+const VISITOR_RUNS = __DIR__ . '/runs/pages';
 
 add_action('template_redirect', function () {
     // As plug-ins that want the whole site encrypted.
@@ -38,7 +42,15 @@ add_action('wp_footer', function () {
         'scheme' => $_SERVER['REQUEST_SCHEME'],
         'page' => wp_is_mobile() ? 'MOBILE' : 'DESKTOP',
         'greeting' => VISITOR_WORDS[visitor_language()],
+    ], JSON_HEX_TAG), " -->\n";
+    if (!is_dir(dirname(VISITOR_RUNS))) {
+        return;
+    }
+    file_put_contents(VISITOR_RUNS, json_encode([
+        'target' => $_SERVER['REQUEST_URI'],
+        'address' => $_SERVER['REMOTE_ADDR'],
         'agent' => $_SERVER['HTTP_USER_AGENT'] ?? '',
         'cookies' => array_keys($_COOKIE),
-    ], JSON_HEX_TAG), " -->\n";
+        'fields' => array_keys(array_filter($_SERVER, fn($name) => str_starts_with($name, 'HTTP_'), ARRAY_FILTER_USE_KEY)),
+    ]) . "\n", FILE_APPEND | LOCK_EX);
 });

@@ -1,9 +1,10 @@
 """A crawler that asks for wrong addresses again and again keeps nobody busy (WordPress).
 
-200 addresses that lead nowhere, one after the other, in two rounds. WordPress makes an answer of
-its own for each and forbids to keep it. Crawlers get answers that are up to a minute old: in the second
-round, which begins within that time, PHP needs at most a tenth of what it needed in the first. Visitors of the front page meanwhile never wait for PHP: beside the first
-round, which keeps PHP busy, they are answered from memory.
+200 addresses that lead nowhere, one after the other, in three rounds. WordPress makes an answer of its own for each
+and forbids to keep it. The first round has the crawler's own requests, the second one the shared requests, each once.
+Crawlers get answers that are up to a minute old: in the third round, which begins within that time, PHP needs at most a
+tenth of what it needed in the first. Visitors of the front page never wait for PHP meanwhile: beside the first round,
+which keeps PHP busy, they are answered from memory.
 """
 
 import collections
@@ -21,6 +22,8 @@ CRAWLER = {"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"}
 VISITS_PER_SECOND = 20
 LEAST_VISITS = 20
 MOST_OF_FIRST_ROUND = 0.1
+# Each address is made once in each of both.
+MOST_OF_SECOND_ROUND = 1.5
 
 
 def run(options, report):
@@ -49,14 +52,14 @@ def crawl_and_visit(subject, report):
     finally:
         is_over.set()
         visits.join()
-    second = crawl(subject)
-    for name, figures in (("first", first), ("second", second)):
+    second, third = crawl(subject), crawl(subject)
+    for name, figures in (("first", first), ("second", second), ("third", third)):
         report.note(f"{name} round: {figures}")
     report.note(f"the front page beside the first round: {dict(words)}")
-    report.check("each wrong address is told so", {first["wrong"], second["wrong"]} == {0})
-    share = second["php_seconds"] / max(first["php_seconds"], 0.01)
-    report.check(f"PHP needs at most a tenth after the first round ({share:.3f})",
-                 share <= MOST_OF_FIRST_ROUND)
+    report.check("each wrong address is told so", {figures["wrong"] for figures in (first, second, third)} == {0})
+    compared, share = (figures["php_seconds"] / max(first["php_seconds"], 0.01) for figures in (second, third))
+    report.check(f"PHP makes each page once more for comparison ({compared:.3f})", compared <= MOST_OF_SECOND_ROUND)
+    report.check(f"PHP needs at most a tenth from then on ({share:.3f})", share <= MOST_OF_FIRST_ROUND)
     waited = sum(count for (is_hit, _), count in words.items() if not is_hit)
     report.check("a visitor does not notice the crawler", words.total() >= LEAST_VISITS and not waited, dict(words))
 

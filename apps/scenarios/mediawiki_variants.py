@@ -3,7 +3,9 @@
 The wiki converts its pages for readers by `Accept-Language` and names it in
 `Vary`. What a site varies on is known once one of its pages was made: that one is
 made without the field, whoever asks; from then on each reader gets what they asked
-for, also at a new address, and shares it. Who is logged in shares nothing.
+for, also at a new address, and shares it as soon as it was seen that it is the same
+for all: the wiki's pages differ each time, so that it takes a few views. Who is
+logged in shares nothing.
 """
 
 import itertools
@@ -30,6 +32,8 @@ READERS = {
 WANTED = {"zh-tw": "TAIWAN", "zh-cn": "MAINLAND", "zh-hk": "HONGKONG"}
 ORDERS = list(itertools.permutations(READERS))
 READERS_AT_ONCE = 4
+# Of each reader, until what differs each time is told from what differs by reader: six or seven here.
+MOST_VIEWS = 20
 ANALYTICS = {"_ga": "GA1.2.1234.5678", "wiki_popup": "1"}
 
 
@@ -76,14 +80,20 @@ def readers_in_every_order(report, subject):
                      describe(first))  # fmt: skip
         is_own = variant(first) == WANTED[order[0]]
         report.check("variants: its first reader reads their own", is_own, f"{variant(first)} {describe(first)}")
-        wrong = []
-        for view in range(2):
+        wrong, hits = [], []
+        # Two views in a row: both browsers of each reader share it.
+        while hits[-2:] != [len(order)] * 2 and len(hits) < MOST_VIEWS:
+            view = len(hits)
+            hits.append(0)
             for language in order:
-                answer = reader(subject, language, view, ANALYTICS if view else None).get(page)
-                is_first = view == 0 and language != order[0]
-                if variant(answer) != WANTED[language] or answer.is_hit == is_first:
+                answer = reader(subject, language, view % 2, ANALYTICS if view % 2 else None).get(page)
+                hits[-1] += answer.is_hit
+                is_early = view == 0 and language != order[0] and answer.is_hit
+                if variant(answer) != WANTED[language] or is_early:
                     wrong.append(f"{language}, view {view + 1}: {variant(answer)} {describe(answer)}")
-        report.check(f"variants: {', '.join(order)}: each reads their own, and the second a hit", not wrong, wrong)
+        report.check(f"variants: {', '.join(order)}: each reads their own", not wrong, wrong)
+        report.check(f"variants: {', '.join(order)}: and shares it from view {len(hits) - 1} on",
+                     len(hits) < MOST_VIEWS, hits)  # fmt: skip
 
 
 def readers_at_once(report, subject):

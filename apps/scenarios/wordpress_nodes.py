@@ -102,7 +102,8 @@ class Story:
 
     def edit(self, post, turn):
         writer, title = self.nodes[turn % NODES], f"Title number {turn}"
-        kept = [page for page in PAGES for node in self.nodes if self.is_kept(node, page) or self.is_kept(node, page)]
+        # A node makes a page for its first visitor, and once more for comparison.
+        kept = [page for page in PAGES for node in self.nodes if any(self.is_kept(node, page) for _ in range(3))]
         self.report.check(f"nodes: edit {turn}: all nodes keep all pages", len(kept) == len(PAGES) * NODES, kept)
         self.ask(writer, f"posts/{post}", json.dumps({"title": title}).encode(), {"Content-Type": "application/json"})
         old = [f"{page} at {node.name}" for page in PAGES for node in self.nodes if title not in self.client(node).get(page).text]

@@ -20,6 +20,7 @@ LIFETIME_SECONDS = 1
 # nginx counts whole seconds and Mayfly refreshes in the background: both may show
 # a copy a little after its time.
 LATE_SECONDS = 2
+SHARED_SECONDS = 10
 
 
 class Browser:
@@ -130,16 +131,22 @@ class Demo:
         assert self.site, "the site did not start"
         return Browser(self.site.port)
 
-    def the_same_page_is_a_miss_and_then_a_hit_without_php(self):
+    def the_same_page_is_a_miss_and_in_the_end_a_hit_without_php(self):
         visitor = self.visitor()
         first = visitor.get("/news/1")
-        executions = self.site.executions()
+        assert (first.status, first.headers["X-Cache"]) == (200, "MISS"), (first.status, first.headers["X-Cache"])
+        self.share(visitor, "/news/1")
         second = visitor.get("/news/1")
-        assert (first.status, second.status) == (200, 200), (first.status, second.status)
-        found = (first.headers["X-Cache"], second.headers["X-Cache"])
-        assert found == ("MISS", "HIT"), found
-        assert first.text == second.text
+        executions = self.site.executions()
+        third = visitor.get("/news/1")
+        assert third.headers["X-Cache"] == "HIT", third.headers["X-Cache"]
+        assert second.text == third.text
         assert self.site.executions() == executions, "PHP ran for the hit"
+
+    def share(self, visitor, target):
+        """Asks until the page comes from memory: it says when it was made, and so differs each time."""
+        is_hit = lambda: visitor.get(target).headers["X-Cache"] == "HIT"
+        process.wait_until(is_hit, f"{target} in memory", SHARED_SECONDS)
 
     def a_page_says_when_php_made_it_and_the_response_whether_it_came_from_memory(self):
         page = self.visitor().get("/")
@@ -179,7 +186,7 @@ class Demo:
         showing, others = ("/news/2", "/"), ("/news/1", "/news/3", "/feed")
         before = {}
         for target in showing + others:
-            other.get(target)
+            self.share(other, target)
             before[target] = other.get(target)
             assert before[target].headers["X-Cache"] == "HIT", target
         text = f"for everybody {time.time()}"
@@ -216,7 +223,7 @@ class Demo:
         assert self.visitor().get("/news/1x").status == 404
         assert self.visitor().ask("DELETE", "/news/1").status == 405
 
-    def fifty_visitors_of_a_cold_page_are_one_execution(self):
+    def fifty_visitors_of_a_cold_page_are_a_few_executions(self):
         self.visitor()
         before = self.site.executions()
         statuses = []
@@ -230,8 +237,8 @@ class Demo:
             visitor.join()
         assert statuses == [200] * 50, statuses
         ran = self.site.executions() - before
-        # A copy may reach the end of its second before the last of them is here.
-        assert ran <= 2, f"PHP ran {ran} times"
+        # The page differs each time: one own answer, the shared one, one to compare with it, and a trial of four.
+        assert ran <= 10, f"PHP ran {ran} times"
 
     def an_interrupt_stops_it_and_leaves_nothing_running(self):
         assert self.site, "the site did not start"
