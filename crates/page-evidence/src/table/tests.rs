@@ -1,0 +1,253 @@
+//! The table obeyed by hand: one request after the other.
+
+use super::*;
+
+fn page(path: &str) -> PageName {
+    PageName::new(b"site", path.as_bytes())
+}
+
+fn from(address: [u8; 4], values: &[(Trait, u32)]) -> LeftOut {
+    let mut left_out = LeftOut::default().from(Some(address.into()));
+    values
+        .iter()
+        .for_each(|(it, value)| left_out.set(*it, *value));
+    left_out
+}
+
+const ONE: [u8; 4] = [203, 0, 113, 1];
+const OTHER: [u8; 4] = [198, 51, 100, 1];
+
+fn own(part: Part) -> OwnRun {
+    match part {
+        Part::Own {
+            compared: Some(run),
+            ..
+        } => run,
+        part => panic!("{part:?}"),
+    }
+}
+
+#[test]
+fn the_first_visitor_runs_the_second_waits_for_the_shared_answer_and_the_third_is_shown_it() {
+    let evidence = Evidence::default();
+    let visitor = from(ONE, &[(Trait::Language, 3)]);
+    let second = from(OTHER, &[(Trait::Language, 3)]);
+    let run = own(evidence.begin(page("/a"), &visitor, (1, false), 0));
+    // Twice the same visitor: the shared request waits for the first answer.
+    let again = evidence.begin(page("/a"), &visitor, (1, false), 1);
+    assert!(matches!(again, Part::Wait { shared: false }), "{again:?}");
+    let part = evidence.begin(page("/a"), &second, (2, false), 1);
+    assert!(matches!(part, Part::Wait { shared: true }), "{part:?}");
+    let part = evidence.begin(page("/a"), &second, (3, false), 1);
+    assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
+    assert_eq!(evidence.own_ended(&run, OwnEnd::Storable(9), None, 2), None);
+    assert_eq!(
+        evidence.standing(page("/a"), &visitor, 2),
+        Standing::Unproven
+    );
+    evidence.shared_ended(page("/a"), Some(9), 3);
+    for visitor in [visitor, second] {
+        assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
+    }
+    assert_eq!(evidence.counts().agreed, 1);
+}
+
+#[test]
+fn the_answers_may_come_in_the_other_order() {
+    let evidence = Evidence::default();
+    let visitor = from(ONE, &[]);
+    let run = own(evidence.begin(page("/a"), &visitor, (1, false), 0));
+    let part = evidence.begin(page("/a"), &visitor, (2, false), 0);
+    assert!(matches!(part, Part::Wait { shared: true }));
+    evidence.shared_ended(page("/a"), Some(9), 1);
+    assert_eq!(
+        evidence.own_ended(&run, OwnEnd::Storable(9), Some(9), 2),
+        None
+    );
+    assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
+}
+
+/// Where pages vary on the language, an answer that waits for a copy in one language held up visitors of others,
+/// for whom there is a copy: nothing was under way that they could wait for.
+#[test]
+fn nobody_waits_where_nothing_is_under_way() {
+    let evidence = Evidence::default();
+    let visitor = from(ONE, &[(Trait::Agent, 3)]);
+    let run = own(evidence.begin(page("/a"), &visitor, (1, false), 0));
+    // There is no copy in this visitor's language.
+    assert_eq!(evidence.own_ended(&run, OwnEnd::Storable(9), None, 1), None);
+    // There is one in the language of the next.
+    let run = own(evidence.begin(page("/a"), &visitor, (2, true), 2));
+    let part = evidence.begin(page("/a"), &visitor, (3, true), 2);
+    assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
+    assert_eq!(
+        evidence.own_ended(&run, OwnEnd::Storable(8), Some(8), 3),
+        None
+    );
+    assert_eq!(evidence.standing(page("/a"), &visitor, 3), Standing::Shared);
+}
+
+#[test]
+fn a_page_that_gives_each_a_cookie_is_each_visitors_own() {
+    let evidence = Evidence::default();
+    for number in 0..3 {
+        let run = own(evidence.begin(page("/a"), &from(ONE, &[]), (number, false), number));
+        assert_eq!(
+            evidence.own_ended(&run, OwnEnd::NotStorable, None, number),
+            None
+        );
+    }
+    // Side by side, too.
+    let first = own(evidence.begin(page("/a"), &from(ONE, &[]), (7, false), 9));
+    own(evidence.begin(page("/a"), &from(OTHER, &[]), (8, false), 9));
+    // One that could be stored begins anew.
+    evidence.own_ended(&first, OwnEnd::Storable(1), None, 10);
+    let part = evidence.begin(page("/a"), &from(ONE, &[]), (9, false), 11);
+    assert!(matches!(part, Part::Wait { shared: true }), "{part:?}");
+}
+
+#[test]
+fn different_answers_lead_to_a_trial_within_the_budget() {
+    let evidence = Evidence::default();
+    let german = from(ONE, &[(Trait::Language, 3)]);
+    let run = own(evidence.begin(page("/a"), &german, (1, true), 0));
+    let order = evidence
+        .own_ended(&run, OwnEnd::Storable(1), Some(2), 1)
+        .unwrap();
+    assert_eq!(order.traits.iter().count(), 2);
+    // Whoever is like the visitor of the trial waits for it, and others have their own answers.
+    let part = evidence.begin(page("/a"), &german, (1, true), 2);
+    assert!(matches!(part, Part::Wait { shared: false }), "{part:?}");
+    let french = from(ONE, &[(Trait::Language, 4)]);
+    let part = evidence.begin(page("/a"), &french, (1, true), 2);
+    assert!(matches!(part, Part::Own { compared: None, .. }), "{part:?}");
+    let found = TrialVerdict::Depends(TraitSet::of(Trait::Language));
+    evidence.trial_ended(&order, Some(found), 4, 3);
+    assert_eq!(evidence.keyed(page("/a")), TraitSet::of(Trait::Language));
+    let standing = evidence.standing(page("/a"), &german, 4);
+    assert_eq!(standing, Standing::Depends(Trait::Language));
+    // A second page of the shape makes it a rule for new ones.
+    assert_eq!(evidence.keyed(page("/c")), TraitSet::NONE);
+    let run = own(evidence.begin(page("/b"), &german, (1, true), 5));
+    let order = evidence
+        .own_ended(&run, OwnEnd::Storable(1), Some(2), 5)
+        .unwrap();
+    evidence.trial_ended(&order, Some(found), 4, 6);
+    assert_eq!(evidence.keyed(page("/c")), TraitSet::of(Trait::Language));
+    assert_eq!(evidence.counts().trial_requests, 8);
+    // Hostile visitors do not make more requests of trials than they make themselves, and the budget has.
+    let mut requests = 0;
+    for number in 0..1000 {
+        let odd = from(ONE, &[(Trait::Referer, 100 + number)]);
+        let path = format!("/x{number}");
+        let run = own(evidence.begin(page(&path), &odd, (1, true), 7));
+        let order = evidence.own_ended(&run, OwnEnd::Storable(1), Some(2), 7);
+        requests += order.map_or(0, |order| Trial::usual_requests(order.traits));
+    }
+    assert!(requests <= 1000 + 32, "{requests}");
+}
+
+/// Each page of such an application is tried. With a request of a trial in two seconds, the pages of a wiki
+/// were made for each visitor for hours.
+#[test]
+fn trials_keep_up_with_visitors_where_each_page_differs_each_time() {
+    let evidence = Evidence::default();
+    let visitor = from(ONE, &[(Trait::Language, 3)]);
+    let pages: Vec<PageName> = (0..100).map(|number| page(&format!("/{number}"))).collect();
+    let mut chance = 0;
+    let mut view = |name: PageName, now: u64| {
+        let part = evidence.begin(name, &visitor, (1, true), now);
+        let Part::Own {
+            compared: Some(run),
+            ..
+        } = part
+        else {
+            return;
+        };
+        chance += 1;
+        let order = evidence.own_ended(&run, OwnEnd::Storable(chance), Some(0), now);
+        if let Some(order) = order {
+            let verdict = TrialVerdict::Agree { each_time: true };
+            evidence.trial_ended(&order, Some(verdict), 4, now);
+        }
+    };
+    // A trial of four requests for every fourth answer, whichever page it is of.
+    for second in 0..20 {
+        pages.iter().for_each(|name| view(*name, second * 1000));
+    }
+    let is_shared =
+        |name: &PageName| evidence.standing(*name, &visitor, 20_000) == Standing::Shared;
+    assert!(pages.iter().all(is_shared));
+}
+
+#[test]
+fn what_two_pages_and_two_networks_have_seen_counts_for_their_like() {
+    let evidence = Evidence::default();
+    let german = |address| from(address, &[(Trait::Language, 3)]);
+    for (path, address) in [("/a", ONE), ("/b", OTHER)] {
+        let run = own(evidence.begin(page(path), &german(address), (1, true), 0));
+        evidence.own_ended(&run, OwnEnd::Storable(5), Some(5), 1);
+    }
+    // An own answer is compared on each page all the same.
+    assert_eq!(
+        evidence.standing(page("/c"), &german(ONE), 2),
+        Standing::Unproven
+    );
+    let agree = |values: &[(Trait, u32)]| {
+        let run = own(evidence.begin(page("/c"), &from(ONE, values), (1, true), 2));
+        evidence.own_ended(&run, OwnEnd::Storable(5), Some(5), 2);
+    };
+    // Nor does another page say anything of a trait that was never compared here.
+    agree(&[]);
+    assert_eq!(
+        evidence.standing(page("/c"), &german(ONE), 3),
+        Standing::Unproven
+    );
+    agree(&[(Trait::Language, 9)]);
+    assert_eq!(
+        evidence.standing(page("/c"), &german(ONE), 3),
+        Standing::Shared
+    );
+    let french = from(ONE, &[(Trait::Language, 4)]);
+    assert_eq!(
+        evidence.standing(page("/c"), &french, 3),
+        Standing::Unproven
+    );
+}
+
+#[test]
+fn an_answer_that_ends_sharing_ends_it_for_all() {
+    let evidence = Evidence::default();
+    let run = own(evidence.begin(page("/a"), &from(ONE, &[]), (1, true), 0));
+    evidence.own_ended(&run, OwnEnd::Storable(5), Some(5), 1);
+    assert_eq!(
+        evidence.standing(page("/a"), &from(OTHER, &[]), 1),
+        Standing::Shared
+    );
+    let epoch = evidence.epoch();
+    evidence.shared_ended(page("/a"), None, 2);
+    assert!(evidence.epoch() > epoch);
+    assert_eq!(
+        evidence.standing(page("/a"), &from(OTHER, &[]), 2),
+        Standing::Unproven
+    );
+}
+
+#[test]
+fn memory_is_bounded_in_pages_and_in_requests_under_way() {
+    let evidence = Evidence::default();
+    for number in 0..80_000 {
+        let path = format!("/{number}?a{number}");
+        evidence.begin(page(&path), &from(ONE, &[]), (1, false), 0);
+    }
+    for shard in &evidence.shards {
+        let shard = shard.lock();
+        assert!(shard.records.young.len() <= MAX_PAGES && shard.records.old.len() <= MAX_PAGES);
+        assert!(shard.active.len() <= MAX_ACTIVE);
+    }
+    assert!(
+        size_of::<PageRecord>() <= 256,
+        "{}",
+        size_of::<PageRecord>()
+    );
+}
