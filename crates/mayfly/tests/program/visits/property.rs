@@ -297,7 +297,7 @@ async fn random_visitors_get_what_random_applications_give_to_their_own_requests
     let examples = examples.join("\n\n");
     assert!(faults.is_empty(), "seed {seed}: {faults:?}\n{examples}");
     // Most applications read something, and most visitors are new to each of their pages.
-    assert!(from_memory * 20 > visits, "{from_memory} from memory");
+    assert!(from_memory * 25 > visits, "{from_memory} from memory");
 }
 
 /// Enough for each value of the visitors' fields to be seen once in each class of User-Agents.
