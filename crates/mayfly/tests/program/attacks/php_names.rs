@@ -76,8 +76,6 @@ async fn a_cookie_that_does_not_matter_reaches_no_shared_page() {
         );
     }
     target.get_with("/", unknown).await;
-    // What differed may have been newer: the copy is made anew, once, and not of what the visitor sent.
-    assert!(!target.get("/").await.text().contains("evil"));
     let reply = target.get("/").await;
     assert_eq!(
         (reply.x_cache(), reply.text().contains("evil")),

@@ -198,8 +198,6 @@ async fn a_page_for_visitors_without_accept_is_kept_for_them() {
     let unfit = format!("Accept: text/html,a/{}\r\n", "b".repeat(300));
     let own = target.get_with("/", &unfit).await;
     assert_eq!((own.x_cache(), own.text().contains("bbb")), ("MISS", true));
-    // What differed may have been newer: the copy is made anew, once.
-    assert!(!target.get("/").await.text().contains("bbb"));
     let reply = target.get("/").await;
     assert_eq!(
         (reply.x_cache(), reply.text().contains("bbb")),
