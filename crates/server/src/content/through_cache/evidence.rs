@@ -136,25 +136,18 @@ impl EvidenceLink {
         // How the shared request failed is told when this is dropped.
     }
 
-    fn differs_each_time(&self, page: PageName, now: u64) -> bool {
-        let found = self.seen.evidence.findings(page, now);
-        found.is_some_and(|found| found.differs_each_time)
-    }
-
     fn own_ended(&self, own: OwnFetch, end: OwnEnd, place: StoredPlace<'_>, now: u64) {
         let copy = match end {
             OwnEnd::Failed | OwnEnd::Left => None,
             OwnEnd::Storable(_) | OwnEnd::NotStorable => copy_of(place, now),
         };
         let copy = match (copy, end) {
-            (Some(copy), OwnEnd::Storable(digest)) if copy.digest != digest => {
-                // The visitor has seen what may be newer: nobody is shown what was there before. Where the page
-                // differs each time, a fresh copy says nothing of that.
-                if copy.is_stale || !self.differs_each_time(own.run.page, now) {
-                    let target = PurgeTarget::Key(place.key.as_ref());
-                    place.zone.purge(target, PurgeMode::Hard, Millis(now));
-                }
-                (!copy.is_stale).then_some(copy.digest)
+            // The visitor has seen what may be newer: nobody is shown what was stale before. A fresh copy stays: a
+            // visitor whose answer differs for another reason would end it again and again.
+            (Some(copy), OwnEnd::Storable(digest)) if copy.is_stale && copy.digest != digest => {
+                let target = PurgeTarget::Key(place.key.as_ref());
+                place.zone.purge(target, PurgeMode::Hard, Millis(now));
+                None
             }
             (copy, _) => copy.map(|copy| copy.digest),
         };
