@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::response::PageResponse;
 
 /// Fields that differ between two responses of one page, or follow from its body.
-const VOLATILE_FIELDS: [&str; 26] = [
+const VOLATILE_FIELDS: [&str; 27] = [
+    // Stored answers have it, and those that are passed on may not.
+    "accept-ranges",
     "age",
     "alt-svc",
     "cache-status",

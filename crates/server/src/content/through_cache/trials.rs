@@ -72,7 +72,9 @@ impl TrialRun {
         loop {
             match trial.next() {
                 TrialStep::Done(verdict) => {
-                    if verdict == TrialVerdict::NotShareable {
+                    // The visitor's answer and the shared one are the same by now: what is stored is older.
+                    let is_old = verdict == TrialVerdict::Agree { each_time: false };
+                    if is_old || verdict == TrialVerdict::NotShareable {
                         purge(&mut source);
                     }
                     self.verdict = Some(verdict);
