@@ -174,11 +174,6 @@ impl Trial {
         }
         Ok(depends)
     }
-
-    /// What was tried, and what came of it, in order.
-    pub fn answers_in_order(&self) -> impl Iterator<Item = (TraitSet, &Rendering)> {
-        self.answers.iter().map(|(with, answer)| (*with, answer))
-    }
 }
 
 /// The traits of a verdict that a key can hold, for which the shared request then sends what the key has.

@@ -32,7 +32,7 @@ pub struct FetchPurpose<'a> {
 
 /// Fields of the client's request that would make the response one for this
 /// client alone.
-const NOT_FOR_CACHE: [&str; 6] = [
+pub const NOT_FOR_CACHE: [&str; 6] = [
     "if-modified-since",
     "if-unmodified-since",
     "if-none-match",

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use cache_decision::{FetchRole, Plan, SharedPage, StandIn, UpstreamFacts};
 use http_cache::{Forward, FoundResponse, Leader, Millis, NotFresh, Reason, ServedFrom};
+use http_semantics::same_name;
 use page_evidence::{OwnRun, Part};
 use site::Pass;
 use tokio::time::{Instant, timeout_at};
@@ -25,6 +26,7 @@ use super::refreshing::Upstream;
 use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{self, Background};
+use crate::content::pass::fetch_purpose::NOT_FOR_CACHE;
 use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::{Method, Request};
@@ -98,20 +100,14 @@ pub async fn prove(
 /// Can the answer be compared with the shared one? A part of a page cannot, nor what depends on what the
 /// client has.
 fn is_comparable(request: &Request) -> bool {
-    const PARTIAL: [&[u8]; 6] = [
-        b"if-match",
-        b"if-modified-since",
-        b"if-none-match",
-        b"if-range",
-        b"if-unmodified-since",
-        b"range",
-    ];
     let head = request.received.head();
     request.route.method == Method::Get
         && !request.is_own_visit()
-        && head
-            .fields()
-            .all(|(name, _)| !PARTIAL.iter().any(|it| name.eq_ignore_ascii_case(it)))
+        && head.fields().all(|(name, _)| {
+            !NOT_FOR_CACHE
+                .iter()
+                .any(|field| same_name(name, field.as_bytes()))
+        })
 }
 
 /// What may be shown to a visitor whose own request fails.
