@@ -46,6 +46,8 @@ pub struct Plan<'a> {
     pub role: FetchRole,
     /// Traits of which the shared request says what this visitor's does.
     pub tried: TraitSet,
+    /// The cookies of a session that a trial was given, where that is tried.
+    pub tried_session: Option<Arc<[u8]>>,
 }
 
 /// Which request the upstream is asked where answers may be shared.
@@ -103,6 +105,7 @@ impl<'a> Plan<'a> {
             shared: None,
             role: FetchRole::Shared,
             tried: TraitSet::NONE,
+            tried_session: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What was seen of pages that may be shared, over all configurations; and those who wait until more is seen.
 
+use guest_pages::GuestPages;
 use page_evidence::{Evidence, PageName};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -10,6 +11,7 @@ const PLACES: usize = 64;
 /// The evidence of all pages.
 pub struct SeenPages {
     pub evidence: Evidence,
+    pub guests: GuestPages,
     changed: [Notify; PLACES],
 }
 
@@ -17,6 +19,7 @@ impl Default for SeenPages {
     fn default() -> SeenPages {
         SeenPages {
             evidence: Evidence::default(),
+            guests: GuestPages::default(),
             changed: std::array::from_fn(|_| Notify::new()),
         }
     }

@@ -14,6 +14,7 @@
 //! table     the records of all pages, bounded; the visitors whose requests are under way
 //! trial     why two answers differ, found out by trying
 //! budget    how many requests trials may cost
+//! halves    a bounded map
 //! ```
 //!
 //! What is loosened (a value does not matter on pages of this shape) needs two pages and two networks,
@@ -22,6 +23,7 @@
 //! No I/O and no clock: times are arguments.
 
 mod budget;
+mod halves;
 mod page;
 mod render;
 mod shape;
@@ -29,7 +31,8 @@ mod table;
 mod trial;
 
 pub use budget::Budget;
-pub use page::{PageFindings, Standing};
+pub use halves::Halves;
+pub use page::{PageFindings, SessionStanding, Standing};
 pub use render::{Renderer, Rendering, differ_in_what_stays};
 pub use table::{Counts, Evidence, OwnEnd, OwnRun, PageName, Part, TrialOrder};
 pub use trial::{Trial, TrialStep, TrialVerdict};

@@ -15,6 +15,25 @@ pub enum Standing {
     Depends(Trait),
 }
 
+/// What is known of the session that a page begins for each guest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionStanding {
+    /// No answer has begun one, as far as was seen.
+    #[default]
+    None,
+    /// Answers begin one. It has not been seen that the page does not depend on it: nothing is shared.
+    Begun,
+    /// The page does not depend on it, and leaves it as any other page does: guests share the page without a session.
+    Indifferent,
+}
+
+/// A second answer to the same visitor counts as another's after so many seconds: it is no double click.
+const SAME_VISITOR_SECONDS: u32 = 1;
+/// After a trial that found a page to depend on its session, another one is made no sooner than this, in seconds; twice as
+/// late each time.
+const FIRST_SESSION_PAUSE: u32 = 10;
+const MOST_SESSION_PAUSE: u32 = 1800;
+
 /// Values that are remembered of one page.
 const MAX_AGREED: usize = 32;
 /// Values that were seen to matter.
@@ -37,6 +56,14 @@ pub(crate) struct PageRecord {
     is_agreed: bool,
     /// The last answer of a visitor's own could not have been stored.
     pub(crate) is_refused: bool,
+    pub(crate) session: SessionStanding,
+    /// Stands for the first visitor whose answer began a session.
+    begun_for: u32,
+    /// When that was, in seconds.
+    begun_at: u32,
+    /// From when on a trial of the session is made, in seconds, and how long the next pause is.
+    session_from: u32,
+    session_pause: u32,
     /// The page differs each time it is made.
     pub(crate) differs_each_time: bool,
     /// Addresses of clients do not matter, as far as was seen.
@@ -115,6 +142,7 @@ pub struct PageFindings {
     pub since: u32,
     pub is_shared: bool,
     pub is_refused: bool,
+    pub session: SessionStanding,
     pub differs_each_time: bool,
     pub is_of_any_network: bool,
     /// Values that did not matter.
@@ -128,6 +156,9 @@ pub struct PageFindings {
 
 impl PageRecord {
     pub(crate) fn standing(&self, left_out: &LeftOut, shape: Option<&Shape>, now: u32) -> Standing {
+        if self.session == SessionStanding::Begun {
+            return Standing::Unproven;
+        }
         if left_out.is_nothing() {
             return Standing::Shared;
         }
@@ -224,6 +255,47 @@ impl PageRecord {
         }
     }
 
+    /// An answer could have been stored but for the session that it begins. True where a trial is to be made: another
+    /// visitor (`who`) was given one, too, or waits.
+    pub(crate) fn begin_session(&mut self, who: u32, is_awaited: bool, now: u32) -> bool {
+        self.begin(now);
+        self.is_refused = false;
+        let is_later = now > self.begun_at.saturating_add(SAME_VISITOR_SECONDS);
+        let is_second =
+            self.session == SessionStanding::Begun && (self.begun_for != who || is_later);
+        if self.session == SessionStanding::None {
+            self.session = SessionStanding::Begun;
+            (self.begun_for, self.begun_at) = (who, now);
+        }
+        (is_second || is_awaited) && now >= self.session_from
+    }
+
+    /// Does the page leave a session as it was, as far as was seen?
+    pub(crate) fn leaves_session(&self) -> bool {
+        match self.session {
+            SessionStanding::Indifferent => true,
+            SessionStanding::Begun => false,
+            SessionStanding::None => self.is_agreed,
+        }
+    }
+
+    /// A trial found that the page does not depend on its session.
+    pub(crate) fn note_indifferent(&mut self) {
+        self.session = SessionStanding::Indifferent;
+        // It was the same for a guest who came back.
+        self.agreed.note(named(Trait::Session, 1));
+        self.immaterial = self.immaterial.with(Trait::Session);
+        (self.session_from, self.session_pause) = (0, 0);
+    }
+
+    /// A trial found that it does, or came to no end.
+    pub(crate) fn put_off_session(&mut self, now: u32) {
+        self.session = SessionStanding::Begun;
+        self.session_pause =
+            (self.session_pause * 2).clamp(FIRST_SESSION_PAUSE, MOST_SESSION_PAUSE);
+        self.session_from = now.saturating_add(self.session_pause);
+    }
+
     /// An answer could not have been stored. True where the page was shared until then.
     pub(crate) fn refuse(&mut self, now: u32) -> bool {
         self.begin(now);
@@ -270,6 +342,7 @@ impl PageRecord {
             since: self.since,
             is_shared: self.is_agreed,
             is_refused: self.is_refused,
+            session: self.session,
             differs_each_time: self.differs_each_time,
             is_of_any_network: self.is_of_any_network,
             agreed: self.agreed.values.iter().filter(|it| **it != 0).count(),

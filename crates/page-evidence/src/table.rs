@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 use shared_request::{LeftOut, Trait, TraitSet};
 
 use crate::budget::Budget;
-use crate::page::{PageFindings, PageRecord, Standing, named};
+use crate::halves::Halves;
+use crate::page::{PageFindings, PageRecord, SessionStanding, Standing, named};
 use crate::shape::{Shape, shape_of};
 use crate::trial::{Trial, TrialVerdict, may_be_keyed};
 
@@ -29,6 +30,8 @@ const MAX_OWN_RUNS: usize = 4;
 const MAX_ACTIVE: usize = 256;
 /// After so many milliseconds a request under way no longer counts: its end was lost.
 const LOST_AFTER: u64 = 60_000;
+/// A visitor's own answer that begins a session pays for so many requests of a trial, which spares all who come next.
+const SESSION_WORTH: u32 = 4;
 /// For so many milliseconds no trial of a page begins after one for which there was no room.
 const UNTRIED_MILLIS: u64 = 500;
 
@@ -107,6 +110,8 @@ pub struct OwnRun {
 pub enum OwnEnd {
     /// It could have been stored; this is its digest.
     Storable(u64),
+    /// It could have been but for the session that it begins.
+    OfSession(u64),
     /// It could not.
     NotStorable,
     /// The application failed.
@@ -121,6 +126,8 @@ pub struct TrialOrder {
     pub page: PageName,
     pub left_out: LeftOut,
     pub traits: TraitSet,
+    /// The page begins a session.
+    pub of_session: bool,
 }
 
 /// Numbers of a table since its start.
@@ -174,6 +181,8 @@ struct Active {
     waiting: Vec<(LeftOut, u64)>,
     /// Since when a trial is under way, and of what.
     trial: Option<(u64, LeftOut)>,
+    /// Visitors wait for what is found out.
+    is_awaited: bool,
     /// Until when no trial begins, because there was no room for one: nobody waits for one either.
     untried_until: u64,
     touched: u64,
@@ -199,39 +208,6 @@ impl Active {
     fn is_shared_under_way(&self, now: u64) -> bool {
         self.shared_since
             .is_some_and(|since| now.saturating_sub(since) < LOST_AFTER)
-    }
-}
-
-/// A map in two halves.
-#[derive(Debug)]
-struct Halves<V> {
-    young: HashMap<u64, V>,
-    old: HashMap<u64, V>,
-}
-
-impl<V> Default for Halves<V> {
-    fn default() -> Self {
-        Halves {
-            young: HashMap::new(),
-            old: HashMap::new(),
-        }
-    }
-}
-
-impl<V: Default> Halves<V> {
-    fn get(&self, of: u64) -> Option<&V> {
-        self.young.get(&of).or_else(|| self.old.get(&of))
-    }
-
-    fn entry(&mut self, of: u64, most: usize) -> &mut V {
-        if !self.young.contains_key(&of) {
-            let known = self.old.remove(&of).unwrap_or_default();
-            if self.young.len() >= most {
-                self.old = std::mem::take(&mut self.young);
-            }
-            self.young.insert(of, known);
-        }
-        self.young.entry(of).or_default()
     }
 }
 
@@ -347,11 +323,13 @@ impl Evidence {
                 shared: false,
             };
         }
+        let begins_session = record.session == SessionStanding::Begun;
         let is_first = under_way.own.is_empty() && under_way.waiting.is_empty();
         let is_covered = !is_first && covers(under_way.compared(), left_out, unproven);
         let is_other = under_way.own.iter().all(|(_, _, who)| *who != visitor);
         let begins_shared = !is_first
             && !has_copy
+            && !begins_session
             && !under_way.is_shared_under_way(now)
             && (!under_way.waiting.is_empty() || is_other);
         if begins_shared {
@@ -359,6 +337,7 @@ impl Evidence {
         }
         // An answer may wait for a copy of another variant, for which nobody asks.
         let is_coming = !under_way.own.is_empty() || under_way.is_shared_under_way(now);
+        under_way.is_awaited |= !is_first && is_other;
         if is_covered && is_coming || under_way.own.len() >= MAX_OWN_RUNS {
             return Part::Wait {
                 shared: begins_shared,
@@ -404,20 +383,40 @@ impl Evidence {
         let record = records.entry(run.page.page, MAX_PAGES);
         let under_way = active.entry(run.page.page).or_default();
         under_way.touched = now;
+        let who = under_way
+            .own
+            .iter()
+            .find(|(it, ..)| it.number == run.number);
+        let who = who.map_or(0, |(.., who)| *who as u32);
         under_way.own.retain(|(it, _, _)| it.number != run.number);
+        let begins_session = match (end, record.session) {
+            (_, SessionStanding::Indifferent) => false,
+            (OwnEnd::OfSession(_), _) | (OwnEnd::Storable(_), SessionStanding::Begun) => true,
+            _ => false,
+        };
         let mut agrees = false;
         let mut order = None;
         match (end, copy) {
-            (OwnEnd::Storable(own), Some(copy)) if own == copy => {
+            (OwnEnd::Storable(_) | OwnEnd::OfSession(_), _) if begins_session => {
+                if record.session == SessionStanding::None {
+                    self.epoch.fetch_add(1, Ordering::Release);
+                }
+                self.earn(run.page, SESSION_WORTH, now);
+                if record.begin_session(who, under_way.is_awaited, seconds(now)) {
+                    order = self.order((run.page, &run.left_out), true, under_way, now);
+                }
+            }
+            (OwnEnd::Storable(own) | OwnEnd::OfSession(own), Some(copy)) if own == copy => {
                 record.agree(&run.left_out, seconds(now));
                 agrees = true;
             }
-            (OwnEnd::Storable(_), Some(_)) => {
+            (OwnEnd::Storable(_) | OwnEnd::OfSession(_), Some(_)) => {
                 record.is_refused = false;
-                self.earn(run.page, now);
-                order = self.order(run.page, &run.left_out, under_way, now);
+                self.earn(run.page, 1, now);
+                let of_session = record.session == SessionStanding::Indifferent;
+                order = self.order((run.page, &run.left_out), of_session, under_way, now);
             }
-            (OwnEnd::Storable(own), None) => {
+            (OwnEnd::Storable(own) | OwnEnd::OfSession(own), None) => {
                 record.note_shared(seconds(now));
                 if under_way.waiting.len() < MAX_OWN_RUNS {
                     under_way.waiting.push((run.left_out, own));
@@ -425,7 +424,8 @@ impl Evidence {
             }
             // It may be this visitor alone who is refused: whoever is shown the copy goes on being shown it.
             (OwnEnd::NotStorable, Some(_)) => {
-                order = self.order(run.page, &run.left_out, under_way, now);
+                let of_session = record.session == SessionStanding::Indifferent;
+                order = self.order((run.page, &run.left_out), of_session, under_way, now);
             }
             (OwnEnd::NotStorable, None) => {
                 under_way.waiting.clear();
@@ -508,6 +508,41 @@ impl Evidence {
         }
     }
 
+    /// The shared request was answered with a session, and it has not been seen that the page does not depend on it.
+    pub fn shared_begins_session(&self, page: PageName, now: u64) {
+        self.shared_failed(page, now);
+        let mut shard = self.shard(page).lock();
+        let record = shard.records.entry(page.page, MAX_PAGES);
+        if record.session == SessionStanding::None {
+            record.begin_session(0, false, seconds(now));
+            self.epoch.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Does the page leave a visitor's session as it was, as far as was seen?
+    #[must_use]
+    pub fn leaves_session(&self, page: PageName) -> bool {
+        let shard = self.shard(page).lock();
+        let record = shard.records.get(page.page);
+        record.is_some_and(PageRecord::leaves_session)
+    }
+
+    /// What is known of the session that the page begins.
+    #[must_use]
+    pub fn session(&self, page: PageName) -> SessionStanding {
+        let shard = self.shard(page).lock();
+        let record = shard.records.get(page.page);
+        record.map_or(SessionStanding::None, |record| record.session)
+    }
+
+    /// A page that did not depend on its session may do so now: answers have another form.
+    pub fn doubt_session(&self, page: PageName, now: u64) {
+        let mut shard = self.shard(page).lock();
+        let record = shard.records.entry(page.page, MAX_PAGES);
+        self.refuse_record(record, now);
+        record.put_off_session(seconds(now));
+    }
+
     /// The shared request came to no end that says anything of the page.
     pub fn shared_failed(&self, page: PageName, now: u64) {
         let mut shard = self.shard(page).lock();
@@ -522,8 +557,8 @@ impl Evidence {
     /// A trial, where the budget of the zone has room for one.
     fn order(
         &self,
-        page: PageName,
-        left_out: &LeftOut,
+        (page, left_out): (PageName, &LeftOut),
+        of_session: bool,
         under_way: &mut Active,
         now: u64,
     ) -> Option<TrialOrder> {
@@ -536,11 +571,13 @@ impl Evidence {
             return None;
         }
         under_way.trial = Some((now, *left_out));
+        under_way.is_awaited = false;
         self.counts.trials.fetch_add(1, Ordering::Relaxed);
         Some(TrialOrder {
             page,
             left_out: *left_out,
             traits,
+            of_session,
         })
     }
 
@@ -550,8 +587,8 @@ impl Evidence {
 
     /// A visitor's own answer that differs pays for one request of a trial: where each page differs each time,
     /// trials keep up with the visitors, and make no more requests than they do.
-    fn earn(&self, page: PageName, now: u64) {
-        self.with_budget(page, now, |budget| budget.give_back(1));
+    fn earn(&self, page: PageName, requests: u32, now: u64) {
+        self.with_budget(page, now, |budget| budget.give_back(requests));
     }
 
     fn with_budget<T>(&self, page: PageName, now: u64, of: impl FnOnce(&mut Budget) -> T) -> T {
@@ -588,8 +625,14 @@ impl Evidence {
             Some(TrialVerdict::Agree { each_time }) => {
                 record.differs_each_time = each_time;
                 record.agree(left_out, seconds(now));
+                if order.of_session {
+                    record.note_indifferent();
+                }
             }
             Some(TrialVerdict::Depends(traits)) => {
+                if order.of_session {
+                    record.note_indifferent();
+                }
                 found = traits;
                 record.differ(left_out, traits, seconds(now));
                 let may_all = traits.iter().all(may_be_keyed);
@@ -599,7 +642,12 @@ impl Evidence {
                 counts.found.fetch_add(1, Ordering::Relaxed);
                 self.epoch.fetch_add(1, Ordering::Release);
             }
-            Some(TrialVerdict::NotShareable) => self.refuse_record(record, now),
+            Some(TrialVerdict::NotShareable) => {
+                self.refuse_record(record, now);
+                if order.of_session {
+                    record.put_off_session(seconds(now));
+                }
+            }
             None => {}
         }
         if let Some(under_way) = active.get_mut(&order.page.page) {

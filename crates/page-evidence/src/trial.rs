@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    const ALL: [Trait; 6] = Trait::ALL;
+    const ALL: [Trait; 7] = Trait::ALL;
 
     #[test]
     fn what_shapes_a_page_is_found() {

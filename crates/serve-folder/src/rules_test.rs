@@ -450,6 +450,7 @@ fn bypass(rules: &Rules, target: &str, cookie: &str) -> Option<Bypass> {
     let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
     let received = ReceivedRequest {
         client: None,
+        is_guest: false,
         head: head.view(),
         scheme: "http",
         host: b"a",

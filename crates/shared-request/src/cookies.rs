@@ -6,13 +6,14 @@ use crate::left_out::class_of;
 use crate::{Bypass, NameSet, Rules, UnknownCookies, php};
 
 /// Appends the cookies that are sent, as one Cookie field holds them. True where there are others that are
-/// tried ([`put_tried`]).
+/// tried ([`put_tried`]). `is_guest`: cookies that no rule names are a guest's, and not sent.
 ///
 /// # Errors
 /// [`Bypass::Cookie`] where one of them makes the request personal.
 pub(crate) fn put_counted(
     head: RequestView<'_>,
     rules: &Rules,
+    is_guest: bool,
     out: &mut Vec<u8>,
 ) -> Result<bool, Bypass> {
     let start = out.len();
@@ -22,7 +23,8 @@ pub(crate) fn put_counted(
             match kind(cookie, rules) {
                 Kind::Removed => {}
                 Kind::Tried => has_tried = true,
-                Kind::Personal => return Err(Bypass::Cookie),
+                Kind::Unknown if is_guest => {}
+                Kind::Personal | Kind::Unknown => return Err(Bypass::Cookie),
                 Kind::InKey => {
                     if out.len() > start {
                         out.extend_from_slice(b"; ");
@@ -50,6 +52,8 @@ pub(crate) fn put_key_cookies(head: RequestView<'_>, rules: &Rules, out: &mut Ve
 
 enum Kind {
     Personal,
+    /// No rule names it: personal, unless it is a guest's.
+    Unknown,
     InKey,
     /// It is not sent until it is seen to matter.
     Tried,
@@ -96,6 +100,48 @@ pub(crate) fn class_of_tried(head: RequestView<'_>, rules: &Rules) -> u32 {
     class_of(&class)
 }
 
+/// The cookies that no rule names, where they alone make the request personal: name and value.
+#[must_use]
+pub fn unknown<'h>(head: RequestView<'h>, rules: &Rules) -> Option<Vec<(&'h [u8], &'h [u8])>> {
+    let fields = head.field_all(b"cookie");
+    let cookies = fields.flat_map(|value| value.split(|&byte| byte == b';'));
+    let mut unknown = Vec::new();
+    for cookie in cookies {
+        match kind(cookie, rules) {
+            Kind::Personal => return None,
+            Kind::Unknown => unknown.push(pair(cookie.trim_ascii())),
+            Kind::InKey | Kind::Tried | Kind::Removed => {}
+        }
+    }
+    (!unknown.is_empty()).then_some(unknown)
+}
+
+/// Has the request no cookie that may be a session's? `is_common`: all visitors are given this cookie.
+#[must_use]
+pub fn are_without_session(
+    head: RequestView<'_>,
+    rules: &Rules,
+    is_common: &dyn Fn(&[u8], &[u8]) -> bool,
+) -> bool {
+    let fields = head.field_all(b"cookie");
+    let mut cookies = fields.flat_map(|value| value.split(|&byte| byte == b';'));
+    cookies.all(|cookie| match kind(cookie, rules) {
+        Kind::Personal => false,
+        Kind::Unknown => {
+            let (name, value) = pair(cookie.trim_ascii());
+            is_common(name, value)
+        }
+        Kind::InKey | Kind::Tried | Kind::Removed => true,
+    })
+}
+
+fn pair(cookie: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b'=', cookie) {
+        Some(equals) => (&cookie[..equals], &cookie[equals + 1..]),
+        None => (cookie, &[][..]),
+    }
+}
+
 /// Is a cookie whose name is received so in the set, as PHP may read the name?
 #[must_use]
 pub fn is_named(name: &[u8], set: &NameSet) -> bool {
@@ -109,10 +155,7 @@ pub fn pairs<'h>(head: RequestView<'h>) -> impl Iterator<Item = (&'h [u8], &'h [
         .flat_map(|value| value.split(|&byte| byte == b';'))
         .map(<[u8]>::trim_ascii)
         .filter(|cookie| !cookie.is_empty())
-        .map(|cookie| match memchr::memchr(b'=', cookie) {
-            Some(equals) => (&cookie[..equals], &cookie[equals + 1..]),
-            None => (cookie, &[][..]),
-        })
+        .map(pair)
 }
 
 /// Appends the cookies that the set does not name, as one Cookie field holds them; false where it
@@ -162,7 +205,7 @@ fn kind(cookie: &[u8], rules: &Rules) -> Kind {
         Kind::Removed
     } else {
         match rules.unknown_cookies {
-            UnknownCookies::Bypass => Kind::Personal,
+            UnknownCookies::Bypass => Kind::Unknown,
             UnknownCookies::Remove => Kind::Tried,
         }
     }
@@ -193,8 +236,40 @@ mod tests {
         text.push_str("\r\n");
         let head = parse_head(text, &HeadLimits::default()).unwrap();
         let mut out = Vec::new();
-        put_counted(head.view(), &rules, &mut out)?;
+        put_counted(head.view(), &rules, false, &mut out)?;
         Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn a_guests_cookies_are_those_that_no_rule_names() {
+        let rules = Rules {
+            personal_cookies: set(&["login_*"]),
+            removed_cookies: set(&["_ga*"]),
+            ..Rules::default()
+        };
+        for (field, wanted) in [
+            (
+                "_ga=1; sid=abc; currency=USD",
+                Some(&["sid", "currency"][..]),
+            ),
+            ("sid=abc; login_x=1", None),
+            ("_ga=1", None),
+            ("", None),
+        ] {
+            let text = format!("GET / HTTP/1.1\r\nCookie: {field}\r\n\r\n");
+            let head = parse_head(text, &HeadLimits::default()).unwrap();
+            let found = unknown(head.view(), &rules);
+            let names = found.map(|found| found.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+            let wanted = wanted.map(|names| names.iter().map(|name| name.as_bytes()).collect());
+            assert_eq!(names, wanted, "{field}");
+            let mut out = Vec::new();
+            let counted = put_counted(head.view(), &rules, true, &mut out);
+            assert_eq!(
+                counted.is_ok() && out.is_empty(),
+                !field.contains("login"),
+                "{field}"
+            );
+        }
     }
 
     #[test]

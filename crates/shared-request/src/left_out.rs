@@ -25,16 +25,19 @@ pub enum Trait {
     Hints,
     /// The address of the client.
     Network,
+    /// The cookies of a guest, to whom the application has given a session of which it knows nothing.
+    Session,
 }
 
 impl Trait {
-    pub const ALL: [Trait; 6] = [
+    pub const ALL: [Trait; 7] = [
         Trait::Language,
         Trait::Agent,
         Trait::Referer,
         Trait::Cookies,
         Trait::Hints,
         Trait::Network,
+        Trait::Session,
     ];
 
     /// One word for logs and explanations.
@@ -47,6 +50,7 @@ impl Trait {
             Trait::Cookies => "cookies",
             Trait::Hints => "hints",
             Trait::Network => "network",
+            Trait::Session => "session",
         }
     }
 }

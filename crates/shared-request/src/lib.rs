@@ -102,6 +102,8 @@ pub struct ReceivedRequest<'a> {
     pub rewritten: Option<(&'a [u8], &'a [u8])>,
     /// The client's address; `None` over a unix socket.
     pub client: Option<IpAddr>,
+    /// Its cookies that no rule names are those of a guest.
+    pub is_guest: bool,
 }
 
 /// Who asks for a page that may be shared.
@@ -157,6 +159,9 @@ pub fn put_key(
     if put_key_of(received, rules, visitor.class, key)? {
         let cookies = cookies::class_of_tried(received.head, rules);
         visitor.left_out.set(Trait::Cookies, cookies);
+    }
+    if received.is_guest {
+        visitor.left_out.set(Trait::Session, 1);
     }
     Ok(visitor)
 }
@@ -243,7 +248,7 @@ fn put_key_of(
 ) -> Result<bool, Bypass> {
     put_start(received, rules, class.letter(), key);
     let start = key.len();
-    let has_tried = cookies::put_counted(received.head, rules, key)?;
+    let has_tried = cookies::put_counted(received.head, rules, received.is_guest, key)?;
     match key.len() - start > MAX_KEY_COOKIE_BYTES {
         true => Err(Bypass::TooLong),
         false => Ok(has_tried),
@@ -294,6 +299,8 @@ pub struct SharedHead<'v> {
     /// Traits that are tried: the visitor's own fields are sent as they are. The answer is compared, and
     /// shown to no visitor.
     pub tried: TraitSet,
+    /// The cookies of a session that a trial was given, where [`Trait::Session`] is tried.
+    pub session: Option<&'v [u8]>,
 }
 
 /// Appends the head of the request that the application is sent.
@@ -368,7 +375,9 @@ fn put_cookies(
     let value = head.len();
     let is_examined = match shared.cookies {
         // It was examined for the key; a personal cookie would have ended the matter there.
-        SentCookies::KeyCookies => cookies::put_counted(received.head, rules, head).is_ok(),
+        SentCookies::KeyCookies => {
+            cookies::put_counted(received.head, rules, received.is_guest, head).is_ok()
+        }
         SentCookies::AllCookies => put_all_cookies(received, rules, head),
     };
     let sends_tried = shared.keyed.has(Trait::Cookies) || shared.tried.has(Trait::Cookies);
@@ -380,6 +389,12 @@ fn put_cookies(
         if !cookies::put_tried(received.head, rules, head) {
             head.truncate(end);
         }
+    }
+    if let Some(session) = shared.session.filter(|_| is_examined) {
+        if head.len() > value {
+            head.extend_from_slice(b"; ");
+        }
+        head.extend_from_slice(session);
     }
     match is_examined && head.len() > value {
         true => head.extend_from_slice(b"\r\n"),
@@ -452,6 +467,7 @@ mod tests {
             varied,
             keyed: TraitSet::NONE,
             tried: TraitSet::NONE,
+            session: None,
         }
     }
 
@@ -476,6 +492,7 @@ mod tests {
             target: b"/",
             rewritten: None,
             client: None,
+            is_guest: false,
         };
         let visitor = put_key(&received, &rules, &mut Vec::new()).unwrap();
         let sent = |keyed: &[Trait], tried: &[Trait]| {
@@ -547,6 +564,7 @@ mod tests {
             target: b"/",
             rewritten: None,
             client: None,
+            is_guest: false,
         };
         let (mut shared, mut own, mut sent) = (Vec::new(), Vec::new(), Vec::new());
         let shared = put_key(&received, &rules, &mut shared).ok().map(|_| shared);
@@ -595,6 +613,7 @@ mod tests {
             target: b"/p?utm_source=x&b=1",
             rewritten: Some((b"/index.php", b"q=p&utm_source=x")),
             client: None,
+            is_guest: false,
         };
         let (mut key, mut sent) = (Vec::new(), Vec::new());
         let class = put_key(&received, &rules, &mut key).unwrap().class;

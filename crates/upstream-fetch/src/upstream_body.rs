@@ -115,6 +115,13 @@ impl UpstreamBody {
         }
     }
 
+    /// Puts a body into the place of this one, which was read to its end: it is read next.
+    pub fn put_back(&mut self, body: Bytes) {
+        if self.has_ended() && !body.is_empty() {
+            self.at_hand = Some(body);
+        }
+    }
+
     /// The next bytes; `None` when the response is complete.
     pub async fn next(&mut self) -> Result<Option<Bytes>, TruncatedBody> {
         if self.at_hand.is_some() || self.has_ended() {

@@ -242,7 +242,7 @@ fn memory_is_bounded_in_pages_and_in_requests_under_way() {
     }
     for shard in &evidence.shards {
         let shard = shard.lock();
-        assert!(shard.records.young.len() <= MAX_PAGES && shard.records.old.len() <= MAX_PAGES);
+        assert!(shard.records.len() <= 2 * MAX_PAGES);
         assert!(shard.active.len() <= MAX_ACTIVE);
     }
     assert!(

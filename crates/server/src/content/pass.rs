@@ -15,6 +15,7 @@ pub mod fetch_log;
 pub mod fetch_purpose;
 pub mod fetch_spec;
 mod file_copy;
+mod guest_write;
 pub mod learned;
 pub mod loop_detection;
 mod page_fetch;

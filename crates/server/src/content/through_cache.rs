@@ -15,6 +15,7 @@
 //! The fetch runs in a task of its own: it belongs to the cache and goes on
 //! when the client leaves (`storing`).
 
+pub mod asking;
 pub mod cookies;
 mod evidence;
 mod file_part;
@@ -22,6 +23,9 @@ mod following;
 mod for_browsers;
 mod from_disk;
 mod from_memory;
+mod guest_storing;
+mod guest_trials;
+pub mod guests;
 mod leading;
 pub mod learned;
 pub mod miss;
@@ -42,6 +46,7 @@ mod stored_charset;
 mod storing;
 pub mod tags;
 mod trials;
+mod tried;
 mod variables;
 pub mod with_cookies;
 

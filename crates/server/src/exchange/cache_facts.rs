@@ -6,6 +6,7 @@ use bytes::Bytes;
 use cache_decision::Decision;
 use http_cache::{DecidedBy, Outcome, Reason};
 
+use crate::exchange::guest_visit::GuestVisit;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::view::View;
 
@@ -26,6 +27,8 @@ pub struct CacheFacts {
     pub reason: Option<Reason>,
     /// The visitor gets the read-your-writes cookie, for this time.
     pub marks_writer: Option<Duration>,
+    /// With `cache_guest_sessions`: the visitor's cookies are a guest's.
+    pub guest: Option<Box<GuestVisit>>,
 }
 
 impl CacheFacts {
@@ -42,6 +45,7 @@ impl CacheFacts {
             spared_micros: 0,
             reason: None,
             marks_writer: None,
+            guest: None,
         }
     }
 

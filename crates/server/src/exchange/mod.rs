@@ -12,6 +12,7 @@ pub mod delivery;
 pub mod error_page;
 pub mod extras;
 pub mod functions;
+pub mod guest_visit;
 pub mod handled;
 pub mod host_name;
 pub mod numbers;

@@ -160,6 +160,11 @@ impl ReceivedRequest {
         self.head.set_target(target);
     }
 
+    /// Puts another head into the place of this one: host, scheme and client stay.
+    pub fn replace_head(&mut self, head: RequestHead) {
+        self.head = head;
+    }
+
     /// A trusted proxy says the scheme.
     pub fn believe_scheme(&mut self, scheme: &'static str) {
         self.scheme = scheme;

@@ -20,8 +20,9 @@ const LITESPEED_COOKIES: &[u8] = b"_lscache_vary*";
 const MAX_MAP_DEPTH: usize = 8;
 
 /// Directives that have no effect without `cache_shared on`.
-const COMPANIONS: [&str; 8] = [
+const COMPANIONS: [&str; 9] = [
     "cache_crawler_valid",
+    "cache_guest_sessions",
     "cache_key_cookies",
     "cache_not_found",
     "cache_personal_args",
@@ -65,6 +66,7 @@ impl Lowering<'_> {
         if litespeed {
             personal_cookies = personal_cookies.or(&NameSet::new([LITESPEED_COOKIES]));
         }
+        let guest_sessions = self.guest_sessions(level, litespeed, unknown_cookies);
         Some(Box::new(SharedRules {
             request: Arc::new(Rules {
                 personal_cookies,
@@ -81,7 +83,41 @@ impl Lowering<'_> {
             crawler_lifetime: self.duration_or_off(level, "cache_crawler_valid"),
             not_found: self.duration_or_off(level, "cache_not_found"),
             litespeed,
+            guest_sessions,
         }))
+    }
+
+    fn guest_sessions(
+        &mut self,
+        level: &Level<'_>,
+        litespeed: bool,
+        unknown_cookies: UnknownCookies,
+    ) -> bool {
+        if !self.flag(level, "cache_guest_sessions", false) {
+            return false;
+        }
+        let (label, hint) = match (litespeed, unknown_cookies) {
+            (false, UnknownCookies::Bypass) => return true,
+            (true, _) => (
+                "cache_litespeed is on: the application says who may share a page",
+                "remove this line",
+            ),
+            (false, UnknownCookies::Remove) => (
+                "cache_unknown_cookies is \"remove\": a session would not be seen",
+                "write cache_unknown_cookies bypass;",
+            ),
+        };
+        if let Some(node) = level.find("cache_guest_sessions")
+            && self.warned.insert(node.span())
+        {
+            let message = "\"cache_guest_sessions on\" has no effect here";
+            self.report(
+                Diagnostic::warning(node.span(), message)
+                    .label(label)
+                    .hint(hint),
+            );
+        }
+        false
     }
 
     fn warn_of_shared_off(&mut self, level: &Level<'_>) {

@@ -259,6 +259,8 @@ pub struct SharedRules {
     pub not_found: Option<Duration>,
     /// `cache_litespeed`: the application says by LiteSpeed's fields who may share a page.
     pub litespeed: bool,
+    /// `cache_guest_sessions`: that a page begins a session does not make it private.
+    pub guest_sessions: bool,
 }
 
 #[derive(Debug, Clone)]

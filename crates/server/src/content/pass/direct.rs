@@ -14,6 +14,7 @@ use super::fetch_log::Visitor;
 use super::fetch_purpose::FetchPurpose;
 use super::fetch_spec::{spec, take_body, wants_body};
 use super::file_copy;
+use super::guest_write;
 use super::learned;
 use super::page_fetch;
 use super::response::{failed, into_handled};
@@ -21,6 +22,7 @@ use crate::content::own_visit;
 use crate::content::purging::by_response;
 use crate::content::purging::by_response::ByResponse;
 use crate::content::purging::edits;
+use crate::content::through_cache::guests;
 use crate::content::through_cache::with_cookies;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
@@ -48,6 +50,8 @@ pub async fn direct(
     {
         return StageEnd::Status(status);
     }
+    guests::note_asked(request);
+    let taken = Box::pin(guest_write::prepare(request, pass)).await;
     let trace = traces::begin_direct(request, pass);
     let learned = learned::begin(request, pass);
     let purpose = FetchPurpose {
@@ -95,6 +99,9 @@ pub async fn direct(
             return StageEnd::ClientGone;
         }
     };
+    if let Some(taken) = taken {
+        taken.put_into(&mut fetched.fields);
+    }
     if by_response::is_asked(&fetched.fields, exchange)
         && let Some(purge) = ByResponse::of(request, pass, spec.to.own_pool)
     {

@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache_decision::fields::Fields;
+use guest_pages::cookies::{CookieMark, is_of_one_visitor};
+use guest_pages::session::without_links;
+use guest_pages::{GuestPage, MAX_BODY_BYTES, session};
 use http_cache::{
     ArrivingResponse, CacheKey, FoundResponse, Millis, PurgeMode, PurgeTarget, StoredHead,
     StoredResponse, Zone,
 };
 use http_semantics::RequestHead;
 use live_state::evidence::SeenPages;
-use page_evidence::{OwnEnd, OwnRun, PageName, Renderer, TrialOrder};
+use page_evidence::{OwnEnd, OwnRun, PageName, Renderer, SessionStanding, TrialOrder};
 
 /// What a fetch tells of its page.
 pub struct EvidenceLink {
@@ -29,7 +32,21 @@ enum Role {
 struct OwnFetch {
     run: OwnRun,
     begin_trial: BeginTrial,
+    /// The cookies by which the visitor is a guest.
+    marks: Vec<CookieMark>,
     renderer: Option<Renderer>,
+    session: Option<OwnSession>,
+}
+
+/// What an own answer says of a session, with `cache_guest_sessions`.
+#[derive(Default)]
+struct OwnSession {
+    /// It begins one, or says that one is under way.
+    is_begun: bool,
+    fields: Vec<(Bytes, Bytes)>,
+    /// Where the page is shared by guests: its body is compared as far as the form says.
+    page: Option<Arc<GuestPage>>,
+    body: Vec<u8>,
 }
 
 /// Begins a trial of the visitor's request.
@@ -46,13 +63,20 @@ pub struct StoredPlace<'a> {
 
 impl EvidenceLink {
     /// Of a visitor's own request, of which a trial can be made.
-    pub fn own(seen: &Arc<SeenPages>, run: OwnRun, begin_trial: BeginTrial) -> EvidenceLink {
+    pub fn own(
+        seen: &Arc<SeenPages>,
+        run: OwnRun,
+        marks: Vec<CookieMark>,
+        begin_trial: BeginTrial,
+    ) -> EvidenceLink {
         EvidenceLink {
             seen: seen.clone(),
             role: Some(Role::Own(Box::new(OwnFetch {
                 run,
                 begin_trial,
+                marks,
                 renderer: None,
+                session: None,
             }))),
         }
     }
@@ -71,6 +95,63 @@ impl EvidenceLink {
         matches!(self.role, Some(Role::Own(_)))
     }
 
+    /// The page whose shared request this is of.
+    pub fn shared_page(&self) -> Option<PageName> {
+        match &self.role {
+            Some(Role::Shared(page)) => Some(*page),
+            _ => None,
+        }
+    }
+
+    pub fn seen(&self) -> &Arc<SeenPages> {
+        &self.seen
+    }
+
+    /// The fields of an own answer that could be stored, but perhaps for its session. The cookies that it sets are a
+    /// guest's from now on, if its visitor was one.
+    pub fn read_session(&mut self, fields: &[(Bytes, Bytes)]) {
+        let Some(Role::Own(own)) = &mut self.role else {
+            return;
+        };
+        let guests = &self.seen.guests;
+        let page = own.run.page;
+        let is_shared = self.seen.evidence.session(page) == SessionStanding::Indifferent;
+        let given: Vec<CookieMark> = session::set_cookies(fields)
+            .iter()
+            .filter(|cookie| !cookie.is_removed && is_of_one_visitor(cookie.value))
+            .map(|cookie| guests.cookies.mark(cookie.name, cookie.value))
+            .collect();
+        if !given.is_empty() {
+            guests
+                .cookies
+                .give(&own.marks, &given, (!is_shared).then_some(page));
+        }
+        own.session = Some(OwnSession {
+            is_begun: session::is_of_session(fields),
+            fields: fields.to_vec(),
+            page: guests.page(page).filter(|_| is_shared),
+            body: Vec::new(),
+        });
+    }
+
+    /// The shared request was answered with a session, of which it is not known that the page does not depend on it.
+    pub fn begins_session(mut self) {
+        if let Some(Role::Shared(page)) = self.role.take() {
+            self.seen.evidence.shared_begins_session(page, clock::now());
+            self.seen.announce(page);
+        }
+    }
+
+    /// The shared answer is of another form than guests' answers were.
+    pub fn doubts_session(mut self) {
+        if let Some(Role::Shared(page)) = self.role.take() {
+            let now = clock::now();
+            self.seen.evidence.shared_failed(page, now);
+            self.seen.evidence.doubt_session(page, now);
+            self.seen.announce(page);
+        }
+    }
+
     /// The head of an answer that could be stored.
     pub fn read_head(&mut self, arriving: &ArrivingResponse) {
         if let Some(Role::Own(own)) = &mut self.role {
@@ -83,7 +164,12 @@ impl EvidenceLink {
         if let Some(Role::Own(own)) = &mut self.role
             && let Some(renderer) = &mut own.renderer
         {
-            renderer.read(bytes);
+            match &mut own.session {
+                Some(session) if session.page.is_some() && session.has_room(bytes) => {
+                    session.body.extend_from_slice(bytes);
+                }
+                _ => renderer.read(bytes),
+            }
         }
     }
 
@@ -92,8 +178,12 @@ impl EvidenceLink {
         let now = clock::now();
         match self.role.take() {
             Some(Role::Own(mut own)) => {
+                let session = own.session.take().unwrap_or_default();
                 let end = match own.renderer.take() {
-                    Some(renderer) => OwnEnd::Storable(renderer.finish().digest),
+                    Some(renderer) if session.is_begun => {
+                        OwnEnd::OfSession(session.finish(renderer))
+                    }
+                    Some(renderer) => OwnEnd::Storable(session.finish(renderer)),
                     None => OwnEnd::Left,
                 };
                 self.own_ended(*own, end, place, now);
@@ -101,7 +191,9 @@ impl EvidenceLink {
             Some(Role::Shared(page)) => {
                 let evidence = &self.seen.evidence;
                 let digest = match stored {
-                    Some(stored) if evidence.awaits_shared(page) => digest_of(stored),
+                    Some(stored) if evidence.awaits_shared(page) => {
+                        digest_of(stored, self.seen.guests.page(page).as_deref())
+                    }
                     _ => 0,
                 };
                 evidence.shared_ended(page, Some(digest), now);
@@ -139,12 +231,16 @@ impl EvidenceLink {
     fn own_ended(&self, own: OwnFetch, end: OwnEnd, place: StoredPlace<'_>, now: u64) {
         let copy = match end {
             OwnEnd::Failed | OwnEnd::Left => None,
-            OwnEnd::Storable(_) | OwnEnd::NotStorable => copy_of(place, now),
+            OwnEnd::Storable(_) | OwnEnd::OfSession(_) | OwnEnd::NotStorable => {
+                copy_of(place, self.seen.guests.page(own.run.page).as_deref(), now)
+            }
         };
         let copy = match (copy, end) {
             // The visitor has seen what may be newer: nobody is shown what was stale before. A fresh copy stays: a
             // visitor whose answer differs for another reason would end it again and again.
-            (Some(copy), OwnEnd::Storable(digest)) if copy.is_stale && copy.digest != digest => {
+            (Some(copy), OwnEnd::Storable(digest) | OwnEnd::OfSession(digest))
+                if copy.is_stale && copy.digest != digest =>
+            {
                 let target = PurgeTarget::Key(place.key.as_ref());
                 place.zone.purge(target, PurgeMode::Hard, Millis(now));
                 None
@@ -185,7 +281,7 @@ struct StoredCopy {
     is_stale: bool,
 }
 
-fn copy_of(place: StoredPlace<'_>, now: u64) -> Option<StoredCopy> {
+fn copy_of(place: StoredPlace<'_>, page: Option<&GuestPage>, now: u64) -> Option<StoredCopy> {
     let fields = Fields::Shared(place.head);
     let found = place
         .zone
@@ -195,17 +291,47 @@ fn copy_of(place: StoredPlace<'_>, now: u64) -> Option<StoredCopy> {
         FoundResponse::NotFresh(found) => (found.stale()?.0, true),
     };
     Some(StoredCopy {
-        digest: digest_of(stored),
+        digest: digest_of(stored, page),
         is_stale,
     })
 }
 
-fn digest_of(stored: &StoredResponse) -> u64 {
+fn digest_of(stored: &StoredResponse, page: Option<&GuestPage>) -> u64 {
     let mut renderer = renderer_of(&stored.head);
-    for chunk in stored.body.chunks() {
-        renderer.read(chunk);
+    if let Some(page) = page {
+        let body = stored.body.chunks().concat();
+        read_of_form(page, &body, &mut renderer);
+    } else {
+        for chunk in stored.body.chunks() {
+            renderer.read(chunk);
+        }
     }
     renderer.finish().digest
+}
+
+/// Reads a body of the page's form without what stands at its places; of another form whole.
+fn read_of_form(page: &GuestPage, body: &[u8], renderer: &mut Renderer) {
+    if !page
+        .form()
+        .read_blank(body, &mut |piece| renderer.read(piece))
+    {
+        renderer.read(body);
+    }
+}
+
+impl OwnSession {
+    fn has_room(&self, bytes: &Bytes) -> bool {
+        self.body.len() + bytes.len() <= MAX_BODY_BYTES
+    }
+
+    /// The digest of the answer.
+    fn finish(self, mut renderer: Renderer) -> u64 {
+        if let Some(page) = &self.page {
+            let body = without_links(&self.fields, self.body);
+            read_of_form(page, &body, &mut renderer);
+        }
+        renderer.finish().digest
+    }
 }
 
 fn renderer_of(head: &StoredHead) -> Renderer {

@@ -18,7 +18,8 @@ use super::stale::stale_reason;
 use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{self, LeaderOutcome};
-use super::trials::{self, TrialSource};
+use super::trials;
+use super::tried::TrialSource;
 use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};
@@ -45,8 +46,10 @@ pub async fn lead_fetch(
     if let FetchRole::Own(run) = &plan.role {
         let source = TrialSource::new(shared::copy_of(request), pass);
         let begin = Box::new(|seen: &_, order| trials::begin(seen, source, order));
+        let guest = request.cache.guest.as_ref();
+        let marks = guest.map(|guest| guest.marks.clone()).unwrap_or_default();
         let seen = &request.configuration.live.alive_zones.seen_pages;
-        store.links.evidence = Some(EvidenceLink::own(seen, **run, begin));
+        store.links.evidence = Some(EvidenceLink::own(seen, **run, marks, begin));
     }
     if stand_in.is_there() && spec.class == Class::Visitor {
         spec.class = Class::StaleVisitor;

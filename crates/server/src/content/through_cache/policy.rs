@@ -10,10 +10,11 @@ use cache_decision::{
 };
 use http_cache::{CacheKey, Reason, Urgency, Zone};
 use page_evidence::Standing;
-use shared_request::{Bypass, LeftOut, TraitSet, Visitor};
+use shared_request::{Bypass, LeftOut, Trait, TraitSet, Visitor};
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules, Template};
 use transport::request_body::RequestBody;
 
+use super::guests;
 use super::purge_keys::{Invalidation, invalidation, purge_targets};
 use super::shared;
 use super::standing;
@@ -217,7 +218,10 @@ impl RequestFacts for Facts<'_> {
             self.left_out,
         );
         self.page = page;
-        standing
+        match &mut self.request.cache.guest {
+            Some(_) => self.standing_of_guest(standing),
+            None => standing,
+        }
     }
 
     fn is_writer(&self) -> bool {
@@ -235,6 +239,25 @@ impl RequestFacts for Facts<'_> {
 
     fn range(&self) -> Option<&[u8]> {
         self.request.received.head().field("range")
+    }
+}
+
+impl Facts<'_> {
+    /// The page is noted that a guest asks for.
+    #[cold]
+    fn standing_of_guest(&mut self, standing: Standing) -> Standing {
+        let page = self.page.as_ref().map(|page| page.name);
+        let name = || standing::name_of(self.request, self.zone, &self.key);
+        let page = page.unwrap_or_else(name);
+        if let Some(guest) = &mut self.request.cache.guest {
+            guest.page = Some(page);
+        }
+        match standing {
+            Standing::Shared if !guests::is_settled(self.request) => {
+                Standing::Depends(Trait::Session)
+            }
+            standing => standing,
+        }
     }
 }
 
@@ -283,7 +306,12 @@ fn audience(
         let audience = session.map_or(Audience::Everybody, Audience::Session);
         return Ok((audience, nothing));
     };
-    match put_shared_key(request, shared, key) {
+    let mut keyed = put_shared_key(request, shared, key);
+    if shared.guest_sessions && keyed == Err(Reason::Cookie) && guests::recognise(request, shared) {
+        key.clear();
+        keyed = put_shared_key(request, shared, key);
+    }
+    match keyed {
         Ok(Visitor { class, left_out }) => {
             let session = session_of(request.received.head(), rules, key);
             let left_out = if session.is_some() { nothing } else { left_out };
@@ -323,6 +351,9 @@ fn put_shared_key(
 ) -> Result<Visitor, Reason> {
     if !matches!(request.route.method, Method::Get | Method::Head) {
         return Err(Reason::Method);
+    }
+    if rules.guest_sessions && guests::sends_token(request) {
+        return Err(Reason::Argument);
     }
     let visitor = shared::put_key(request, rules, key).map_err(of_shared)?;
     if let Some(own) = &rules.key {

@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use transport::client::{ClientSide, unless_gone};
 
 use super::from_memory::note_not_stored;
+use super::guests;
 use super::miss::look_again;
 use super::purge_keys::address_of;
 use super::refreshing::Upstream;
@@ -46,7 +47,10 @@ pub async fn prove(
     }
     if let Some(run) = page.audit {
         return match is_idle(request, pass) {
-            true => own(plan, run),
+            true => {
+                guests::note_asked(request);
+                own(plan, run)
+            }
             false => share(request, pass, plan),
         };
     }
@@ -64,6 +68,8 @@ pub async fn prove(
             .evidence
             .begin(page.name, &page.left_out, (visitor, has_copy), request.now);
         let begins_shared = match part {
+            // The visitor has asked for pages of which it is not known what they do to a session.
+            Part::Shared if !guests::is_settled(request) => return Step::Direct,
             Part::Shared => {
                 let step = share(request, pass, plan);
                 note_wait(&mut request.cache, began_shared);
@@ -74,7 +80,10 @@ pub async fn prove(
                     begin_shared(request, pass, plan, &page);
                 }
                 return match compared {
-                    Some(run) => own(plan, run),
+                    Some(run) => {
+                        guests::note_asked(request);
+                        own(plan, run)
+                    }
                     None => Step::Direct,
                 };
             }

@@ -42,6 +42,7 @@ fn received(request: &Request) -> shared_request::ReceivedRequest<'_> {
         target: request.received.target(),
         rewritten: rewritten.then_some((&request.route.path, &request.route.args)),
         client: request.received.client_ip(),
+        is_guest: request.cache.guest.is_some(),
     }
 }
 
@@ -209,6 +210,7 @@ fn made_for_cache(
 /// Takes `made` as far on its way through the configuration as `request` is.
 fn resume_way(request: &Request, made: &mut Request) {
     made.cache.slicing = request.cache.slicing;
+    made.cache.guest = request.cache.guest.clone();
     made.route.adds_path_to_alias = request.route.adds_path_to_alias;
     // It is the request that is answered, not a part of another.
     made.route.kind = request.route.kind;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cache_decision::fields::Fields;
 use cache_decision::with_cookies::as_standard;
+use guest_pages::session;
 use http_cache::{Millis, Reason, RequestFacts, ResponseFacts, Storable};
 
 use site::CacheRules;
@@ -79,6 +80,9 @@ pub fn decide(
         Some(fields) => Cow::Owned(fields),
         None if store.privacy == ResponsePrivacy::OfSession => {
             Cow::Owned(sharing_within_a_session(&fetched.fields))
+        }
+        None if store.privacy == ResponsePrivacy::OfGuests => {
+            Cow::Owned(session::without_session(&fetched.fields))
         }
         None => Cow::Borrowed(&fetched.fields[..]),
     };

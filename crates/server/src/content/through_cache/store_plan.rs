@@ -20,6 +20,7 @@ use site::{CacheRules, Pass, Protocol, Revalidation};
 
 use super::cookies::has_cookie_outside_key;
 use super::evidence::{EvidenceLink, StoredPlace};
+use super::guests;
 use super::learned::LearnedFetch;
 use super::shared;
 use super::site_variance;
@@ -110,6 +111,8 @@ pub enum ResponsePrivacy {
     AsSaidAlthoughIgnored,
     /// It is shown within the visitor's session only.
     OfSession,
+    /// That it begins a session says nothing (`cache_guest_sessions`).
+    OfGuests,
 }
 
 impl StorePlan {
@@ -307,6 +310,7 @@ pub fn prepare(
         // A session's copies are told apart by its cookies.
         Some(_) => ResponsePrivacy::OfSession,
         None if minds_private() => ResponsePrivacy::AsSaidAlthoughIgnored,
+        None if guests::may_share(request, plan) => ResponsePrivacy::OfGuests,
         None => ResponsePrivacy::AsSaid,
     };
     let conditions = asks_later.then(|| {
@@ -477,6 +481,7 @@ fn request_for_cache(
                     .as_ref()
                     .map_or(TraitSet::NONE, |page| page.keyed),
                 tried,
+                session: plan.tried_session.as_deref(),
             };
             shared::request_for(request, rules, &shared)
         }

@@ -24,11 +24,12 @@ use upstream::Class;
 
 use super::evidence::EvidenceLink;
 use super::for_browsers::ForBrowsers;
+use super::guest_storing::{self, Unshown, is_for_guests};
 use super::learned::LearnedFetch;
 use super::site_variance;
 use super::stale::stale_reason;
 use super::storability::{decide, request_facts, slice_length};
-use super::store_plan::StorePlan;
+use super::store_plan::{ResponsePrivacy, StorePlan};
 use super::stored_charset;
 use super::with_cookies;
 use crate::content::pass::fetch_spec::rate;
@@ -179,6 +180,23 @@ async fn fetch_and_store(
         Err(why) => Err(why),
     };
     let mut learned = store.sent.learned.take();
+    let decided = match decided {
+        Ok(storable) if is_for_guests(&store, evidence.as_ref()) => {
+            let link = evidence.take();
+            match guest_storing::put_shown(&mut spec, &store, &mut fetched, link).await {
+                Ok(link) => {
+                    evidence = Some(link);
+                    Ok(storable)
+                }
+                Err(Unshown::Unlike) => Err(Reason::SetCookie),
+                Err(Unshown::Truncated) => {
+                    leader.failed();
+                    return report.send(LeaderOutcome::Failed(FetchError::Error));
+                }
+            }
+        }
+        decided => decided,
+    };
     match decided {
         Ok(storable) => {
             if let Some(learned) = &mut learned {
@@ -196,6 +214,11 @@ async fn fetch_and_store(
             let transcoder = stored_charset::conversion(&fetched.fields, &store);
             if transcoder.is_some() {
                 fetched.content_length = None;
+            }
+            if store.privacy == ResponsePrivacy::OfGuests
+                && let Some(evidence) = &mut evidence
+            {
+                evidence.read_session(&fetched.fields);
             }
             let mut filling = publish(leader, &mut fetched, &store, &storable, now);
             *filling.tags() = tags;
@@ -216,6 +239,14 @@ async fn fetch_and_store(
             }
         }
         Err(why) => {
+            if guest_storing::begins_session(&mut store, &fetched, now) {
+                leader.not_shareable(why, Duration::ZERO, now);
+                note_refusal(&store, why, fetched.status);
+                if let Some(evidence) = evidence.take() {
+                    evidence.begins_session();
+                }
+                return report.send(LeaderOutcome::Private(Box::new(fetched), why));
+            }
             refuse(leader, fetched.status, &store, why, now);
             if let Some(evidence) = evidence.take() {
                 if evidence.is_own() {

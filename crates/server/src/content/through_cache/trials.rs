@@ -5,44 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cache_decision::FetchRole;
-use http_cache::{Millis, PurgeMode, PurgeTarget};
 use live_state::evidence::SeenPages;
 use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
-use shared_request::TraitSet;
-use site::Pass;
 use tokio::time::timeout;
-use upstream::Class;
 
-use super::policy::{self, CachePlan};
-use super::purge_keys::address_of;
-use super::storability;
-use super::store_plan::prepare;
-use crate::content::pass::aim;
-use crate::exchange::own_visit::{OwnVisit, Purpose};
-use crate::exchange::request::Request;
+use super::guest_trials;
+use super::tried::{TrialSource, TriedAnswer, fetch, purge};
 
 /// A trial that takes longer is given up.
 const MAX_TRIAL: Duration = Duration::from_secs(60);
-/// More of a page is not compared.
-const MAX_BODY_BYTES: usize = 2 << 20;
-
-/// A visitor's request of which a trial is made.
-pub struct TrialSource {
-    request: Box<Request>,
-    pass: Arc<Pass>,
-}
-
-impl TrialSource {
-    /// A copy of the request, made while its visitor waits.
-    pub fn new(mut request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
-        request.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Read)));
-        TrialSource {
-            request,
-            pass: pass.clone(),
-        }
-    }
-}
 
 /// Begins a trial, in a task of its own.
 pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
@@ -68,28 +39,48 @@ struct TrialRun {
 
 impl TrialRun {
     async fn carry_out(&mut self, mut source: TrialSource) {
+        if self.order.of_session {
+            let tried =
+                guest_trials::carry_out(&self.seen, &mut source, &self.order, &mut self.requests);
+            if let Ok(verdict) = tried.await {
+                self.end(&mut source, verdict);
+            }
+            return;
+        }
         let mut trial = Trial::new(self.order.traits);
         loop {
             match trial.next() {
-                TrialStep::Done(verdict) => {
-                    // The visitor's answer and the shared one are the same by now: what is stored is older.
-                    let is_old = verdict == TrialVerdict::Agree { each_time: false };
-                    if is_old || verdict == TrialVerdict::NotShareable {
-                        purge(&mut source);
-                    }
-                    self.verdict = Some(verdict);
-                    return;
-                }
+                TrialStep::Done(verdict) => return self.end(&mut source, verdict),
                 TrialStep::Fetch(with) => {
                     self.requests += 1;
-                    match fetch(&mut source, with).await {
-                        Ok(answer) => trial.note(with, answer),
-                        Err(BrokenOff) => return,
+                    match fetch(&mut source, with, None).await {
+                        Ok(answer) => trial.note(with, answer.as_ref().map(rendered)),
+                        Err(_) => return,
                     }
                 }
             }
         }
     }
+
+    fn end(&mut self, source: &mut TrialSource, verdict: TrialVerdict) {
+        // The visitor's answer and the shared one are the same by now: what is stored is older.
+        let is_old = verdict == TrialVerdict::Agree { each_time: false };
+        if is_old || verdict == TrialVerdict::NotShareable {
+            purge(source);
+        }
+        self.verdict = Some(verdict);
+    }
+}
+
+/// The answer as far as it is compared.
+fn rendered(answer: &TriedAnswer) -> Rendering {
+    let fields = answer
+        .fields
+        .iter()
+        .map(|(name, value)| (&name[..], &value[..]));
+    let mut renderer = Renderer::new(answer.status, fields, true);
+    renderer.read(&answer.body);
+    renderer.finish()
 }
 
 impl Drop for TrialRun {
@@ -97,63 +88,5 @@ impl Drop for TrialRun {
         let evidence = &self.seen.evidence;
         evidence.trial_ended(&self.order, self.verdict, self.requests, clock::now());
         self.seen.announce(self.order.page);
-    }
-}
-
-/// The application gave no answer to compare, or has no time.
-struct BrokenOff;
-
-/// Asks the application once. `None`: its answer could not be stored.
-async fn fetch(source: &mut TrialSource, with: TraitSet) -> Result<Option<Rendering>, BrokenOff> {
-    let TrialSource { request, pass } = source;
-    let configuration = request.configuration.clone();
-    request.now = clock::now();
-    if aim(request, pass).is_some() {
-        return Err(BrokenOff);
-    }
-    let CachePlan::Use(mut plan) = policy::plan(request, &configuration, pass) else {
-        return Err(BrokenOff);
-    };
-    (plan.past, plan.role, plan.tried) = (None, FetchRole::Trial, with);
-    let (mut spec, mut store) = {
-        let fields = plan.fields(request.received.head());
-        let address = address_of(&request.received, plan.rules);
-        let join = plan.join_request(&fields, &address, Millis(request.now));
-        let leader = plan.zone.detached(&join);
-        prepare(request, pass, &plan, &leader).map_err(|_| BrokenOff)?
-    };
-    spec.class = Class::Refresh;
-    let mut fetched = upstream_fetch::fetch(&mut spec)
-        .await
-        .map_err(|_| BrokenOff)?;
-    if fetched.status >= 500 {
-        fetched.body.give_up(upstream::Outcome::Success);
-        return Err(BrokenOff);
-    }
-    let is_storable = storability::decide(&mut store, &fetched, Millis(clock::now())).is_ok();
-    let fields = fetched
-        .fields
-        .iter()
-        .map(|(name, value)| (&name[..], &value[..]));
-    let mut renderer = Renderer::new(fetched.status, fields, true);
-    let mut bytes = 0;
-    while let Some(piece) = fetched.body.next().await.map_err(|_| BrokenOff)? {
-        bytes += piece.len();
-        if bytes > MAX_BODY_BYTES {
-            return Err(BrokenOff);
-        }
-        renderer.read(&piece);
-    }
-    Ok(is_storable.then(|| renderer.finish()))
-}
-
-/// Removes what is stored for the page: it is not what the page is.
-fn purge(source: &mut TrialSource) {
-    let TrialSource { request, pass } = source;
-    let configuration = request.configuration.clone();
-    if let CachePlan::Use(plan) = policy::plan(request, &configuration, pass) {
-        let target = PurgeTarget::Key(plan.key.as_ref());
-        plan.zone
-            .purge(target, PurgeMode::Hard, Millis(clock::now()));
     }
 }

@@ -1,0 +1,239 @@
+//! The cookies that guests were given.
+//!
+//! A guest has cookies that the application gave to somebody of whom it knew nothing, and has sent nothing since but
+//! requests for pages that leave a session as it was. At the first other request (a write, a page that nobody has compared)
+//! they are somebody's: they leave the table, for ever, since only answers to guests' requests put some into it.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use page_evidence::{Halves, PageName};
+use parking_lot::Mutex;
+
+use crate::place::is_drawn;
+
+/// Cookies in half the table.
+const MAX_COOKIES: usize = 32 * 1024;
+/// Cookies that are the same for all guests, in half the table.
+const MAX_CONSTANTS: usize = 1024;
+/// Pages that a guest asked for before they were compared. Whoever has asked for more is somebody.
+const MAX_PENDING: usize = 32;
+
+/// The shortest value that is drawn for one visitor, and the digits of a time.
+const LEAST_DRAWN: usize = 16;
+const TIME_DIGITS: std::ops::RangeInclusive<usize> = 9..=13;
+
+/// Is this value one visitor's alone, or a time? A choice (a language, a currency) is not: others have the same.
+#[must_use]
+pub fn is_of_one_visitor(value: &[u8]) -> bool {
+    let is_time = || TIME_DIGITS.contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
+    value.len() >= LEAST_DRAWN && is_drawn(value) || is_time()
+}
+
+/// Stands for a cookie: its name and value. Another number in each process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CookieMark(u64);
+
+/// What a cookie says of who has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CookieStanding {
+    /// All guests of the site are given it.
+    Constant,
+    /// A guest has it, who has asked for these pages before they were compared.
+    Guest(Vec<PageName>),
+    /// Somebody may have it.
+    Unknown,
+}
+
+/// The cookies of guests.
+#[derive(Debug, Default)]
+pub struct GuestCookies {
+    secret: RandomState,
+    has_any: AtomicBool,
+    given: Mutex<Halves<Vec<PageName>>>,
+    constants: Mutex<Halves<()>>,
+}
+
+impl GuestCookies {
+    #[must_use]
+    pub fn mark(&self, name: &[u8], value: &[u8]) -> CookieMark {
+        CookieMark(self.secret.hash_one((name, value)))
+    }
+
+    fn constant(&self, site: &[u8], mark: CookieMark) -> u64 {
+        self.secret.hash_one((site, mark.0))
+    }
+
+    /// Is no guest known?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.has_any.load(Ordering::Acquire)
+    }
+
+    /// Two guests of the site were given this cookie.
+    pub fn note_constant(&self, site: &[u8], mark: CookieMark) {
+        self.has_any.store(true, Ordering::Release);
+        let number = self.constant(site, mark);
+        self.constants.lock().put(number, (), MAX_CONSTANTS);
+    }
+
+    #[must_use]
+    pub fn standing(&self, site: &[u8], mark: CookieMark) -> CookieStanding {
+        if self
+            .constants
+            .lock()
+            .get(self.constant(site, mark))
+            .is_some()
+        {
+            return CookieStanding::Constant;
+        }
+        match self.given.lock().get(mark.0) {
+            Some(pending) => CookieStanding::Guest(pending.clone()),
+            None => CookieStanding::Unknown,
+        }
+    }
+
+    /// A guest who has the cookies `had` (none: who came without) was given these in answer to a request for `page`, which
+    /// has not been compared. Nothing is noted where one of `had` is no guest's by now.
+    pub fn give(&self, had: &[CookieMark], given: &[CookieMark], page: Option<PageName>) {
+        let mut table = self.given.lock();
+        let mut pending = Vec::new();
+        for mark in had {
+            match table.get(mark.0) {
+                Some(pages) => pending.extend_from_slice(pages),
+                None => return,
+            }
+        }
+        pending.extend(page);
+        pending.dedup();
+        if pending.len() > MAX_PENDING {
+            return;
+        }
+        self.has_any.store(true, Ordering::Release);
+        for mark in given {
+            let mut pages = table.remove(mark.0).unwrap_or_default();
+            pages.extend(
+                pending
+                    .iter()
+                    .filter(|page| !pages.contains(page))
+                    .copied()
+                    .collect::<Vec<_>>(),
+            );
+            table.put(mark.0, pages, MAX_COOKIES);
+        }
+    }
+
+    /// Guests with these cookies ask the application for a page that has not been compared.
+    pub fn note_pending(&self, marks: &[CookieMark], page: PageName) {
+        let mut table = self.given.lock();
+        for mark in marks {
+            let Some(mut pages) = table.remove(mark.0) else {
+                continue;
+            };
+            if !pages.contains(&page) {
+                pages.push(page);
+            }
+            if pages.len() <= MAX_PENDING {
+                table.put(mark.0, pages, MAX_COOKIES);
+            }
+        }
+    }
+
+    /// These pages were compared since: they leave a session as it was.
+    pub fn settle(&self, marks: &[CookieMark], is_settled: &dyn Fn(PageName) -> bool) {
+        let mut table = self.given.lock();
+        for mark in marks {
+            if let Some(mut pages) = table.remove(mark.0) {
+                pages.retain(|page| !is_settled(*page));
+                table.put(mark.0, pages, MAX_COOKIES);
+            }
+        }
+    }
+
+    /// Whoever has these cookies is somebody from now on.
+    pub fn forget(&self, marks: &[CookieMark]) {
+        let mut table = self.given.lock();
+        for mark in marks {
+            table.remove(mark.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(key: &str) -> PageName {
+        PageName::new(b"zone\0host", key.as_bytes())
+    }
+
+    #[test]
+    fn a_guest_is_somebody_from_the_first_write_on() {
+        let cookies = GuestCookies::default();
+        let mark = cookies.mark(b"PHPSESSID", b"abc");
+        assert_eq!(cookies.standing(b"site", mark), CookieStanding::Unknown);
+        cookies.give(&[], &[mark], None);
+        assert_eq!(
+            cookies.standing(b"site", mark),
+            CookieStanding::Guest(vec![])
+        );
+        cookies.forget(&[mark]);
+        assert_eq!(cookies.standing(b"site", mark), CookieStanding::Unknown);
+        // An answer that was under way gives the same cookie once more.
+        cookies.give(&[mark], &[mark], None);
+        assert_eq!(cookies.standing(b"site", mark), CookieStanding::Unknown);
+    }
+
+    #[test]
+    fn a_choice_is_not_of_one_visitor() {
+        for (value, is_own) in [
+            ("de", false),
+            ("en-gb", false),
+            ("dark-mode-for-everybody", false),
+            ("c4f81e0b2d83ab1c77e0190bb2f", true),
+            ("1732850000", true),
+            ("12", false),
+        ] {
+            assert_eq!(is_of_one_visitor(value.as_bytes()), is_own, "{value}");
+        }
+    }
+
+    #[test]
+    fn pages_that_were_not_compared_wait_with_the_cookie() {
+        let cookies = GuestCookies::default();
+        let mark = cookies.mark(b"sid", b"1");
+        let (one, two) = (page("http://a/1\0"), page("http://a/2\0"));
+        cookies.give(&[], &[mark], Some(one));
+        cookies.note_pending(&[mark], two);
+        assert_eq!(
+            cookies.standing(b"", mark),
+            CookieStanding::Guest(vec![one, two])
+        );
+        let next = cookies.mark(b"sid", b"2");
+        cookies.give(&[mark], &[next], None);
+        assert_eq!(
+            cookies.standing(b"", next),
+            CookieStanding::Guest(vec![one, two])
+        );
+        cookies.settle(&[mark], &|page| page == one);
+        assert_eq!(
+            cookies.standing(b"", mark),
+            CookieStanding::Guest(vec![two])
+        );
+        for number in 0..MAX_PENDING {
+            cookies.note_pending(&[mark], page(&format!("http://a/{number}x\0")));
+        }
+        assert_eq!(cookies.standing(b"", mark), CookieStanding::Unknown);
+    }
+
+    #[test]
+    fn what_all_guests_are_given_is_of_their_site() {
+        let cookies = GuestCookies::default();
+        let mark = cookies.mark(b"currency", b"USD");
+        cookies.note_constant(b"one", mark);
+        assert_eq!(cookies.standing(b"one", mark), CookieStanding::Constant);
+        assert_eq!(cookies.standing(b"two", mark), CookieStanding::Unknown);
+        cookies.forget(&[mark]);
+        assert_eq!(cookies.standing(b"one", mark), CookieStanding::Constant);
+    }
+}

@@ -1,0 +1,487 @@
+//! The form of a page: what stays from answer to answer, and the places where they differ.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use twox_hash::XxHash3_64;
+
+use crate::place::{Found, PlaceKind, classify, is_in_number, is_in_token, narrow};
+use crate::text::{Next, Run, SideBySide};
+
+/// Places of one page.
+const MAX_PLACES: usize = 2000;
+/// Tokens of one page, each at any number of places.
+const MAX_TOKENS: usize = 64;
+/// So much of the text around a token is kept to find it in another answer.
+const CONTEXT_BEFORE: usize = 64;
+
+/// Text that stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Literal {
+    length: usize,
+    digest: u64,
+}
+
+impl Literal {
+    fn of(text: &[u8]) -> Literal {
+        Literal {
+            length: text.len(),
+            digest: XxHash3_64::oneshot(text),
+        }
+    }
+
+    /// The text behind it, where `text` begins with it.
+    fn strip<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        let (begin, rest) = text.split_at_checked(self.length)?;
+        (XxHash3_64::oneshot(begin) == self.digest).then_some(rest)
+    }
+}
+
+/// A place, and the text before it.
+#[derive(Clone, Debug)]
+struct Place {
+    before: Literal,
+    kind: PlaceKind,
+    /// Which of the page's tokens.
+    token: Option<usize>,
+    /// The byte behind it.
+    next: Option<u8>,
+}
+
+/// A token of the page.
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub kind: PlaceKind,
+    /// Its length in the first answer.
+    pub length: usize,
+    before: Vec<u8>,
+    /// The byte behind it.
+    after: Option<u8>,
+}
+
+/// The form of a page.
+#[derive(Clone, Debug)]
+pub struct PageForm {
+    places: Vec<Place>,
+    tail: Literal,
+    tokens: Vec<Token>,
+}
+
+/// Why answers have no form in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unlike {
+    /// They are built in different ways.
+    Structure,
+    /// Text differs, at this byte of the first, that is neither a number nor a token.
+    Text { at: usize },
+    /// They differ at too many places.
+    TooManyPlaces,
+}
+
+/// What the comparison of some answers says.
+#[derive(Debug)]
+pub enum Comparison {
+    Form(PageForm),
+    /// It takes more answers to say.
+    More,
+    Unlike(Unlike),
+}
+
+/// Compares answers to the same request, of at least two sessions, in the order in which they were made.
+#[must_use]
+pub fn compare(answers: &[&[u8]]) -> Comparison {
+    match found_form(answers) {
+        Ok(Some(form)) => Comparison::Form(form),
+        Ok(None) => Comparison::More,
+        Err(why) => Comparison::Unlike(why),
+    }
+}
+
+/// `None`: it takes more answers.
+fn found_form(answers: &[&[u8]]) -> Result<Option<PageForm>, Unlike> {
+    let [first, _, ..] = answers else {
+        return Ok(None);
+    };
+    let mut walked = SideBySide::new(answers);
+    let mut building = Building::new(first);
+    let mut takes_more = false;
+    loop {
+        match walked.next() {
+            Next::Same => {}
+            Next::Different(runs) => takes_more |= !building.add(answers, &runs)?,
+            Next::Apart => return Err(Unlike::Structure),
+            Next::End => break,
+        }
+    }
+    Ok((!takes_more).then(|| building.finish()))
+}
+
+/// A form under construction.
+struct Building<'t> {
+    first: &'t [u8],
+    form: PageForm,
+    /// Tokens by their values in all answers.
+    known: HashMap<Vec<Vec<u8>>, usize>,
+    /// Where the text goes on behind the last place.
+    at: usize,
+}
+
+impl<'t> Building<'t> {
+    fn new(first: &'t [u8]) -> Building<'t> {
+        Building {
+            first,
+            form: PageForm {
+                places: Vec::new(),
+                tail: Literal::of(b""),
+                tokens: Vec::new(),
+            },
+            known: HashMap::new(),
+            at: 0,
+        }
+    }
+
+    /// Adds a place; false where more answers are needed to say what it is.
+    fn add(&mut self, answers: &[&[u8]], runs: &[Run]) -> Result<bool, Unlike> {
+        let values: Vec<&[u8]> = runs
+            .iter()
+            .zip(answers)
+            .map(|(run, text)| run.of(text))
+            .collect();
+        let (start, end) = narrow(&values);
+        let values: Vec<&[u8]> = values
+            .iter()
+            .map(|value| value.get(start..value.len() - end).unwrap_or_default())
+            .collect();
+        let Some(run) = runs.first() else {
+            return Ok(true);
+        };
+        let range = run.start + start..run.end - end;
+        let after = self.first.get(range.end..).unwrap_or_default();
+        let kind = match classify(&values, after) {
+            Found::Place(kind) => kind,
+            Found::Needs(count) if values.len() < count => return Ok(false),
+            Found::Needs(_) | Found::Other => return Err(Unlike::Text { at: range.start }),
+        };
+        if self.form.places.len() >= MAX_PLACES {
+            return Err(Unlike::TooManyPlaces);
+        }
+        let token = match kind {
+            PlaceKind::Number => None,
+            PlaceKind::Token { .. } => Some(self.token(&values, &kind, &range)?),
+        };
+        let before = self.first.get(self.at..range.start).unwrap_or_default();
+        self.form.places.push(Place {
+            before: Literal::of(before),
+            kind,
+            token,
+            next: after.first().copied(),
+        });
+        self.at = range.end;
+        Ok(true)
+    }
+
+    fn token(
+        &mut self,
+        values: &[&[u8]],
+        kind: &PlaceKind,
+        range: &Range<usize>,
+    ) -> Result<usize, Unlike> {
+        let name: Vec<Vec<u8>> = values.iter().map(|value| value.to_vec()).collect();
+        if let Some(known) = self.known.get(&name) {
+            return Ok(*known);
+        }
+        let number = self.form.tokens.len();
+        if number >= MAX_TOKENS {
+            return Err(Unlike::TooManyPlaces);
+        }
+        let begin = range.start.saturating_sub(CONTEXT_BEFORE).max(self.at);
+        let before = self.first.get(begin..range.start).unwrap_or_default();
+        // What stands in the same tag, where it is in one.
+        let tag = before.iter().rposition(|&byte| byte == b'<').unwrap_or(0);
+        self.form.tokens.push(Token {
+            kind: kind.clone(),
+            length: range.len(),
+            before: before.get(tag..).unwrap_or_default().to_vec(),
+            after: self.first.get(range.end).copied(),
+        });
+        self.known.insert(name, number);
+        Ok(number)
+    }
+
+    fn finish(mut self) -> PageForm {
+        self.form.tail = Literal::of(self.first.get(self.at..).unwrap_or_default());
+        self.form
+    }
+}
+
+impl PageForm {
+    /// The tokens of the page, by their numbers.
+    #[must_use]
+    pub fn tokens(&self) -> &[Token] {
+        &self.tokens
+    }
+
+    /// How many places have numbers, and how many tokens.
+    #[must_use]
+    pub fn count(&self) -> (usize, usize) {
+        let numbers = self
+            .places
+            .iter()
+            .filter(|place| place.kind == PlaceKind::Number)
+            .count();
+        (numbers, self.places.len() - numbers)
+    }
+
+    /// The places of an answer of this form, in their order; `None`: it is of another.
+    #[must_use]
+    pub fn find(&self, answer: &[u8]) -> Option<Vec<Range<usize>>> {
+        let mut rest = answer;
+        let mut found = Vec::with_capacity(self.places.len());
+        let mut tokens: Vec<Option<&[u8]>> = vec![None; self.tokens.len()];
+        for place in &self.places {
+            rest = place.before.strip(rest)?;
+            let start = answer.len() - rest.len();
+            let length = place.length(rest)?;
+            let (value, after) = rest.split_at_checked(length)?;
+            if place.next.is_some() && after.first() != place.next.as_ref() {
+                return None;
+            }
+            if let Some(known) = place.token.and_then(|token| tokens.get_mut(token)) {
+                // One token has one value in one answer.
+                if known.is_some_and(|known| known != value) {
+                    return None;
+                }
+                *known = Some(value);
+            }
+            found.push(start..start + length);
+            rest = after;
+        }
+        self.tail.strip(rest)?.is_empty().then_some(found)
+    }
+
+    /// Gives an answer of this form piece by piece, without what stands at its places; false where it is of another
+    /// form.
+    pub fn read_blank(&self, answer: &[u8], read: &mut dyn FnMut(&[u8])) -> bool {
+        let Some(places) = self.find(answer) else {
+            return false;
+        };
+        let mut at = 0;
+        for place in places {
+            read(answer.get(at..place.start).unwrap_or_default());
+            read(b"\0");
+            at = place.end;
+        }
+        read(answer.get(at..).unwrap_or_default());
+        true
+    }
+
+    /// The answer with other tokens: `tokens` gives the one for each number. `None`: it is of another form.
+    #[must_use]
+    pub fn with_tokens(&self, answer: &[u8], tokens: &[Vec<u8>]) -> Option<Vec<u8>> {
+        let places = self.find(answer)?;
+        let mut out = Vec::with_capacity(answer.len() + 64);
+        let mut at = 0;
+        for (place, range) in self.places.iter().zip(places) {
+            let Some(token) = place.token else {
+                continue;
+            };
+            out.extend_from_slice(answer.get(at..range.start)?);
+            out.extend_from_slice(tokens.get(token)?);
+            at = range.end;
+        }
+        out.extend_from_slice(answer.get(at..)?);
+        Some(out)
+    }
+
+    /// The tokens that an answer has: of one of this form by its places, of another by the text around each.
+    #[must_use]
+    pub fn tokens_of(&self, answer: &[u8]) -> Vec<Option<Vec<u8>>> {
+        if let Some(places) = self.find(answer) {
+            let mut tokens = vec![None; self.tokens.len()];
+            for (place, range) in self.places.iter().zip(places) {
+                if let Some(token) = place.token.and_then(|token| tokens.get_mut(token)) {
+                    *token = answer.get(range).map(<[u8]>::to_vec);
+                }
+            }
+            return tokens;
+        }
+        self.tokens.iter().map(|token| token.find(answer)).collect()
+    }
+}
+
+impl Place {
+    /// How long what stands here is in `text`, which begins with it.
+    fn length(&self, text: &[u8]) -> Option<usize> {
+        let length = match &self.kind {
+            PlaceKind::Number => {
+                let is_in = |byte: &u8| byte.is_ascii_digit() || is_in_number(*byte);
+                let begin = text.iter().take_while(|byte| is_in(byte)).count();
+                // A point behind a number ends its sentence, and the letter of an exponent its unit.
+                let value = text.get(..begin).unwrap_or_default();
+                value.iter().rposition(u8::is_ascii_digit)? + 1
+            }
+            PlaceKind::Token {
+                length: Some(length),
+                ..
+            } => {
+                let value = text.get(..*length)?;
+                value
+                    .iter()
+                    .all(|byte| is_in_token(*byte))
+                    .then_some(*length)?
+            }
+            PlaceKind::Token { length: None, .. } => {
+                let is_in = |byte: &u8| is_in_token(*byte) && Some(*byte) != self.next;
+                text.iter().take_while(|byte| is_in(byte)).count()
+            }
+        };
+        (length > 0).then_some(length)
+    }
+}
+
+impl Token {
+    /// The token in an answer, by the text around it: `None` where that is not there, or there twice with different
+    /// tokens.
+    fn find(&self, answer: &[u8]) -> Option<Vec<u8>> {
+        if self.before.len() < 4 {
+            return None;
+        }
+        let mut found: Option<&[u8]> = None;
+        for at in memchr::memmem::find_iter(answer, &self.before) {
+            let rest = answer.get(at + self.before.len()..)?;
+            let next = self.after;
+            let is_in = |byte: &u8| is_in_token(*byte) && Some(*byte) != next;
+            let most = rest.iter().take_while(|byte| is_in(byte)).count();
+            let value = rest.get(..most)?;
+            if rest.get(most).copied() != next || value.len() < 6 {
+                continue;
+            }
+            match found {
+                Some(known) if known != value => return None,
+                _ => found = Some(value),
+            }
+        }
+        found.map(<[u8]>::to_vec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(token: &str, id: &str, time: &str) -> Vec<u8> {
+        format!(
+            "<p>Made in {time} s</p><form><input name=\"key\" value=\"{token}\"><input value=\"{id}\"></form>\
+             <a href=\"/logout?key={token}&amp;x=1\">out</a>"
+        )
+        .into_bytes()
+    }
+
+    fn three() -> [Vec<u8>; 3] {
+        [
+            page("0cc175b9c0f1b6a8", "Zx81kQ93mmZ2oPq7", "0.013"),
+            page("92eb5ffee6ae2fec", "a81Ckq93mmZ2oPq1", "0.4"),
+            page("4a8a08f09d37b737", "7781kQ93mTZ2oPb0", "1.25"),
+        ]
+    }
+
+    fn form_of(pages: &[Vec<u8>]) -> Comparison {
+        let pages: Vec<&[u8]> = pages.iter().map(Vec::as_slice).collect();
+        compare(&pages)
+    }
+
+    #[test]
+    fn a_page_has_literal_text_and_places() {
+        let pages = three();
+        assert!(matches!(form_of(&pages[..2]), Comparison::More));
+        let Comparison::Form(form) = form_of(&pages) else {
+            panic!("no form")
+        };
+        assert_eq!(form.count(), (1, 3));
+        assert_eq!(form.tokens().len(), 2);
+        let other = page("ffffffffffffff01", "BBBBBBBBBBBBBB11", "17");
+        let mut blanks = Vec::new();
+        for answer in [&pages[0], &other] {
+            let mut blank = Vec::new();
+            assert!(form.read_blank(answer, &mut |piece| blank.extend_from_slice(piece)));
+            blanks.push(blank);
+        }
+        assert_eq!(blanks[0], blanks[1]);
+        let own = [b"MAYFLY0123456789".to_vec(), b"9876543210MAYFLY".to_vec()];
+        let shown = form.with_tokens(&other, &own).unwrap();
+        assert_eq!(shown, page("MAYFLY0123456789", "9876543210MAYFLY", "17"));
+        let tokens = form.tokens_of(&other);
+        assert_eq!(tokens[0].as_deref(), Some(&b"ffffffffffffff01"[..]));
+    }
+
+    #[test]
+    fn an_answer_of_another_form_is_not_one_of_this() {
+        let Comparison::Form(form) = form_of(&three()) else {
+            panic!("no form")
+        };
+        let good = page("ffffffffffffff01", "BBBBBBBBBBBBBB11", "17");
+        let text = String::from_utf8(good.clone()).unwrap();
+        for other in [
+            text.replace("out", "in"),
+            text.replacen("ffffffffffffff01", "ffffffffffffff02", 1),
+            text.replace("17 s", "x s"),
+            text.clone() + " ",
+            text.replace("ffffffffffffff01", "ffffffff ffffff01"),
+        ] {
+            assert!(form.find(other.as_bytes()).is_none(), "{other}");
+        }
+        // Something was added: its tokens are known by what stands around them.
+        let longer = text.replace("<form>", "<h1>new</h1><form>");
+        let tokens = form.tokens_of(longer.as_bytes());
+        assert_eq!(tokens[0].as_deref(), Some(&b"ffffffffffffff01"[..]));
+    }
+
+    #[test]
+    fn pages_that_say_something_of_their_visitor_have_no_form() {
+        let of = |one: &str, other: &str| form_of(&[one.into(), other.into()]);
+        assert!(matches!(
+            of("<b>Hello Alice</b>", "<b>Hello Bob</b>"),
+            Comparison::Unlike(Unlike::Text { at: 9 })
+        ));
+        assert!(matches!(
+            of("<b>cart</b>", "<b>cart</b><b>one</b>"),
+            Comparison::Unlike(Unlike::Structure)
+        ));
+        assert!(matches!(of("<b>1 + 7", "<b>1 + 3"), Comparison::Unlike(_)));
+        assert!(matches!(of("same", "same"), Comparison::Form(_)));
+    }
+
+    #[test]
+    fn one_token_is_one_at_all_its_places() {
+        let text =
+            |one: &str, two: &str| format!("a=\"{one}\" b=\"{two}\" c=\"{one}\"").into_bytes();
+        let pages = [
+            text("0cc175b9c0f1b6a8", "1111111111aa1111"),
+            text("92eb5ffee6ae2fec", "22222222bb222222"),
+            text("4a8a08f09d37b737", "3333cc3333333333"),
+        ];
+        let Comparison::Form(form) = form_of(&pages) else {
+            panic!("no form")
+        };
+        assert_eq!(form.tokens().len(), 2);
+        let places: Vec<_> = form.places.iter().map(|place| place.token).collect();
+        assert_eq!(places, [Some(0), Some(1), Some(0)]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_compared_and_read(
+            texts in proptest::collection::vec("[ab1<\" =/.&]{0,40}", 2..5),
+            other in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60),
+        ) {
+            let pages: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+            if let Comparison::Form(form) = compare(&pages) {
+                for page in &pages {
+                    // Each is of the form that all have in common.
+                    proptest::prop_assert!(form.find(page).is_some(), "{:?}", String::from_utf8_lossy(page));
+                }
+                let _ = (form.find(&other), form.tokens_of(&other));
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Guests: visitors to whom an application gives a session although it knows nothing of them. Their pages may be
+//! shared all the same, where it has been seen that a page does not depend on its session.
+//!
+//! ```text
+//! answers without a session ── compare ──► PageForm: where they differ
+//!                                             ├ numbers (times, counts): one answer's are shown to all
+//!                                             └ tokens: the server's own are shown in their place
+//! a guest's write ── ServerTokens::find ──► the page that it came from: asked for once more, for this visitor;
+//!                    exchange               its session and its tokens go into the write
+//! ```
+//!
+//! ```text
+//! session    what a response says of a session: PHP's fields, and the cookies that it sets
+//! text       where two answers to the same request differ
+//! place      what stands at such a place: a number, or a token
+//! form       the form of a page: literal text, and places
+//! tokens     the server's own tokens, and which page each is of
+//! exchange   a token of the application for one of the server's, in what a visitor sends
+//! pages      the pages that guests share, and all tables
+//! cookies    the cookies that guests were given, until they write something
+//! ```
+//!
+//! The tokens of answers to the shared request belong to a session that nobody has. Nothing of a visitor's own answer is
+//! ever kept. Bounded in pages, places, tokens and cookies; what is forgotten makes a page or a visitor personal.
+//!
+//! No I/O and no clock.
+
+pub mod cookies;
+pub mod exchange;
+mod form;
+mod pages;
+mod place;
+pub mod session;
+mod text;
+pub mod tokens;
+
+/// More of a page is not compared.
+pub const MAX_BODY_BYTES: usize = 2 << 20;
+
+pub use cookies::GuestCookies;
+pub use form::{Comparison, PageForm, Unlike, compare};
+pub use pages::{GuestPage, GuestPages};
+pub use place::PlaceKind;
+pub use tokens::{ServerTokens, TokenPage};

@@ -1,0 +1,461 @@
+//! What stands at a place where answers differ.
+
+/// What is shown at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// A time, a duration or a count: one answer's is shown to all.
+    Number,
+    /// A token that the visitor's session knows: the server's own is shown.
+    Token {
+        /// Its length, where all have the same.
+        length: Option<usize>,
+        alphabet: Alphabet,
+    },
+}
+
+/// The bytes that tokens of a place are made of, as far as the server's own are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alphabet {
+    Digits,
+    Lower,
+    Upper,
+    Mixed,
+    LowerHex,
+    UpperHex,
+}
+
+impl Alphabet {
+    #[must_use]
+    pub fn bytes(self) -> &'static [u8] {
+        const ALL: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        const UPPER: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        match self {
+            Alphabet::Digits => &ALL[..10],
+            Alphabet::LowerHex => &ALL[..16],
+            Alphabet::Lower => &ALL[..36],
+            Alphabet::UpperHex => &UPPER[..16],
+            Alphabet::Upper => UPPER,
+            Alphabet::Mixed => ALL,
+        }
+    }
+}
+
+/// What a place was found to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Place(PlaceKind),
+    /// It takes so many answers to say.
+    Needs(usize),
+    /// Neither a number nor a token: it may say something of the visitor, or of what others do.
+    Other,
+}
+
+/// So many answers say that something is a token.
+const FOR_TOKENS: usize = 3;
+/// So many say that a whole number is a count.
+const FOR_COUNTS: usize = 4;
+/// A count rises by no more from one answer to the next.
+const MOST_STEP: u128 = 3;
+/// A time in seconds has so many digits, and answers that are compared are so many seconds apart at most.
+const TIME_DIGITS: usize = 9;
+const MOST_APART: u128 = 120;
+/// The shortest token; and the shortest one that is not told by its letters and digits alone.
+const LEAST_TOKEN: usize = 6;
+const LONG_TOKEN: usize = 16;
+/// The longest that is exchanged.
+const MOST_TOKEN: usize = 512;
+
+/// Words that say that a number is how long something took, or how much memory.
+const UNITS: [&str; 14] = [
+    "ms", "s", "sec", "secs", "second", "seconds", "us", "kb", "mb", "kib", "mib", "b", "bytes",
+    "byte",
+];
+
+/// The part of differing runs that differs: how many bytes at the begin and at the end they have in common, up to the
+/// joints of a path.
+#[must_use]
+pub(crate) fn narrow(values: &[&[u8]]) -> (usize, usize) {
+    let (mut start, mut end) = (0, 0);
+    for joint in *b"/." {
+        let inner: Vec<&[u8]> = values
+            .iter()
+            .map(|value| inner(value, start, end))
+            .collect();
+        // The point of a number is within it.
+        if joint == b'.' && inner.iter().all(|value| is_number(value)) {
+            break;
+        }
+        let (before, after) = common_pieces(&inner, joint);
+        (start, end) = (start + before, end + after);
+    }
+    let inner: Vec<&[u8]> = values
+        .iter()
+        .map(|value| inner(value, start, end))
+        .collect();
+    let (before, after) = around_number(&inner);
+    (start + before, end + after)
+}
+
+fn inner(value: &[u8], start: usize, end: usize) -> &[u8] {
+    value
+        .get(start..value.len().saturating_sub(end))
+        .unwrap_or_default()
+}
+
+/// The bytes of the pieces that all have at the begin and at the end, with their joints.
+fn common_pieces(values: &[&[u8]], joint: u8) -> (usize, usize) {
+    let shortest = values.iter().map(|value| value.len()).min().unwrap_or(0);
+    let Some((first, rest)) = values.split_first() else {
+        return (0, 0);
+    };
+    let is_common = |at: &usize| rest.iter().all(|value| value.get(*at) == first.get(*at));
+    let begin = (0..shortest).take_while(is_common).count();
+    let before = first.get(..begin).unwrap_or_default();
+    let before = before
+        .iter()
+        .rposition(|&byte| byte == joint)
+        .map_or(0, |at| at + 1);
+    let from_end = |value: &[u8], at: usize| {
+        value
+            .len()
+            .checked_sub(at + 1)
+            .and_then(|at| value.get(at).copied())
+    };
+    let is_common_end = |at: &usize| {
+        rest.iter()
+            .all(|value| from_end(value, *at) == from_end(first, *at))
+    };
+    let most = shortest - before;
+    let common = (0..most).take_while(is_common_end).count();
+    let tail = first.get(first.len() - common..).unwrap_or_default();
+    let after = tail
+        .iter()
+        .position(|&byte| byte == joint)
+        .map_or(0, |at| common - at);
+    (before, after)
+}
+
+/// The letters around a number, where they are the same around all: `took12ms`.
+fn around_number(values: &[&[u8]]) -> (usize, usize) {
+    let is_letter = |byte: &&u8| !byte.is_ascii_digit() && **byte != b'-' && **byte != b'.';
+    let mut affixes = values.iter().map(|value| {
+        let before = value.iter().take_while(is_letter).count();
+        let after = value.iter().rev().take_while(is_letter).count();
+        (
+            value.get(..before),
+            value.get(value.len() - after..),
+            before,
+            after,
+        )
+    });
+    let Some((begin, tail, before, after)) = affixes.next() else {
+        return (0, 0);
+    };
+    let are_alike = affixes.all(|(other, other_tail, ..)| other == begin && other_tail == tail);
+    let are_numbers = || {
+        values
+            .iter()
+            .all(|value| value.len() > before + after && is_number(inner(value, before, after)))
+    };
+    match are_alike && are_numbers() {
+        true => (before, after),
+        false => (0, 0),
+    }
+}
+
+/// Digits, with a point, a sign or an exponent.
+pub(crate) fn is_number(value: &[u8]) -> bool {
+    let begins = value
+        .first()
+        .is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-');
+    begins
+        && value.iter().any(u8::is_ascii_digit)
+        && value
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || is_in_number(*byte))
+}
+
+/// What a number may have beside digits.
+pub(crate) fn is_in_number(byte: u8) -> bool {
+    matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E')
+}
+
+/// What a token may be made of, as it stands in a page.
+pub(crate) fn is_in_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'_'
+                | b'+'
+                | b'/'
+                | b'.'
+                | b'~'
+                | b'%'
+                | b'\\'
+                | b'*'
+                | b'!'
+                | b'$'
+                | b'@'
+                | b'^'
+        )
+}
+
+/// Says what stands at a place. `after`: the text behind it in the first answer.
+pub(crate) fn classify(values: &[&[u8]], after: &[u8]) -> Found {
+    if values.iter().all(|value| is_number(value)) {
+        return number(values, after);
+    }
+    token(values)
+}
+
+fn number(values: &[&[u8]], after: &[u8]) -> Found {
+    let is_whole = |value: &&[u8]| value.iter().all(u8::is_ascii_digit);
+    if !values.iter().all(is_whole) || has_unit(after) {
+        return Found::Place(PlaceKind::Number);
+    }
+    let parsed: Option<Vec<u128>> = values
+        .iter()
+        .map(|value| std::str::from_utf8(value).ok()?.parse().ok())
+        .collect();
+    let Some(parsed) = parsed else {
+        return token(values);
+    };
+    if is_time(values, &parsed) {
+        return Found::Place(PlaceKind::Number);
+    }
+    if values.iter().all(|value| value.len() >= TIME_DIGITS) {
+        return token(values);
+    }
+    let rises = parsed.windows(2).all(|pair| {
+        let [one, next] = pair else { return true };
+        next.checked_sub(*one).is_some_and(|step| step <= MOST_STEP)
+    });
+    match rises {
+        false => Found::Other,
+        true if values.len() < FOR_COUNTS => Found::Needs(FOR_COUNTS),
+        true => Found::Place(PlaceKind::Number),
+    }
+}
+
+/// A time in seconds, or in thousandths or millionths of them.
+fn is_time(values: &[&[u8]], parsed: &[u128]) -> bool {
+    let digits = values.iter().map(|value| value.len()).min().unwrap_or(0);
+    let unit = match digits {
+        ..TIME_DIGITS => return false,
+        TIME_DIGITS..=10 => 1,
+        11..=13 => 1000,
+        14..=16 => 1_000_000,
+        _ => return false,
+    };
+    let (least, most) = (parsed.iter().min(), parsed.iter().max());
+    least
+        .zip(most)
+        .is_some_and(|(least, most)| most - least <= MOST_APART * unit)
+}
+
+fn has_unit(after: &[u8]) -> bool {
+    let after = after
+        .strip_prefix(b"&nbsp;")
+        .unwrap_or(after)
+        .trim_ascii_start();
+    let letters = after
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphabetic())
+        .count();
+    let word = after.get(..letters).unwrap_or_default();
+    UNITS
+        .iter()
+        .any(|unit| word.eq_ignore_ascii_case(unit.as_bytes()))
+}
+
+fn token(values: &[&[u8]]) -> Found {
+    let lengths = || values.iter().map(|value| value.len());
+    let (least, most) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
+    let is_long_enough = match least == most {
+        true => least >= LEAST_TOKEN,
+        false => least >= LONG_TOKEN && most - least <= most / 2,
+    };
+    let is_of_token = |value: &&[u8]| value.iter().all(|byte| is_in_token(*byte));
+    if !is_long_enough || most > MOST_TOKEN || !values.iter().all(is_of_token) {
+        return Found::Other;
+    }
+    let are_different = (1..values.len()).all(|at| {
+        values
+            .get(..at)
+            .is_some_and(|earlier| !earlier.contains(&values[at]))
+    });
+    let drawn = values.iter().filter(|value| is_drawn(value)).count();
+    if !are_different || drawn * 3 < values.len() * 2 {
+        return Found::Other;
+    }
+    match values.len() < FOR_TOKENS {
+        true => Found::Needs(FOR_TOKENS),
+        false => Found::Place(PlaceKind::Token {
+            length: (least == most).then_some(least),
+            alphabet: alphabet(values),
+        }),
+    }
+}
+
+/// Does it look drawn by chance? Words and their joints do not.
+pub(crate) fn is_drawn(value: &[u8]) -> bool {
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let upper = value
+        .iter()
+        .filter(|byte| byte.is_ascii_uppercase())
+        .count();
+    let lower = value
+        .iter()
+        .filter(|byte| byte.is_ascii_lowercase())
+        .count();
+    match value.len() {
+        LONG_TOKEN.. => digits >= 2 || upper >= 3 && lower >= 3,
+        _ => {
+            digits >= 2
+                && (upper + lower > 0 || value.len() >= TIME_DIGITS)
+                && digits + upper + lower == value.len()
+        }
+    }
+}
+
+fn alphabet(values: &[&[u8]]) -> Alphabet {
+    let all = |is: fn(u8) -> bool| {
+        values
+            .iter()
+            .all(|value| value.iter().all(|byte| is(*byte)))
+    };
+    let any = |is: fn(&u8) -> bool| values.iter().any(|value| value.iter().any(is));
+    if all(|byte| byte.is_ascii_digit()) {
+        Alphabet::Digits
+    } else if all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        Alphabet::LowerHex
+    } else if all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'F')) {
+        Alphabet::UpperHex
+    } else {
+        match (any(u8::is_ascii_lowercase), any(u8::is_ascii_uppercase)) {
+            (true, false) => Alphabet::Lower,
+            (false, true) => Alphabet::Upper,
+            _ => Alphabet::Mixed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[&str], after: &str) -> Found {
+        let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+        classify(&values, after.as_bytes())
+    }
+
+    fn narrowed(values: &[&str]) -> String {
+        let bytes: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+        let (start, end) = narrow(&bytes);
+        values[0][start..values[0].len() - end].to_owned()
+    }
+
+    const NUMBER: Found = Found::Place(PlaceKind::Number);
+
+    #[test]
+    fn what_differs_is_a_piece_of_its_run() {
+        for (values, wanted) in [
+            (&["/logout/abc/now", "/logout/def/now"][..], "abc"),
+            (&["0.0123", "0.0119"], "0.0123"),
+            (&["took12ms", "took9ms"], "12"),
+            (&["a.123.js", "a.456.js"], "123"),
+            (&["Xx/y+Z9", "Yx/y+W8"], "Xx/y+Z9"),
+            (&["p/Xx/y", "p/ab"], "Xx/y"),
+            (&["06Z", "07Z"], "06"),
+        ] {
+            assert_eq!(narrowed(values), wanted, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn times_durations_and_counts_are_numbers() {
+        assert_eq!(of(&["1732850000", "1732850001"], ""), NUMBER);
+        assert_eq!(of(&["1732850000123", "1732850000456"], ""), NUMBER);
+        assert_eq!(of(&["0.0123", "0.4"], ""), NUMBER);
+        assert_eq!(of(&["12", "7"], " ms"), NUMBER);
+        assert_eq!(of(&["1234", "1230"], "&nbsp;KB"), NUMBER);
+        assert_eq!(of(&["7", "8"], "x"), Found::Needs(FOR_COUNTS));
+        assert_eq!(of(&["7", "8", "8", "10"], " views"), NUMBER);
+        // A sum that a person shall compute.
+        assert_eq!(of(&["7", "3"], " +"), Found::Other);
+        assert_eq!(of(&["1", "9"], " +"), Found::Other);
+    }
+
+    #[test]
+    fn tokens_are_drawn_by_chance_and_words_are_not() {
+        let hex = [
+            "0cc175b9c0f1b6a831c399e269772661",
+            "92eb5ffee6ae2fec3ad71c777531578f",
+            "4a8a08f09d37b73795649038408b5f33",
+        ];
+        assert_eq!(of(&hex[..2], ""), Found::Needs(FOR_TOKENS));
+        assert_eq!(
+            of(&hex, ""),
+            Found::Place(PlaceKind::Token {
+                length: Some(32),
+                alphabet: Alphabet::LowerHex
+            })
+        );
+        assert_eq!(
+            of(&["a94a8fe5c", "b1d5781111", "c8d"], ""),
+            Found::Other,
+            "short, of several lengths"
+        );
+        assert_eq!(
+            of(&["c4f81e0b2", "d83ab1c77", "e0190bb2f"], ""),
+            Found::Place(PlaceKind::Token {
+                length: Some(9),
+                alphabet: Alphabet::LowerHex
+            })
+        );
+        assert_eq!(
+            of(
+                &[
+                    "dGhpcyBpcyBhIHRva2Vu",
+                    "YW5vdGhlciB0b2tlbiB4",
+                    "c29tZXRoaW5nIGVsc2Ug"
+                ],
+                ""
+            ),
+            Found::Place(PlaceKind::Token {
+                length: Some(20),
+                alphabet: Alphabet::Mixed
+            })
+        );
+        for words in [
+            [
+                "hello-world-again",
+                "hello-there-again",
+                "great-world-again",
+            ],
+            ["Alice", "Bob", "Carol"],
+            ["summer", "winter", "spring"],
+        ] {
+            assert_eq!(of(&words, ""), Found::Other, "{words:?}");
+        }
+        assert_eq!(
+            of(&[hex[0], hex[0], hex[1]], ""),
+            Found::Other,
+            "the same twice"
+        );
+        assert!(matches!(
+            of(
+                &[
+                    "918273645546372819",
+                    "473829104857362910",
+                    "109283746574839201"
+                ],
+                ""
+            ),
+            Found::Place(PlaceKind::Token {
+                alphabet: Alphabet::Digits,
+                ..
+            })
+        ));
+    }
+}

@@ -1,0 +1,365 @@
+//! What a response says of a session.
+//!
+//! The fields that PHP's `session_cache_limiter` sends when a session begins (`ext/session/session.c`, PHP 5.6 to 8.5)
+//! say that there is a session, not that the page is private. What the application wrote itself counts.
+
+use bytes::Bytes;
+
+/// A field of a response: name and value.
+pub type Field = (Bytes, Bytes);
+
+/// The date that PHP sends, of the birthday of who wrote it.
+const PAST: &[u8] = b"Thu, 19 Nov 1981 08:52:00 GMT";
+const NOCACHE: [&[u8]; 2] = [
+    b"no-store, no-cache, must-revalidate",
+    // PHP 5 and 7.0.
+    b"no-store, no-cache, must-revalidate, post-check=0, pre-check=0",
+];
+/// With `session.cache_expire` as it is by default.
+const PRIVATE: [&[u8]; 2] = [
+    b"private, max-age=10800",
+    b"private, max-age=10800, pre-check=10800",
+];
+
+/// What `session_cache_limiter` says, as its fields show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheLimiter {
+    NoCache,
+    Private,
+    PrivateNoExpire,
+}
+
+/// The limiter whose fields these are, exactly; `None` where the application has written others.
+#[must_use]
+pub fn limiter(fields: &[Field]) -> Option<CacheLimiter> {
+    let control = only(fields, b"cache-control")?;
+    let expires = only(fields, b"expires");
+    let pragma = only(fields, b"pragma");
+    let has = |name: &[u8]| fields.iter().any(|field| is_called(field, name));
+    if NOCACHE.contains(&control) {
+        let is_whole = expires == Some(PAST) && pragma == Some(b"no-cache");
+        return is_whole.then_some(CacheLimiter::NoCache);
+    }
+    // Both say when the script was changed.
+    if !PRIVATE.contains(&control) || has(b"pragma") || !has(b"last-modified") {
+        return None;
+    }
+    match expires {
+        Some(PAST) => Some(CacheLimiter::Private),
+        None if !has(b"expires") => Some(CacheLimiter::PrivateNoExpire),
+        _ => None,
+    }
+}
+
+fn is_called(field: &Field, name: &[u8]) -> bool {
+    field.0.eq_ignore_ascii_case(name)
+}
+
+/// The value of a field that is there once.
+fn only<'f>(fields: &'f [Field], name: &[u8]) -> Option<&'f [u8]> {
+    let mut found = fields.iter().filter(|field| is_called(field, name));
+    let value = found.next()?;
+    found.next().is_none().then(|| value.1.trim_ascii())
+}
+
+/// Does the response begin a session, or say that one is under way?
+#[must_use]
+pub fn is_of_session(fields: &[Field]) -> bool {
+    limiter(fields).is_some() || fields.iter().any(|field| is_called(field, b"set-cookie"))
+}
+
+/// The fields without what says that there is a session: the limiter's, and the cookies. What is left says whether the
+/// response may be stored.
+#[must_use]
+pub fn without_session(fields: &[Field]) -> Vec<Field> {
+    let mut left = fields.to_vec();
+    without_cookies(&mut left);
+    let names: &[&[u8]] = match limiter(fields) {
+        Some(CacheLimiter::NoCache) => &[b"cache-control", b"expires", b"pragma"],
+        Some(CacheLimiter::Private) => &[b"cache-control", b"expires", b"last-modified"],
+        Some(CacheLimiter::PrivateNoExpire) => &[b"cache-control", b"last-modified"],
+        None => &[],
+    };
+    left.retain(|field| !names.iter().any(|name| is_called(field, name)));
+    left
+}
+
+/// Removes the cookies, and when PHP's script was changed, which says nothing of the page: what is shown to guests from
+/// memory. That a browser must ask again stays, since its visitor may log in.
+pub fn without_cookies(fields: &mut Vec<Field>) {
+    let is_of_script = matches!(
+        limiter(fields),
+        Some(CacheLimiter::Private | CacheLimiter::PrivateNoExpire)
+    );
+    fields.retain(|field| {
+        let goes =
+            is_called(field, b"set-cookie") || is_of_script && is_called(field, b"last-modified");
+        !goes
+    });
+}
+
+/// A cookie that a response sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetCookie<'f> {
+    pub name: &'f [u8],
+    pub value: &'f [u8],
+    /// The browser is to forget it.
+    pub is_removed: bool,
+}
+
+/// The cookies that these fields set, the last value of each name.
+#[must_use]
+pub fn set_cookies(fields: &[Field]) -> Vec<SetCookie<'_>> {
+    let lines = fields
+        .iter()
+        .filter(|field| is_called(field, b"set-cookie"));
+    let mut cookies: Vec<SetCookie<'_>> = Vec::new();
+    for cookie in lines.filter_map(|(_, line)| set_cookie(line)) {
+        cookies.retain(|it| it.name != cookie.name);
+        cookies.push(cookie);
+    }
+    cookies
+}
+
+fn set_cookie(line: &[u8]) -> Option<SetCookie<'_>> {
+    let mut parts = line.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+    let pair = parts.next()?;
+    let equals = memchr::memchr(b'=', pair)?;
+    let (name, value) = (
+        pair.get(..equals)?.trim_ascii(),
+        pair.get(equals + 1..)?.trim_ascii(),
+    );
+    let mut is_removed = value.is_empty() || value == b"deleted";
+    for attribute in parts {
+        let Some(equals) = memchr::memchr(b'=', attribute) else {
+            continue;
+        };
+        let (key, said) = attribute.split_at(equals);
+        let said = said.get(1..).unwrap_or_default().trim_ascii();
+        if key.eq_ignore_ascii_case(b"max-age") {
+            is_removed |= said.first().is_some_and(|byte| matches!(byte, b'0' | b'-'));
+        } else if key.eq_ignore_ascii_case(b"expires") {
+            is_removed |= said.windows(4).any(|it| it == b"1970");
+        }
+    }
+    (!name.is_empty()).then_some(SetCookie {
+        name,
+        value,
+        is_removed,
+    })
+}
+
+/// The body of an answer with these fields without the names of the sessions that it begins.
+#[must_use]
+pub fn without_links(fields: &[Field], mut body: Vec<u8>) -> Vec<u8> {
+    for cookie in set_cookies(fields) {
+        if let Some(changed) = without_session_links(&body, &cookie) {
+            body = changed;
+        }
+    }
+    body
+}
+
+/// Removes a session's name from the links and forms of a page, where PHP writes it for visitors without a cookie
+/// (`session.use_trans_sid`): `?NAME=VALUE`, `&amp;NAME=VALUE`, and a hidden field. `None`: it is nowhere.
+#[must_use]
+fn without_session_links(body: &[u8], cookie: &SetCookie<'_>) -> Option<Vec<u8>> {
+    if cookie.value.len() < 16 {
+        return None;
+    }
+    let argument = [cookie.name, b"=", cookie.value].concat();
+    let hidden = [
+        b"<input type=\"hidden\" name=\"",
+        cookie.name,
+        b"\" value=\"",
+        cookie.value,
+        b"\"",
+    ]
+    .concat();
+    let mut out = Vec::with_capacity(body.len());
+    let mut rest = body;
+    let mut has_changed = false;
+    while let Some((at, length)) = next_of(rest, &argument, &hidden) {
+        let (before, found) = rest.split_at(at);
+        out.extend_from_slice(before);
+        rest = found.get(length..).unwrap_or_default();
+        has_changed = true;
+        if length == argument.len() {
+            rest = without_argument(&mut out, rest);
+        } else {
+            // To the end of the tag.
+            let end = memchr::memchr(b'>', rest).map_or(rest.len(), |at| at + 1);
+            rest = rest.get(end..).unwrap_or_default();
+        }
+    }
+    out.extend_from_slice(rest);
+    has_changed.then_some(out)
+}
+
+fn next_of(text: &[u8], argument: &[u8], hidden: &[u8]) -> Option<(usize, usize)> {
+    let argument = memchr::memmem::find(text, argument).map(|at| (at, argument.len()));
+    let hidden = memchr::memmem::find(text, hidden).map(|at| (at, hidden.len()));
+    argument.into_iter().chain(hidden).min()
+}
+
+/// Removes what joins an argument to the others: `out` ends before it, `rest` begins behind it.
+fn without_argument<'b>(out: &mut Vec<u8>, rest: &'b [u8]) -> &'b [u8] {
+    const JOINTS: [&[u8]; 4] = [b"&amp;", b"&#38;", b"&", b";"];
+    for joint in JOINTS {
+        if out.ends_with(joint) {
+            out.truncate(out.len() - joint.len());
+            return rest;
+        }
+    }
+    let next = JOINTS.iter().find_map(|joint| rest.strip_prefix(*joint));
+    match (out.ends_with(b"?"), next) {
+        (_, Some(next)) => next,
+        (true, None) => {
+            out.pop();
+            rest
+        }
+        (false, None) => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(of: &[(&str, &str)]) -> Vec<Field> {
+        let to_bytes = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+        of.iter()
+            .map(|(name, value)| (to_bytes(name), to_bytes(value)))
+            .collect()
+    }
+
+    const EXPIRES: (&str, &str) = ("Expires", "Thu, 19 Nov 1981 08:52:00 GMT");
+
+    #[test]
+    fn the_fields_of_each_limiter_are_known_and_no_others() {
+        let nocache = ("Cache-Control", "no-store, no-cache, must-revalidate");
+        let private = ("Cache-Control", "private, max-age=10800");
+        let changed = ("Last-Modified", "Sat, 28 Nov 2026 10:00:00 GMT");
+        for (of, wanted) in [
+            (
+                vec![EXPIRES, nocache, ("Pragma", "no-cache")],
+                Some(CacheLimiter::NoCache),
+            ),
+            (vec![EXPIRES, private, changed], Some(CacheLimiter::Private)),
+            (vec![private, changed], Some(CacheLimiter::PrivateNoExpire)),
+            (vec![private], None),
+            (vec![nocache], None),
+            (vec![EXPIRES, nocache], None),
+            (
+                vec![
+                    EXPIRES,
+                    ("Cache-Control", "no-store"),
+                    ("Pragma", "no-cache"),
+                ],
+                None,
+            ),
+            (
+                vec![EXPIRES, nocache, nocache, ("Pragma", "no-cache")],
+                None,
+            ),
+            (
+                vec![
+                    EXPIRES,
+                    nocache,
+                    ("Cache-Control", "private"),
+                    ("Pragma", "no-cache"),
+                ],
+                None,
+            ),
+            (
+                vec![("Expires", "0"), nocache, ("Pragma", "no-cache")],
+                None,
+            ),
+            (
+                vec![("Cache-Control", "private, max-age=600"), changed],
+                None,
+            ),
+            (vec![], None),
+        ] {
+            assert_eq!(limiter(&fields(&of)), wanted, "{of:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_application_says_itself_stays() {
+        let said = fields(&[
+            ("Set-Cookie", "PHPSESSID=abc; path=/"),
+            ("Cache-Control", "private"),
+            ("Content-Type", "text/html"),
+        ]);
+        let left = without_session(&said);
+        assert_eq!(left.len(), 2);
+        let php = fields(&[
+            EXPIRES,
+            ("Cache-Control", "no-store, no-cache, must-revalidate"),
+            ("Pragma", "no-cache"),
+            ("Set-Cookie", "PHPSESSID=abc; path=/"),
+            ("Content-Type", "text/html"),
+        ]);
+        assert_eq!(
+            without_session(&php),
+            fields(&[("Content-Type", "text/html")])
+        );
+        assert!(is_of_session(&php));
+        assert!(!is_of_session(&left[1..]));
+    }
+
+    #[test]
+    fn cookies_are_read_with_what_removes_them() {
+        let said = fields(&[
+            ("Set-Cookie", "a=1; Path=/; HttpOnly"),
+            (
+                "Set-Cookie",
+                "b=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0",
+            ),
+            ("Set-Cookie", "a=2"),
+            ("Set-Cookie", "=x"),
+            ("Set-Cookie", "nothing"),
+            ("Set-Cookie", "c=7; Max-Age=1209600"),
+        ]);
+        let cookies = set_cookies(&said);
+        let found: Vec<_> = cookies
+            .iter()
+            .map(|it| (it.name, it.value, it.is_removed))
+            .collect();
+        let wanted: [(&[u8], &[u8], bool); 3] = [
+            (b"b", b"deleted", true),
+            (b"a", b"2", false),
+            (b"c", b"7", false),
+        ];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn the_name_of_a_session_leaves_links_and_forms() {
+        let cookie = SetCookie {
+            name: b"PHPSESSID",
+            value: b"0123456789abcdef0123",
+            is_removed: false,
+        };
+        let of = |text: &str| {
+            let text = text.replace("@", "PHPSESSID=0123456789abcdef0123");
+            let out = without_session_links(text.as_bytes(), &cookie);
+            out.map(|out| String::from_utf8(out).unwrap())
+        };
+        for (text, wanted) in [
+            ("<a href=\"a.php?@\">", "<a href=\"a.php\">"),
+            ("<a href=\"a.php?@&amp;b=1\">", "<a href=\"a.php?b=1\">"),
+            ("<a href=\"a.php?b=1&amp;@\">", "<a href=\"a.php?b=1\">"),
+            ("'a?b=1&@#c'", "'a?b=1#c'"),
+            ("'a?b=1;@;c'", "'a?b=1;c'"),
+            (
+                "<form><input type=\"hidden\" name=\"PHPSESSID\" value=\"0123456789abcdef0123\" /><b>",
+                "<form><b>",
+            ),
+        ] {
+            assert_eq!(of(text).as_deref(), Some(wanted), "{text}");
+        }
+        assert_eq!(of("nothing"), None);
+    }
+}

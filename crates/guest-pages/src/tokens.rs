@@ -1,0 +1,200 @@
+//! The server's own tokens: shown in kept pages in the place of the application's, and found again in what visitors
+//! send.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use page_evidence::Halves;
+use parking_lot::Mutex;
+
+use crate::form::PageForm;
+use crate::place::PlaceKind;
+
+/// Tokens in half the table: with their pages some 10 MB.
+const MAX_TOKENS: usize = 32 * 1024;
+/// The shortest and the longest token that is looked for.
+const LENGTHS: Range<usize> = 6..513;
+
+/// A page that has tokens of the server's.
+#[derive(Debug)]
+pub struct TokenPage {
+    /// Scheme, host and port as in its key, and path and arguments.
+    pub host: Vec<u8>,
+    pub target: Vec<u8>,
+    pub form: Arc<PageForm>,
+}
+
+/// Where a token is of.
+#[derive(Clone, Debug)]
+pub struct TokenPlace {
+    pub page: Arc<TokenPage>,
+    /// Which of the page's tokens.
+    pub token: usize,
+}
+
+/// A token in a text.
+#[derive(Clone, Debug)]
+pub struct FoundToken {
+    pub range: Range<usize>,
+    pub place: TokenPlace,
+}
+
+/// The tokens that are known.
+#[derive(Debug, Default)]
+pub struct ServerTokens {
+    secret: RandomState,
+    has_any: AtomicBool,
+    known: Mutex<Halves<(Vec<u8>, TokenPlace)>>,
+}
+
+impl ServerTokens {
+    /// The tokens for a page, by the numbers of its form, which are found from now on. `page` stands for its key.
+    pub fn for_page(&self, page: u64, known: &Arc<TokenPage>) -> Vec<Vec<u8>> {
+        if known.form.tokens().is_empty() {
+            return Vec::new();
+        }
+        self.has_any.store(true, Ordering::Release);
+        let mut table = self.known.lock();
+        let tokens = known.form.tokens().iter().enumerate();
+        tokens
+            .map(|(number, token)| {
+                let text = self.token(page, number, &token.kind, token.length);
+                let place = TokenPlace {
+                    page: known.clone(),
+                    token: number,
+                };
+                table.put(
+                    self.secret.hash_one(&text),
+                    (text.clone(), place),
+                    MAX_TOKENS,
+                );
+                text
+            })
+            .collect()
+    }
+
+    /// The same one each time, for the same page: a visitor may have an older copy.
+    fn token(&self, page: u64, number: usize, kind: &PlaceKind, length: usize) -> Vec<u8> {
+        let alphabet = match kind {
+            PlaceKind::Token { alphabet, .. } => alphabet.bytes(),
+            PlaceKind::Number => b"0",
+        };
+        let draw = |at: usize| {
+            let drawn = self.secret.hash_one((page, number, at)) >> 8;
+            let at = usize::try_from(drawn % alphabet.len() as u64).unwrap_or(0);
+            alphabet.get(at).copied().unwrap_or(b'0')
+        };
+        (0..length).map(draw).collect()
+    }
+
+    /// Is there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.has_any.load(Ordering::Acquire)
+    }
+
+    /// The tokens in a text, in their order.
+    #[must_use]
+    pub fn find(&self, text: &[u8]) -> Vec<FoundToken> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let table = self.known.lock();
+        let words = words(text).filter(|range| LENGTHS.contains(&range.len()));
+        words
+            .filter_map(|range| {
+                let word = text.get(range.clone())?;
+                let (known, place) = table.get(self.secret.hash_one(word.to_vec()))?;
+                (known == word).then(|| FoundToken {
+                    range,
+                    place: place.clone(),
+                })
+            })
+            .collect()
+    }
+}
+
+/// The letters and digits of a text that stand together. What is escaped (`%2F`, `\u002f`) belongs to none.
+fn words(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let rest = text.get(at..)?;
+            let first = rest.first()?;
+            let length = rest
+                .iter()
+                .take_while(|byte| byte.is_ascii_alphanumeric())
+                .count();
+            if length > 0 {
+                let found = at..at + length;
+                at += length;
+                return Some(found);
+            }
+            at += match (first, rest.get(1)) {
+                (b'%', _)
+                    if rest
+                        .get(1..3)
+                        .is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit)) =>
+                {
+                    3
+                }
+                (b'\\', Some(b'u')) => 6.min(rest.len()),
+                _ => 1,
+            };
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::{Comparison, compare};
+
+    fn known_page() -> Arc<TokenPage> {
+        let pages = ["0cc175b9c0f1b6a8", "92eb5ffee6ae2fec", "4a8a08f09d37b737"];
+        let pages =
+            pages.map(|token| format!("<input name=\"key\" value=\"{token}\">").into_bytes());
+        let Comparison::Form(form) = compare(&[&pages[0], &pages[1], &pages[2]]) else {
+            panic!("no form")
+        };
+        Arc::new(TokenPage {
+            host: b"a.example".to_vec(),
+            target: b"/form".to_vec(),
+            form: Arc::new(form),
+        })
+    }
+
+    #[test]
+    fn a_token_looks_like_the_applications_and_is_found() {
+        let tokens = ServerTokens::default();
+        assert!(tokens.is_empty() && tokens.find(b"key=0123456789abcdef").is_empty());
+        let page = known_page();
+        let of_page = tokens.for_page(7, &page);
+        assert_eq!(of_page, tokens.for_page(7, &page));
+        assert_ne!(of_page, tokens.for_page(8, &page));
+        let token = &of_page[0];
+        assert_eq!(token.len(), 16);
+        assert!(
+            token
+                .iter()
+                .all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase())
+        );
+        let token = String::from_utf8(token.clone()).unwrap();
+        for text in [
+            format!("a=1&key={token}&b=2"),
+            format!("key=%22{token}%22"),
+            format!("{{\"key\":\"{token}\"}}"),
+            format!("{{\"key\":\"\\u0022{token}\\u0022\"}}"),
+            format!("--x\r\n\r\n{token}\r\n--x--"),
+            format!("key_{token}=1"),
+        ] {
+            let found = tokens.find(text.as_bytes());
+            assert_eq!(found.len(), 1, "{text}");
+            assert_eq!(&text[found[0].range.clone()], token);
+            assert_eq!(found[0].place.page.target, b"/form");
+        }
+        assert!(tokens.find(format!("x{token}").as_bytes()).is_empty());
+    }
+}

@@ -1,0 +1,379 @@
+//! A guest's first write (`cache_guest_sessions`): the page that it comes from was shown from memory, without a session and
+//! with the server's tokens. The application is asked for that page once, with the visitor's own fields; the session
+//! that it begins and its tokens go into the write, and the session goes on to the visitor.
+//!
+//! Only where the browser says that the write comes from a page of the same origin: the application's own check of tokens
+//! is as strong as before. Otherwise the write is sent as it came, and the application refuses it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use guest_pages::TokenPage;
+use guest_pages::cookies::CookieStanding;
+use guest_pages::exchange::{Writing, with_tokens};
+use guest_pages::session::{self, Field, without_links};
+use guest_pages::tokens::FoundToken;
+use http1::{HeadLimits, parse_head};
+use shared_request::cookies;
+use site::{Pass, SharedRules};
+use transport::request_body::RequestBody;
+
+use crate::content::through_cache::asking::{self, WholeAnswer};
+use crate::content::through_cache::guests;
+use crate::exchange::request::Request;
+
+/// A larger body goes as it came: its tokens are not looked for.
+const MAX_BODY_BYTES: u64 = 8 << 20;
+
+/// Fields that are the write's alone, and not sent when the page is asked for; so are those of the connection.
+const OF_WRITE: [&str; 17] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "origin",
+    "referer",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-requested-with",
+    "range",
+];
+const OF_WRITE_PREFIXES: [&str; 3] = ["if-", "proxy-", "sec-fetch-"];
+
+/// The session that the application has begun for the visitor.
+pub struct TakenSession(Vec<Field>);
+
+impl TakenSession {
+    /// Adds its cookies to the response, but for those that the response sets itself.
+    pub fn put_into(self, fields: &mut Vec<Field>) {
+        let given: Vec<Vec<u8>> = session::set_cookies(fields)
+            .iter()
+            .map(|it| it.name.to_vec())
+            .collect();
+        for field in self.0 {
+            let own = std::slice::from_ref(&field);
+            let is_given = session::set_cookies(own)
+                .iter()
+                .any(|it| given.iter().any(|name| name == it.name));
+            if !is_given {
+                fields.push(field);
+            }
+        }
+    }
+}
+
+/// Puts session and tokens into the write of a guest, whose body is there.
+pub async fn prepare(request: &mut Request, pass: &Pass) -> Option<TakenSession> {
+    let rules = pass.cache.as_ref()?.shared.as_deref()?;
+    if !rules.guest_sessions || request.is_own_visit() {
+        return None;
+    }
+    let body = body_of(request)?;
+    let found = Found::of(request, &body);
+    let page = found
+        .page()
+        .or_else(|| page_without_tokens(request, rules, &found))?;
+    if page.host != guests::named_host(request) || !is_of_same_origin(request) {
+        return None;
+    }
+    let answer = asking::ask(request, head_of_page(request, &page)).await?;
+    if answer.status >= 400 {
+        return None;
+    }
+    let tokens = page
+        .form
+        .tokens_of(&without_links(&answer.fields, answer.body.clone()));
+    let written = Written::of(request, &body, &found, &page, &tokens, &answer)?;
+    written.put_into(request)?;
+    let is_cookie = |field: &Field| field.0.eq_ignore_ascii_case(b"set-cookie");
+    Some(TakenSession(
+        answer.fields.into_iter().filter(is_cookie).collect(),
+    ))
+}
+
+/// The body, where it can be looked through.
+fn body_of(request: &Request) -> Option<Bytes> {
+    match &request.body {
+        RequestBody::None => Some(Bytes::new()),
+        RequestBody::Memory(body) => Some(body.clone()),
+        RequestBody::Spooled(spooled) if spooled.length() <= MAX_BODY_BYTES => {
+            let mut body = vec![0; usize::try_from(spooled.length()).ok()?];
+            spooled.read_exact_at(&mut body, 0).ok()?;
+            Some(body.into())
+        }
+        RequestBody::Spooled(_) | RequestBody::Unread | RequestBody::Streamed(_) => None,
+    }
+}
+
+/// The server's tokens in a request.
+struct Found {
+    target: Vec<FoundToken>,
+    body: Vec<FoundToken>,
+    /// In fields, by their places in the head.
+    fields: Vec<(usize, Vec<FoundToken>)>,
+}
+
+impl Found {
+    fn of(request: &Request, body: &[u8]) -> Found {
+        let tokens = &guests::seen(request).guests.tokens;
+        let head = request.received.head();
+        if tokens.is_empty() {
+            return Found {
+                target: Vec::new(),
+                body: Vec::new(),
+                fields: Vec::new(),
+            };
+        }
+        let fields = head.fields().enumerate();
+        let fields = fields.filter(|(_, (name, _))| !name.eq_ignore_ascii_case(b"referer"));
+        Found {
+            target: tokens.find(head.target()),
+            body: tokens.find(body),
+            fields: fields
+                .map(|(at, (_, value))| (at, tokens.find(value)))
+                .filter(|(_, found)| !found.is_empty())
+                .collect(),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &FoundToken> {
+        let of_fields = self.fields.iter().flat_map(|(_, found)| found);
+        self.target.iter().chain(&self.body).chain(of_fields)
+    }
+
+    /// The page that they are of.
+    fn page(&self) -> Option<Arc<TokenPage>> {
+        self.all().next().map(|token| token.place.page.clone())
+    }
+}
+
+/// The page that a write without tokens comes from, by its `Referer`: its session may be needed all the same (a time, the
+/// answer to a question). `None` where the visitor has a session.
+fn page_without_tokens(
+    request: &Request,
+    rules: &SharedRules,
+    found: &Found,
+) -> Option<Arc<TokenPage>> {
+    if found.all().next().is_some() || !request.route.method.is_write() {
+        return None;
+    }
+    let known = &guests::seen(request).guests;
+    let site = request.received.host();
+    let head = request.received.head();
+    let is_common = |name: &[u8], value: &[u8]| {
+        known
+            .cookies
+            .standing(site, known.cookies.mark(name, value))
+            == CookieStanding::Constant
+    };
+    if !cookies::are_without_session(head.view(), &rules.request, &is_common) {
+        return None;
+    }
+    let host = guests::named_host(request);
+    let target = own_target(head.field("referer")?, request.received.scheme(), &host)?;
+    let target = target
+        .split(|&byte| byte == b'#')
+        .next()
+        .unwrap_or_default();
+    Some(known.at(&host, target)?.known().clone())
+}
+
+/// What follows the origin in a URL of this one.
+fn own_target<'u>(url: &'u [u8], scheme: &str, host: &[u8]) -> Option<&'u [u8]> {
+    let rest = url.strip_prefix(scheme.as_bytes())?.strip_prefix(b"://")?;
+    let (named, target) = rest.split_at_checked(host.len())?;
+    let is_own = named.eq_ignore_ascii_case(host)
+        && matches!(target.first(), None | Some(b'/' | b'?' | b'#'));
+    is_own.then_some(target)
+}
+
+/// Does the browser say that a page of this origin has sent the request?
+fn is_of_same_origin(request: &Request) -> bool {
+    let head = request.received.head();
+    let (scheme, host) = (request.received.scheme(), guests::named_host(request));
+    let is_own = |url: &[u8]| own_target(url, scheme, &host).is_some();
+    let (site, origin) = (head.field("sec-fetch-site"), head.field("origin"));
+    if site.is_some() || origin.is_some() {
+        return site.is_none_or(|site| site == b"same-origin") && origin.is_none_or(is_own);
+    }
+    head.field("referer").is_some_and(is_own)
+}
+
+/// The head of the request for the page, as this visitor would have sent it.
+fn head_of_page(request: &Request, page: &TokenPage) -> Vec<u8> {
+    let mut head = [
+        b"GET ",
+        &page.target[..],
+        b" HTTP/1.1\r\nHost: ",
+        &page.host,
+    ]
+    .concat();
+    head.extend_from_slice(b"\r\nAccept: text/html,application/xhtml+xml,*/*;q=0.8\r\n");
+    let tokens = &guests::seen(request).guests.tokens;
+    for (name, value) in request.received.head().fields() {
+        let lower = name.to_ascii_lowercase();
+        let is_of_write = OF_WRITE.iter().any(|it| lower == it.as_bytes())
+            || OF_WRITE_PREFIXES
+                .iter()
+                .any(|it| lower.starts_with(it.as_bytes()));
+        if !is_of_write && tokens.find(value).is_empty() {
+            put_field(name, value, &mut head);
+        }
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+fn put_field(name: &[u8], value: &[u8], head: &mut Vec<u8>) {
+    for part in [name, b": ", value, b"\r\n"] {
+        head.extend_from_slice(part);
+    }
+}
+
+/// The write as it is sent.
+struct Written {
+    head: Vec<u8>,
+    args: Vec<u8>,
+    body: Option<Vec<u8>>,
+}
+
+impl Written {
+    /// `None`: the page has not all tokens.
+    fn of(
+        request: &Request,
+        body: &Bytes,
+        found: &Found,
+        page: &Arc<TokenPage>,
+        tokens: &[Option<Vec<u8>>],
+        answer: &WholeAnswer,
+    ) -> Option<Written> {
+        let token = |found: &FoundToken| {
+            let is_of_page =
+                Arc::ptr_eq(&found.place.page, page) || found.place.page.target == page.target;
+            is_of_page
+                .then(|| tokens.get(found.place.token)?.as_deref())
+                .flatten()
+        };
+        let received = request.received.head();
+        let target = with_tokens(received.target(), &found.target, Writing::Percent, &token)?;
+        let writing = Writing::of_body(received.field("content-type").unwrap_or_default());
+        let body = match found.body.is_empty() {
+            true => None,
+            false => Some(with_tokens(body, &found.body, writing, &token)?),
+        };
+        let mut head = [received.method(), b" ", &target[..], b" HTTP/1.1\r\n"].concat();
+        for (at, (name, value)) in received.fields().enumerate() {
+            let is = |field: &str| name.eq_ignore_ascii_case(field.as_bytes());
+            let in_field = found.fields.iter().find(|(it, _)| *it == at);
+            match (&body, in_field) {
+                _ if is("cookie") => {}
+                (Some(_), _) if is("transfer-encoding") => {}
+                (Some(body), _) if is("content-length") => {
+                    put_field(name, body.len().to_string().as_bytes(), &mut head);
+                }
+                (_, Some((_, found))) => {
+                    put_field(
+                        name,
+                        &with_tokens(value, found, Writing::Plain, &token)?,
+                        &mut head,
+                    );
+                }
+                _ => put_field(name, value, &mut head),
+            }
+        }
+        if let Some(body) = &body
+            && received.field("content-length").is_none()
+        {
+            put_field(
+                b"Content-Length",
+                body.len().to_string().as_bytes(),
+                &mut head,
+            );
+        }
+        let cookies = cookies_with(request, answer);
+        if !cookies.is_empty() {
+            put_field(b"Cookie", &cookies, &mut head);
+        }
+        head.extend_from_slice(b"\r\n");
+        let tokens_of_args = guests::seen(request)
+            .guests
+            .tokens
+            .find(&request.route.args);
+        Some(Written {
+            head,
+            args: with_tokens(
+                &request.route.args,
+                &tokens_of_args,
+                Writing::Percent,
+                &token,
+            )?,
+            body,
+        })
+    }
+
+    fn put_into(self, request: &mut Request) -> Option<()> {
+        let head = parse_head(self.head, &HeadLimits::OF_OWN_HEADS).ok()?;
+        request.received.replace_head(head);
+        request.route.args = self.args;
+        if let Some(body) = self.body {
+            request.body = RequestBody::Memory(body.into());
+        }
+        Some(())
+    }
+}
+
+/// The visitor's cookies with those that the page has set.
+fn cookies_with(request: &Request, answer: &WholeAnswer) -> Vec<u8> {
+    let set = session::set_cookies(&answer.fields);
+    let own = cookies::pairs(request.received.head().view());
+    let own = own.filter(|(name, _)| !set.iter().any(|cookie| cookie.name == *name));
+    let given = set.iter().filter(|cookie| !cookie.is_removed);
+    let pairs: Vec<Vec<u8>> = own
+        .chain(given.map(|cookie| (cookie.name, cookie.value)))
+        .map(|(name, value)| [name, b"=", value].concat())
+        .collect();
+    pairs.join(&b"; "[..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_of_this_origin_or_not() {
+        let of = |url: &'static str| own_target(url.as_bytes(), "http", b"a.example:8080");
+        assert_eq!(of("http://a.example:8080/x?y"), Some(&b"/x?y"[..]));
+        assert_eq!(of("http://A.example:8080"), Some(&b""[..]));
+        for other in [
+            "https://a.example:8080/",
+            "http://a.example/",
+            "http://a.example:80801/",
+            "http://b.example:8080/",
+            "http://a.example:8080.b.example/",
+            "null",
+            "",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_response_sets_its_own_cookies() {
+        let field = |text: &'static str| {
+            (
+                Bytes::from_static(b"Set-Cookie"),
+                Bytes::from_static(text.as_bytes()),
+            )
+        };
+        let mut fields = vec![field("sid=new; path=/")];
+        TakenSession(vec![field("sid=old; path=/"), field("lang=en")]).put_into(&mut fields);
+        assert_eq!(fields, [field("sid=new; path=/"), field("lang=en")]);
+    }
+}

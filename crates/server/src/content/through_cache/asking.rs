@@ -1,0 +1,76 @@
+//! A page that the server asks the application for past the cache, and reads whole.
+
+use bytes::Bytes;
+use guest_pages::MAX_BODY_BYTES;
+use http_semantics::Target;
+use http1::{HeadLimits, parse_head};
+
+use crate::exchange::own_visit::{OwnVisit, Purpose};
+use crate::exchange::request::Request;
+use crate::exchange::request_route::TargetOrigin;
+use crate::exchange::subrequest;
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct WholeAnswer {
+    pub status: u16,
+    pub fields: Vec<(Bytes, Bytes)>,
+    pub body: Vec<u8>,
+}
+
+impl WholeAnswer {
+    pub fn field(&self, name: &[u8]) -> Option<&[u8]> {
+        let mut fields = self.fields.iter();
+        let found = fields.find(|(it, _)| it.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| &value[..])
+    }
+}
+
+/// Asks as who comes by the connection of `request`, from the same address, with another head. The path of its target is
+/// led through the configuration anew. `None`: there was no whole answer.
+pub async fn ask(request: &Request, head: Vec<u8>) -> Option<WholeAnswer> {
+    let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
+    let connection = request.received.connection().clone();
+    let mut made = request.internal_with(connection, head);
+    let merges = request.server().merge_slashes;
+    let (path, args) = {
+        let target = Target::parse(made.received.head().target(), merges).ok()?;
+        (
+            target.path.into_owned(),
+            target.query.unwrap_or_default().to_vec(),
+        )
+    };
+    (made.route.path, made.route.args) = (path, args);
+    made.route.origin = TargetOrigin::Received;
+    made.route.method = crate::exchange::request::Method::Get;
+    made.route.method_override = None;
+    made.extras = crate::exchange::extras::Extras::default();
+    made.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Try)));
+    made.enter_server(request.route.server());
+    let reply = subrequest::serve(&mut made).await?;
+    let mut head = reply.head;
+    head.unpack();
+    let status = made
+        .delivery
+        .error_page
+        .forced_status()
+        .unwrap_or(head.status);
+    let fields = head.fields.as_slice().to_vec();
+    let mut arriving = reply.body.into_arriving();
+    let mut body = Vec::new();
+    while let Ok(piece) = arriving.next(&mut made).await {
+        let Some(piece) = piece else {
+            return Some(WholeAnswer {
+                status,
+                fields,
+                body,
+            });
+        };
+        if body.len() + piece.len() > MAX_BODY_BYTES {
+            break;
+        }
+        body.extend_from_slice(&piece);
+    }
+    arriving.discard();
+    None
+}

@@ -1,0 +1,161 @@
+//! Guests (`cache_guest_sessions`): whose cookies are those of one, which pages they share, and from when on they are
+//! somebody.
+
+use std::sync::Arc;
+
+use cache_decision::{Audience, FetchRole, Plan};
+use guest_pages::TokenPage;
+use guest_pages::cookies::{CookieMark, CookieStanding};
+use live_state::evidence::SeenPages;
+use page_evidence::{PageName, SessionStanding};
+use shared_request::{arguments, cookies};
+use site::SharedRules;
+
+use super::standing;
+use crate::exchange::guest_visit::GuestVisit;
+use crate::exchange::request::{Method, Request};
+
+pub fn seen(request: &Request) -> &Arc<SeenPages> {
+    &request.configuration.live.alive_zones.seen_pages
+}
+
+/// Are the cookies of a visitor, who would be somebody by them, those of a guest? Then it is noted.
+#[cold]
+pub fn recognise(request: &mut Request, rules: &SharedRules) -> bool {
+    let live = &request.configuration.live;
+    // A write by way of another node would not be known here.
+    if live.nodes.is_some() || live.alive_zones.seen_pages.guests.cookies.is_empty() {
+        return false;
+    }
+    let known = &live.alive_zones.seen_pages.guests.cookies;
+    let Some(unknown) = cookies::unknown(request.received.head().view(), &rules.request) else {
+        return false;
+    };
+    let site = request.received.host();
+    let mut marks = Vec::with_capacity(unknown.len());
+    for (name, value) in unknown {
+        let mark = known.mark(name, value);
+        match known.standing(site, mark) {
+            CookieStanding::Constant => {}
+            CookieStanding::Guest(_) => marks.push(mark),
+            CookieStanding::Unknown => return false,
+        }
+    }
+    request.cache.guest = Some(Box::new(GuestVisit { marks, page: None }));
+    true
+}
+
+/// Has the visitor asked for nothing but pages that leave a session as it was?
+pub fn is_settled(request: &Request) -> bool {
+    let Some(guest) = &request.cache.guest else {
+        return true;
+    };
+    let seen = seen(request);
+    let known = &seen.guests.cookies;
+    let site = request.received.host();
+    let is_settled = |page: PageName| seen.evidence.leaves_session(page);
+    let mut has_waited = false;
+    for mark in &guest.marks {
+        match known.standing(site, *mark) {
+            CookieStanding::Guest(pending) => {
+                if !pending.iter().all(|page| is_settled(*page)) {
+                    return false;
+                }
+                has_waited |= !pending.is_empty();
+            }
+            CookieStanding::Constant => {}
+            CookieStanding::Unknown => return false,
+        }
+    }
+    if has_waited {
+        known.settle(&guest.marks, &is_settled);
+    }
+    true
+}
+
+/// May the response be shared although it begins a session?
+pub fn may_share(request: &Request, plan: &Plan<'_>) -> bool {
+    let Some(rules) = &plan.rules.shared else {
+        return false;
+    };
+    if !rules.guest_sessions || !matches!(plan.audience, Audience::Class(_, None)) {
+        return false;
+    }
+    match plan.role {
+        FetchRole::Own(_) | FetchRole::Trial => true,
+        FetchRole::Shared => {
+            let page = plan.shared.as_ref().map(|page| page.name);
+            let name = || standing::name_of(request, plan.zone, plan.key.as_ref().bytes());
+            let page = page.unwrap_or_else(name);
+            seen(request).evidence.session(page) == SessionStanding::Indifferent
+        }
+    }
+}
+
+/// A request reaches an upstream that is not known to leave a session as it was: who has its cookies is somebody.
+pub fn note_asked(request: &Request) {
+    let seen = seen(request);
+    let known = &seen.guests.cookies;
+    if known.is_empty() || request.is_own_visit() {
+        return;
+    }
+    let is_read = matches!(request.route.method, Method::Get | Method::Head);
+    match &request.cache.guest {
+        Some(guest) if is_read && guest.page.is_some() => note_page(seen, guest),
+        _ => {
+            let pairs = cookies::pairs(request.received.head().view());
+            let marks: Vec<CookieMark> =
+                pairs.map(|(name, value)| known.mark(name, value)).collect();
+            known.forget(&marks);
+        }
+    }
+}
+
+/// A guest asks the upstream for a page.
+fn note_page(seen: &SeenPages, guest: &GuestVisit) {
+    if let Some(page) = guest.page
+        && !seen.evidence.leaves_session(page)
+    {
+        seen.guests.cookies.note_pending(&guest.marks, page);
+    }
+}
+
+/// The host and port by which a client asks.
+pub fn named_host(request: &Request) -> Vec<u8> {
+    let mut host = request.received.host().to_vec();
+    if let Some(port) = request.received.host_port() {
+        host.extend_from_slice(format!(":{port}").as_bytes());
+    }
+    host
+}
+
+/// Where the page of a request is asked for once more, whose form is known.
+pub fn token_page(
+    request: &Request,
+    rules: &SharedRules,
+    form: guest_pages::PageForm,
+) -> TokenPage {
+    let mut target = Vec::new();
+    let removed = &rules.request.removed_arguments;
+    arguments::put_target(request.received.target(), removed, &mut target);
+    TokenPage {
+        host: named_host(request),
+        target,
+        form: Arc::new(form),
+    }
+}
+
+/// Does the target of the request have a token of the server's?
+pub fn sends_token(request: &Request) -> bool {
+    let tokens = &seen(request).guests.tokens;
+    !tokens.is_empty() && !tokens.find(request.received.target()).is_empty()
+}
+
+/// The same page with another form.
+pub fn with_form(page: &TokenPage, form: guest_pages::PageForm) -> TokenPage {
+    TokenPage {
+        host: page.host.clone(),
+        target: page.target.clone(),
+        form: Arc::new(form),
+    }
+}

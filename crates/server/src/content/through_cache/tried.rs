@@ -1,0 +1,117 @@
+//! The requests of a trial: a visitor's request is a source of shared requests that say some of what the visitor's does.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cache_decision::FetchRole;
+use guest_pages::MAX_BODY_BYTES;
+use http_cache::{Millis, PurgeMode, PurgeTarget};
+use shared_request::TraitSet;
+use site::{Pass, SharedRules};
+use upstream::Class;
+
+use super::policy::{self, CachePlan};
+use super::purge_keys::address_of;
+use super::storability;
+use super::store_plan::prepare;
+use crate::content::pass::aim;
+use crate::exchange::own_visit::{OwnVisit, Purpose};
+use crate::exchange::request::Request;
+
+/// A visitor's request of which a trial is made.
+pub struct TrialSource {
+    request: Box<Request>,
+    pass: Arc<Pass>,
+}
+
+impl TrialSource {
+    /// A copy of the request, made while its visitor waits.
+    pub fn new(mut request: Box<Request>, pass: &Arc<Pass>) -> TrialSource {
+        request.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Read)));
+        TrialSource {
+            request,
+            pass: pass.clone(),
+        }
+    }
+
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    pub fn shared_rules(&self) -> Option<&SharedRules> {
+        self.pass.cache.as_ref()?.shared.as_deref()
+    }
+}
+
+/// The application gave no answer to compare, or has no time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrokenOff {
+    NoAnswer,
+    TooLong,
+}
+
+/// A whole answer to a request of a trial.
+pub struct TriedAnswer {
+    pub status: u16,
+    pub fields: Vec<(Bytes, Bytes)>,
+    pub body: Vec<u8>,
+}
+
+/// Asks the application once, with some traits of the visitor. `session`: the cookies of a session. `None`: the answer
+/// could not be stored.
+pub async fn fetch(
+    source: &mut TrialSource,
+    with: TraitSet,
+    session: Option<Arc<[u8]>>,
+) -> Result<Option<TriedAnswer>, BrokenOff> {
+    let TrialSource { request, pass } = source;
+    let configuration = request.configuration.clone();
+    request.now = clock::now();
+    if aim(request, pass).is_some() {
+        return Err(BrokenOff::NoAnswer);
+    }
+    let CachePlan::Use(mut plan) = policy::plan(request, &configuration, pass) else {
+        return Err(BrokenOff::NoAnswer);
+    };
+    (plan.past, plan.role, plan.tried) = (None, FetchRole::Trial, with);
+    plan.tried_session = session;
+    let (mut spec, mut store) = {
+        let fields = plan.fields(request.received.head());
+        let address = address_of(&request.received, plan.rules);
+        let join = plan.join_request(&fields, &address, Millis(request.now));
+        let leader = plan.zone.detached(&join);
+        prepare(request, pass, &plan, &leader).map_err(|_| BrokenOff::NoAnswer)?
+    };
+    spec.class = Class::Refresh;
+    let mut fetched = upstream_fetch::fetch(&mut spec)
+        .await
+        .map_err(|_| BrokenOff::NoAnswer)?;
+    if fetched.status >= 500 {
+        fetched.body.give_up(upstream::Outcome::Success);
+        return Err(BrokenOff::NoAnswer);
+    }
+    let is_storable = storability::decide(&mut store, &fetched, Millis(clock::now())).is_ok();
+    let mut body = Vec::new();
+    while let Some(piece) = fetched.body.next().await.map_err(|_| BrokenOff::NoAnswer)? {
+        if body.len() + piece.len() > MAX_BODY_BYTES {
+            return Err(BrokenOff::TooLong);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(is_storable.then_some(TriedAnswer {
+        status: fetched.status,
+        fields: fetched.fields,
+        body,
+    }))
+}
+
+/// Removes what is stored for the page: it is not what the page is.
+pub fn purge(source: &mut TrialSource) {
+    let TrialSource { request, pass } = source;
+    let configuration = request.configuration.clone();
+    if let CachePlan::Use(plan) = policy::plan(request, &configuration, pass) {
+        let target = PurgeTarget::Key(plan.key.as_ref());
+        plan.zone
+            .purge(target, PurgeMode::Hard, Millis(clock::now()));
+    }
+}
