@@ -39,6 +39,8 @@ pub struct CookieMark(u64);
 pub enum CookieStanding {
     /// All guests of the site are given it.
     Constant,
+    /// Guests were given it, and perhaps not all: a choice.
+    Choice,
     /// A guest has it, who has asked for these pages before they were compared.
     Guest(Vec<PageName>),
     /// Somebody may have it.
@@ -52,6 +54,7 @@ pub struct GuestCookies {
     has_any: AtomicBool,
     given: Mutex<Halves<Vec<PageName>>>,
     constants: Mutex<Halves<()>>,
+    choices: Mutex<Halves<()>>,
 }
 
 impl GuestCookies {
@@ -77,6 +80,12 @@ impl GuestCookies {
         self.constants.lock().put(number, (), MAX_CONSTANTS);
     }
 
+    /// A guest of the site was given this cookie, whose value others have, too.
+    pub fn note_choice(&self, site: &[u8], mark: CookieMark) {
+        let number = self.constant(site, mark);
+        self.choices.lock().put(number, (), MAX_CONSTANTS);
+    }
+
     #[must_use]
     pub fn standing(&self, site: &[u8], mark: CookieMark) -> CookieStanding {
         if self
@@ -89,6 +98,9 @@ impl GuestCookies {
         }
         match self.given.lock().get(mark.0) {
             Some(pending) => CookieStanding::Guest(pending.clone()),
+            None if self.choices.lock().get(self.constant(site, mark)).is_some() => {
+                CookieStanding::Choice
+            }
             None => CookieStanding::Unknown,
         }
     }

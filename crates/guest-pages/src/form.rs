@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use twox_hash::XxHash3_64;
 
-use crate::place::{Found, PlaceKind, classify, is_in_number, is_in_token, narrow};
+use crate::place::{
+    Alphabet, Found, Guests, PlaceKind, classify, is_in_number, is_in_token, narrow,
+};
 use crate::text::{Next, Run, SideBySide};
 
 /// Places of one page.
@@ -89,8 +91,8 @@ pub enum Comparison {
 
 /// Compares answers to the same request, of at least two sessions, in the order in which they were made.
 #[must_use]
-pub fn compare(answers: &[&[u8]]) -> Comparison {
-    match found_form(answers) {
+pub fn compare(answers: &[&[u8]], guests: Guests) -> Comparison {
+    match found_form(answers, guests) {
         Ok(Some(form)) => Comparison::Form(form),
         Ok(None) => Comparison::More,
         Err(why) => Comparison::Unlike(why),
@@ -98,120 +100,147 @@ pub fn compare(answers: &[&[u8]]) -> Comparison {
 }
 
 /// `None`: it takes more answers.
-fn found_form(answers: &[&[u8]]) -> Result<Option<PageForm>, Unlike> {
+fn found_form(answers: &[&[u8]], guests: Guests) -> Result<Option<PageForm>, Unlike> {
     let [first, _, ..] = answers else {
         return Ok(None);
     };
     let mut walked = SideBySide::new(answers);
-    let mut building = Building::new(first);
+    let mut found: Vec<FoundPlace> = Vec::new();
     let mut takes_more = false;
     loop {
         match walked.next() {
             Next::Same => {}
-            Next::Different(runs) => takes_more |= !building.add(answers, &runs)?,
+            Next::Different(runs) => match found_place(answers, &runs, guests)? {
+                Some(_) if found.len() >= MAX_PLACES => return Err(Unlike::TooManyPlaces),
+                Some(place) => found.push(place),
+                None => takes_more = true,
+            },
             Next::Apart => return Err(Unlike::Structure),
             Next::End => break,
         }
     }
-    Ok((!takes_more).then(|| building.finish()))
-}
-
-/// A form under construction.
-struct Building<'t> {
-    first: &'t [u8],
-    form: PageForm,
-    /// Tokens by their values in all answers.
-    known: HashMap<Vec<Vec<u8>>, usize>,
-    /// Where the text goes on behind the last place.
-    at: usize,
-}
-
-impl<'t> Building<'t> {
-    fn new(first: &'t [u8]) -> Building<'t> {
-        Building {
-            first,
-            form: PageForm {
-                places: Vec::new(),
-                tail: Literal::of(b""),
-                tokens: Vec::new(),
-            },
-            known: HashMap::new(),
-            at: 0,
-        }
+    if takes_more {
+        return Ok(None);
     }
+    let found = joined(first, found);
+    form_of(answers, &found).map(Some)
+}
 
-    /// Adds a place; false where more answers are needed to say what it is.
-    fn add(&mut self, answers: &[&[u8]], runs: &[Run]) -> Result<bool, Unlike> {
-        let values: Vec<&[u8]> = runs
-            .iter()
-            .zip(answers)
-            .map(|(run, text)| run.of(text))
-            .collect();
-        let (start, end) = narrow(&values);
-        let values: Vec<&[u8]> = values
-            .iter()
-            .map(|value| value.get(start..value.len() - end).unwrap_or_default())
-            .collect();
-        let Some(run) = runs.first() else {
-            return Ok(true);
+/// A place in all answers.
+struct FoundPlace {
+    ranges: Vec<Range<usize>>,
+    kind: PlaceKind,
+}
+
+impl FoundPlace {
+    fn in_first(&self) -> Range<usize> {
+        self.ranges.first().cloned().unwrap_or_default()
+    }
+}
+
+/// What stands at runs that differ; `None`: it takes more answers to say.
+fn found_place(
+    answers: &[&[u8]],
+    runs: &[Run],
+    guests: Guests,
+) -> Result<Option<FoundPlace>, Unlike> {
+    let values: Vec<&[u8]> = runs
+        .iter()
+        .zip(answers)
+        .map(|(run, text)| run.of(text))
+        .collect();
+    let (start, end) = narrow(&values);
+    let ranges: Vec<Range<usize>> = runs
+        .iter()
+        .map(|run| run.start + start..run.end.saturating_sub(end))
+        .collect();
+    let values: Vec<&[u8]> = ranges
+        .iter()
+        .zip(answers)
+        .map(|(range, text)| text.get(range.clone()).unwrap_or_default())
+        .collect();
+    let in_first = ranges.first().cloned().unwrap_or_default();
+    let after = answers.first().and_then(|text| text.get(in_first.end..));
+    match classify(&values, after.unwrap_or_default(), guests) {
+        Found::Place(kind) => Ok(Some(FoundPlace { ranges, kind })),
+        Found::Needs(count) if values.len() < count => Ok(None),
+        Found::Needs(_) | Found::Other => Err(Unlike::Text { at: in_first.start }),
+    }
+}
+
+/// A token and what stands beside it in one value (the time at which it was made) are one token.
+fn joined(first: &[u8], found: Vec<FoundPlace>) -> Vec<FoundPlace> {
+    let mut places: Vec<FoundPlace> = Vec::new();
+    for place in found {
+        let Some(before) = places.last_mut() else {
+            places.push(place);
+            continue;
         };
-        let range = run.start + start..run.end - end;
-        let after = self.first.get(range.end..).unwrap_or_default();
-        let kind = match classify(&values, after) {
-            Found::Place(kind) => kind,
-            Found::Needs(count) if values.len() < count => return Ok(false),
-            Found::Needs(_) | Found::Other => return Err(Unlike::Text { at: range.start }),
-        };
-        if self.form.places.len() >= MAX_PLACES {
-            return Err(Unlike::TooManyPlaces);
+        let between = first.get(before.in_first().end..place.in_first().start);
+        let are_one_value = between.is_some_and(|text| text.iter().all(|byte| is_joint(*byte)));
+        let has_token = before.kind != PlaceKind::Number || place.kind != PlaceKind::Number;
+        if !(are_one_value && has_token) {
+            places.push(place);
+            continue;
         }
-        let token = match kind {
+        let pairs = before.ranges.iter_mut().zip(&place.ranges);
+        pairs.for_each(|(range, other)| range.end = other.end);
+        let length = before.in_first().len();
+        let are_as_long = before.ranges.iter().all(|range| range.len() == length);
+        before.kind = PlaceKind::Token {
+            length: are_as_long.then_some(length),
+            alphabet: Alphabet::Mixed,
+        };
+    }
+    places
+}
+
+/// What may stand between the parts of one value.
+fn is_joint(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'|' | b',')
+}
+
+/// The form that has these places.
+fn form_of(answers: &[&[u8]], found: &[FoundPlace]) -> Result<PageForm, Unlike> {
+    let first = answers.first().copied().unwrap_or_default();
+    let mut form = PageForm {
+        places: Vec::new(),
+        tail: Literal::of(b""),
+        tokens: Vec::new(),
+    };
+    // Tokens by their values in all answers.
+    let mut known: HashMap<Vec<&[u8]>, usize> = HashMap::new();
+    let mut at = 0;
+    for place in found {
+        let range = place.in_first();
+        let token = match place.kind {
             PlaceKind::Number => None,
-            PlaceKind::Token { .. } => Some(self.token(&values, &kind, &range)?),
+            PlaceKind::Token { .. } => {
+                let values = place.ranges.iter().zip(answers);
+                let values: Vec<&[u8]> = values
+                    .map(|(range, text)| text.get(range.clone()).unwrap_or_default())
+                    .collect();
+                let next = form.tokens.len();
+                let number = *known.entry(values).or_insert(next);
+                if number == MAX_TOKENS {
+                    return Err(Unlike::TooManyPlaces);
+                }
+                if number == next {
+                    form.tokens.push(Token::at(first, at, &range, &place.kind));
+                }
+                Some(number)
+            }
         };
-        let before = self.first.get(self.at..range.start).unwrap_or_default();
-        self.form.places.push(Place {
-            before: Literal::of(before),
-            kind,
+        form.places.push(Place {
+            before: Literal::of(first.get(at..range.start).unwrap_or_default()),
+            kind: place.kind.clone(),
             token,
-            next: after.first().copied(),
+            next: first.get(range.end).copied(),
         });
-        self.at = range.end;
-        Ok(true)
+        at = range.end;
     }
-
-    fn token(
-        &mut self,
-        values: &[&[u8]],
-        kind: &PlaceKind,
-        range: &Range<usize>,
-    ) -> Result<usize, Unlike> {
-        let name: Vec<Vec<u8>> = values.iter().map(|value| value.to_vec()).collect();
-        if let Some(known) = self.known.get(&name) {
-            return Ok(*known);
-        }
-        let number = self.form.tokens.len();
-        if number >= MAX_TOKENS {
-            return Err(Unlike::TooManyPlaces);
-        }
-        let begin = range.start.saturating_sub(CONTEXT_BEFORE).max(self.at);
-        let before = self.first.get(begin..range.start).unwrap_or_default();
-        // What stands in the same tag, where it is in one.
-        let tag = before.iter().rposition(|&byte| byte == b'<').unwrap_or(0);
-        self.form.tokens.push(Token {
-            kind: kind.clone(),
-            length: range.len(),
-            before: before.get(tag..).unwrap_or_default().to_vec(),
-            after: self.first.get(range.end).copied(),
-        });
-        self.known.insert(name, number);
-        Ok(number)
-    }
-
-    fn finish(mut self) -> PageForm {
-        self.form.tail = Literal::of(self.first.get(self.at..).unwrap_or_default());
-        self.form
-    }
+    form.tail = Literal::of(first.get(at..).unwrap_or_default());
+    Ok(form)
 }
 
 impl PageForm {
@@ -340,6 +369,20 @@ impl Place {
 }
 
 impl Token {
+    /// The token at a place of the first answer. `from`: where the place before it ends.
+    fn at(first: &[u8], from: usize, range: &Range<usize>, kind: &PlaceKind) -> Token {
+        let begin = range.start.saturating_sub(CONTEXT_BEFORE).max(from);
+        let before = first.get(begin..range.start).unwrap_or_default();
+        // What stands in the same tag, where it is in one.
+        let tag = before.iter().rposition(|&byte| byte == b'<').unwrap_or(0);
+        Token {
+            kind: kind.clone(),
+            length: range.len(),
+            before: before.get(tag..).unwrap_or_default().to_vec(),
+            after: first.get(range.end).copied(),
+        }
+    }
+
     /// The token in an answer, by the text around it: `None` where that is not there, or there twice with different
     /// tokens.
     fn find(&self, answer: &[u8]) -> Option<Vec<u8>> {
@@ -385,16 +428,16 @@ mod tests {
         ]
     }
 
-    fn form_of(pages: &[Vec<u8>]) -> Comparison {
+    fn compared(pages: &[Vec<u8>]) -> Comparison {
         let pages: Vec<&[u8]> = pages.iter().map(Vec::as_slice).collect();
-        compare(&pages)
+        compare(&pages, Guests::Alike)
     }
 
     #[test]
     fn a_page_has_literal_text_and_places() {
         let pages = three();
-        assert!(matches!(form_of(&pages[..2]), Comparison::More));
-        let Comparison::Form(form) = form_of(&pages) else {
+        assert!(matches!(compared(&pages[..2]), Comparison::More));
+        let Comparison::Form(form) = compared(&pages) else {
             panic!("no form")
         };
         assert_eq!(form.count(), (1, 3));
@@ -416,7 +459,7 @@ mod tests {
 
     #[test]
     fn an_answer_of_another_form_is_not_one_of_this() {
-        let Comparison::Form(form) = form_of(&three()) else {
+        let Comparison::Form(form) = compared(&three()) else {
             panic!("no form")
         };
         let good = page("ffffffffffffff01", "BBBBBBBBBBBBBB11", "17");
@@ -438,7 +481,7 @@ mod tests {
 
     #[test]
     fn pages_that_say_something_of_their_visitor_have_no_form() {
-        let of = |one: &str, other: &str| form_of(&[one.into(), other.into()]);
+        let of = |one: &str, other: &str| compared(&[one.into(), other.into()]);
         assert!(matches!(
             of("<b>Hello Alice</b>", "<b>Hello Bob</b>"),
             Comparison::Unlike(Unlike::Text { at: 9 })
@@ -452,6 +495,26 @@ mod tests {
     }
 
     #[test]
+    fn a_token_with_its_time_is_one() {
+        let text =
+            |time: &str, mac: &str| format!("<input value=\"{time}:2:{mac}\"> {time}").into_bytes();
+        let pages = [
+            text("1795926078.9", "0cc175b9c0f1b6a8"),
+            text("1795926079.1", "92eb5ffee6ae2fec"),
+            text("1795926079.4", "4a8a08f09d37b737"),
+        ];
+        let Comparison::Form(form) = compared(&pages) else {
+            panic!("no form")
+        };
+        assert_eq!(form.count(), (1, 1));
+        let tokens = form.tokens_of(&text("1795926099.0", "ffffffffffffff01"));
+        assert_eq!(
+            tokens[0].as_deref(),
+            Some(&b"1795926099.0:2:ffffffffffffff01"[..])
+        );
+    }
+
+    #[test]
     fn one_token_is_one_at_all_its_places() {
         let text =
             |one: &str, two: &str| format!("a=\"{one}\" b=\"{two}\" c=\"{one}\"").into_bytes();
@@ -460,7 +523,7 @@ mod tests {
             text("92eb5ffee6ae2fec", "22222222bb222222"),
             text("4a8a08f09d37b737", "3333cc3333333333"),
         ];
-        let Comparison::Form(form) = form_of(&pages) else {
+        let Comparison::Form(form) = compared(&pages) else {
             panic!("no form")
         };
         assert_eq!(form.tokens().len(), 2);
@@ -475,7 +538,7 @@ mod tests {
             other in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60),
         ) {
             let pages: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
-            if let Comparison::Form(form) = compare(&pages) {
+            if let Comparison::Form(form) = compare(&pages, Guests::Alike) {
                 for page in &pages {
                     // Each is of the form that all have in common.
                     proptest::prop_assert!(form.find(page).is_some(), "{:?}", String::from_utf8_lossy(page));

@@ -39,6 +39,6 @@ pub const MAX_BODY_BYTES: usize = 2 << 20;
 
 pub use cookies::GuestCookies;
 pub use form::{Comparison, PageForm, Unlike, compare};
-pub use pages::{GuestPage, GuestPages};
-pub use place::PlaceKind;
+pub use pages::{GuestPage, GuestPages, LearnedForm};
+pub use place::{Guests, PlaceKind};
 pub use tokens::{ServerTokens, TokenPage};

@@ -13,7 +13,11 @@ use crate::tokens::{ServerTokens, TokenPage};
 
 /// Pages in half the table.
 const MAX_PAGES: usize = 8192;
+/// For so many milliseconds the answers of which a form was learned are compared with others.
+const DIGEST_MILLIS: u64 = 30_000;
 
+/// So many shared pages make others familiar whose addresses look alike.
+const FAMILIAR: u8 = 4;
 /// Sites of which pages are remembered that show what is in a session, and how many of each.
 const MAX_SITES: usize = 256;
 const MOST_WITNESSES: usize = 8;
@@ -24,6 +28,16 @@ pub struct GuestPage {
     page: Arc<TokenPage>,
     /// The server's tokens, by the numbers of its form.
     tokens: Vec<Vec<u8>>,
+    learned: LearnedForm,
+}
+
+/// Of which answers a form was learned.
+#[derive(Clone, Copy, Debug)]
+pub struct LearnedForm {
+    /// Stands for them, as far as they are compared.
+    pub digest: u64,
+    /// When, in milliseconds.
+    pub at: u64,
 }
 
 impl GuestPage {
@@ -37,10 +51,41 @@ impl GuestPage {
         &self.page.form
     }
 
+    /// The digest of the answers of which the form was learned, for a while: then they may have changed.
+    #[must_use]
+    pub fn digest(&self, now: u64) -> Option<u64> {
+        let LearnedForm { digest, at } = self.learned;
+        (now.saturating_sub(at) < DIGEST_MILLIS).then_some(digest)
+    }
+
+    /// Puts the server's tokens in the place of those that are found by the text around them: an answer as another session's
+    /// might be.
+    #[must_use]
+    pub fn with_other_tokens(&self, answer: &[u8]) -> Vec<u8> {
+        let mut answer = answer.to_vec();
+        let found = self.page.form.tokens_of(&answer);
+        for (token, other) in found.into_iter().zip(&self.tokens) {
+            if let Some(token) = token.filter(|token| token.len() == other.len()) {
+                replace_all(&mut answer, &token, other);
+            }
+        }
+        answer
+    }
+
     /// What guests are shown of an answer; `None`: it is of another form.
     #[must_use]
     pub fn shown(&self, answer: &[u8]) -> Option<Vec<u8>> {
         self.page.form.with_tokens(answer, &self.tokens)
+    }
+}
+
+/// Writes `other`, which is as long, for each `token`.
+fn replace_all(text: &mut [u8], token: &[u8], other: &[u8]) {
+    let places: Vec<usize> = memchr::memmem::find_iter(text, token).collect();
+    for at in places {
+        if let Some(place) = text.get_mut(at..at + token.len()) {
+            place.copy_from_slice(other);
+        }
     }
 }
 
@@ -53,7 +98,9 @@ pub struct GuestPages {
     pages: Mutex<Halves<Arc<GuestPage>>>,
     /// The same by address.
     addresses: Mutex<Halves<Arc<GuestPage>>>,
-    /// The latest pages without arguments, by host.
+    /// How many pages are shared whose addresses look like this.
+    familiar: Mutex<Halves<u8>>,
+    /// The latest pages, by host.
     witnesses: Mutex<Halves<VecDeque<Arc<GuestPage>>>>,
 }
 
@@ -73,21 +120,43 @@ impl GuestPages {
     }
 
     /// Notes the form of a page. Its tokens are found from now on.
-    pub fn note(&self, name: PageName, page: TokenPage) -> Arc<GuestPage> {
+    pub fn note(&self, name: PageName, page: TokenPage, learned: LearnedForm) -> Arc<GuestPage> {
         let address = self.secret.hash_one((&page.host[..], &page.target[..]));
         let page = Arc::new(page);
         let known = Arc::new(GuestPage {
             tokens: self.tokens.for_page(name.number(), &page),
+            learned,
             page,
         });
-        self.pages
-            .lock()
-            .put(name.number(), known.clone(), MAX_PAGES);
+        let mut pages = self.pages.lock();
+        let is_new = pages.get(name.number()).is_none();
+        pages.put(name.number(), known.clone(), MAX_PAGES);
+        drop(pages);
         self.addresses.lock().put(address, known.clone(), MAX_PAGES);
-        if !known.page.target.contains(&b'?') {
-            self.add_witness(&known);
-        }
+        let mut familiar = self.familiar.lock();
+        let count = familiar.entry(self.look(&known.page.host, &known.page.target), MAX_PAGES);
+        *count = count.saturating_add(u8::from(is_new));
+        drop(familiar);
+        self.add_witness(&known);
         known
+    }
+
+    /// Are some pages shared whose addresses differ from this one in nothing but numbers?
+    #[must_use]
+    pub fn is_familiar(&self, host: &[u8], target: &[u8]) -> bool {
+        let familiar = self.familiar.lock();
+        familiar
+            .get(self.look(host, target))
+            .is_some_and(|count| *count >= FAMILIAR)
+    }
+
+    /// Stands for addresses that differ in numbers alone.
+    fn look(&self, host: &[u8], target: &[u8]) -> u64 {
+        let words: Vec<&[u8]> = target
+            .split(u8::is_ascii_digit)
+            .filter(|it| !it.is_empty())
+            .collect();
+        self.secret.hash_one((host, words))
     }
 
     fn add_witness(&self, known: &Arc<GuestPage>) {

@@ -1,5 +1,7 @@
 //! What stands at a place where answers differ.
 
+use std::collections::HashSet;
+
 /// What is shown at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaceKind {
@@ -38,6 +40,16 @@ impl Alphabet {
             Alphabet::Mixed => ALL,
         }
     }
+}
+
+/// How the guests differ whose answers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guests {
+    /// In nothing but their sessions: a token is another one in each answer.
+    Alike,
+    /// The last one differs from the others, who are alike: by a browser, or by a session. Some answers may have the same
+    /// token, which is a long one. A number must differ between the others, too: the price of a cart is no duration.
+    LastUnlike,
 }
 
 /// What a place was found to be.
@@ -168,7 +180,14 @@ pub(crate) fn is_number(value: &[u8]) -> bool {
     let begins = value
         .first()
         .is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-');
+    let exponents = value
+        .iter()
+        .filter(|byte| matches!(byte, b'e' | b'E'))
+        .count();
+    // Digits and an `e` may be a token.
+    let has_exponent = exponents == 1 && value.contains(&b'.');
     begins
+        && (exponents == 0 || has_exponent)
         && value.iter().any(u8::is_ascii_digit)
         && value
             .iter()
@@ -189,6 +208,9 @@ pub(crate) fn is_in_token(byte: u8) -> bool {
                 | b'+'
                 | b'/'
                 | b'.'
+                | b':'
+                | b'|'
+                | b','
                 | b'~'
                 | b'%'
                 | b'\\'
@@ -201,14 +223,19 @@ pub(crate) fn is_in_token(byte: u8) -> bool {
 }
 
 /// Says what stands at a place. `after`: the text behind it in the first answer.
-pub(crate) fn classify(values: &[&[u8]], after: &[u8]) -> Found {
+pub(crate) fn classify(values: &[&[u8]], after: &[u8], guests: Guests) -> Found {
     if values.iter().all(|value| is_number(value)) {
-        return number(values, after);
+        let others = values.split_last().map_or(values, |(_, others)| others);
+        let are_the_same = others.iter().all(|value| others.first() == Some(value));
+        return match guests {
+            Guests::LastUnlike if are_the_same => Found::Needs(values.len() + 1),
+            _ => number(values, after, guests),
+        };
     }
-    token(values)
+    token(values, guests)
 }
 
-fn number(values: &[&[u8]], after: &[u8]) -> Found {
+fn number(values: &[&[u8]], after: &[u8], guests: Guests) -> Found {
     let is_whole = |value: &&[u8]| value.iter().all(u8::is_ascii_digit);
     if !values.iter().all(is_whole) || has_unit(after) {
         return Found::Place(PlaceKind::Number);
@@ -218,13 +245,13 @@ fn number(values: &[&[u8]], after: &[u8]) -> Found {
         .map(|value| std::str::from_utf8(value).ok()?.parse().ok())
         .collect();
     let Some(parsed) = parsed else {
-        return token(values);
+        return token(values, guests);
     };
     if is_time(values, &parsed) {
         return Found::Place(PlaceKind::Number);
     }
     if values.iter().all(|value| value.len() >= TIME_DIGITS) {
-        return token(values);
+        return token(values, guests);
     }
     let rises = parsed.windows(2).all(|pair| {
         let [one, next] = pair else { return true };
@@ -268,30 +295,41 @@ fn has_unit(after: &[u8]) -> bool {
         .any(|unit| word.eq_ignore_ascii_case(unit.as_bytes()))
 }
 
-fn token(values: &[&[u8]]) -> Found {
+fn token(values: &[&[u8]], guests: Guests) -> Found {
     let lengths = || values.iter().map(|value| value.len());
     let (least, most) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
     let is_long_enough = match least == most {
         true => least >= LEAST_TOKEN,
-        false => least >= LONG_TOKEN && most - least <= most / 2,
+        false if least >= LONG_TOKEN => most - least <= most / 2,
+        // The names that SMF draws for its tokens: seven to twelve digits and letters up to f.
+        false => {
+            let is_hex = |value: &&[u8]| value.iter().all(u8::is_ascii_hexdigit);
+            least >= LEAST_TOKEN && values.iter().all(is_hex)
+        }
     };
     let is_of_token = |value: &&[u8]| value.iter().all(|byte| is_in_token(*byte));
     if !is_long_enough || most > MOST_TOKEN || !values.iter().all(is_of_token) {
         return Found::Other;
     }
-    let are_different = (1..values.len()).all(|at| {
-        values
-            .get(..at)
-            .is_some_and(|earlier| !earlier.contains(&values[at]))
-    });
+    let distinct: HashSet<&[u8]> = values.iter().copied().collect();
+    let repeated = values.len() - distinct.len();
     let drawn = values.iter().filter(|value| is_drawn(value)).count();
-    if !are_different || drawn * 3 < values.len() * 2 {
+    let is_token = match guests {
+        // What is made of the time may be the same in answers of one moment.
+        Guests::Alike => drawn * 3 >= values.len() * 2 && (repeated == 0 || least >= LONG_TOKEN),
+        Guests::LastUnlike => {
+            drawn == values.len() && (repeated == 0 || least >= LONG_TOKEN && least == most)
+        }
+    };
+    if !is_token {
         return Found::Other;
     }
-    match values.len() < FOR_TOKENS {
-        true => Found::Needs(FOR_TOKENS),
+    let is_known = guests == Guests::LastUnlike && values.len() >= FOR_TOKENS;
+    match distinct.len() < FOR_TOKENS && !is_known {
+        true => Found::Needs(values.len() + 1),
         false => Found::Place(PlaceKind::Token {
-            length: (least == most).then_some(least),
+            // Short ones of one length may be of another next time.
+            length: (least == most && least >= LONG_TOKEN).then_some(least),
             alphabet: alphabet(values),
         }),
     }
@@ -308,14 +346,13 @@ pub(crate) fn is_drawn(value: &[u8]) -> bool {
         .iter()
         .filter(|byte| byte.is_ascii_lowercase())
         .count();
-    match value.len() {
-        LONG_TOKEN.. => digits >= 2 || upper >= 3 && lower >= 3,
-        _ => {
-            digits >= 2
-                && (upper + lower > 0 || value.len() >= TIME_DIGITS)
-                && digits + upper + lower == value.len()
-        }
+    if value.len() >= LONG_TOKEN {
+        return digits >= 2 || upper >= 3 && lower >= 3;
     }
+    let is_hex = value.iter().all(u8::is_ascii_hexdigit);
+    let has_enough = digits >= 2 || digits == 1 && is_hex;
+    let is_plain = digits + upper + lower == value.len();
+    has_enough && is_plain && (upper + lower > 0 || value.len() >= TIME_DIGITS)
 }
 
 fn alphabet(values: &[&[u8]]) -> Alphabet {
@@ -346,7 +383,7 @@ mod tests {
 
     fn of(values: &[&str], after: &str) -> Found {
         let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
-        classify(&values, after.as_bytes())
+        classify(&values, after.as_bytes(), Guests::Alike)
     }
 
     fn narrowed(values: &[&str]) -> String {
@@ -402,14 +439,14 @@ mod tests {
             })
         );
         assert_eq!(
-            of(&["a94a8fe5c", "b1d5781111", "c8d"], ""),
+            of(&["a94a8fe5c", "z1d5781111", "c8d6666"], ""),
             Found::Other,
             "short, of several lengths"
         );
         assert_eq!(
             of(&["c4f81e0b2", "d83ab1c77", "e0190bb2f"], ""),
             Found::Place(PlaceKind::Token {
-                length: Some(9),
+                length: None,
                 alphabet: Alphabet::LowerHex
             })
         );
@@ -427,6 +464,10 @@ mod tests {
                 alphabet: Alphabet::Mixed
             })
         );
+        let cart = ["0.00", "0.00", "20.00"].map(str::as_bytes);
+        assert_eq!(classify(&cart, b"", Guests::LastUnlike), Found::Needs(4));
+        let duration = ["0.12", "0.13", "20.00"].map(str::as_bytes);
+        assert_eq!(classify(&duration, b"", Guests::LastUnlike), NUMBER);
         for words in [
             [
                 "hello-world-again",
@@ -440,7 +481,7 @@ mod tests {
         }
         assert_eq!(
             of(&[hex[0], hex[0], hex[1]], ""),
-            Found::Other,
+            Found::Needs(4),
             "the same twice"
         );
         assert!(matches!(

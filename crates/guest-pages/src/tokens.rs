@@ -151,12 +151,14 @@ fn words(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
 mod tests {
     use super::*;
     use crate::form::{Comparison, compare};
+    use crate::place::Guests;
 
     fn known_page() -> Arc<TokenPage> {
         let pages = ["0cc175b9c0f1b6a8", "92eb5ffee6ae2fec", "4a8a08f09d37b737"];
         let pages =
             pages.map(|token| format!("<input name=\"key\" value=\"{token}\">").into_bytes());
-        let Comparison::Form(form) = compare(&[&pages[0], &pages[1], &pages[2]]) else {
+        let Comparison::Form(form) = compare(&[&pages[0], &pages[1], &pages[2]], Guests::Alike)
+        else {
             panic!("no form")
         };
         Arc::new(TokenPage {

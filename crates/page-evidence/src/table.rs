@@ -31,7 +31,7 @@ const MAX_ACTIVE: usize = 256;
 /// After so many milliseconds a request under way no longer counts: its end was lost.
 const LOST_AFTER: u64 = 60_000;
 /// A visitor's own answer that begins a session pays for so many requests of a trial, which spares all who come next.
-const SESSION_WORTH: u32 = 4;
+const SESSION_WORTH: u32 = 6;
 /// For so many milliseconds no trial of a page begins after one for which there was no room.
 const UNTRIED_MILLIS: u64 = 500;
 
@@ -566,7 +566,7 @@ impl Evidence {
         if under_way.trial.is_some() {
             return None;
         }
-        if !self.budget(page, Trial::usual_requests(traits), now) {
+        if !self.budget(page, set_aside(traits, of_session), now) {
             under_way.untried_until = now + UNTRIED_MILLIS;
             return None;
         }
@@ -611,7 +611,7 @@ impl Evidence {
         counts
             .trial_requests
             .fetch_add(u64::from(requests), Ordering::Relaxed);
-        let set_aside = Trial::usual_requests(order.traits);
+        let set_aside = set_aside(order.traits, order.of_session);
         if let Some(budget) = self.budgets.lock().get_mut(&order.page.zone) {
             budget.give_back(set_aside.saturating_sub(requests));
             budget.owe(requests.saturating_sub(set_aside));
@@ -717,6 +717,14 @@ impl Evidence {
             trial_requests: of(&counts.trial_requests),
             found: of(&counts.found),
         }
+    }
+}
+
+/// How many requests are set aside for a trial.
+fn set_aside(traits: TraitSet, of_session: bool) -> u32 {
+    match of_session {
+        true => SESSION_WORTH,
+        false => Trial::usual_requests(traits),
     }
 }
 

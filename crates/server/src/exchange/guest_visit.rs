@@ -10,4 +10,13 @@ pub struct GuestVisit {
     pub marks: Vec<CookieMark>,
     /// The page that they ask for, once that is known.
     pub page: Option<PageName>,
+    /// Target and arguments without the session's name, where they have it beside the cookie.
+    pub clean: Option<CleanTarget>,
+}
+
+/// What a request asks for, less the name of its session.
+#[derive(Clone, Debug)]
+pub struct CleanTarget {
+    pub target: Vec<u8>,
+    pub args: Vec<u8>,
 }

@@ -6,6 +6,7 @@
 //! is as strong as before. Otherwise the write is sent as it came, and the application refuses it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use guest_pages::TokenPage;
@@ -24,6 +25,25 @@ use crate::exchange::request::Request;
 
 /// A larger body goes as it came: its tokens are not looked for.
 const MAX_BODY_BYTES: u64 = 8 << 20;
+
+/// How long a write waits whose token has the time in it at which it was made.
+const AFTER_TIMED_TOKEN: Duration = Duration::from_millis(3200);
+/// A time in a token is of now if it is no further from it than this, in seconds.
+const NOW_SECONDS: u64 = 60;
+
+/// Has the token the present time in it?
+fn is_of_now(token: Option<&[u8]>) -> bool {
+    let now = clock::wall(clock::now()) / 1000;
+    let words = token
+        .unwrap_or_default()
+        .split(|byte| !byte.is_ascii_digit());
+    words.filter(|word| word.len() == 10).any(|word| {
+        let time = std::str::from_utf8(word)
+            .ok()
+            .and_then(|word| word.parse::<u64>().ok());
+        time.is_some_and(|time| time.abs_diff(now) <= NOW_SECONDS)
+    })
+}
 
 /// Fields that are the write's alone, and not sent when the page is asked for; so are those of the connection.
 const OF_WRITE: [&str; 17] = [
@@ -90,6 +110,14 @@ pub async fn prepare(request: &mut Request, pass: &Pass) -> Option<TakenSession>
     let tokens = page
         .form
         .tokens_of(&without_links(&answer.fields, answer.body.clone()));
+    if found.all().any(|it| {
+        tokens
+            .get(it.place.token)
+            .is_some_and(|token| is_of_now(token.as_deref()))
+    }) {
+        // The application may refuse who writes sooner than a person can; this visitor has had the page for longer.
+        tokio::time::sleep(AFTER_TIMED_TOKEN).await;
+    }
     let written = Written::of(request, &body, &found, &page, &tokens, &answer)?;
     written.put_into(request)?;
     let is_cookie = |field: &Field| field.0.eq_ignore_ascii_case(b"set-cookie");
@@ -199,11 +227,13 @@ fn is_of_same_origin(request: &Request) -> bool {
     let head = request.received.head();
     let (scheme, host) = (request.received.scheme(), guests::named_host(request));
     let is_own = |url: &[u8]| own_target(url, scheme, &host).is_some();
-    let (site, origin) = (head.field("sec-fetch-site"), head.field("origin"));
-    if site.is_some() || origin.is_some() {
-        return site.is_none_or(|site| site == b"same-origin") && origin.is_none_or(is_own);
+    // A page can have its browser hide the origin; what the browser says by itself it cannot change.
+    match (head.field("sec-fetch-site"), head.field("origin")) {
+        (Some(site), Some(origin)) if origin != b"null" => site == b"same-origin" && is_own(origin),
+        (Some(site), _) => site == b"same-origin",
+        (None, Some(origin)) => is_own(origin),
+        (None, None) => head.field("referer").is_some_and(is_own),
     }
-    head.field("referer").is_some_and(is_own)
 }
 
 /// The head of the request for the page, as this visitor would have sent it.

@@ -32,7 +32,8 @@ enum Role {
 struct OwnFetch {
     run: OwnRun,
     begin_trial: BeginTrial,
-    /// The cookies by which the visitor is a guest.
+    /// The host, and the cookies by which the visitor is a guest.
+    site: Vec<u8>,
     marks: Vec<CookieMark>,
     renderer: Option<Renderer>,
     session: Option<OwnSession>,
@@ -66,7 +67,7 @@ impl EvidenceLink {
     pub fn own(
         seen: &Arc<SeenPages>,
         run: OwnRun,
-        marks: Vec<CookieMark>,
+        (site, marks): (&[u8], Vec<CookieMark>),
         begin_trial: BeginTrial,
     ) -> EvidenceLink {
         EvidenceLink {
@@ -74,6 +75,7 @@ impl EvidenceLink {
             role: Some(Role::Own(Box::new(OwnFetch {
                 run,
                 begin_trial,
+                site: site.to_vec(),
                 marks,
                 renderer: None,
                 session: None,
@@ -116,11 +118,17 @@ impl EvidenceLink {
         let guests = &self.seen.guests;
         let page = own.run.page;
         let is_shared = self.seen.evidence.session(page) == SessionStanding::Indifferent;
-        let given: Vec<CookieMark> = session::set_cookies(fields)
+        let mut given = Vec::new();
+        for cookie in session::set_cookies(fields)
             .iter()
-            .filter(|cookie| !cookie.is_removed && is_of_one_visitor(cookie.value))
-            .map(|cookie| guests.cookies.mark(cookie.name, cookie.value))
-            .collect();
+            .filter(|cookie| !cookie.is_removed)
+        {
+            let mark = guests.cookies.mark(cookie.name, cookie.value);
+            match is_of_one_visitor(cookie.value) {
+                true => given.push(mark),
+                false => guests.cookies.note_choice(&own.site, mark),
+            }
+        }
         if !given.is_empty() {
             guests
                 .cookies
@@ -192,7 +200,7 @@ impl EvidenceLink {
                 let evidence = &self.seen.evidence;
                 let digest = match stored {
                     Some(stored) if evidence.awaits_shared(page) => {
-                        digest_of(stored, self.seen.guests.page(page).as_deref())
+                        digest_of(stored, self.guest_page(page).as_deref())
                     }
                     _ => 0,
                 };
@@ -228,11 +236,25 @@ impl EvidenceLink {
         // How the shared request failed is told when this is dropped.
     }
 
+    /// The form of a page that guests share.
+    fn guest_page(&self, page: PageName) -> Option<Arc<GuestPage>> {
+        let is_shared = self.seen.evidence.session(page) == SessionStanding::Indifferent;
+        self.seen.guests.page(page).filter(|_| is_shared)
+    }
+
     fn own_ended(&self, own: OwnFetch, end: OwnEnd, place: StoredPlace<'_>, now: u64) {
         let copy = match end {
             OwnEnd::Failed | OwnEnd::Left => None,
             OwnEnd::Storable(_) | OwnEnd::OfSession(_) | OwnEnd::NotStorable => {
-                copy_of(place, self.seen.guests.page(own.run.page).as_deref(), now)
+                let page = self.guest_page(own.run.page);
+                copy_of(place, page.as_deref(), now).or_else(|| {
+                    // Nothing is stored yet, and the page was compared a moment ago.
+                    let digest = page?.digest(now)?;
+                    Some(StoredCopy {
+                        digest,
+                        is_stale: false,
+                    })
+                })
             }
         };
         let copy = match (copy, end) {

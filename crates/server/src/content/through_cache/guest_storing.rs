@@ -2,11 +2,15 @@
 //! application's. Its form is known; where it has changed (somebody has written something), the page is made once or twice
 //! more, and compared.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use guest_pages::session::without_links;
-use guest_pages::{Comparison, GuestPage, MAX_BODY_BYTES, compare, session};
+use guest_pages::{
+    Comparison, GuestPage, Guests, LearnedForm, MAX_BODY_BYTES, PageForm, compare, session,
+};
 use http_cache::Millis;
-use std::sync::Arc;
+use page_evidence::Renderer;
 use upstream_fetch::{FetchSpec, FetchedResponse};
 
 use super::evidence::EvidenceLink;
@@ -48,7 +52,6 @@ pub fn begins_session(store: &mut StorePlan, fetched: &FetchedResponse, now: Mil
 /// Puts what guests are shown into the place of the answer, whose head is there.
 pub async fn put_shown(
     spec: &mut FetchSpec,
-    store: &StorePlan,
     fetched: &mut FetchedResponse,
     link: Option<EvidenceLink>,
 ) -> Result<EvidenceLink, Unshown> {
@@ -67,7 +70,7 @@ pub async fn put_shown(
     let shown = known.as_ref().and_then(|known| known.shown(&body));
     let shown = match shown {
         Some(shown) => Some(shown),
-        None => match remade(spec, store, &link, &body).await {
+        None => match remade(spec, (fetched.status, &fetched.fields), &link, &body).await {
             Some(known) => known.shown(&body),
             None => None,
         },
@@ -101,34 +104,52 @@ async fn read(fetched: &mut FetchedResponse) -> Result<Whole, Unshown> {
     Ok(Whole::Body(without_links(&fetched.fields, body)))
 }
 
-/// The page with the form that it has now: it is made a few times more.
+/// The page with the form that it has now: it is made a few times more. What was a token before is one still, though all
+/// these answers may have the same: it may be bound to a browser.
 async fn remade(
     spec: &mut FetchSpec,
-    store: &StorePlan,
+    (status, fields): (u16, &[session::Field]),
     link: &EvidenceLink,
     first: &[u8],
 ) -> Option<Arc<GuestPage>> {
     let page = link.shared_page()?;
     let known = link.seen().guests.page(page)?;
+    let other = known.with_other_tokens(first);
     let mut bodies = vec![first.to_vec()];
     while bodies.len() < MOST_ANSWERS {
         let mut fetched = upstream_fetch::fetch(spec).await.ok()?;
-        if fetched.status >= 400 && !store.allowed().statuses.is_empty() {
-            return None;
-        }
         match read(&mut fetched).await {
-            Ok(Whole::Body(body)) => bodies.push(body),
+            Ok(Whole::Body(body)) if fetched.status == status => bodies.push(body),
             _ => return None,
         }
-        let all: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
-        match compare(&all) {
-            Comparison::Form(form) => {
-                let page_of = guests::with_form(known.known(), form);
-                return Some(link.seen().guests.note(page, page_of));
-            }
-            Comparison::More => {}
+        let mut all: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
+        let mut form = match compare(&all, Guests::Alike) {
+            Comparison::Form(form) => form,
+            Comparison::More => continue,
             Comparison::Unlike(_) => return None,
+        };
+        if form.find(&other).is_none() {
+            all.push(&other);
+            if let Comparison::Form(wider) = compare(&all, Guests::LastUnlike) {
+                form = wider;
+            }
         }
+        let digest = digest_of(&form, (status, fields), first);
+        let learned = LearnedForm {
+            digest,
+            at: clock::now(),
+        };
+        let page_of = guests::with_form(known.known(), form);
+        return Some(link.seen().guests.note(page, page_of, learned));
     }
     None
+}
+
+fn digest_of(form: &PageForm, (status, fields): (u16, &[session::Field]), body: &[u8]) -> u64 {
+    let fields = fields.iter().map(|(name, value)| (&name[..], &value[..]));
+    let mut renderer = Renderer::new(status, fields, false);
+    if !form.read_blank(body, &mut |piece| renderer.read(piece)) {
+        renderer.read(body);
+    }
+    renderer.finish().digest
 }

@@ -1,25 +1,77 @@
 //! Does a page depend on the session that it begins, and does it leave the session as it was? The application is asked as
-//! guests would: a few times without a cookie, once with the session that the first answer began, and for the site's
-//! first page with that session. What differs between guests are times, counts and tokens; then only the traits of the
+//! guests would: a few times without a cookie, once with the session that the first answer began, and for other pages of
+//! the site with that session. What differs between guests are times, counts and tokens; then only the traits of the
 //! visitor are tried, as for any page.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use guest_pages::session::{self, SetCookie, without_links};
-use guest_pages::{Comparison, GuestPage, PageForm, compare};
+use guest_pages::{Comparison, GuestPage, Guests, LearnedForm, PageForm, compare};
 use live_state::evidence::SeenPages;
-use page_evidence::{PageName, Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
+use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
 use shared_request::{Trait, TraitSet};
+use site::LogLevel;
 
-use super::asking::{self, WholeAnswer};
+use super::asking;
 use super::guests;
-use super::tried::{BrokenOff, TrialSource, TriedAnswer, fetch};
+use super::tried::{BrokenOff, TrialSource, TriedAnswer, fetch, purge, store_shared, stored_body};
+use crate::log::error_log;
 
-/// So many answers are compared at most.
-const MOST_ANSWERS: usize = 4;
+/// So many answers of guests who differ in nothing are compared at most.
+const MOST_ANSWERS: usize = 6;
+/// So many where a number was the same in all of them, and is another one in an answer to another guest.
+const MOST_NEUTRAL: usize = 9;
 /// So many pages of the site, beside its first one, are asked for with a session; twice as many where the page has
 /// arguments.
 const MOST_WITNESSES: usize = 2;
+
+/// Before a page is made once more where some answers were the same; twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(40);
+/// After a trial the page is looked at once more, when the second is another.
+const CONFIRM_AFTER: Duration = Duration::from_millis(1100);
+
+/// Looks at a page again that guests share since a moment: what is made of the second was the same in all answers of the
+/// trial. Its form is noted, and what is stored removed, if so.
+pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &TrialOrder) {
+    tokio::time::sleep(CONFIRM_AFTER).await;
+    let mut requests = 0;
+    let mut trial = GuestTrial {
+        source,
+        requests: &mut requests,
+        session: None,
+    };
+    let Some(known) = seen.guests.page(order.page) else {
+        return;
+    };
+    let Ok(Some(answer)) = trial.ask(Compared::Own).await else {
+        return;
+    };
+    if known.form().find(&answer.body).is_some() {
+        return;
+    }
+    let Ok(mut neutral) = trial.neutral(Compared::Own, answer).await else {
+        // It has changed meanwhile: the next guest's answer is compared.
+        return seen.evidence.doubt_session(order.page, clock::now());
+    };
+    // What guests are shown is an answer of a moment ago, with other tokens.
+    if let Some(stored) = stored_body(trial.source) {
+        let stored = TriedAnswer {
+            status: neutral.first().map_or(0, |first| first.status),
+            fields: Vec::new(),
+            body: stored,
+        };
+        if !matches!(
+            trial.fits(Compared::Own, &mut neutral, &stored).await,
+            Ok(true)
+        ) {
+            return;
+        }
+    }
+    trial.note(seen, order, neutral);
+    purge(trial.source);
+    store_shared(trial.source);
+}
 
 /// Carries out a trial. `requests` counts those that are made.
 pub async fn carry_out(
@@ -33,23 +85,53 @@ pub async fn carry_out(
         requests,
         session: None,
     };
-    let Some((form, answers)) = trial.common_form().await? else {
-        return Ok(TrialVerdict::NotShareable);
-    };
-    let [first, second, ..] = &answers[..] else {
-        return Err(BrokenOff::NoAnswer);
-    };
-    let verdict = trial
-        .traits(&form, order.traits.without(Trait::Session), [first, second])
-        .await?;
-    if verdict == TrialVerdict::NotShareable
-        || !trial.leaves_session_alone(seen, &form, first).await?
-    {
-        return Ok(TrialVerdict::NotShareable);
+    match trial.try_page(seen, order).await {
+        Ok(verdict) => Ok(verdict),
+        Err(TrialEnd::BrokenOff(why)) => Err(why),
+        Err(TrialEnd::NotShared(why)) => {
+            let request = trial.source.request();
+            error_log::request(
+                request,
+                LogLevel::Info,
+                format_args!("page that begins a session is not shared: {why}"),
+            );
+            Ok(TrialVerdict::NotShareable)
+        }
     }
-    trial.note_page(seen, order.page, form);
-    note_constants(seen, trial.source, first, second);
-    Ok(verdict)
+}
+
+/// Why a trial ends early.
+enum TrialEnd {
+    BrokenOff(BrokenOff),
+    /// In words for the log.
+    NotShared(&'static str),
+}
+
+impl From<BrokenOff> for TrialEnd {
+    fn from(why: BrokenOff) -> TrialEnd {
+        TrialEnd::BrokenOff(why)
+    }
+}
+
+/// A page that is compared.
+#[derive(Clone, Copy)]
+enum Compared<'t> {
+    /// That of the trial.
+    Own,
+    /// Another one of the site.
+    Other(&'t [u8]),
+}
+
+/// Answers to guests who differ in nothing, and the form that they have in common.
+struct Neutral {
+    answers: Vec<TriedAnswer>,
+    form: PageForm,
+}
+
+impl Neutral {
+    fn first(&self) -> Option<&TriedAnswer> {
+        self.answers.first()
+    }
 }
 
 /// A trial under way.
@@ -61,111 +143,222 @@ struct GuestTrial<'t> {
 }
 
 impl GuestTrial<'_> {
-    /// The form that answers to guests have in common, and the answers; `None`: they have none, or may not be stored.
-    async fn common_form(&mut self) -> Result<Option<(PageForm, Vec<TriedAnswer>)>, BrokenOff> {
-        let mut answers: Vec<TriedAnswer> = Vec::new();
-        while answers.len() < MOST_ANSWERS {
-            let Some(answer) = self.fetch(TraitSet::NONE).await? else {
-                return Ok(None);
-            };
-            if answers.is_empty() {
-                self.session = cookies_sent_back(&answer);
-            }
-            let is_alike = answers
-                .first()
-                .is_none_or(|first| first.status == answer.status);
-            answers.push(answer);
-            if !is_alike {
-                return Ok(None);
-            }
-            let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
-            match compare(&bodies) {
-                Comparison::Form(form) => return Ok(Some((form, answers))),
-                Comparison::More => {}
-                Comparison::Unlike(_) => return Ok(None),
+    async fn try_page(
+        &mut self,
+        seen: &Arc<SeenPages>,
+        order: &TrialOrder,
+    ) -> Result<TrialVerdict, TrialEnd> {
+        let first = self.ask(Compared::Own).await?;
+        let first = first.ok_or(TrialEnd::NotShared("an answer may not be stored"))?;
+        self.session = cookies_sent_back(&first);
+        let mut neutral = self.neutral(Compared::Own, first).await?;
+        if let Some(known) = seen.guests.page(order.page) {
+            // It may have places that a moment does not show.
+            let mut answers = neutral.answers.iter();
+            if answers.all(|answer| known.form().find(&answer.body).is_some()) {
+                neutral.form = known.form().clone();
             }
         }
-        Ok(None)
+        let verdict = self
+            .traits(&mut neutral, order.traits.without(Trait::Session))
+            .await?;
+        if verdict == TrialVerdict::NotShareable {
+            return Ok(verdict);
+        }
+        if let Some(session) = self.session.clone() {
+            let again = self.fetch(TraitSet::of(Trait::Session)).await?;
+            let again = again.ok_or(TrialEnd::NotShared(
+                "a guest who comes back gets what may not be stored",
+            ))?;
+            if !self.fits(Compared::Own, &mut neutral, &again).await? {
+                return Err(TrialEnd::NotShared(
+                    "it is another one for a guest who comes back",
+                ));
+            }
+            self.look_at_other_pages(seen, &session).await?;
+            self.look_at_arguments(seen, &neutral).await?;
+        }
+        self.note(seen, order, neutral);
+        Ok(verdict)
     }
 
-    /// Finds out which traits of the visitor matter.
+    /// The form that answers to guests have in common.
+    async fn neutral(&mut self, of: Compared<'_>, first: TriedAnswer) -> Result<Neutral, TrialEnd> {
+        let mut answers = vec![first];
+        while answers.len() < MOST_ANSWERS {
+            pause(answers.len()).await;
+            let answer = self.ask(of).await?;
+            let answer = answer.ok_or(TrialEnd::NotShared("an answer may not be stored"))?;
+            if answers
+                .first()
+                .is_some_and(|first| first.status != answer.status)
+            {
+                return Err(TrialEnd::NotShared("guests get different statuses"));
+            }
+            answers.push(answer);
+            let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
+            match compare(&bodies, Guests::Alike) {
+                Comparison::Form(form) => return Ok(Neutral { answers, form }),
+                Comparison::More => {}
+                Comparison::Unlike(_) => break,
+            }
+        }
+        Err(TrialEnd::NotShared(
+            "guests get pages that differ in more than times, counts and tokens",
+        ))
+    }
+
+    /// Is the answer one of the form? The form may get places for tokens that are bound to what is another in this
+    /// answer, and for numbers that were the same by chance.
+    async fn fits(
+        &mut self,
+        of: Compared<'_>,
+        neutral: &mut Neutral,
+        answer: &TriedAnswer,
+    ) -> Result<bool, TrialEnd> {
+        if neutral
+            .first()
+            .is_none_or(|first| first.status != answer.status)
+        {
+            return Ok(false);
+        }
+        loop {
+            if neutral.form.find(&answer.body).is_some() {
+                return Ok(true);
+            }
+            match wider(neutral, answer) {
+                Comparison::Form(form) => {
+                    neutral.form = form;
+                    return Ok(true);
+                }
+                Comparison::More if neutral.answers.len() < MOST_NEUTRAL => {}
+                Comparison::More | Comparison::Unlike(_) => return Ok(false),
+            }
+            // What is made of the time is another one a little later.
+            pause(neutral.answers.len()).await;
+            let Some(more) = self.ask(of).await? else {
+                return Ok(false);
+            };
+            neutral.answers.push(more);
+        }
+    }
+
+    /// Finds out which traits of the visitor matter. A token that is bound to one of them (the browser) is a token
+    /// all the same: then the form has one place more.
     async fn traits(
         &mut self,
-        form: &PageForm,
+        neutral: &mut Neutral,
         traits: TraitSet,
-        neutral: [&TriedAnswer; 2],
-    ) -> Result<TrialVerdict, BrokenOff> {
+    ) -> Result<TrialVerdict, TrialEnd> {
         if traits.is_empty() {
             return Ok(TrialVerdict::Agree { each_time: false });
         }
-        let mut trial = Trial::new(traits);
-        for answer in neutral {
-            trial.note(TraitSet::NONE, Some(rendered(form, answer)));
-        }
+        let mut answers: Vec<(TraitSet, Option<TriedAnswer>)> = Vec::new();
         loop {
-            match trial.next() {
-                TrialStep::Done(verdict) => return Ok(verdict),
-                TrialStep::Fetch(with) => {
-                    let answer = self.fetch(with).await?;
-                    trial.note(with, answer.map(|answer| rendered(form, &answer)));
-                }
+            let mut trial = Trial::new(traits);
+            for answer in &neutral.answers {
+                trial.note(TraitSet::NONE, Some(rendered(&neutral.form, answer)));
             }
+            for (with, answer) in &answers {
+                trial.note(
+                    *with,
+                    answer
+                        .as_ref()
+                        .map(|answer| rendered(&neutral.form, answer)),
+                );
+            }
+            let with = match trial.next() {
+                TrialStep::Done(verdict) => return Ok(verdict),
+                TrialStep::Fetch(with) => with,
+            };
+            let answer = self.fetch(with).await?;
+            if let Some(answer) = &answer
+                && !with.is_empty()
+            {
+                self.fits(Compared::Own, neutral, answer).await?;
+            }
+            answers.push((with, answer));
         }
-    }
-
-    /// Is the page the same for a guest who comes back, and the site's first page, too?
-    async fn leaves_session_alone(
-        &mut self,
-        seen: &Arc<SeenPages>,
-        form: &PageForm,
-        first: &TriedAnswer,
-    ) -> Result<bool, BrokenOff> {
-        let Some(session) = self.session.clone() else {
-            return Ok(true);
-        };
-        let Some(again) = self.fetch(TraitSet::of(Trait::Session)).await? else {
-            return Ok(false);
-        };
-        if again.status != first.status || form.find(&again.body).is_none() {
-            return Ok(false);
-        }
-        self.leaves_other_pages(seen, &session).await
     }
 
     /// Are other pages of the site the same for a guest with this session as for one without? Its first page, and some that
-    /// guests share: a cart, where one was visited.
-    async fn leaves_other_pages(
+    /// guests share: the cart, if the page has put something into it.
+    async fn look_at_other_pages(
         &mut self,
         seen: &Arc<SeenPages>,
-        session: &[u8],
-    ) -> Result<bool, BrokenOff> {
+        session: &Arc<[u8]>,
+    ) -> Result<(), TrialEnd> {
         let request = self.source.request();
         let host = guests::named_host(request);
-        let own = request.received.target().to_vec();
-        let has_args = !request.route.args.is_empty();
+        let own = guests::asked_target(request).to_vec();
+        let has_args = own.contains(&b'?');
+        let mut others: Vec<Vec<u8>> = Vec::new();
         if own != b"/" {
-            let known = seen.guests.at(&host, b"/");
-            let same = self.is_same(b"/", known.as_deref(), session).await?;
-            // With nothing to compare with, arguments may be what is written into the session.
-            if same == Some(false) || same.is_none() && has_args {
-                return Ok(false);
-            }
+            others.push(b"/".to_vec());
         }
-        let most = if has_args {
-            2 * MOST_WITNESSES
-        } else {
-            MOST_WITNESSES
+        let most = match has_args && !seen.guests.is_familiar(&host, &own) {
+            true => 2 * MOST_WITNESSES,
+            false => MOST_WITNESSES,
         };
-        let witnesses = seen.guests.witnesses(&host).into_iter();
-        let others =
-            witnesses.filter(|page| page.known().target != own && page.known().target != b"/");
-        for page in others.take(most) {
-            let target = page.known().target.clone();
-            if self.is_same(&target, Some(&page), session).await? == Some(false) {
-                return Ok(false);
+        let witnesses = seen.guests.witnesses(&host);
+        let known = witnesses.iter().map(|page| page.known().target.clone());
+        others.extend(
+            known
+                .filter(|target| *target != own && target != b"/")
+                .take(most),
+        );
+        let mut has_compared = others.is_empty();
+        for target in others {
+            let known = seen.guests.at(&host, &target);
+            match self.is_same(&target, known.as_deref(), session).await? {
+                Some(true) => has_compared = true,
+                Some(false) => {
+                    return Err(TrialEnd::NotShared(
+                        "another page of the site differs for a guest who has seen it",
+                    ));
+                }
+                None => {}
             }
         }
-        Ok(true)
+        // With nothing to compare with, arguments may be what is written into the session.
+        match has_compared || !has_args {
+            true => Ok(()),
+            false => Err(TrialEnd::NotShared(
+                "it has arguments, and no page of the site shows what they do",
+            )),
+        }
+    }
+
+    /// Is the page another one without each of its arguments? One that shows nothing may be for the session: a currency, a
+    /// partner's link. Not asked where pages whose addresses look alike were found to be shared.
+    async fn look_at_arguments(
+        &mut self,
+        seen: &Arc<SeenPages>,
+        neutral: &Neutral,
+    ) -> Result<(), TrialEnd> {
+        let request = self.source.request();
+        let host = guests::named_host(request);
+        let own = guests::asked_target(request).to_vec();
+        if seen.guests.is_familiar(&host, &own) {
+            return Ok(());
+        }
+        for target in guests::less_one_argument(&own) {
+            let without = self.ask_for(&target, None).await?;
+            let is_alike = neutral
+                .first()
+                .is_some_and(|first| first.status == without.status);
+            if is_alike
+                && matches!(
+                    wider(neutral, &without),
+                    Comparison::Form(_) | Comparison::More
+                )
+            {
+                return Err(TrialEnd::NotShared(
+                    "an argument shows nothing, and may be for the session",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Is a page the same for a guest with this session? `None`: it differs between guests, or is none.
@@ -173,37 +366,38 @@ impl GuestTrial<'_> {
         &mut self,
         target: &[u8],
         known: Option<&GuestPage>,
-        session: &[u8],
-    ) -> Result<Option<bool>, BrokenOff> {
-        if let Some(known) = known {
-            let with = self.ask(target, Some(session)).await?;
-            if known.form().find(&with.body).is_some() {
-                return Ok(Some(true));
-            }
+        session: &Arc<[u8]>,
+    ) -> Result<Option<bool>, TrialEnd> {
+        let mut target = target.to_vec();
+        let mut with = self.ask_for(&target, Some(session)).await?;
+        if known.is_some_and(|known| known.form().find(&with.body).is_some()) {
+            return Ok(Some(true));
         }
         // What is known may be of another moment.
         let host = guests::named_host(self.source.request());
-        let mut target = target.to_vec();
-        let mut without = self.ask(&target, None).await?;
+        let mut without = self.ask_for(&target, None).await?;
         if let Some(led) = same_site_target(&host, &without) {
             target = led;
-            without = self.ask(&target, None).await?;
+            without = self.ask_for(&target, None).await?;
+            with = self.ask_for(&target, Some(session)).await?;
         }
         if without.status != 200 {
             return Ok(None);
         }
-        let mut bodies = vec![without.body];
-        loop {
-            bodies.push(self.ask(&target, None).await?.body);
-            let all: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
-            match compare(&all) {
-                Comparison::Form(form) => {
-                    let with = self.ask(&target, Some(session)).await?;
-                    return Ok(Some(with.status == 200 && form.find(&with.body).is_some()));
-                }
-                Comparison::More if bodies.len() < MOST_ANSWERS => {}
-                Comparison::More | Comparison::Unlike(_) => return Ok(None),
-            }
+        let of = Compared::Other(&target);
+        let mut neutral = match self.neutral(of, without).await {
+            Ok(neutral) => neutral,
+            Err(TrialEnd::NotShared(_)) => return Ok(None),
+            Err(why) => return Err(why),
+        };
+        self.fits(of, &mut neutral, &with).await.map(Some)
+    }
+
+    /// Asks as a guest does who has never been here. `None`: the answer may not be stored.
+    async fn ask(&mut self, of: Compared<'_>) -> Result<Option<TriedAnswer>, BrokenOff> {
+        match of {
+            Compared::Own => self.fetch(TraitSet::NONE).await,
+            Compared::Other(target) => self.ask_for(target, None).await.map(Some),
         }
     }
 
@@ -221,11 +415,11 @@ impl GuestTrial<'_> {
     }
 
     /// Asks for another page of the site, as a browser that has never been here, or with a session.
-    async fn ask(
+    async fn ask_for(
         &mut self,
         target: &[u8],
-        session: Option<&[u8]>,
-    ) -> Result<WholeAnswer, BrokenOff> {
+        session: Option<&Arc<[u8]>>,
+    ) -> Result<TriedAnswer, BrokenOff> {
         *self.requests += 1;
         let request = self.source.request();
         let mut head = [b"GET ", target, b" HTTP/1.1\r\nHost: "].concat();
@@ -237,26 +431,49 @@ impl GuestTrial<'_> {
             head.extend_from_slice(b"\r\n");
         }
         head.extend_from_slice(b"\r\n");
-        let mut answer = asking::ask(request, head)
+        let answer = asking::ask(request, head)
             .await
             .ok_or(BrokenOff::NoAnswer)?;
-        answer.body = without_links(&answer.fields, answer.body);
-        Ok(answer)
+        Ok(TriedAnswer {
+            status: answer.status,
+            body: without_links(&answer.fields, answer.body),
+            fields: answer.fields,
+        })
     }
 
-    fn note_page(
-        &self,
-        seen: &SeenPages,
-        name: PageName,
-        form: PageForm,
-    ) -> Option<Arc<GuestPage>> {
+    /// Notes what was found out: the form, and the cookies that all guests are given.
+    fn note(&self, seen: &SeenPages, order: &TrialOrder, neutral: Neutral) {
         let request = self.source.request();
-        let rules = self.source.shared_rules()?;
-        Some(
+        if let [one, other, ..] = &neutral.answers[..] {
+            note_constants(seen, request.received.host(), one, other);
+        }
+        let digest = neutral
+            .first()
+            .map_or(0, |first| rendered(&neutral.form, first).digest);
+        let at = clock::now();
+        if let Some(rules) = self.source.shared_rules() {
+            let page = guests::token_page(request, rules, neutral.form);
             seen.guests
-                .note(name, guests::token_page(request, rules, form)),
-        )
+                .note(order.page, page, LearnedForm { digest, at });
+        }
     }
+}
+
+/// Waits before a page is made once more that was made so often.
+async fn pause(made: usize) {
+    if let Some(doubled) = u32::try_from(made)
+        .ok()
+        .and_then(|made| made.checked_sub(3))
+    {
+        tokio::time::sleep(FIRST_PAUSE * (1 << doubled.min(5))).await;
+    }
+}
+
+/// The form that an answer to another guest has in common with the neutral ones.
+fn wider(neutral: &Neutral, answer: &TriedAnswer) -> Comparison {
+    let bodies = neutral.answers.iter().chain([answer]);
+    let bodies: Vec<&[u8]> = bodies.map(|answer| &answer.body[..]).collect();
+    compare(&bodies, Guests::LastUnlike)
 }
 
 /// The answer as it is compared: without what stands at the places of the form.
@@ -284,11 +501,12 @@ fn cookies_sent_back(answer: &TriedAnswer) -> Option<Arc<[u8]>> {
 }
 
 /// Where a redirect leads, if that is this site.
-fn same_site_target(host: &[u8], answer: &WholeAnswer) -> Option<Vec<u8>> {
+fn same_site_target(host: &[u8], answer: &TriedAnswer) -> Option<Vec<u8>> {
     if !(300..400).contains(&answer.status) {
         return None;
     }
-    let location = answer.field(b"location")?;
+    let mut fields = answer.fields.iter();
+    let (_, location) = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"location"))?;
     let is_relative = location.starts_with(b"/") && !location.starts_with(b"//");
     if is_relative {
         return Some(location.to_vec());
@@ -301,9 +519,8 @@ fn same_site_target(host: &[u8], answer: &WholeAnswer) -> Option<Vec<u8>> {
 }
 
 /// Cookies that both guests were given are given to all.
-fn note_constants(seen: &SeenPages, source: &TrialSource, one: &TriedAnswer, other: &TriedAnswer) {
+fn note_constants(seen: &SeenPages, site: &[u8], one: &TriedAnswer, other: &TriedAnswer) {
     let known = &seen.guests.cookies;
-    let site = source.request().received.host();
     let others = session::set_cookies(&other.fields);
     let is_common = |cookie: &&SetCookie<'_>| !cookie.is_removed && others.contains(cookie);
     for cookie in session::set_cookies(&one.fields).iter().filter(is_common) {

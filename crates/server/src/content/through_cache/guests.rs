@@ -12,7 +12,7 @@ use shared_request::{arguments, cookies};
 use site::SharedRules;
 
 use super::standing;
-use crate::exchange::guest_visit::GuestVisit;
+use crate::exchange::guest_visit::{CleanTarget, GuestVisit};
 use crate::exchange::request::{Method, Request};
 
 pub fn seen(request: &Request) -> &Arc<SeenPages> {
@@ -33,16 +33,81 @@ pub fn recognise(request: &mut Request, rules: &SharedRules) -> bool {
     };
     let site = request.received.host();
     let mut marks = Vec::with_capacity(unknown.len());
+    let (mut target, mut args) = (
+        request.received.target().to_vec(),
+        request.route.args.clone(),
+    );
+    let mut is_cleaned = false;
     for (name, value) in unknown {
         let mark = known.mark(name, value);
         match known.standing(site, mark) {
             CookieStanding::Constant => {}
-            CookieStanding::Guest(_) => marks.push(mark),
+            CookieStanding::Guest(_) => {
+                marks.push(mark);
+                let argument = [name, b"=", value].concat();
+                is_cleaned |= remove_argument(&mut target, &argument);
+                remove_argument(&mut args, &argument);
+            }
+            CookieStanding::Choice => marks.push(mark),
             CookieStanding::Unknown => return false,
         }
     }
-    request.cache.guest = Some(Box::new(GuestVisit { marks, page: None }));
+    let clean = is_cleaned.then_some(CleanTarget { target, args });
+    request.cache.guest = Some(Box::new(GuestVisit {
+        marks,
+        page: None,
+        clean,
+    }));
     true
+}
+
+/// Removes an argument from a target or from arguments; false where it is not there.
+fn remove_argument(text: &mut Vec<u8>, argument: &[u8]) -> bool {
+    let ends = |byte: Option<&u8>| byte.is_none_or(|byte| matches!(byte, b'&' | b';'));
+    let begins = |byte: Option<&u8>| byte.is_none_or(|byte| matches!(byte, b'?' | b'&' | b';'));
+    let is_whole = |at: &usize| {
+        let before = at.checked_sub(1).and_then(|at| text.get(at));
+        begins(before) && ends(text.get(at + argument.len()))
+    };
+    let Some(at) = memchr::memmem::find_iter(text, argument).find(is_whole) else {
+        return false;
+    };
+    let end = at + argument.len();
+    match text.get(end) {
+        Some(_) => drop(text.drain(at..=end)),
+        // With what joined it to the arguments before, or to the path.
+        None => text.truncate(at.saturating_sub(1)),
+    }
+    true
+}
+
+/// What a request asks for, less the name of its session.
+pub fn asked_target(request: &Request) -> &[u8] {
+    let clean = request
+        .cache
+        .guest
+        .as_ref()
+        .and_then(|guest| guest.clean.as_ref());
+    clean.map_or(request.received.target(), |clean| &clean.target)
+}
+
+/// The target without each of its arguments, of which there may be several.
+pub fn less_one_argument(target: &[u8]) -> Vec<Vec<u8>> {
+    const MOST: usize = 8;
+    let Some(at) = memchr::memchr(b'?', target) else {
+        return Vec::new();
+    };
+    let args = target.get(at + 1..).unwrap_or_default();
+    let args = args
+        .split(|byte| matches!(byte, b'&' | b';'))
+        .filter(|it| !it.is_empty());
+    args.take(MOST)
+        .map(|argument| {
+            let mut less = target.to_vec();
+            remove_argument(&mut less, argument);
+            less
+        })
+        .collect()
 }
 
 /// Has the visitor asked for nothing but pages that leave a session as it was?
@@ -64,7 +129,7 @@ pub fn is_settled(request: &Request) -> bool {
                 has_waited |= !pending.is_empty();
             }
             CookieStanding::Constant => {}
-            CookieStanding::Unknown => return false,
+            CookieStanding::Choice | CookieStanding::Unknown => return false,
         }
     }
     if has_waited {
@@ -137,7 +202,7 @@ pub fn token_page(
 ) -> TokenPage {
     let mut target = Vec::new();
     let removed = &rules.request.removed_arguments;
-    arguments::put_target(request.received.target(), removed, &mut target);
+    arguments::put_target(asked_target(request), removed, &mut target);
     TokenPage {
         host: named_host(request),
         target,
@@ -157,5 +222,31 @@ pub fn with_form(page: &TokenPage, form: guest_pages::PageForm) -> TokenPage {
         host: page.host.clone(),
         target: page.target.clone(),
         form: Arc::new(form),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_session_leaves_a_target() {
+        for (target, wanted) in [
+            ("/a?SID=1&b=2", Some("/a?b=2")),
+            ("/a?b=2&SID=1", Some("/a?b=2")),
+            ("/a?b=2;SID=1;c", Some("/a?b=2;c")),
+            ("/a?SID=1", Some("/a")),
+            ("SID=1", Some("")),
+            ("/a?XSID=1", None),
+            ("/a?SID=12", None),
+        ] {
+            let mut text = target.as_bytes().to_vec();
+            let is_removed = remove_argument(&mut text, b"SID=1");
+            assert_eq!(
+                is_removed.then_some(&text[..]),
+                wanted.map(str::as_bytes),
+                "{target}"
+            );
+        }
     }
 }

@@ -49,7 +49,12 @@ pub async fn lead_fetch(
         let guest = request.cache.guest.as_ref();
         let marks = guest.map(|guest| guest.marks.clone()).unwrap_or_default();
         let seen = &request.configuration.live.alive_zones.seen_pages;
-        store.links.evidence = Some(EvidenceLink::own(seen, **run, marks, begin));
+        store.links.evidence = Some(EvidenceLink::own(
+            seen,
+            **run,
+            (request.received.host(), marks),
+            begin,
+        ));
     }
     if stand_in.is_there() && spec.class == Class::Visitor {
         spec.class = Class::StaleVisitor;

@@ -33,14 +33,20 @@ const SEPARATOR: u8 = 0;
 
 fn received(request: &Request) -> shared_request::ReceivedRequest<'_> {
     let rewritten = request.route.origin != TargetOrigin::Received;
+    let clean = request
+        .cache
+        .guest
+        .as_ref()
+        .and_then(|guest| guest.clean.as_ref());
+    let args = clean.map_or(&request.route.args, |clean| &clean.args);
     shared_request::ReceivedRequest {
         head: request.received.head().view(),
         scheme: request.received.scheme(),
         host: request.received.host(),
         port: request.received.host_port(),
         server_port: request.received.connection().local.port().unwrap_or(0),
-        target: request.received.target(),
-        rewritten: rewritten.then_some((&request.route.path, &request.route.args)),
+        target: clean.map_or(request.received.target(), |clean| &clean.target),
+        rewritten: rewritten.then_some((&request.route.path, args)),
         client: request.received.client_ip(),
         is_guest: request.cache.guest.is_some(),
     }
@@ -174,7 +180,13 @@ pub fn request_for(
     made.received.set_client(client);
     made.route.args.clear();
     let removed = &rules.request.removed_arguments;
-    shared_request::arguments::put_counted(&request.route.args, removed, &mut made.route.args);
+    let clean = request
+        .cache
+        .guest
+        .as_ref()
+        .and_then(|guest| guest.clean.as_ref());
+    let args = clean.map_or(&request.route.args, |clean| &clean.args);
+    shared_request::arguments::put_counted(args, removed, &mut made.route.args);
     made.route.method = Method::Get;
     made.route.method_override = None;
     made.extras.remote_user = None;

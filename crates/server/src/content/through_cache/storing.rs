@@ -183,7 +183,7 @@ async fn fetch_and_store(
     let decided = match decided {
         Ok(storable) if is_for_guests(&store, evidence.as_ref()) => {
             let link = evidence.take();
-            match guest_storing::put_shown(&mut spec, &store, &mut fetched, link).await {
+            match guest_storing::put_shown(&mut spec, &mut fetched, link).await {
                 Ok(link) => {
                     evidence = Some(link);
                     Ok(storable)

@@ -10,7 +10,7 @@ use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerd
 use tokio::time::timeout;
 
 use super::guest_trials;
-use super::tried::{TrialSource, TriedAnswer, fetch, purge};
+use super::tried::{TrialSource, TriedAnswer, fetch, purge, store_shared};
 
 /// A trial that takes longer is given up.
 const MAX_TRIAL: Duration = Duration::from_secs(60);
@@ -20,12 +20,21 @@ pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
     let seen = seen.clone();
     tokio::spawn(Box::pin(async move {
         let mut run = TrialRun {
-            seen,
+            seen: seen.clone(),
             order,
             requests: 0,
             verdict: None,
         };
-        let _ = timeout(MAX_TRIAL, run.carry_out(source)).await;
+        let mut source = source;
+        let _ = timeout(MAX_TRIAL, run.carry_out(&mut source)).await;
+        let is_shared = matches!(run.verdict, Some(TrialVerdict::Agree { .. }));
+        let is_to_be_stored = run.order.of_session && is_shared;
+        drop(run);
+        if is_to_be_stored {
+            // The next guest finds it.
+            store_shared(&mut source);
+            guest_trials::confirm(&seen, &mut source, &order).await;
+        }
     }));
 }
 
@@ -38,22 +47,22 @@ struct TrialRun {
 }
 
 impl TrialRun {
-    async fn carry_out(&mut self, mut source: TrialSource) {
+    async fn carry_out(&mut self, source: &mut TrialSource) {
         if self.order.of_session {
             let tried =
-                guest_trials::carry_out(&self.seen, &mut source, &self.order, &mut self.requests);
+                guest_trials::carry_out(&self.seen, source, &self.order, &mut self.requests);
             if let Ok(verdict) = tried.await {
-                self.end(&mut source, verdict);
+                self.end(source, verdict);
             }
             return;
         }
         let mut trial = Trial::new(self.order.traits);
         loop {
             match trial.next() {
-                TrialStep::Done(verdict) => return self.end(&mut source, verdict),
+                TrialStep::Done(verdict) => return self.end(source, verdict),
                 TrialStep::Fetch(with) => {
                     self.requests += 1;
-                    match fetch(&mut source, with, None).await {
+                    match fetch(source, with, None).await {
                         Ok(answer) => trial.note(with, answer.as_ref().map(rendered)),
                         Err(_) => return,
                     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache_decision::FetchRole;
+use cache_decision::{FetchRole, Plan};
 use guest_pages::MAX_BODY_BYTES;
-use http_cache::{Millis, PurgeMode, PurgeTarget};
+use http_cache::{FoundResponse, Leader, Millis, PurgeMode, PurgeTarget};
 use shared_request::TraitSet;
 use site::{Pass, SharedRules};
 use upstream::Class;
@@ -14,6 +14,7 @@ use super::policy::{self, CachePlan};
 use super::purge_keys::address_of;
 use super::storability;
 use super::store_plan::prepare;
+use super::storing::{self, Background};
 use crate::content::pass::aim;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
 use crate::exchange::request::Request;
@@ -114,4 +115,55 @@ pub fn purge(source: &mut TrialSource) {
         plan.zone
             .purge(target, PurgeMode::Hard, Millis(clock::now()));
     }
+}
+
+/// Begins the shared request, if nothing is stored for the page.
+pub fn store_shared(source: &mut TrialSource) {
+    let TrialSource { request, pass } = source;
+    let configuration = request.configuration.clone();
+    request.now = clock::now();
+    if aim(request, pass).is_some() {
+        return;
+    }
+    let CachePlan::Use(mut plan) = policy::plan(request, &configuration, pass) else {
+        return;
+    };
+    plan.past = None;
+    let Some(leader) = lead(request, &plan) else {
+        return;
+    };
+    if let Ok((spec, store)) = prepare(request, pass, &plan, &leader) {
+        storing::begin_in_background(leader, spec, store, Background::Refresh);
+    }
+}
+
+/// A leader for the shared request, if nothing fresh is stored.
+fn lead(request: &Request, plan: &Plan<'_>) -> Option<Leader> {
+    let (now, fields) = (Millis(request.now), plan.fields(request.received.head()));
+    let address = address_of(&request.received, plan.rules);
+    match plan.zone.find_again(&plan.key.as_ref(), &fields, now) {
+        FoundResponse::Fresh(_) => None,
+        FoundResponse::NotFresh(found) => plan
+            .zone
+            .refresh(&plan.join_request(&fields, &address, now), &found),
+    }
+}
+
+/// What is stored for the page.
+pub fn stored_body(source: &mut TrialSource) -> Option<Vec<u8>> {
+    let TrialSource { request, pass } = source;
+    let configuration = request.configuration.clone();
+    request.now = clock::now();
+    let CachePlan::Use(plan) = policy::plan(request, &configuration, pass) else {
+        return None;
+    };
+    let fields = plan.fields(request.received.head());
+    let found = plan
+        .zone
+        .find_again(&plan.key.as_ref(), &fields, Millis(request.now));
+    let stored = match &found {
+        FoundResponse::Fresh(stored) => stored,
+        FoundResponse::NotFresh(found) => found.stale()?.0,
+    };
+    Some(stored.body.chunks().concat())
 }
