@@ -6,7 +6,7 @@ use std::ops::Range;
 use twox_hash::XxHash3_64;
 
 use crate::place::{
-    Alphabet, Found, Guests, PlaceKind, classify, is_in_number, is_in_token, narrow,
+    Alphabet, Found, Guests, PlaceKind, classify, is_drawn, is_in_number, is_in_token, narrow,
 };
 use crate::text::{Next, Run, SideBySide};
 
@@ -396,7 +396,7 @@ impl Token {
             let is_in = |byte: &u8| is_in_token(*byte) && Some(*byte) != next;
             let most = rest.iter().take_while(|byte| is_in(byte)).count();
             let value = rest.get(..most)?;
-            if rest.get(most).copied() != next || value.len() < 6 {
+            if rest.get(most).copied() != next || !self.may_be(value) {
                 continue;
             }
             match found {
@@ -405,6 +405,18 @@ impl Token {
             }
         }
         found.map(<[u8]>::to_vec)
+    }
+
+    /// Does a text look like this token? Names of other fields do not.
+    fn may_be(&self, value: &[u8]) -> bool {
+        match self.kind {
+            PlaceKind::Token {
+                length: Some(length),
+                ..
+            } => value.len() == length,
+            PlaceKind::Token { length: None, .. } => is_drawn(value),
+            PlaceKind::Number => false,
+        }
     }
 }
 

@@ -121,7 +121,7 @@ pub(super) fn cache_rules(
     list(conf, "cache_key_cookies", cookies.key);
     if cookies.are_all_known {
         conf.line("cache_unknown_cookies remove;");
-    } else {
+    } else if options.guest_sessions {
         conf.note("A session that every visitor is given makes no page personal that is the same for all.");
         conf.line("cache_guest_sessions on;");
     }

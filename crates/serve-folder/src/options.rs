@@ -48,6 +48,8 @@ pub struct ServeOptions {
     pub learn: Option<LearnMode>,
     /// By which account the database is asked of what pages were made, if that is known.
     pub learn_database: Option<DatabaseLogin>,
+    /// `--guest-sessions`: a session that every visitor is given makes no page personal by itself.
+    pub guest_sessions: bool,
     /// Pages are kept below this folder.
     pub cache_folder: PathBuf,
     /// PHP workers; `None` lets the machine decide.
@@ -116,6 +118,7 @@ impl Default for ServeOptions {
             vouched_ttl: None,
             learn: None,
             learn_database: None,
+            guest_sessions: true,
             cache_folder: "/var/cache/mayfly".into(),
             workers: None,
             php: None,

@@ -94,6 +94,12 @@ pub struct ServeArgs {
     /// Mayfly's plug-in is in it. Nothing else is.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub learn: Option<LearnMode>,
+    /// Share pages that begin a session for every visitor, if they do not depend on it
+    ///
+    /// The server finds out by asking PHP as several guests would. With off, a visitor who is given a session gets
+    /// pages of their own. It says nothing of WordPress, MediaWiki and Drupal, whose sessions are known.
+    #[arg(long, value_name = "MODE", default_value = "on")]
+    pub guest_sessions: Switch,
     /// WordPress takes this address for its home [default: the one it is served at]
     ///
     /// For a copy of a live site, whose pages, redirects and login lead to the live address. WordPress's files and
@@ -150,6 +156,13 @@ pub struct ServeArgs {
 pub enum LearnMode {
     On,
     Watch,
+    Off,
+}
+
+/// An option that is on or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Switch {
+    On,
     Off,
 }
 

@@ -107,6 +107,9 @@ fn answer_text(line: &str, fields: &str, body: &str) -> String {
     format!("HTTP/1.1 {line}\r\n{fields}Content-Length: {length}\r\n\r\n{body}")
 }
 
+/// A visitor who is given a session has pages of their own: what is shared in spite of a session is in `guests`.
+const OWN_SESSIONS: &str = "--guest-sessions=off";
+
 /// `mayfly serve` that listens on a port as well.
 struct Site {
     server: FolderServer,
@@ -119,7 +122,7 @@ impl Site {
         let port = free_port();
         let listen = format!("127.0.0.1:{port}");
         let url = application.upstream.url();
-        let arguments = ["--ttl", ttl, "--listen", &listen];
+        let arguments = ["--ttl", ttl, "--listen", &listen, OWN_SESSIONS];
         let server = FolderServer::start(program(), &url, &arguments).await;
         Site { server, port }
     }
@@ -128,7 +131,15 @@ impl Site {
     async fn with_php(files: &[(&str, &str)], ttl: &str) -> Site {
         let port = free_port();
         let listen = format!("127.0.0.1:{port}");
-        let arguments = ["--ttl", ttl, "--workers", "2", "--listen", &listen];
+        let arguments = [
+            "--ttl",
+            ttl,
+            "--workers",
+            "2",
+            "--listen",
+            &listen,
+            OWN_SESSIONS,
+        ];
         let server = FolderServer::start_site(program(), files, &arguments).await;
         Site { server, port }
     }

@@ -51,6 +51,7 @@ pub async fn prove(
                 guests::note_asked(request);
                 own(plan, run)
             }
+            false if !guests::is_settled(request) => Step::Direct,
             false => share(request, pass, plan),
         };
     }
