@@ -12,10 +12,12 @@ use live_state::evidence::SeenPages;
 use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
 use shared_request::{Trait, TraitSet};
 use site::LogLevel;
+use tokio::task::JoinSet;
 
 use super::asking;
 use super::guests;
 use super::tried::{BrokenOff, TrialSource, TriedAnswer, fetch, purge, store_shared, stored_body};
+use crate::exchange::request::Request;
 use crate::log::error_log;
 
 /// So many answers of guests who differ in nothing are compared at most.
@@ -40,6 +42,7 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
         source,
         requests: &mut requests,
         session: None,
+        made: Vec::new(),
     };
     let Some(known) = seen.guests.page(order.page) else {
         return;
@@ -84,6 +87,7 @@ pub async fn carry_out(
         source,
         requests,
         session: None,
+        made: Vec::new(),
     };
     match trial.try_page(seen, order).await {
         Ok(verdict) => Ok(verdict),
@@ -140,6 +144,8 @@ struct GuestTrial<'t> {
     requests: &'t mut u32,
     /// The cookies of the first answer, as a browser sends them back.
     session: Option<Arc<[u8]>>,
+    /// Answers to requests that were made ahead.
+    made: Vec<(Wanted, Result<Option<TriedAnswer>, BrokenOff>)>,
 }
 
 impl GuestTrial<'_> {
@@ -148,9 +154,16 @@ impl GuestTrial<'_> {
         seen: &Arc<SeenPages>,
         order: &TrialOrder,
     ) -> Result<TrialVerdict, TrialEnd> {
+        let traits = order.traits.without(Trait::Session);
+        let mut wanted = vec![Wanted::Own(TraitSet::NONE, None)];
+        if !traits.is_empty() {
+            wanted.push(Wanted::Own(traits, None));
+        }
+        self.make(wanted).await;
         let first = self.ask(Compared::Own).await?;
         let first = first.ok_or(TrialEnd::NotShared("an answer may not be stored"))?;
         self.session = cookies_sent_back(&first);
+        self.make(self.second_requests(seen)).await;
         let mut neutral = self.neutral(Compared::Own, first).await?;
         if let Some(known) = seen.guests.page(order.page) {
             // It may have places that a moment does not show.
@@ -159,9 +172,7 @@ impl GuestTrial<'_> {
                 neutral.form = known.form().clone();
             }
         }
-        let verdict = self
-            .traits(&mut neutral, order.traits.without(Trait::Session))
-            .await?;
+        let verdict = self.traits(&mut neutral, traits).await?;
         if verdict == TrialVerdict::NotShareable {
             return Ok(verdict);
         }
@@ -180,6 +191,26 @@ impl GuestTrial<'_> {
         }
         self.note(seen, order, neutral);
         Ok(verdict)
+    }
+
+    /// What is asked once a session is there. The page itself is asked for once more then, since numbers that rise are
+    /// known by their order.
+    fn second_requests(&self, seen: &SeenPages) -> Vec<Wanted> {
+        let mut wanted = vec![Wanted::Own(TraitSet::NONE, None)];
+        if let Some(session) = &self.session {
+            wanted.push(Wanted::Own(
+                TraitSet::of(Trait::Session),
+                Some(session.clone()),
+            ));
+            if guests::asked_target(self.source.request()) != b"/" {
+                wanted.push(Wanted::Other(b"/".to_vec(), Some(session.clone())));
+                let host = guests::named_host(self.source.request());
+                if seen.guests.at(&host, b"/").is_none() {
+                    wanted.push(Wanted::Other(b"/".to_vec(), None));
+                }
+            }
+        }
+        wanted
     }
 
     /// The form that answers to guests have in common.
@@ -307,6 +338,14 @@ impl GuestTrial<'_> {
                 .filter(|target| *target != own && target != b"/")
                 .take(most),
         );
+        let later = others.iter().filter(|target| *target != b"/");
+        let later = later.map(|target| Wanted::Other(target.clone(), Some(session.clone())));
+        let mut wanted: Vec<Wanted> = later.collect();
+        if !seen.guests.is_familiar(&host, &own) {
+            let less = guests::less_one_argument(&own).into_iter();
+            wanted.extend(less.map(|target| Wanted::Other(target, None)));
+        }
+        self.make(wanted).await;
         let mut has_compared = others.is_empty();
         for target in others {
             let known = seen.guests.at(&host, &target);
@@ -402,16 +441,8 @@ impl GuestTrial<'_> {
     }
 
     async fn fetch(&mut self, with: TraitSet) -> Result<Option<TriedAnswer>, BrokenOff> {
-        *self.requests += 1;
         let session = self.session.clone().filter(|_| with.has(Trait::Session));
-        let mut answer = match fetch(self.source, with, session).await {
-            Err(BrokenOff::TooLong) => return Ok(None),
-            answer => answer?,
-        };
-        if let Some(answer) = &mut answer {
-            answer.body = without_links(&answer.fields, std::mem::take(&mut answer.body));
-        }
-        Ok(answer)
+        self.take(Wanted::Own(with, session)).await
     }
 
     /// Asks for another page of the site, as a browser that has never been here, or with a session.
@@ -420,25 +451,33 @@ impl GuestTrial<'_> {
         target: &[u8],
         session: Option<&Arc<[u8]>>,
     ) -> Result<TriedAnswer, BrokenOff> {
-        *self.requests += 1;
-        let request = self.source.request();
-        let mut head = [b"GET ", target, b" HTTP/1.1\r\nHost: "].concat();
-        head.extend_from_slice(&guests::named_host(request));
-        head.extend_from_slice(b"\r\nUser-Agent: Mozilla/5.0\r\nAccept: text/html,*/*;q=0.8\r\n");
-        if let Some(session) = session {
-            head.extend_from_slice(b"Cookie: ");
-            head.extend_from_slice(session);
-            head.extend_from_slice(b"\r\n");
+        let wanted = Wanted::Other(target.to_vec(), session.cloned());
+        self.take(wanted).await?.ok_or(BrokenOff::NoAnswer)
+    }
+
+    /// The answer to a request, which may have been made already.
+    async fn take(&mut self, wanted: Wanted) -> Result<Option<TriedAnswer>, BrokenOff> {
+        if let Some(at) = self.made.iter().position(|(it, _)| *it == wanted) {
+            return self.made.swap_remove(at).1;
         }
-        head.extend_from_slice(b"\r\n");
-        let answer = asking::ask(request, head)
-            .await
-            .ok_or(BrokenOff::NoAnswer)?;
-        Ok(TriedAnswer {
-            status: answer.status,
-            body: without_links(&answer.fields, answer.body),
-            fields: answer.fields,
-        })
+        *self.requests += 1;
+        wanted.make(self.source).await
+    }
+
+    /// Makes requests side by side, since visitors may wait for the end of the trial.
+    async fn make(&mut self, wanted: Vec<Wanted>) {
+        let mut under_way = JoinSet::new();
+        for one in wanted {
+            *self.requests += 1;
+            let mut source = self.source.duplicate();
+            under_way.spawn(async move {
+                let answer = one.make(&mut source).await;
+                (one, answer)
+            });
+        }
+        while let Some(ended) = under_way.join_next().await {
+            self.made.extend(ended.ok());
+        }
     }
 
     /// Notes what was found out: the form, and the cookies that all guests are given.
@@ -467,6 +506,57 @@ async fn pause(made: usize) {
     {
         tokio::time::sleep(FIRST_PAUSE * (1 << doubled.min(5))).await;
     }
+}
+
+/// A request of a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// For the page of the trial, with some traits of the visitor, and perhaps with a session.
+    Own(TraitSet, Option<Arc<[u8]>>),
+    /// For another page of the site.
+    Other(Vec<u8>, Option<Arc<[u8]>>),
+}
+
+impl Wanted {
+    async fn make(&self, source: &mut TrialSource) -> Result<Option<TriedAnswer>, BrokenOff> {
+        let mut answer = match self {
+            Wanted::Own(with, session) => match fetch(source, *with, session.clone()).await {
+                Err(BrokenOff::TooLong) => return Ok(None),
+                answer => answer?,
+            },
+            Wanted::Other(target, session) => {
+                Some(ask_for(source.request(), target, session.as_deref()).await?)
+            }
+        };
+        if let Some(answer) = &mut answer {
+            answer.body = without_links(&answer.fields, std::mem::take(&mut answer.body));
+        }
+        Ok(answer)
+    }
+}
+
+async fn ask_for(
+    request: &Request,
+    target: &[u8],
+    session: Option<&[u8]>,
+) -> Result<TriedAnswer, BrokenOff> {
+    let mut head = [b"GET ", target, b" HTTP/1.1\r\nHost: "].concat();
+    head.extend_from_slice(&guests::named_host(request));
+    head.extend_from_slice(b"\r\nUser-Agent: Mozilla/5.0\r\nAccept: text/html,*/*;q=0.8\r\n");
+    if let Some(session) = session {
+        head.extend_from_slice(b"Cookie: ");
+        head.extend_from_slice(session);
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    let answer = asking::ask(request, head)
+        .await
+        .ok_or(BrokenOff::NoAnswer)?;
+    Ok(TriedAnswer {
+        status: answer.status,
+        fields: answer.fields,
+        body: answer.body,
+    })
 }
 
 /// The form that an answer to another guest has in common with the neutral ones.

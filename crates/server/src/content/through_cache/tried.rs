@@ -12,6 +12,7 @@ use upstream::Class;
 
 use super::policy::{self, CachePlan};
 use super::purge_keys::address_of;
+use super::shared;
 use super::storability;
 use super::store_plan::prepare;
 use super::storing::{self, Background};
@@ -33,6 +34,11 @@ impl TrialSource {
             request,
             pass: pass.clone(),
         }
+    }
+
+    /// The same once more.
+    pub fn duplicate(&self) -> TrialSource {
+        TrialSource::new(shared::copy_of(&self.request), &self.pass)
     }
 
     pub fn request(&self) -> &Request {
