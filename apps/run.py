@@ -65,6 +65,7 @@ SCENARIOS = (
     "browser_protocols",
     "set_up_microcache",
     "set_up_memcached",
+    "guest_sessions",
     "laravel_session",
     "set_up_php_elsewhere",
     "wordpress_litespeed",

@@ -1,0 +1,31 @@
+<?php
+/**
+ * As Zen Cart and osCommerce: visitors without a cookie have the session's name in their links (PHP's trans-sid), forms have a
+ * `securityToken`, the cart is filled by a form, or by a link without a token; the currency is chosen by a link.
+ */
+require __DIR__ . '/../common.php';
+
+class ZenCart extends Application
+{
+    protected string $field = 'securityToken';
+    protected array $has = ['add', 'contact', 'register', 'login', 'search', 'cart'];
+    protected array $currency = ['get'];
+    protected array $free = ['search', 'language', 'currency'];
+
+    protected function begin(): void
+    {
+        $this->phpSession('zenid', 'nocache', ['use_only_cookies' => 0, 'use_trans_sid' => 1]);
+    }
+
+    protected function isRight(string $form): bool
+    {
+        return ($form === 'add' && $_SERVER['REQUEST_METHOD'] === 'GET') || parent::isRight($form);
+    }
+
+    protected function adding(string $id): string
+    {
+        return $this->form('add', $this->address('add'), input('item', $id)) . a('add-link', $this->address('add', $id), 'Buy now');
+    }
+}
+
+(new ZenCart())->run();

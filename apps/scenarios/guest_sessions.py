@@ -1,0 +1,379 @@
+"""Applications that begin a session for every guest (files/guests), each behind `serve` and once without a cache.
+
+Guests crawl each of them: once three have been there, nearly all pages come from memory. Guests who got their page from memory use every
+form and link, with the outcome that they have without a cache; writes that another site forges are refused
+as before. Nobody sees a session, a token or a cart of somebody else.
+"""
+
+import concurrent.futures
+import copy
+import itertools
+import threading
+import time
+import urllib.parse
+
+from harness import guests
+from harness import subject as subjects
+from harness.guests import Guest
+from harness.workdir import Workdir
+
+# Nothing ends while guests come: what is not shared is what the applications do.
+LIFETIME_SECONDS = 3600
+SIDE_BY_SIDE = 4
+COLD_CRAWLS = 3
+# What is learned beside visitors has time for it.
+SETTLE_SECONDS = 2
+CARTS = 20
+LEAST_SHARE = 0.9
+LEAST_APPLICATIONS = 0.75
+# The key of a comment is good after two seconds, as without a cache.
+KEY_SECONDS = 2.3
+EVIL = "http://evil.example"
+# What a browser says of a write from another page than the site's.
+FORGED = {
+    "another origin": {"Origin": EVIL, "Referer": f"{EVIL}/", "Sec-Fetch-Site": "cross-site"},
+    "another origin, an older browser": {"Origin": EVIL},
+    "no origin": {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+    "no origin, an older browser": {"Origin": "null"},
+    "another host of the site": {"Origin": "http://evil.{host}", "Sec-Fetch-Site": "same-site"},
+    "another port": {"Origin": "http://{name}:1", "Sec-Fetch-Site": "same-site"},
+    "a name that begins alike": {"Origin": "http://{host}.evil.example", "Referer": "http://{host}.evil.example/"},
+    "another referrer alone": {"Referer": f"{EVIL}/http://{{host}}/"},
+    "fetch metadata alone": {"Sec-Fetch-Site": "cross-site"},
+    "nothing said": {},
+}
+VICTIMS = ("new", "guest", "alice")
+
+
+def run(options, report):
+    if options.subject != "mayfly":
+        report.note("left out: it starts its servers itself")
+        return
+    options = copy.copy(options)
+    options.ttl = LIFETIME_SECONDS
+    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        trials = list(pool.map(lambda name: Trial(name, options), guests.NAMES))
+    for trial in trials:
+        for name, is_true, detail in trial.checks:
+            report.check(f"{trial.name}: {name}", is_true, detail)
+    judge(report, trials)
+
+
+def judge(report, trials):
+    report.note("application  pages  from memory: fresh, go on, with a session  runs of PHP  sessions begun")
+    for trial in trials:
+        shares = "  ".join(f"{hits:3} of {views:3}" for hits, views in trial.crawled.values())
+        report.note(f"{trial.name:12} {trial.pages:5}  {shares}  {trial.runs:4}  {trial.sessions:4}")
+    shared = [trial for trial in trials if trial.name not in guests.PRIVATE]
+    for who in Trial.CRAWLS:
+        enough = [trial.name for trial in shared if trial.share(who) >= LEAST_SHARE]
+        most = f"in {len(enough)} of {len(shared)}"
+        report.check(f"guests who {who}: at least nine pages of ten from memory in three applications of four ({most})",
+                     len(enough) >= LEAST_APPLICATIONS * len(shared), sorted({trial.name for trial in shared} - set(enough)))  # fmt: skip
+    for trial in trials:
+        if trial.name in guests.PRIVATE:
+            report.check(f"{trial.name}: no page whose application says private comes from memory",
+                         not sum(hits for hits, _ in trial.crawled.values()), trial.crawled)  # fmt: skip
+
+
+class Trial:
+    """One application, behind the server and beside it without a cache."""
+
+    CRAWLS = ("are new", "go on", "have a session")
+
+    def __init__(self, name, options):
+        self.name = name
+        self.checks = []
+        self.crawled = {}
+        self.pages = self.runs = self.sessions = 0
+        try:
+            with Workdir(f"guests-{name}", keep=options.keep) as workdir:
+                self._run(workdir, options)
+        except Exception as error:
+            self.check("ran to its end", False, repr(error))
+            if options.keep:
+                raise
+
+    def check(self, name, is_true, detail=""):
+        self.checks.append((name, bool(is_true), detail))
+
+    def share(self, who):
+        hits, views = self.crawled.get(who, (0, 0))
+        return hits / views if views else 0
+
+    def _run(self, workdir, options):
+        sites = {"served": guests.Site(workdir, "served", self.name), "plain": guests.Site(workdir, "plain", self.name)}
+        served = subjects.start(workdir, options, "guests", sites["served"].root)
+        plain = guests.start_nginx(workdir, options, sites["plain"])
+        self.ledger = guests.Ledger()
+        self._crawl(served, sites["served"])
+        failed = sum(not is_true for _, is_true, _ in self.checks)
+        outcomes = {}
+        for kind, subject, ledger in (("plain", plain, None), ("served", served, self.ledger)):
+            outcomes[kind] = Outcomes(subject, sites[kind], ledger)
+        for action, (plain_outcome, expected) in outcomes["plain"].actions.items():
+            # The application alone must be right, or the comparison says nothing.
+            self.check(f"{action}, without a cache", plain_outcome == expected, f"{plain_outcome}, expected {expected}")
+            found = outcomes["served"].actions.get(action, ("nothing",))[0]
+            self.check(f"{action}, from memory", found == expected, f"{found}, expected {expected}")
+        accepted = outcomes["served"].accepted - outcomes["plain"].accepted
+        count = outcomes["served"].forged
+        self.check(f"of {count} forged writes, none is accepted that the application alone refuses", not accepted, sorted(accepted))
+        leaks = self.ledger.leaks(sites["served"])
+        self.check("nobody saw a session or token of somebody else", not leaks, leaks[:3])
+        wrong = served.stop()
+        self.check("the server ran to the end", not wrong, wrong)
+        if sum(not is_true for _, is_true, _ in self.checks) > failed:
+            self.checks.append(("its log", True, served.logs()))
+
+    def _crawl(self, subject, site):
+        cold = [Guest(subject, self.ledger) for _ in range(COLD_CRAWLS)]
+        for guest in cold:
+            crawl(guest)
+        time.sleep(SETTLE_SECONDS)
+        runs, sessions = site.runs(), site.sessions()
+        fresh = [Guest(subject, self.ledger) for _ in range(2)]
+        for who, crowd in zip(self.CRAWLS, (fresh, fresh, cold[:1]), strict=True):
+            answers = [answer for guest in crowd for answer in crawl(guest)]
+            self.crawled[who] = (sum(answer.is_hit for answer in answers), len(answers))
+            failed = [f"{answer.url}: {answer.status}" for answer in answers if answer.status != 200]
+            self.check(f"guests who {who} get every page", not failed, failed[:3])
+        self.pages = self.crawled["are new"][1] // len(fresh)
+        self.runs, self.sessions = site.runs() - runs, site.sessions() - sessions
+
+
+def crawl(guest):
+    """The answers for all pages of a site, from link to link as a person goes."""
+    links = dict(guest.open("/").links)
+    answers = [guest.page.response]
+    order = ["to-list", *(f"item-{number}" for number in range(1, 7))]
+    order += [link for link in links if link.startswith("to-") and link not in ("to-front", "to-list")]
+    for link in order:
+        answers.append(guest.open(links[link], "same-origin").response)
+        links.update(guest.page.links)
+    return answers
+
+
+class Outcomes:
+    """What came of each form and link, as (found, expected), and which forged writes were accepted."""
+
+    def __init__(self, subject, site, ledger):
+        self.subject, self.site, self.ledger = subject, site, ledger
+        self.actions = {}
+        self.accepted = set()
+        self.forged = 0
+        self.number = itertools.count()
+        first = self.guest()
+        front = first.open("/")
+        self.links = dict(front.links)
+        item = first.click("item-3")
+        for name in ("contact", "comment", "register", "search", "vote", "login", "wrong_token"):
+            page = {"comment": "item-3", "vote": "to-poll", "wrong_token": "to-register"}.get(name, f"to-{name}")
+            if page in self.links and (name != "comment" or "comment" in item.forms):
+                self.actions[name] = getattr(self, name)()
+        for what, to in (("language", "de"), ("currency", "EUR")):
+            if f"{what}-{to}" in self.links:
+                self.actions[f"{what} by a link"] = self.choose(what, to, is_link=True)
+            if what in front.forms:
+                self.actions[f"{what} by a form"] = self.choose(what, to, is_link=False)
+        for way in ("add", "add-link"):
+            if way in item.forms or way in item.links:
+                self.actions[f"{CARTS} carts at once by {way}"] = self.carts(way)
+        self.forge(item)
+
+    def guest(self):
+        return Guest(self.subject, self.ledger)
+
+    def at(self, link):
+        """A new guest on a page, where they came by a link."""
+        guest = self.guest()
+        guest.open("/")
+        if link not in guest.page.links:
+            guest.click("to-list")
+        guest.click(link)
+        return guest
+
+    def word(self, prefix):
+        return f"{prefix}-{next(self.number)}"
+
+    def count(self, table, column, value):
+        return sum(row == (value,) for row in self.site.select(f"SELECT {column} FROM {table}"))
+
+    def contact(self):
+        guest, text = self.at("to-contact"), self.word("contact")
+        given = {"text": text}
+        if guest.page.images:
+            given["captcha"] = guest.look_at_picture()
+        page = guest.submit("contact", given)
+        first = guest.first.status
+        again = guest.click("to-contact")
+        found = (first, page.texts.get("flash"), again.texts.get("flash"), self.count("messages", "text", text))
+        return found, (302, f"Sent: {text}", "", 1)
+
+    def comment(self):
+        guest, text = self.at("item-3"), self.word("comment")
+        if "key" in guest.page.forms["comment"]["fields"]:
+            time.sleep(KEY_SECONDS)
+        at = guest.at
+        guest.submit("comment", {"text": text})
+        if "submit" in guest.page.forms:
+            guest.submit("submit", {})
+        page = guest.open(at, "same-origin")
+        return (page.comments.count(text), self.count("comments", "text", text)), (1, 1)
+
+    def register(self):
+        guest, name = self.at("to-register"), self.word("carol")
+        page = guest.submit("register", {"name": name, "password": "secret"})
+        first = guest.first.status
+        flash = page.texts.get("flash")
+        later = guest.click("to-list")
+        found = (first, page.texts.get("user"), flash, later.texts.get("user"), later.texts.get("flash"), self.count("users", "name", name))
+        return found, (302, f"Hello {name}", "Your account is there.", f"Hello {name}", "", 1)
+
+    def search(self):
+        guest = self.at("to-search")
+        by_form = guest.submit("search", {"q": "cand"})
+        first = guest.first.status
+        target = guest.at.replace("cand", "drum")
+        by_address = self.guest().open(target)
+        return (first, by_form.texts.get("found"), by_address.texts.get("found")), (302, "Candle", "Drum")
+
+    def vote(self):
+        guest = self.at("to-poll")
+        before = len(self.site.select("SELECT * FROM votes"))
+        page = guest.submit("vote", {"choice": "B"})
+        again = guest.click("to-poll")
+        found = (guest.first.status, page.texts.get("voted"), again.texts.get("voted"), len(self.site.select("SELECT * FROM votes")) - before)
+        return found, (200, "You chose B", "You chose B", 1)
+
+    def login(self):
+        guest = self.at("to-login")
+        wrong = guest.submit("login", {"name": "alice", "password": "guess"}).texts
+        told = [wrong.get("flash"), wrong.get("user")]
+        page = guest.submit("login", {"name": "alice", "password": "wonderland"}) if "login" in guest.page.forms else guest.page
+        told += [page.texts.get("flash"), page.texts.get("user")]
+        if "logout" in page.links:
+            told.append(guest.click("to-list").texts.get("user"))
+            told.append(guest.click("logout").texts.get("user"))
+            told.append(guest.click("to-list").texts.get("user"))
+        return told, ["The password is wrong.", "Guest", "You are in.", "Hello alice", "Hello alice", "Guest", "Guest"]
+
+    def wrong_token(self):
+        """A token that nobody was given is refused."""
+        guest, name = self.at("to-register"), self.word("wrong")
+        fields = guest.page.forms["register"]["fields"]
+        tokens = {field: "0" * len(value) for field, value in fields.items() if field not in ("name", "password", "form_id")}
+        if set(tokens.values()) == {"0"}:
+            # The token is the field's name.
+            for field in tokens:
+                fields["0" * len(field)] = fields.pop(field)
+            tokens = {}
+        guest.submit("register", {**tokens, "name": name, "password": "secret"})
+        is_free = self.site.name == "opencart"
+        return (guest.first.status, self.count("users", "name", name)), (302, 1) if is_free else (403, 0)
+
+    def choose(self, what, to, is_link):
+        guest = self.at("to-list")
+        if is_link:
+            guest.click(f"{what}-{to}")
+        else:
+            guest.submit(what, {"to": to})
+        status = guest.first.status
+        pages = [guest.page, guest.click("item-2"), guest.click("to-list"), guest.click("item-2")]
+        others = [self.at("item-2").page for _ in range(2)]
+        if what == "language":
+            wanted = {"de": "Willkommen", "fr": "Bienvenue"}[to]
+            found = [page.texts.get("greeting") for page in pages] + [page.texts.get("greeting") for page in others]
+            return [status, *found], [302, *[wanted] * 4, "Welcome", "Welcome"]
+        found = [pages[1].texts.get("price"), pages[3].texts.get("price")] + [page.texts.get("price") for page in others]
+        return [status, *found], [302, "EUR 18.00", "EUR 18.00", "USD 20.00", "USD 20.00"]
+
+    def carts(self, way):
+        """Each of many guests at once puts something else or more into their cart; what each finds there."""
+        names = {1: "Anvil", 2: "Basket", 3: "Candle", 4: "Drum", 5: "Easel", 6: "Funnel"}
+        together = threading.Barrier(CARTS)
+
+        def fill(number):
+            item = 1 + number % 6
+            guest = self.guest()
+            # Their first page: the link is not known to have anything of a session.
+            links = dict(guest.open("/").links)
+            guest.click(f"item-{item}")
+            together.wait(60)
+            times = 1 + number // 6
+            for time_of_many in range(times):
+                if time_of_many:
+                    guest.open(links[f"item-{item}"], "same-origin")
+                guest.click(way) if way in guest.page.links else guest.submit(way, {})
+            cart = guest.open(links["to-cart"], "same-origin").texts.get("cart")
+            expected = f"{times} {names[item]}"
+            return None if cart == expected else f"guest {number}: {cart!r}, expected {expected!r}"
+
+        with concurrent.futures.ThreadPoolExecutor(CARTS) as pool:
+            return [wrong for wrong in pool.map(fill, range(CARTS)) if wrong], []
+
+    def victim(self, kind):
+        guest = self.guest()
+        if kind == "guest":
+            guest.open("/")
+            guest.click("to-list")
+        elif kind == "alice":
+            guest.open("/")
+            guest.click("to-login")
+            guest.submit("login", {"name": "alice", "password": "wonderland"})
+        return guest
+
+    def forge(self, item):
+        """Writes that a page of another site has the browsers of victims send, with what its author got in a page of this site."""
+        victims = {kind: self.victim(kind) for kind in ("guest", "alice")}
+        forms = {"register": ("to-register", "users", "name"), "comment": ("item-3", "comments", "text"), "contact": ("to-contact", "messages", "text")}
+        for (variant, said), kind in itertools.product(FORGED.items(), VICTIMS):
+            said = {name: value.format(host=self.subject.host, name=self.subject.address) for name, value in said.items()}
+            # Of each kind of form in turns.
+            known = [name for name in forms if name != "comment" or "comment" in item.forms]
+            form = known[self.forged % len(known)]
+            link, table, column = forms[form]
+            attacker = self.at(link)
+            text = self.word("forged")
+            given = {"name": text, "password": "x"} if column == "name" else {"text": text}
+            form_of_page = attacker.page.forms[form]
+            body, content_type = guests.encoded(form_of_page, {**form_of_page["fields"], **given})
+            fields = {**said, "Content-Type": content_type}
+            victim = victims.get(kind) or self.guest()
+            victim.client.post(form_of_page["action"], body=body, fields=fields)
+            self.forged += 1
+            if self.count(table, column, text):
+                self.accepted.add((form, variant, kind))
+        for variant, said in FORGED.items():
+            self.forged_login(variant, {name: value.format(host=self.subject.host, name=self.subject.address) for name, value in said.items()})
+            for link in ("language-fr", "add-link"):
+                self.forged_link(link, variant, said)
+
+    def forged_login(self, variant, said):
+        """A log-in with the attacker's account."""
+        attacker, victim = self.at("to-login"), self.guest()
+        form = attacker.page.forms["login"]
+        body, content_type = guests.encoded(form, {**form["fields"], "name": "bob", "password": "builder"})
+        victim.client.post(form["action"], body=body, fields={**said, "Content-Type": content_type})
+        self.forged += 1
+        if victim.open("/").texts.get("user") != "Guest":
+            self.accepted.add(("login", variant, "new"))
+
+    def forged_link(self, link, variant, said):
+        attacker, victim = self.at("item-3"), self.guest()
+        if link not in attacker.page.links:
+            return
+        fields = {name: value.format(host=self.subject.host, name=self.subject.address) for name, value in said.items() if name != "Origin"}
+        victim.client.get(attacker.page.links[link], fields)
+        self.forged += 1
+        page = victim.open("/")
+        cart = self.links.get("to-cart")
+        if page.texts.get("greeting") != "Welcome" or (cart and victim.open(strip(cart)).texts.get("cart")):
+            self.accepted.add((link, variant, "new"))
+
+
+def strip(target):
+    """An address without the name of a session."""
+    path, _, query = target.partition("?")
+    kept = [pair for pair in query.split("&") if pair.split("=")[0] not in ("PHPSESSID", "zenid")]
+    return urllib.parse.urljoin(path, path) + ("?" + "&".join(kept) if kept != [""] else "")
