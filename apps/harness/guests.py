@@ -8,7 +8,6 @@ stands in them, with `Origin`, `Referer` and `Sec-Fetch-Site`. Applications writ
 import collections
 import copy
 import html.parser
-import itertools
 import json
 import os
 import re
@@ -81,18 +80,16 @@ class Page(html.parser.HTMLParser):
 class Guest:
     """Each has an address of their own, and one of three browsers."""
 
-    numbers = itertools.count()
-
-    def __init__(self, subject, ledger=None):
-        number = next(Guest.numbers)
+    def __init__(self, subject, number, ledger=None, forms=None):
         self.name = f"guest {number}"
         self.origin = subject.url
         self.ledger = ledger
+        # Counts by whether the page of a guest's first write came from memory.
+        self.forms = forms
         self.agent = AGENTS[number % len(AGENTS)]
         fields = {"User-Agent": self.agent, "Accept": "text/html,*/*;q=0.8", "Accept-Language": "en-GB,en;q=0.9"}
         source = f"127.0.{1 + number // 250 % 250}.{2 + number % 250}"
         self.client = Client(subject.address, subject.port, fields=fields, source=source)
-        # A browser shows the host's own port; nothing of a session.
         self.page = None
         self.at = "/"
 
@@ -130,6 +127,9 @@ class Guest:
     def submit(self, name, given, fields=None):
         """Fills a form of the page and sends it, as its script does if it has one."""
         form = self.page.forms[name]
+        if self.forms is not None:
+            self.forms[self.page.response.is_hit] += 1
+            self.forms = None
         action = form.get("action") or self.at
         body, kind = encoded(form, {**form["fields"], **given})
         said = {**self.written(), "Content-Type": kind}

@@ -5,6 +5,7 @@ form and link, with the outcome that they have without a cache; writes that anot
 as before. Nobody sees a session, a token or a cart of somebody else.
 """
 
+import collections
 import concurrent.futures
 import copy
 import itertools
@@ -42,6 +43,8 @@ FORGED = {
     "fetch metadata alone": {"Sec-Fetch-Site": "cross-site"},
     "nothing said": {},
 }
+# Sessions in files, which PHP locks: of two writes at once none is lost without a cache.
+LOCKED = ("bludit", "yii", "zencart")
 VICTIMS = ("new", "guest", "alice")
 
 
@@ -60,10 +63,11 @@ def run(options, report):
 
 
 def judge(report, trials):
-    report.note("application  pages  from memory: fresh, go on, with a session  runs of PHP  sessions begun")
+    report.note("application  pages  from memory: are new, go on, have a session, first forms  runs of PHP  sessions begun")
     for trial in trials:
         shares = "  ".join(f"{hits:3} of {views:3}" for hits, views in trial.crawled.values())
-        report.note(f"{trial.name:12} {trial.pages:5}  {shares}  {trial.runs:4}  {trial.sessions:4}")
+        forms = f"{trial.forms[True]:3} of {trial.forms.total():3}"
+        report.note(f"{trial.name:12} {trial.pages:5}  {shares}  {forms}  {trial.runs:4}  {trial.sessions:4}")
     shared = [trial for trial in trials if trial.name not in guests.PRIVATE]
     for who in Trial.CRAWLS:
         enough = [trial.name for trial in shared if trial.share(who) >= LEAST_SHARE]
@@ -86,6 +90,7 @@ class Trial:
         self.checks = []
         self.crawled = {}
         self.pages = self.runs = self.sessions = 0
+        self.forms = collections.Counter()
         try:
             with Workdir(f"guests-{name}", keep=options.keep) as workdir:
                 self._run(workdir, options)
@@ -116,6 +121,8 @@ class Trial:
             self.check(f"{action}, without a cache", plain_outcome == expected, f"{plain_outcome}, expected {expected}")
             found = outcomes["served"].actions.get(action, ("nothing",))[0]
             self.check(f"{action}, from memory", found == expected, f"{found}, expected {expected}")
+        self.forms = outcomes["served"].forms
+        served = self._restart(workdir, options, served, sites["served"])
         accepted = outcomes["served"].accepted - outcomes["plain"].accepted
         count = outcomes["served"].forged
         self.check(f"of {count} forged writes, none is accepted that the application alone refuses", not accepted, sorted(accepted))
@@ -126,13 +133,25 @@ class Trial:
         if sum(not is_true for _, is_true, _ in self.checks) > failed:
             self.checks.append(("its log", True, served.logs()))
 
+    def _restart(self, workdir, options, subject, site):
+        """A form in a page that was shown before the server is started anew."""
+        guest = Guest(subject, 0, self.ledger)
+        guest.open("/")
+        guest.click("to-register")
+        wrong = subject.stop()
+        self.check("the server ran until it was stopped", not wrong, wrong)
+        subject = subjects.start(workdir, options, "guests", site.root, port=subject.port)
+        user = guest.submit("register", {"name": "emma", "password": "secret"}).texts.get("user")
+        self.check("a form in a page of before a restart", user == "Hello emma", user)
+        return subject
+
     def _crawl(self, subject, site):
-        cold = [Guest(subject, self.ledger) for _ in range(COLD_CRAWLS)]
+        *cold, first, second = [Guest(subject, number, self.ledger) for number in range(COLD_CRAWLS + 2)]
         for guest in cold:
             crawl(guest)
         time.sleep(SETTLE_SECONDS)
         runs, sessions = site.runs(), site.sessions()
-        fresh = [Guest(subject, self.ledger) for _ in range(2)]
+        fresh = [first, second]
         for who, crowd in zip(self.CRAWLS, (fresh, fresh, cold[:1]), strict=True):
             answers = [answer for guest in crowd for answer in crawl(guest)]
             self.crawled[who] = (sum(answer.is_hit for answer in answers), len(answers))
@@ -162,7 +181,9 @@ class Outcomes:
         self.actions = {}
         self.accepted = set()
         self.forged = 0
-        self.number = itertools.count()
+        # First writes of guests: from pages from memory, and all.
+        self.forms = collections.Counter()
+        self.number, self.numbers_of_guests = itertools.count(), itertools.count(COLD_CRAWLS + 2)
         first = self.guest()
         front = first.open("/")
         self.links = dict(front.links)
@@ -170,19 +191,32 @@ class Outcomes:
         for name in ("contact", "comment", "register", "search", "vote", "login", "wrong_token"):
             page = {"comment": "item-3", "vote": "to-poll", "wrong_token": "to-register"}.get(name, f"to-{name}")
             if page in self.links and (name != "comment" or "comment" in item.forms):
-                self.actions[name] = getattr(self, name)()
+                self.do(name, getattr(self, name))
         for what, to in (("language", "de"), ("currency", "EUR")):
             if f"{what}-{to}" in self.links:
-                self.actions[f"{what} by a link"] = self.choose(what, to, is_link=True)
+                self.do(f"{what} by a link", self.choose, what, to, True)
             if what in front.forms:
-                self.actions[f"{what} by a form"] = self.choose(what, to, is_link=False)
+                self.do(f"{what} by a form", self.choose, what, to, False)
+        self.do("a form in a second tab", self.second_tab)
+        if "add" in item.forms and self.site.name in LOCKED:
+            self.do("two writes of one guest at once", self.at_once)
         for way in ("add", "add-link"):
             if way in item.forms or way in item.links:
-                self.actions[f"{CARTS} carts at once by {way}"] = self.carts(way)
+                self.do(f"{CARTS} carts at once by {way}", self.carts, way)
         self.forge(item)
 
+    def do(self, name, action, *arguments):
+        try:
+            self.actions[name] = action(*arguments)
+        except (KeyError, IndexError) as error:
+            # The form or link is not in the page.
+            self.actions[name] = (repr(error), "no error")
+
+    def failed(self):
+        return [name for name, (found, expected) in self.actions.items() if found != expected]
+
     def guest(self):
-        return Guest(self.subject, self.ledger)
+        return Guest(self.subject, next(self.numbers_of_guests), self.ledger, self.forms)
 
     def at(self, link):
         """A new guest on a page, where they came by a link."""
@@ -287,6 +321,29 @@ class Outcomes:
             return [status, *found], [302, *[wanted] * 4, "Welcome", "Welcome"]
         found = [pages[1].texts.get("price"), pages[3].texts.get("price")] + [page.texts.get("price") for page in others]
         return [status, *found], [302, "EUR 18.00", "EUR 18.00", "USD 20.00", "USD 20.00"]
+
+    def second_tab(self):
+        """Two pages of one guest are open; the form of each is sent."""
+        guest, name, text = self.at("to-register"), self.word("dora"), self.word("tab")
+        register, at = guest.page, guest.at
+        guest.click("to-contact")
+        given = {"text": text}
+        if guest.page.images:
+            given["captcha"] = guest.look_at_picture()
+        guest.submit("contact", given)
+        guest.page, guest.at = register, at
+        page = guest.submit("register", {"name": name, "password": "secret"})
+        found = (self.count("messages", "text", text), self.count("users", "name", name), page.texts.get("user"))
+        return found, (1, 1, f"Hello {name}")
+
+    def at_once(self):
+        guest = self.at("item-3")
+        form = guest.page.forms["add"]
+        body, content_type = guests.encoded(form, form["fields"])
+        fields = {**guest.written(), "Content-Type": content_type, "X-CSRF-Token": guest.page.metas.get("csrf-token", "")}
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            statuses = list(pool.map(lambda _: guest.client.post(form["action"], body=body, fields=fields).status, range(2)))
+        return (statuses, guest.open(guest.page.links["to-cart"], "same-origin").texts.get("cart")), ([200 if "data-json" in form else 302] * 2, "2 Candle")
 
     def carts(self, way):
         """Each of many guests at once puts something else or more into their cart; what each finds there."""

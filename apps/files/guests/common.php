@@ -27,6 +27,7 @@ abstract class Application
     private string $id = '';
     private TableSessions $sessions;
     protected string $field = 'token';
+    protected string $query = 'q';
     // Writes that need no token.
     protected array $free = ['search'];
     // Which parts it has.
@@ -219,7 +220,7 @@ abstract class Application
                 $this->anew();
                 break;
             case 'search':
-                $back = $this->address('search') . (str_contains($this->address('search'), '?') ? '&' : '?') . 'q=' . rawurlencode($sent['q'] ?? '');
+                $back = $this->with($this->address('search'), $this->query, $sent['q'] ?? '');
                 break;
             case 'language':
             case 'currency':
@@ -364,7 +365,7 @@ abstract class Application
                 $picture = '<img src="' . htmlspecialchars($this->address('captcha')) . '"><input name="captcha">';
                 return $this->form('contact', $this->address('contact'), '<input name="text">' . (in_array('captcha', $this->has) ? $picture : ''));
             case 'search':
-                $found = array_filter(ITEMS, fn($name) => isset($_GET['q']) && stripos($name, (string) $_GET['q']) !== false);
+                $found = array_filter(ITEMS, fn($name) => isset($_GET[$this->query]) && stripos($name, (string) $_GET[$this->query]) !== false);
                 return $this->form('search', $this->address('search'), '<input name="q">') . p('found', implode(' ', $found));
             case 'register':
             case 'login':

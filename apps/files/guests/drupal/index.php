@@ -8,6 +8,7 @@ require __DIR__ . '/../common.php';
 
 class Drupal extends Application
 {
+    protected string $query = 'keys';
     protected array $has = ['comment', 'contact', 'register', 'login', 'search', 'poll'];
 
     protected function begin(): void

@@ -8,6 +8,7 @@ require __DIR__ . '/../common.php';
 class Ledger extends Application
 {
     protected string $field = '_token';
+    protected array $free = ['search', 'language'];
 
     protected function begin(): void
     {

@@ -40,6 +40,12 @@ class MyBb extends Application
         return $this->with($address, 'my_post_key', $this->token());
     }
 
+    // A member's is the same in each browser of a make.
+    protected function exit(): string
+    {
+        return a('logout', $this->with($this->address('logout'), 'my_post_key', $this->token()), 'Log out');
+    }
+
     protected function foot(): string
     {
         return a('read', $this->with('/misc.php?action=markread', 'my_post_key', $this->token()), 'Mark all read');
