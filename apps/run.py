@@ -66,12 +66,13 @@ SCENARIOS = (
     "set_up_microcache",
     "set_up_memcached",
     "guest_sessions",
+    "guest_crowd",
     "laravel_session",
     "set_up_php_elsewhere",
     "wordpress_litespeed",
 )
 # Run when they are named.
-BY_NAME = ("learned_wordpress", "learned_mediawiki", "learned_crowd", "learned_cost", "learned_day", "guest_crowd", "guest_microcache")
+BY_NAME = ("learned_wordpress", "learned_mediawiki", "learned_crowd", "learned_cost", "learned_day", "guest_microcache")
 NEED_BROWSER = ("stranger", *(name for name in SCENARIOS if name.startswith("browser_")))
 
 
@@ -83,7 +84,8 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=30, help="length of wordpress_isolation, learned_crowd, learned_day")
     parser.add_argument("--ttl", type=float, default=1.0, help="lifetime of a page, in seconds")
     parser.add_argument("--workers", type=int, default=4, help="PHP workers")
-    parser.add_argument("--all-changes", action="store_true", help="wordpress_plugin, learned_wordpress: every kind of change; what tags cost")
+    parser.add_argument("--guests", type=int, default=200, help="guest_crowd: how many there are; from 201 on beside WordPress")
+    parser.add_argument("--all-changes", action="store_true", help="wordpress_plugin, learned_wordpress: every kind of change; what tags cost; guest_sessions: every forged write at every application")
     parser.add_argument("--design", choices=("blocks", "classic"), help="learned_wordpress: the 40 kinds of change of its design, in a theme with blocks or without")
     parser.add_argument("--learn", choices=("watch", "on"), default="watch", help="learned_wordpress, learned_mediawiki: what the server does with what it learns")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
@@ -176,7 +178,7 @@ def run_at_once(names, options, report):
 
 def command_of(name, options):
     command = [sys.executable, os.path.abspath(__file__), name, "--no-setup"]
-    for option in ("binary", "subject", "seconds", "ttl", "workers", "learn"):
+    for option in ("binary", "subject", "seconds", "ttl", "workers", "learn", "guests"):
         command += [f"--{option}", str(getattr(options, option))]
     if options.design:
         command += ["--design", options.design]

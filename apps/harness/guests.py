@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import sqlite3
+import time
 import urllib.parse
 
 from . import subject as subjects
@@ -80,6 +81,9 @@ class Page(html.parser.HTMLParser):
 class Guest:
     """Each has an address of their own, and one of three browsers."""
 
+    # How long each waits before a request, in seconds.
+    pace = 0
+
     def __init__(self, subject, number, ledger=None, forms=None):
         self.name = f"guest {number}"
         self.origin = subject.url
@@ -90,10 +94,12 @@ class Guest:
         fields = {"User-Agent": self.agent, "Accept": "text/html,*/*;q=0.8", "Accept-Language": "en-GB,en;q=0.9"}
         source = f"127.0.{1 + number // 250 % 250}.{2 + number % 250}"
         self.client = Client(subject.address, subject.port, fields=fields, source=source)
+        self.client.accepts_gzip = number % 2 == 1
         self.page = None
         self.at = "/"
 
     def _ask(self, method, target, body=None, fields=None):
+        time.sleep(self.pace)
         response = self.client.request(method, target, body=body, fields=fields)
         if self.ledger is not None:
             self.ledger.saw(self.name, response)

@@ -10,7 +10,7 @@ from harness import guests
 from harness import subject as subjects
 from harness.guests import Guest, Ledger
 from harness.workdir import Workdir
-from scenarios.guest_sessions import CARTS, Outcomes, crawl
+from scenarios.guest_sessions import CARTS, FORGED, Outcomes, crawl
 
 SHOPS = ("opencart", "prestashop", "yii", "zencart")
 FORUMS = ("e107", "mybb", "smf", "joomla")
@@ -26,32 +26,46 @@ SERVERS = ("no cache", "microcache", "mayfly")
 BEFORE = 3
 
 
+# Longer than a page is in memory: what is shared then are the sessions, by their cookies.
+PERSONS_PACE_SECONDS = 1.2
+AT_A_PERSONS_PACE = ("opencart", "zencart")
+
+
 def run(options, report):
     if options.subject != "mayfly":
         report.note("left out: it starts its servers itself")
         return
     report.note(f"| application | server | forms and links that fail | carts of {CARTS} that are wrong | sessions and tokens seen by two | forged writes accepted besides |")
     report.note("| --- | --- | --- | --- | --- | --- |")
-    totals = {server: [0, 0, 0, 0] for server in SERVERS}
+    totals = {}
     for name in SHOPS + FORUMS:
-        alone = None
-        for server in SERVERS:
-            with Workdir(f"microcache-{name}", keep=options.keep) as workdir:
-                outcomes, leaks = of_server(workdir, options, name, server)
-            alone = alone or outcomes
-            carts = [len(found) for action, (found, expected) in outcomes.actions.items() if "carts" in action]
-            figures = [len(outcomes.failed()), max(carts, default=0), len(leaks), len(outcomes.accepted - alone.accepted)]
-            totals[server] = [total + figure for total, figure in zip(totals[server], figures, strict=True)]
-            report.note(f"| {name} | {server} | {figures[0]} of {len(outcomes.actions)} | {figures[1] if carts else '-'} | {figures[2]} | {figures[3]} |")
-            if server != "microcache":
-                report.check(f"{name}, {server}: nothing fails, nothing is mixed", not any(figures), [outcomes.failed(), leaks[:2]])
+        compare(options, report, totals, name, FORGED)
+    Guest.pace = PERSONS_PACE_SECONDS
+    for name in AT_A_PERSONS_PACE:
+        compare(options, report, totals, name, {}, ", at a person's pace")
     for server, figures in totals.items():
         report.note(f"| all | {server} | " + " | ".join(map(str, figures)) + " |")
     # The checks of this folder can fail.
     report.check("microcache: forms fail, carts are mixed, sessions are shared", all(totals["microcache"][:3]), totals["microcache"])
 
 
-def of_server(workdir, options, name, server):
+def compare(options, report, totals, name, variants, how=""):
+    alone = None
+    for server in SERVERS:
+        with Workdir(f"microcache-{name}", keep=options.keep) as workdir:
+            outcomes, leaks = of_server(workdir, options, name, server, variants)
+        alone = alone or outcomes
+        carts = [len(found) for action, (found, _) in outcomes.actions.items() if "carts" in action]
+        figures = [len(outcomes.failed()), max(carts, default=0), len(leaks), len(outcomes.accepted - alone.accepted)]
+        of_all = totals.setdefault(f"{server}{how}", [0, 0, 0, 0])
+        of_all[:] = [total + figure for total, figure in zip(of_all, figures, strict=True)]
+        row = (f"{name}{how}", server, f"{figures[0]} of {len(outcomes.actions)}", figures[1] if carts else "-", figures[2], figures[3] if variants else "-")
+        report.note("| " + " | ".join(map(str, row)) + " |")
+        if server != "microcache":
+            report.check(f"{name}, {server}{how}: nothing fails, nothing is mixed", not any(figures), [outcomes.failed(), leaks[:2]])
+
+
+def of_server(workdir, options, name, server, variants):
     site = guests.Site(workdir, "sites", name)
     if server == "mayfly":
         options = copy.copy(options)
@@ -64,7 +78,7 @@ def of_server(workdir, options, name, server):
     ledger = Ledger()
     for number in range(BEFORE):
         crawl(Guest(subject, number, ledger))
-    outcomes = Outcomes(subject, site, ledger)
+    outcomes = Outcomes(subject, site, ledger, variants)
     leaks = ledger.leaks(site)
     subject.stop()
     return outcomes, leaks

@@ -5,6 +5,7 @@ but misses nothing: status, framing, length and both marks of the benchmark page
 """
 
 import collections
+import itertools
 import json
 import os
 import re
@@ -73,19 +74,20 @@ class Answers:
 
 
 class _Connection:
-    def __init__(self):
+    def __init__(self, source):
         self.socket = None
+        self.source = (source, 0) if source else None
         self.received = b""
         self.sent_at = 0.0
         self.due = 0.0
 
 
 def crowd(port, targets, connections, expected_bytes=None, pause=0.0, seconds=None, answers=None,
-          address="127.0.0.1", host="127.0.0.1"):
+          address="127.0.0.1", host="127.0.0.1", sources=(None,)):
     """Asks `host` for each of `targets` (an iterator of request targets) over so many connections.
 
     Every connection waits for its answer before it asks again, `pause` seconds
-    apart. Ends when the targets do, or after `seconds`.
+    apart. Ends when the targets do, or after `seconds`. Connections come from `sources` by turns: addresses of this machine.
     """
     answers = answers or Answers()
     targets = iter(targets)
@@ -101,7 +103,7 @@ def crowd(port, targets, connections, expected_bytes=None, pause=0.0, seconds=No
             return
         try:
             if connection.socket is None:
-                connection.socket = socket.create_connection((address, port), timeout=5)
+                connection.socket = socket.create_connection((address, port), timeout=5, source_address=connection.source)
                 connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 poll.register(connection.socket, select.EPOLLIN)
                 open_connections[connection.socket.fileno()] = connection
@@ -124,8 +126,8 @@ def crowd(port, targets, connections, expected_bytes=None, pause=0.0, seconds=No
         connection.due = connection.sent_at + pause
         waiting.append(connection)
 
-    for _ in range(connections):
-        ask(_Connection())
+    for _, source in zip(range(connections), itertools.cycle(sources)):
+        ask(_Connection(source))
     while open_connections or waiting:
         now = time.monotonic()
         for _ in range(len(waiting)):

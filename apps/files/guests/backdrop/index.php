@@ -1,7 +1,7 @@
 <?php
 /**
  * As Backdrop with a module that begins a session for everybody (private): a `form_build_id` for each form, and a token in
- * base64 with its +, / and =. The language is chosen by a form; log-out is a link with the token.
+ * base64 with its +, / and =, which forms, links and the settings of scripts spell each in their own way.
  */
 require __DIR__ . '/../common.php';
 
@@ -27,6 +27,16 @@ class Backdrop extends Application
     protected function hidden(string $form): string
     {
         return input('form_build_id', 'form-' . base64_of_address(random_bytes(32))) . parent::hidden($form);
+    }
+
+    protected function head(): string
+    {
+        return '<script>window.Backdrop = {settings: ' . json_encode(['ajaxPageState' => ['token' => $this->token()]]) . '};</script>';
+    }
+
+    protected function foot(): string
+    {
+        return a('hide', $this->with($this->address('list'), 'token', $this->token()), 'Hide');
     }
 }
 
