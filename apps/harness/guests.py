@@ -30,6 +30,8 @@ AGENTS = (
 )
 MULTIPART = "multipart/form-data"
 BOUNDARY = "----guest"
+# What stands for a file that a guest has chosen.
+FILE = "a file " * 20_000
 MOST_REDIRECTS = 3
 # Long enough to be nobody's word by chance.
 WORD = re.compile(r"[\w%+/=.:-]{10,}")
@@ -53,7 +55,8 @@ class Page(html.parser.HTMLParser):
         elif tag == "form":
             self._form = self.forms.setdefault(attrs.get("id", ""), {"fields": {}, **attrs})
         elif tag == "input" and self._form is not None and "name" in attrs:
-            self._form["fields"].setdefault(attrs["name"], attrs.get("value", ""))
+            value = FILE if attrs.get("type") == "file" else attrs.get("value", "")
+            self._form["fields"].setdefault(attrs["name"], value)
         elif tag == "meta" and "name" in attrs:
             self.metas[attrs["name"]] = attrs.get("content")
         elif tag == "img":
@@ -137,10 +140,12 @@ class Guest:
             self.forms[self.page.response.is_hit] += 1
             self.forms = None
         action = form.get("action") or self.at
-        body, kind = encoded(form, {**form["fields"], **given})
-        said = {**self.written(), "Content-Type": kind}
-        if "data-json" in form:
-            said["X-CSRF-Token"] = self.page.metas["csrf-token"]
+        values = {**form["fields"], **given}
+        if "data-token" in form:
+            told = json.loads(self._ask("GET", form["data-token"], fields={"Referer": self.origin + self.at, "Sec-Fetch-Site": "same-origin"}).text)
+            values[told["name"]] = told["token"]
+        body, kind = encoded(form, values)
+        said = {**self.written(), "Content-Type": kind, **token_of_script(self.page, form)}
         response = self._ask("POST", action, body=body, fields={**said, **(fields or {})})
         return self._follow(response, action)
 
@@ -150,12 +155,20 @@ class Guest:
         return self._ask("GET", self.page.images[0], fields=fields).text
 
 
+def token_of_script(page, form):
+    """The field with which a script sends the token of the page."""
+    return {"X-CSRF-Token": page.metas["csrf-token"]} if form.get("data-json", "body") != "body" else {}
+
+
 def encoded(form, values):
     """The body of a form, and its type."""
     if "data-json" in form:
         return json.dumps(values).encode(), "application/json"
     if form.get("enctype") == MULTIPART:
-        parts = "".join(f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in values.items())
+        parts = ""
+        for name, value in values.items():
+            file = '; filename="file.txt"' if value == FILE else ""
+            parts += f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"{file}\r\n\r\n{value}\r\n'
         return f"{parts}--{BOUNDARY}--\r\n".encode(), f"{MULTIPART}; boundary={BOUNDARY}"
     return urllib.parse.urlencode(values).encode(), "application/x-www-form-urlencoded"
 

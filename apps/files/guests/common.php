@@ -198,8 +198,9 @@ abstract class Application
                 $back = $this->address('item', $id);
                 break;
             case 'contact':
-                $this->insert('messages', [$sent['text'] ?? '']);
-                $this->session['flash'] = 'Sent: ' . ($sent['text'] ?? '');
+                $text = ($sent['text'] ?? '') . (isset($_FILES['file']) ? " with {$_FILES['file']['size']} bytes" : '');
+                $this->insert('messages', [$text]);
+                $this->session['flash'] = "Sent: $text";
                 $back = $this->address('contact');
                 break;
             case 'register':
@@ -302,6 +303,7 @@ abstract class Application
         }
         echo "<!doctype html>\n<html lang=\"$language\"><head><title>$page $id</title>", $this->head(), "</head><body>\n",
             p('greeting', WORDS[$language]), p('user', $user ? "Hello $user" : 'Guest'), p('flash', $flash),
+            in_array('add', $this->has) ? p('in-cart', 'Cart: ' . array_sum($this->session['cart'] ?? [])) : '',
             "<nav>$nav</nav>\n", $this->choices(), $user ? $this->exit() : '', "<main>$main</main>\n<footer>", $this->foot(), "</footer></body></html>\n";
     }
 
@@ -330,6 +332,15 @@ abstract class Application
             }
         }
         return $html;
+    }
+
+    // A language or currency that is in the address of a page: the page is shown, and the session remembers it.
+    protected function remember(string $what): void
+    {
+        $to = $_GET[$what] ?? '';
+        if (isset(WORDS[$to]) || isset(RATES[$to])) {
+            $this->session[$what] = $to;
+        }
     }
 
     // The link by which a language is chosen.

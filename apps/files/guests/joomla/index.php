@@ -1,7 +1,7 @@
 <?php
 /**
  * As Joomla: the token is the name of a field whose value is 1. PHP's session in a table (nocache); the contact form is
- * multipart; addresses go through /index.php/.
+ * multipart, with a file before the token; addresses go through /index.php/.
  */
 require __DIR__ . '/../common.php';
 
@@ -43,7 +43,11 @@ class Joomla extends Application
 
     protected function form(string $name, string $action, string $inputs, string $more = 'method="post"'): string
     {
-        return parent::form($name, $action, $inputs, $name === 'contact' ? "$more enctype=\"multipart/form-data\"" : $more);
+        if ($name === 'contact') {
+            $inputs .= '<input name="file" type="file">';
+            $more .= ' enctype="multipart/form-data"';
+        }
+        return parent::form($name, $action, $inputs, $more);
     }
 
     protected function head(): string

@@ -21,6 +21,10 @@ class OpenCart extends Application
                 setcookie($name, $value, time() + 2592000, '/');
             }
         }
+        // The partner by whose link a guest came.
+        if (isset($_GET['tracking'])) {
+            setcookie('tracking', (string) $_GET['tracking'], time() + 2592000, '/');
+        }
     }
 
     protected function address(string $page, int|string $id = ''): string

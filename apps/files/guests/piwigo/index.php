@@ -1,7 +1,8 @@
 <?php
 /**
  * As Piwigo: PHP's session in a table, how long the page took at its end, and a comment form whose key is made of
- * the time, the visitor's address and the picture: it is good from two seconds after the page was made until an hour after it.
+ * the time, the visitor's address and the picture: it is good from two seconds after the page was made until an hour after it. The language is
+ * chosen by the address of a page (`?language=de`).
  */
 require __DIR__ . '/../common.php';
 
@@ -14,11 +15,18 @@ class Piwigo extends Application
     protected function begin(): void
     {
         $this->phpSession('pwg_id', 'nocache', [], true);
+        $this->remember('language');
     }
 
     protected function token(): string
     {
         return hash_hmac('md5', session_id(), 'secret key');
+    }
+
+    protected function choice(string $address): string
+    {
+        parse_str(parse_url($address, PHP_URL_QUERY), $chosen);
+        return $this->with($this->address('front'), 'language', $chosen['to']);
     }
 
     private function key(float $time): string

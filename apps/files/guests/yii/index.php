@@ -1,7 +1,8 @@
 <?php
 /**
  * As Yii 2: a token in <meta name="csrf-token"> and in forms, masked anew for each page, in base64. Comments
- * and cart are sent by a script as JSON with X-CSRF-Token.
+ * and cart are sent by a script as JSON, comments with X-CSRF-Token and
+ * the cart with the token in what is sent.
  */
 require __DIR__ . '/../common.php';
 
@@ -32,7 +33,7 @@ class Yii extends Application
 
     protected function isRight(string $form): bool
     {
-        $sent = base64_decode(strtr((string) ($_POST['_csrf'] ?? $_GET['_csrf'] ?? $_SERVER['HTTP_X_CSRF_TOKEN'] ?? ''), '-_', '+/'));
+        $sent = base64_decode(strtr((string) ($_POST['_csrf'] ?? $_GET['_csrf'] ?? $_SERVER['HTTP_X_CSRF_TOKEN'] ?? $this->sent()['_csrf'] ?? ''), '-_', '+/'));
         return strlen($sent) === 64 && hash_equals(md5($this->token()), substr($sent, 0, 32) ^ substr($sent, 32));
     }
 
@@ -43,8 +44,8 @@ class Yii extends Application
 
     protected function form(string $name, string $action, string $inputs, string $more = 'method="post"'): string
     {
-        $is_scripts = in_array($name, ['comment', 'add']);
-        return $is_scripts ? "<form id=\"$name\" action=\"" . htmlspecialchars($action) . "\" data-json>$inputs</form>\n" : parent::form($name, $action, $inputs, $more);
+        $of_script = ['comment' => 'data-json', 'add' => 'data-json="body"'][$name] ?? '';
+        return $of_script ? parent::form($name, $action, $inputs, $of_script) : parent::form($name, $action, $inputs, $more);
     }
 
     protected function exit(): string

@@ -1,7 +1,8 @@
 <?php
 /**
  * As Zen Cart and osCommerce: visitors without a cookie have the session's name in their links (PHP's trans-sid), forms have a
- * `securityToken`, the cart is filled by a form, or by a link without a token; the currency is chosen by a link.
+ * `securityToken`, the cart is filled by a form, or by a link without a token; the currency is chosen by the address of a
+ * page.
  */
 require __DIR__ . '/../common.php';
 
@@ -15,6 +16,13 @@ class ZenCart extends Application
     protected function begin(): void
     {
         $this->phpSession('zenid', 'nocache', ['use_only_cookies' => 0, 'use_trans_sid' => 1]);
+        $this->remember('currency');
+    }
+
+    protected function choice(string $address): string
+    {
+        parse_str(parse_url($address, PHP_URL_QUERY), $chosen);
+        return $chosen['page'] === 'currency' ? $this->with($this->address('front'), 'currency', $chosen['to']) : $address;
     }
 
     protected function isRight(string $form): bool
