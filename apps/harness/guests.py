@@ -146,7 +146,8 @@ class Guest:
             values[told["name"]] = told["token"]
         body, kind = encoded(form, values)
         said = {**self.written(), "Content-Type": kind, **token_of_script(self.page, form)}
-        response = self._ask("POST", action, body=body, fields={**said, **(fields or {})})
+        said.update(fields or {})
+        response = self._ask("POST", action, body=body, fields={name: value for name, value in said.items() if value is not None})
         return self._follow(response, action)
 
     def look_at_picture(self):

@@ -8,9 +8,10 @@ import copy
 
 from harness import guests
 from harness import subject as subjects
+from harness.guest_outcomes import CARTS, FORGED, Outcomes
 from harness.guests import Guest, Ledger
 from harness.workdir import Workdir
-from scenarios.guest_sessions import CARTS, FORGED, Outcomes, crawl
+from scenarios.guest_sessions import crawl
 
 SHOPS = ("opencart", "prestashop", "yii", "zencart")
 FORUMS = ("e107", "mybb", "smf", "joomla")
