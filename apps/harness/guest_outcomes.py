@@ -67,6 +67,8 @@ class Outcomes:
         do("a form in a page that says no referrer", self.no_referrer)
         if self.site.name == "opencart":
             do("the partner by whose link guests came", self.partner)
+        if self.site.name == "zencart":
+            do("the partner by whose link guests came", self.partner_in_session)
         if "add" in item.forms and self.site.name in LOCKED:
             do("two writes of one guest at once", self.at_once)
         for way in ("add", "add-link"):
@@ -234,6 +236,17 @@ class Outcomes:
             guest.open("/index.php?route=item&product_id=4&tracking=partner")
             found.append(guest.client.cookies.get("tracking"))
         return found, ["partner"] * CHOOSE
+
+    def partner_in_session(self):
+        """What no page shows until it counts."""
+        names = []
+        for _ in range(CHOOSE):
+            guest = self.guest()
+            guest.open("/index.php?page=item&id=4&ref=17")
+            guest.click("to-register")
+            names.append(self.word("gina"))
+            guest.submit("register", {"name": names[-1], "password": "secret"})
+        return [self.count("users", "name", f"{name} by 17") for name in names], [1] * CHOOSE
 
     def at_once(self):
         guest = self.at("item-3")

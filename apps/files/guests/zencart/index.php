@@ -2,7 +2,7 @@
 /**
  * As Zen Cart and osCommerce: visitors without a cookie have the session's name in their links (PHP's trans-sid), forms have a
  * `securityToken`, the cart is filled by a form, or by a link without a token; the currency is chosen by the address of a
- * page.
+ * page, and a partner's link is remembered until the guest registers.
  */
 require __DIR__ . '/../common.php';
 
@@ -17,6 +17,16 @@ class ZenCart extends Application
     {
         $this->phpSession('zenid', 'nocache', ['use_only_cookies' => 0, 'use_trans_sid' => 1]);
         $this->remember('currency');
+        // The partner by whose link a guest came.
+        $this->session['ref'] ??= $_GET['ref'] ?? '';
+    }
+
+    protected function insert(string $table, array $values): void
+    {
+        if ($table === 'users' && $this->session['ref'] !== '') {
+            $values[0] .= ' by ' . $this->session['ref'];
+        }
+        parent::insert($table, $values);
     }
 
     protected function choice(string $address): string
