@@ -30,6 +30,8 @@ FORGED = {
 }
 # Sessions in files, which PHP locks: of two writes at once none is lost without a cache.
 LOCKED = ("bludit", "yii", "zencart")
+# Which have the session's name in links.
+WITH_LINKS = ("smf", "zencart")
 VICTIMS = ("new", "guest", "alice")
 
 
@@ -296,6 +298,13 @@ class Outcomes:
         return guest
 
     def forge(self, item):
+        """By an author who has a cookie of the site, and by one who has none: where the session's name is in links, the application
+        takes the author's session for the victim's, or not."""
+        for self.has_cookie in (True, False) if self.site.name in WITH_LINKS else (False,):
+            self.forge_as(item)
+        return None, None
+
+    def forge_as(self, item):
         """Writes that a page of another site has the browsers of victims send, with what its author got in a page of this site."""
         victims = {kind: self.victim(kind) for kind in ("guest", "alice")}
         forms = {"register": ("to-register", "users", "name"), "comment": ("item-3", "comments", "text"), "contact": ("to-contact", "messages", "text")}
@@ -308,13 +317,21 @@ class Outcomes:
             self.forged_login(variant, self.filled(said))
             for link in ("language-fr", "add-link"):
                 self.forged_link(link, variant, self.filled(said))
-        return None, None
 
     def filled(self, said):
         return {name: value.format(host=self.subject.host, name=self.subject.address) for name, value in said.items()}
 
+    def attacker(self, link):
+        """A new guest whose first page this is: links and forms may name the session. Or one who has a cookie."""
+        guest = self.guest()
+        if self.has_cookie:
+            guest.open("/")
+            guest.open(strip(self.links[link]))
+        guest.open(strip(self.links[link]))
+        return guest
+
     def forged_form(self, form, link, table, column, variant, said, kind, victim):
-        attacker, text = self.at(link), self.word("forged")
+        attacker, text = self.attacker(link), self.word("forged")
         given = {"name": text, "password": "x"} if column == "name" else {"text": text}
         form_of_page = attacker.page.forms[form]
         body, content_type = guests.encoded(form_of_page, {**form_of_page["fields"], **given})
@@ -325,7 +342,7 @@ class Outcomes:
 
     def forged_login(self, variant, said):
         """A log-in with the attacker's account."""
-        attacker, victim = self.at("to-login"), self.guest()
+        attacker, victim = self.attacker("to-login"), self.guest()
         form = attacker.page.forms["login"]
         body, content_type = guests.encoded(form, {**form["fields"], "name": "bob", "password": "builder"})
         victim.client.post(form["action"], body=body, fields={**said, "Content-Type": content_type})
@@ -334,7 +351,7 @@ class Outcomes:
             self.accepted.add(("login", variant, "new"))
 
     def forged_link(self, link, variant, said):
-        attacker, victim = self.at("item-3"), self.guest()
+        attacker, victim = self.attacker("item-3"), self.guest()
         if link not in attacker.page.links:
             return
         fields = {name: value for name, value in said.items() if name != "Origin"}

@@ -20,7 +20,7 @@ from harness.workdir import Workdir
 # Nothing ends while guests come: what is not shared is what the applications do.
 LIFETIME_SECONDS = 3600
 SIDE_BY_SIDE = 5
-COLD_CRAWLS = 3
+COLD_CRAWLS = 6
 # Beside visitors the server asks PHP what pages depend on: until it has not done so for a while.
 QUIET_SECONDS = 1
 MOST_SECONDS = 15
