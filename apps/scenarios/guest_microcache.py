@@ -25,8 +25,6 @@ CACHE = """fastcgi_cache microcache;
 SERVERS = ("no cache", "microcache", "mayfly")
 # Who came before: what they got is in memory for the next.
 BEFORE = 3
-
-
 # Longer than a page is in memory: what is shared then are the sessions, by their cookies.
 PERSONS_PACE_SECONDS = 1.2
 AT_A_PERSONS_PACE = ("opencart", "zencart")
@@ -77,7 +75,7 @@ def of_server(workdir, options, name, server, variants):
     else:
         subject = guests.start_nginx(workdir, options, site)
     ledger = Ledger()
-    for number in range(BEFORE):
+    for number in range(1 if Guest.pace else BEFORE):
         crawl(Guest(subject, number, ledger))
     outcomes = Outcomes(subject, site, ledger, variants)
     leaks = ledger.leaks(site)
