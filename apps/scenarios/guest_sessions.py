@@ -20,13 +20,14 @@ from harness.workdir import Workdir
 # Nothing ends while guests come: what is not shared is what the applications do.
 LIFETIME_SECONDS = 3600
 SIDE_BY_SIDE = 6
-COLD_CRAWLS = 6
+COLD_CRAWLS = 3
 # Beside visitors the server asks PHP what pages depend on: until it has not done so for a while.
 QUIET_SECONDS = 0.6
 MOST_SECONDS = 15
 FORGED_EACH = 3
 LEAST_SHARE = 0.9
 LEAST_APPLICATIONS = 0.75
+
 
 def run(options, report):
     if options.subject != "mayfly":
