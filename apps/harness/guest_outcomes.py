@@ -28,8 +28,6 @@ FORGED = {
     "fetch metadata alone": {"Sec-Fetch-Site": "cross-site"},
     "nothing said": {},
 }
-# Sessions in files, which PHP locks: of two writes at once none is lost without a cache.
-LOCKED = ("bludit", "yii", "zencart")
 # Which have the session's name in links.
 WITH_LINKS = ("smf", "zencart")
 VICTIMS = ("new", "guest", "alice")
@@ -71,8 +69,6 @@ class Outcomes:
             do("the partner by whose link guests came", self.partner)
         if self.site.name == "zencart":
             do("the partner by whose link guests came", self.partner_in_session)
-        if "add" in item.forms and self.site.name in LOCKED:
-            do("two writes of one guest at once", self.at_once)
         for way in ("add", "add-link"):
             if way in item.forms or way in item.links:
                 do(f"{CARTS} carts at once by {way}", self.carts, way)
@@ -249,15 +245,6 @@ class Outcomes:
             names.append(self.word("gina"))
             guest.submit("register", {"name": names[-1], "password": "secret"})
         return [self.count("users", "name", f"{name} by 17") for name in names], [1] * CHOOSE
-
-    def at_once(self):
-        guest = self.at("item-3")
-        form = guest.page.forms["add"]
-        body, content_type = guests.encoded(form, form["fields"])
-        fields = {**guest.written(), "Content-Type": content_type, **guests.token_of_script(guest.page, form)}
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            statuses = list(pool.map(lambda _: guest.client.post(form["action"], body=body, fields=fields).status, range(2)))
-        return (statuses, guest.open(guest.page.links["to-cart"], "same-origin").texts.get("cart")), ([200 if "data-json" in form else 302] * 2, "2 Candle")
 
     def carts(self, way):
         """Each of many guests at once puts something else or more into their cart; what each finds there."""
