@@ -6,12 +6,13 @@ use std::ops::Range;
 use twox_hash::XxHash3_64;
 
 use crate::place::{
-    Alphabet, Found, Guests, PlaceKind, classify, is_drawn, is_in_number, is_in_token, narrow,
+    Alphabet, Guests, PlaceFinding, PlaceKind, Surroundings, classify, is_drawn, is_in_number,
+    is_in_token, narrow,
 };
 use crate::text::{Next, Run, SideBySide};
 
 /// Places of one page.
-const MAX_PLACES: usize = 2000;
+const MAX_PLACES: usize = 400;
 /// Tokens of one page, each at any number of places.
 const MAX_TOKENS: usize = 64;
 /// So much of the text around a token is kept to find it in another answer.
@@ -133,6 +134,10 @@ struct FoundPlace {
 }
 
 impl FoundPlace {
+    fn is_token(&self) -> bool {
+        matches!(self.kind, PlaceKind::Token { .. })
+    }
+
     fn in_first(&self) -> Range<usize> {
         self.ranges.first().cloned().unwrap_or_default()
     }
@@ -160,11 +165,15 @@ fn found_place(
         .map(|(range, text)| text.get(range.clone()).unwrap_or_default())
         .collect();
     let in_first = ranges.first().cloned().unwrap_or_default();
-    let after = answers.first().and_then(|text| text.get(in_first.end..));
-    match classify(&values, after.unwrap_or_default(), guests) {
-        Found::Place(kind) => Ok(Some(FoundPlace { ranges, kind })),
-        Found::Needs(count) if values.len() < count => Ok(None),
-        Found::Needs(_) | Found::Other => Err(Unlike::Text { at: in_first.start }),
+    let first = answers.first().copied().unwrap_or_default();
+    let around = Surroundings {
+        before: first.get(..in_first.start).unwrap_or_default(),
+        after: first.get(in_first.end..).unwrap_or_default(),
+    };
+    match classify(&values, &around, guests) {
+        PlaceFinding::Place(kind) => Ok(Some(FoundPlace { ranges, kind })),
+        PlaceFinding::Needs(count) if values.len() < count => Ok(None),
+        PlaceFinding::Needs(_) | PlaceFinding::Other => Err(Unlike::Text { at: in_first.start }),
     }
 }
 
@@ -178,7 +187,7 @@ fn joined(first: &[u8], found: Vec<FoundPlace>) -> Vec<FoundPlace> {
         };
         let between = first.get(before.in_first().end..place.in_first().start);
         let are_one_value = between.is_some_and(|text| text.iter().all(|byte| is_joint(*byte)));
-        let has_token = before.kind != PlaceKind::Number || place.kind != PlaceKind::Number;
+        let has_token = before.is_token() || place.is_token();
         if !(are_one_value && has_token) {
             places.push(place);
             continue;
@@ -214,7 +223,7 @@ fn form_of(answers: &[&[u8]], found: &[FoundPlace]) -> Result<PageForm, Unlike> 
     for place in found {
         let range = place.in_first();
         let token = match place.kind {
-            PlaceKind::Number => None,
+            PlaceKind::Number | PlaceKind::Count => None,
             PlaceKind::Token { .. } => {
                 let values = place.ranges.iter().zip(answers);
                 let values: Vec<&[u8]> = values
@@ -256,7 +265,7 @@ impl PageForm {
         let numbers = self
             .places
             .iter()
-            .filter(|place| place.kind == PlaceKind::Number)
+            .filter(|place| place.token.is_none())
             .count();
         (numbers, self.places.len() - numbers)
     }
@@ -322,6 +331,20 @@ impl PageForm {
         Some(out)
     }
 
+    /// Does no count of an answer stay what it was in an earlier one? One that does is the session's.
+    #[must_use]
+    pub fn counts_rise(&self, earlier: &[u8], later: &[u8]) -> bool {
+        let (Some(before), Some(after)) = (self.find(earlier), self.find(later)) else {
+            return false;
+        };
+        let places = self.places.iter().zip(before).zip(after);
+        let mut counts = places.filter(|((place, _), _)| place.kind == PlaceKind::Count);
+        let number = |text: &[u8], range: Range<usize>| -> Option<u128> {
+            std::str::from_utf8(text.get(range)?).ok()?.parse().ok()
+        };
+        counts.all(|((_, before), after)| number(earlier, before) < number(later, after))
+    }
+
     /// The tokens that an answer has: of one of this form by its places, of another by the text around each.
     #[must_use]
     pub fn tokens_of(&self, answer: &[u8]) -> Vec<Option<Vec<u8>>> {
@@ -342,7 +365,7 @@ impl Place {
     /// How long what stands here is in `text`, which begins with it.
     fn length(&self, text: &[u8]) -> Option<usize> {
         let length = match &self.kind {
-            PlaceKind::Number => {
+            PlaceKind::Number | PlaceKind::Count => {
                 let is_in = |byte: &u8| byte.is_ascii_digit() || is_in_number(*byte);
                 let begin = text.iter().take_while(|byte| is_in(byte)).count();
                 // A point behind a number ends its sentence, and the letter of an exponent its unit.
@@ -369,6 +392,11 @@ impl Place {
 }
 
 impl Token {
+    /// The text before it.
+    pub(crate) fn context(&self) -> &[u8] {
+        &self.before
+    }
+
     /// The token at a place of the first answer. `from`: where the place before it ends.
     fn at(first: &[u8], from: usize, range: &Range<usize>, kind: &PlaceKind) -> Token {
         let begin = range.start.saturating_sub(CONTEXT_BEFORE).max(from);
@@ -415,7 +443,7 @@ impl Token {
                 ..
             } => value.len() == length,
             PlaceKind::Token { length: None, .. } => is_drawn(value),
-            PlaceKind::Number => false,
+            PlaceKind::Number | PlaceKind::Count => false,
         }
     }
 }
@@ -529,7 +557,7 @@ mod tests {
     #[test]
     fn one_token_is_one_at_all_its_places() {
         let text =
-            |one: &str, two: &str| format!("a=\"{one}\" b=\"{two}\" c=\"{one}\"").into_bytes();
+            |one: &str, two: &str| format!("<i a=\"{one}\" b=\"{two}\" c=\"{one}\">").into_bytes();
         let pages = [
             text("0cc175b9c0f1b6a8", "1111111111aa1111"),
             text("92eb5ffee6ae2fec", "22222222bb222222"),

@@ -11,6 +11,7 @@
 //!
 //! ```text
 //! session    what a response says of a session: PHP's fields, and the cookies that it sets
+//! target     addresses that look as if they did something for one visitor
 //! text       where two answers to the same request differ
 //! place      what stands at such a place: a number, or a token
 //! form       the form of a page: literal text, and places
@@ -31,6 +32,7 @@ mod form;
 mod pages;
 mod place;
 pub mod session;
+pub mod target;
 mod text;
 pub mod tokens;
 

@@ -12,7 +12,7 @@ use crate::form::PageForm;
 use crate::tokens::{ServerTokens, TokenPage};
 
 /// Pages in half the table.
-const MAX_PAGES: usize = 8192;
+const MAX_PAGES: usize = 4096;
 /// For so many milliseconds the answers of which a form was learned are compared with others.
 const DIGEST_MILLIS: u64 = 30_000;
 
@@ -100,7 +100,7 @@ pub struct GuestPages {
     addresses: Mutex<Halves<Arc<GuestPage>>>,
     /// How many pages are shared whose addresses look like this.
     familiar: Mutex<Halves<u8>>,
-    /// The latest pages, by host.
+    /// The latest page of each look, by host.
     witnesses: Mutex<Halves<VecDeque<Arc<GuestPage>>>>,
 }
 
@@ -162,7 +162,8 @@ impl GuestPages {
     fn add_witness(&self, known: &Arc<GuestPage>) {
         let mut witnesses = self.witnesses.lock();
         let of_host = witnesses.entry(self.secret.hash_one(&known.page.host), MAX_SITES);
-        of_host.retain(|it| it.page.target != known.page.target);
+        let look = self.look(&known.page.host, &known.page.target);
+        of_host.retain(|it| self.look(&it.page.host, &it.page.target) != look);
         of_host.truncate(MOST_WITNESSES - 1);
         of_host.push_front(known.clone());
     }

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 /// What is shown at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaceKind {
-    /// A time, a duration or a count: one answer's is shown to all.
+    /// A time or a duration: one answer's is shown to all.
     Number,
+    /// A number that rises from answer to answer: how often a page was seen.
+    Count,
     /// A token that the visitor's session knows: the server's own is shown.
     Token {
         /// Its length, where all have the same.
@@ -54,7 +56,7 @@ pub enum Guests {
 
 /// What a place was found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum PlaceFinding {
     Place(PlaceKind),
     /// It takes so many answers to say.
     Needs(usize),
@@ -222,45 +224,122 @@ pub(crate) fn is_in_token(byte: u8) -> bool {
         )
 }
 
-/// Says what stands at a place. `after`: the text behind it in the first answer.
-pub(crate) fn classify(values: &[&[u8]], after: &[u8], guests: Guests) -> Found {
+/// Says what stands at a place of answers.
+pub(crate) fn classify(
+    values: &[&[u8]],
+    around: &Surroundings<'_>,
+    guests: Guests,
+) -> PlaceFinding {
     if values.iter().all(|value| is_number(value)) {
         let others = values.split_last().map_or(values, |(_, others)| others);
         let are_the_same = others.iter().all(|value| others.first() == Some(value));
         return match guests {
-            Guests::LastUnlike if are_the_same => Found::Needs(values.len() + 1),
-            _ => number(values, after, guests),
+            Guests::LastUnlike if are_the_same => PlaceFinding::Needs(values.len() + 1),
+            _ => number(values, around, guests),
         };
     }
-    token(values, guests)
+    token(values, around, guests)
 }
 
-fn number(values: &[&[u8]], after: &[u8], guests: Guests) -> Found {
+fn number(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFinding {
     let is_whole = |value: &&[u8]| value.iter().all(u8::is_ascii_digit);
-    if !values.iter().all(is_whole) || has_unit(after) {
-        return Found::Place(PlaceKind::Number);
+    if around.has_unit() || around.is_clock(values) || around.is_in_comment() {
+        return PlaceFinding::Place(PlaceKind::Number);
+    }
+    let whole_part = |value: &&[u8]| {
+        value
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    };
+    if !values.iter().all(is_whole) {
+        // A price has a point, too.
+        let are_times = values.iter().all(|value| whole_part(value) >= TIME_DIGITS);
+        let are_dates = values.iter().all(|value| is_date(value));
+        return match are_times || are_dates {
+            true => PlaceFinding::Place(PlaceKind::Number),
+            false => PlaceFinding::Other,
+        };
     }
     let parsed: Option<Vec<u128>> = values
         .iter()
         .map(|value| std::str::from_utf8(value).ok()?.parse().ok())
         .collect();
     let Some(parsed) = parsed else {
-        return token(values, guests);
+        return token(values, around, guests);
     };
     if is_time(values, &parsed) {
-        return Found::Place(PlaceKind::Number);
+        return PlaceFinding::Place(PlaceKind::Number);
     }
     if values.iter().all(|value| value.len() >= TIME_DIGITS) {
-        return token(values, guests);
+        return token(values, around, guests);
     }
     let rises = parsed.windows(2).all(|pair| {
         let [one, next] = pair else { return true };
         next.checked_sub(*one).is_some_and(|step| step <= MOST_STEP)
     });
-    match rises {
-        false => Found::Other,
-        true if values.len() < FOR_COUNTS => Found::Needs(FOR_COUNTS),
-        true => Found::Place(PlaceKind::Number),
+    match rises && !around.is_in_form() {
+        false => PlaceFinding::Other,
+        true if values.len() < FOR_COUNTS => PlaceFinding::Needs(FOR_COUNTS),
+        true => PlaceFinding::Place(PlaceKind::Count),
+    }
+}
+
+fn is_date(value: &[u8]) -> bool {
+    let is_joint = |at: usize| value.get(at) == Some(&b'-');
+    value.len() == 10 && is_joint(4) && is_joint(7)
+}
+
+/// The text around a place, in the first answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings<'t> {
+    pub before: &'t [u8],
+    pub after: &'t [u8],
+}
+
+/// So far back it is looked what a place is in.
+const LOOK_BACK: usize = 64 * 1024;
+
+impl Surroundings<'_> {
+    fn has_unit(&self) -> bool {
+        has_unit(self.after)
+    }
+
+    /// Is it behind the hour or the minute of a time of day?
+    fn is_clock(&self, values: &[&[u8]]) -> bool {
+        let is_part = |value: &&[u8]| {
+            value.len() == 2
+                && value
+                    .first()
+                    .is_some_and(|byte| (b'0'..=b'5').contains(byte))
+        };
+        let [.., tens, units, b':'] = self.before else {
+            return false;
+        };
+        tens.is_ascii_digit() && units.is_ascii_digit() && values.iter().all(is_part)
+    }
+
+    /// Is `begin` nearer than `end`?
+    fn is_within(&self, begin: &[u8], end: &[u8]) -> bool {
+        let from = self.before.len().saturating_sub(LOOK_BACK);
+        let near = self.before.get(from..).unwrap_or_default();
+        let last = |text: &[u8]| memchr::memmem::rfind(near, text);
+        last(begin).is_some_and(|begin| last(end).is_none_or(|end| end < begin))
+    }
+
+    fn is_in_comment(&self) -> bool {
+        self.is_within(b"<!--", b"-->")
+    }
+
+    fn is_in_form(&self) -> bool {
+        self.is_within(b"<form", b"</form")
+    }
+
+    /// Is it where a browser or a script reads it, and not a person?
+    fn is_in_markup(&self) -> bool {
+        self.is_within(b"<", b">")
+            || self.is_within(b"<script", b"</script")
+            || self.is_in_comment()
     }
 }
 
@@ -295,7 +374,7 @@ fn has_unit(after: &[u8]) -> bool {
         .any(|unit| word.eq_ignore_ascii_case(unit.as_bytes()))
 }
 
-fn token(values: &[&[u8]], guests: Guests) -> Found {
+fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFinding {
     let lengths = || values.iter().map(|value| value.len());
     let (least, most) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
     let is_long_enough = match least == most {
@@ -308,8 +387,11 @@ fn token(values: &[&[u8]], guests: Guests) -> Found {
         }
     };
     let is_of_token = |value: &&[u8]| value.iter().all(|byte| is_in_token(*byte));
+    if !around.is_in_markup() || values.iter().any(|value| has_meaning(value)) {
+        return PlaceFinding::Other;
+    }
     if !is_long_enough || most > MOST_TOKEN || !values.iter().all(is_of_token) {
-        return Found::Other;
+        return PlaceFinding::Other;
     }
     let distinct: HashSet<&[u8]> = values.iter().copied().collect();
     let repeated = values.len() - distinct.len();
@@ -322,17 +404,23 @@ fn token(values: &[&[u8]], guests: Guests) -> Found {
         }
     };
     if !is_token {
-        return Found::Other;
+        return PlaceFinding::Other;
     }
     let is_known = guests == Guests::LastUnlike && values.len() >= FOR_TOKENS;
     match distinct.len() < FOR_TOKENS && !is_known {
-        true => Found::Needs(values.len() + 1),
-        false => Found::Place(PlaceKind::Token {
+        true => PlaceFinding::Needs(values.len() + 1),
+        false => PlaceFinding::Place(PlaceKind::Token {
             // Short ones of one length may be of another next time.
             length: (least == most && least >= LONG_TOKEN).then_some(least),
             alphabet: alphabet(values),
         }),
     }
+}
+
+/// Would a script miss what it reads in it? Encoded JSON (a signed token has it, too), and a UUID.
+fn has_meaning(value: &[u8]) -> bool {
+    let is_joint = |at: &usize| value.get(*at) == Some(&b'-');
+    value.starts_with(b"eyJ") || value.len() == 36 && [8, 13, 18, 23].iter().all(is_joint)
 }
 
 /// Does it look drawn by chance? Words and their joints do not.
@@ -381,9 +469,13 @@ fn alphabet(values: &[&[u8]]) -> Alphabet {
 mod tests {
     use super::*;
 
-    fn of(values: &[&str], after: &str) -> Found {
+    fn of(values: &[&str], after: &str) -> PlaceFinding {
         let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
-        classify(&values, after.as_bytes(), Guests::Alike)
+        let around = Surroundings {
+            before: b"<a href=\"",
+            after: after.as_bytes(),
+        };
+        classify(&values, &around, Guests::Alike)
     }
 
     fn narrowed(values: &[&str]) -> String {
@@ -392,7 +484,45 @@ mod tests {
         values[0][start..values[0].len() - end].to_owned()
     }
 
-    const NUMBER: Found = Found::Place(PlaceKind::Number);
+    const NUMBER: PlaceFinding = PlaceFinding::Place(PlaceKind::Number);
+    const COUNT: PlaceFinding = PlaceFinding::Place(PlaceKind::Count);
+    const IN_TAG: Surroundings<'static> = Surroundings {
+        before: b"<a href=\"",
+        after: b"\"",
+    };
+
+    fn of_before(values: &[&str], before: &str) -> PlaceFinding {
+        let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+        let around = Surroundings {
+            before: before.as_bytes(),
+            after: b"<",
+        };
+        classify(&values, &around, Guests::Alike)
+    }
+
+    #[test]
+    fn what_a_person_reads_is_no_token_and_a_price_no_duration() {
+        let codes = [
+            "75F816225D5E75F816",
+            "05F816225D5E75F817",
+            "95F816225D5E75F818",
+        ];
+        assert_eq!(of_before(&codes, "<p>Code: "), PlaceFinding::Other);
+        assert!(matches!(
+            of_before(&codes, "<script>var t='"),
+            PlaceFinding::Place(_)
+        ));
+        assert_eq!(of_before(&["6.79", "7.12"], "<p>EUR "), PlaceFinding::Other);
+        assert_eq!(of_before(&["6.79", "7.12"], "<!-- Runtime: "), NUMBER);
+        assert_eq!(of_before(&["59", "00"], "<p>05:30:"), NUMBER);
+        assert_eq!(of_before(&["7", "8", "9", "10"], "<p>"), COUNT);
+        assert_eq!(
+            of_before(&["7", "8", "9", "10"], "<form><p>3 + "),
+            PlaceFinding::Other
+        );
+        let uuids = ["0cc175b9-c0f1-4b6a-8a31-c399e2697726"; 3];
+        assert_eq!(of_before(&uuids, "<p id=\""), PlaceFinding::Other);
+    }
 
     #[test]
     fn what_differs_is_a_piece_of_its_run() {
@@ -413,14 +543,14 @@ mod tests {
     fn times_durations_and_counts_are_numbers() {
         assert_eq!(of(&["1732850000", "1732850001"], ""), NUMBER);
         assert_eq!(of(&["1732850000123", "1732850000456"], ""), NUMBER);
-        assert_eq!(of(&["0.0123", "0.4"], ""), NUMBER);
+        assert_eq!(of(&["0.0123", "0.4"], " s"), NUMBER);
         assert_eq!(of(&["12", "7"], " ms"), NUMBER);
         assert_eq!(of(&["1234", "1230"], "&nbsp;KB"), NUMBER);
-        assert_eq!(of(&["7", "8"], "x"), Found::Needs(FOR_COUNTS));
-        assert_eq!(of(&["7", "8", "8", "10"], " views"), NUMBER);
+        assert_eq!(of(&["7", "8"], "x"), PlaceFinding::Needs(FOR_COUNTS));
+        assert_eq!(of(&["7", "8", "8", "10"], " views"), COUNT);
         // A sum that a person shall compute.
-        assert_eq!(of(&["7", "3"], " +"), Found::Other);
-        assert_eq!(of(&["1", "9"], " +"), Found::Other);
+        assert_eq!(of(&["7", "3"], " +"), PlaceFinding::Other);
+        assert_eq!(of(&["1", "9"], " +"), PlaceFinding::Other);
     }
 
     #[test]
@@ -430,22 +560,22 @@ mod tests {
             "92eb5ffee6ae2fec3ad71c777531578f",
             "4a8a08f09d37b73795649038408b5f33",
         ];
-        assert_eq!(of(&hex[..2], ""), Found::Needs(FOR_TOKENS));
+        assert_eq!(of(&hex[..2], ""), PlaceFinding::Needs(FOR_TOKENS));
         assert_eq!(
             of(&hex, ""),
-            Found::Place(PlaceKind::Token {
+            PlaceFinding::Place(PlaceKind::Token {
                 length: Some(32),
                 alphabet: Alphabet::LowerHex
             })
         );
         assert_eq!(
             of(&["a94a8fe5c", "z1d5781111", "c8d6666"], ""),
-            Found::Other,
+            PlaceFinding::Other,
             "short, of several lengths"
         );
         assert_eq!(
             of(&["c4f81e0b2", "d83ab1c77", "e0190bb2f"], ""),
-            Found::Place(PlaceKind::Token {
+            PlaceFinding::Place(PlaceKind::Token {
                 length: None,
                 alphabet: Alphabet::LowerHex
             })
@@ -459,15 +589,28 @@ mod tests {
                 ],
                 ""
             ),
-            Found::Place(PlaceKind::Token {
+            PlaceFinding::Place(PlaceKind::Token {
                 length: Some(20),
                 alphabet: Alphabet::Mixed
             })
         );
         let cart = ["0.00", "0.00", "20.00"].map(str::as_bytes);
-        assert_eq!(classify(&cart, b"", Guests::LastUnlike), Found::Needs(4));
+        assert_eq!(
+            classify(&cart, &IN_TAG, Guests::LastUnlike),
+            PlaceFinding::Needs(4)
+        );
         let duration = ["0.12", "0.13", "20.00"].map(str::as_bytes);
-        assert_eq!(classify(&duration, b"", Guests::LastUnlike), NUMBER);
+        assert_eq!(
+            classify(
+                &duration,
+                &Surroundings {
+                    before: b"<p>",
+                    after: b" s"
+                },
+                Guests::LastUnlike
+            ),
+            NUMBER
+        );
         for words in [
             [
                 "hello-world-again",
@@ -477,11 +620,11 @@ mod tests {
             ["Alice", "Bob", "Carol"],
             ["summer", "winter", "spring"],
         ] {
-            assert_eq!(of(&words, ""), Found::Other, "{words:?}");
+            assert_eq!(of(&words, ""), PlaceFinding::Other, "{words:?}");
         }
         assert_eq!(
             of(&[hex[0], hex[0], hex[1]], ""),
-            Found::Needs(4),
+            PlaceFinding::Needs(4),
             "the same twice"
         );
         assert!(matches!(
@@ -493,7 +636,7 @@ mod tests {
                 ],
                 ""
             ),
-            Found::Place(PlaceKind::Token {
+            PlaceFinding::Place(PlaceKind::Token {
                 alphabet: Alphabet::Digits,
                 ..
             })

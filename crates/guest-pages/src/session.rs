@@ -98,6 +98,20 @@ pub fn without_cookies(fields: &mut Vec<Field>) {
     });
 }
 
+/// Does a field of the answer, beside the cookies, have one of these texts in it? A browser compares it with the page.
+#[must_use]
+pub fn has_in_field(fields: &[Field], texts: &[Vec<u8>]) -> bool {
+    let others = fields
+        .iter()
+        .filter(|field| !is_called(field, b"set-cookie"));
+    let mut values = others.map(|(_, value)| value);
+    values.any(|value| {
+        texts
+            .iter()
+            .any(|text| memchr::memmem::find(value, text).is_some())
+    })
+}
+
 /// A cookie that a response sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetCookie<'f> {

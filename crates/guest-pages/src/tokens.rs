@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use page_evidence::Halves;
 use parking_lot::Mutex;
 
-use crate::form::PageForm;
+use crate::form::{PageForm, Token};
 use crate::place::PlaceKind;
 
 /// Tokens in half the table: with their pages some 10 MB.
 const MAX_TOKENS: usize = 32 * 1024;
+/// More words of a text are not looked for.
+const MAX_WORDS: usize = 100_000;
 /// The shortest and the longest token that is looked for.
 const LENGTHS: Range<usize> = 6..513;
 
@@ -60,7 +62,10 @@ impl ServerTokens {
         let tokens = known.form.tokens().iter().enumerate();
         tokens
             .map(|(number, token)| {
-                let text = self.token(page, number, &token.kind, token.length);
+                // Where the page has changed, its tokens have other numbers, and the same text before them.
+                let earlier = known.form.tokens().iter().take(number);
+                let nth = earlier.filter(|it| it.context() == token.context()).count();
+                let text = self.token(page, token, nth);
                 let place = TokenPlace {
                     page: known.clone(),
                     token: number,
@@ -76,17 +81,17 @@ impl ServerTokens {
     }
 
     /// The same one each time, for the same page: a visitor may have an older copy.
-    fn token(&self, page: u64, number: usize, kind: &PlaceKind, length: usize) -> Vec<u8> {
-        let alphabet = match kind {
+    fn token(&self, page: u64, token: &Token, nth: usize) -> Vec<u8> {
+        let alphabet = match &token.kind {
             PlaceKind::Token { alphabet, .. } => alphabet.bytes(),
-            PlaceKind::Number => b"0",
+            PlaceKind::Number | PlaceKind::Count => b"0",
         };
         let draw = |at: usize| {
-            let drawn = self.secret.hash_one((page, number, at)) >> 8;
+            let drawn = self.secret.hash_one((page, token.context(), nth, at)) >> 8;
             let at = usize::try_from(drawn % alphabet.len() as u64).unwrap_or(0);
             alphabet.get(at).copied().unwrap_or(b'0')
         };
-        (0..length).map(draw).collect()
+        (0..token.length).map(draw).collect()
     }
 
     /// Is there none?
@@ -101,13 +106,18 @@ impl ServerTokens {
         if self.is_empty() {
             return Vec::new();
         }
-        let table = self.known.lock();
         let words = words(text).filter(|range| LENGTHS.contains(&range.len()));
-        words
-            .filter_map(|range| {
-                let word = text.get(range.clone())?;
-                let (known, place) = table.get(self.secret.hash_one(word.to_vec()))?;
-                (known == word).then(|| FoundToken {
+        // Hashed before others have to wait.
+        let marks: Vec<(Range<usize>, u64)> = words
+            .take(MAX_WORDS)
+            .filter_map(|range| Some((range.clone(), self.secret.hash_one(text.get(range)?))))
+            .collect();
+        let table = self.known.lock();
+        marks
+            .into_iter()
+            .filter_map(|(range, mark)| {
+                let (known, place) = table.get(mark)?;
+                (known == text.get(range.clone())?).then(|| FoundToken {
                     range,
                     place: place.clone(),
                 })

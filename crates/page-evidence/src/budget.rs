@@ -1,8 +1,8 @@
 //! A bound on the requests that trials make: a bucket of tokens. They come with time, and with visitors' own
 //! answers that differ from the shared one.
 
-/// Tokens that a bucket holds: two trials of a page that depends on much.
-const MOST: u32 = 32;
+/// Tokens that a bucket holds: a few trials of a page that depends on much.
+const MOST: u32 = 64;
 /// One token comes in this time.
 const TOKEN_MILLIS: u64 = 2_000;
 
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn tokens_come_back_with_time_and_are_bounded() {
         let mut budget = Budget::new(0);
-        assert!(budget.take(16, 0) && budget.take(16, 0));
+        assert!(budget.take(32, 0) && budget.take(32, 0));
         assert!(!budget.take(1, TOKEN_MILLIS - 1));
         assert!(budget.take(1, TOKEN_MILLIS));
         assert!(!budget.take(1, TOKEN_MILLIS));

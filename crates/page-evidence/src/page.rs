@@ -27,7 +27,9 @@ pub enum SessionStanding {
     Indifferent,
 }
 
-/// A second answer to the same visitor counts as another's after so many seconds: it is no double click.
+/// So many answers to one visitor, over more than so many seconds, count as those to two: it is no double click, and no
+/// link that works once.
+const SAME_VISITOR_ANSWERS: u8 = 3;
 const SAME_VISITOR_SECONDS: u32 = 1;
 /// After a trial that found a page to depend on its session, another one is made no sooner than this, in seconds; twice as
 /// late each time.
@@ -59,8 +61,9 @@ pub(crate) struct PageRecord {
     pub(crate) session: SessionStanding,
     /// Stands for the first visitor whose answer began a session.
     begun_for: u32,
-    /// When that was, in seconds.
+    /// When that was, in seconds, and how many answers there were since.
     begun_at: u32,
+    begun_again: u8,
     /// From when on a trial of the session is made, in seconds, and how long the next pause is.
     session_from: u32,
     session_pause: u32,
@@ -156,7 +159,10 @@ pub struct PageFindings {
 
 impl PageRecord {
     pub(crate) fn standing(&self, left_out: &LeftOut, shape: Option<&Shape>, now: u32) -> Standing {
-        if self.session == SessionStanding::Begun {
+        let has_session = left_out.value(Trait::Session) != 0;
+        if self.session == SessionStanding::Begun
+            || has_session && self.session != SessionStanding::Indifferent
+        {
             return Standing::Unproven;
         }
         if left_out.is_nothing() {
@@ -260,7 +266,9 @@ impl PageRecord {
     pub(crate) fn begin_session(&mut self, who: u32, is_awaited: bool, now: u32) -> bool {
         self.begin(now);
         self.is_refused = false;
-        let is_later = now > self.begun_at.saturating_add(SAME_VISITOR_SECONDS);
+        self.begun_again = self.begun_again.saturating_add(1);
+        let is_later = self.begun_again >= SAME_VISITOR_ANSWERS
+            && now > self.begun_at.saturating_add(SAME_VISITOR_SECONDS);
         let is_second =
             self.session == SessionStanding::Begun && (self.begun_for != who || is_later);
         if self.session == SessionStanding::None {
@@ -272,11 +280,8 @@ impl PageRecord {
 
     /// Does the page leave a session as it was, as far as was seen?
     pub(crate) fn leaves_session(&self) -> bool {
-        match self.session {
-            SessionStanding::Indifferent => true,
-            SessionStanding::Begun => false,
-            SessionStanding::None => self.is_agreed,
-        }
+        // A page that begins no session may write into one all the same.
+        self.session == SessionStanding::Indifferent
     }
 
     /// A trial found that the page does not depend on its session.

@@ -31,7 +31,7 @@ const MAX_ACTIVE: usize = 256;
 /// After so many milliseconds a request under way no longer counts: its end was lost.
 const LOST_AFTER: u64 = 60_000;
 /// A visitor's own answer that begins a session pays for so many requests of a trial, which spares all who come next.
-const SESSION_WORTH: u32 = 6;
+const SESSION_WORTH: u32 = 8;
 /// For so many milliseconds no trial of a page begins after one for which there was no room.
 const UNTRIED_MILLIS: u64 = 500;
 
@@ -392,6 +392,8 @@ impl Evidence {
         let begins_session = match (end, record.session) {
             (_, SessionStanding::Indifferent) => false,
             (OwnEnd::OfSession(_), _) | (OwnEnd::Storable(_), SessionStanding::Begun) => true,
+            // It may write into the session that the visitor has.
+            (OwnEnd::Storable(_), _) => run.left_out.value(Trait::Session) != 0,
             _ => false,
         };
         let mut agrees = false;
@@ -614,7 +616,9 @@ impl Evidence {
         let set_aside = set_aside(order.traits, order.of_session);
         if let Some(budget) = self.budgets.lock().get_mut(&order.page.zone) {
             budget.give_back(set_aside.saturating_sub(requests));
-            budget.owe(requests.saturating_sub(set_aside));
+            // That of a session is paid for by the answers that begin it.
+            let owed = requests.saturating_sub(set_aside);
+            budget.owe(if order.of_session { 0 } else { owed });
         }
         let mut shard = self.shard(order.page).lock();
         let Shard { records, active } = &mut *shard;

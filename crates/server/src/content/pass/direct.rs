@@ -50,8 +50,9 @@ pub async fn direct(
     {
         return StageEnd::Status(status);
     }
+    let is_by_guest = guests::is_by_guest(request, pass);
     guests::note_asked(request);
-    let taken = Box::pin(guest_write::prepare(request, pass)).await;
+    let taken = Box::pin(guest_write::prepare(request, pass, is_by_guest)).await;
     let trace = traces::begin_direct(request, pass);
     let learned = learned::begin(request, pass);
     let purpose = FetchPurpose {

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use guest_pages::TokenPage;
-use guest_pages::cookies::CookieStanding;
 use guest_pages::exchange::{Writing, with_tokens};
 use guest_pages::session::{self, Field, without_links};
 use guest_pages::tokens::FoundToken;
@@ -89,14 +88,22 @@ impl TakenSession {
     }
 }
 
-/// Puts session and tokens into the write of a guest, whose body is there.
-pub async fn prepare(request: &mut Request, pass: &Pass) -> Option<TakenSession> {
+/// Puts session and tokens into the write of a guest, whose body is there. Who is somebody by now may have a form of before
+/// open; but no link of theirs is given a token, since what others have written on the site may have that link.
+pub async fn prepare(
+    request: &mut Request,
+    pass: &Pass,
+    is_by_guest: bool,
+) -> Option<TakenSession> {
     let rules = pass.cache.as_ref()?.shared.as_deref()?;
     if !rules.guest_sessions || request.is_own_visit() {
         return None;
     }
+    if !is_by_guest && !request.route.method.is_write() || !is_of_document(request) {
+        return None;
+    }
     let body = body_of(request)?;
-    let found = Found::of(request, &body);
+    let found = FoundTokens::of(request, &body);
     let page = found
         .page()
         .or_else(|| page_without_tokens(request, rules, &found))?;
@@ -118,12 +125,18 @@ pub async fn prepare(request: &mut Request, pass: &Pass) -> Option<TakenSession>
         // The application may refuse who writes sooner than a person can; this visitor has had the page for longer.
         tokio::time::sleep(AFTER_TIMED_TOKEN).await;
     }
-    let written = Written::of(request, &body, &found, &page, &tokens, &answer)?;
+    let written = CompletedWrite::of(request, &body, &found, &page, &tokens, &answer)?;
     written.put_into(request)?;
     let is_cookie = |field: &Field| field.0.eq_ignore_ascii_case(b"set-cookie");
     Some(TakenSession(
         answer.fields.into_iter().filter(is_cookie).collect(),
     ))
+}
+
+/// Is it a write, or a page that a browser shows? A picture in a page that somebody else has written is neither.
+fn is_of_document(request: &Request) -> bool {
+    let destination = request.received.head().field("sec-fetch-dest");
+    request.route.method.is_write() || destination.is_none_or(|it| it == b"document")
 }
 
 /// The body, where it can be looked through.
@@ -141,19 +154,19 @@ fn body_of(request: &Request) -> Option<Bytes> {
 }
 
 /// The server's tokens in a request.
-struct Found {
+struct FoundTokens {
     target: Vec<FoundToken>,
     body: Vec<FoundToken>,
     /// In fields, by their places in the head.
     fields: Vec<(usize, Vec<FoundToken>)>,
 }
 
-impl Found {
-    fn of(request: &Request, body: &[u8]) -> Found {
+impl FoundTokens {
+    fn of(request: &Request, body: &[u8]) -> FoundTokens {
         let tokens = &guests::seen(request).guests.tokens;
         let head = request.received.head();
         if tokens.is_empty() {
-            return Found {
+            return FoundTokens {
                 target: Vec::new(),
                 body: Vec::new(),
                 fields: Vec::new(),
@@ -161,11 +174,16 @@ impl Found {
         }
         let fields = head.fields().enumerate();
         let fields = fields.filter(|(_, (name, _))| !name.eq_ignore_ascii_case(b"referer"));
-        Found {
-            target: tokens.find(head.target()),
-            body: tokens.find(body),
+        let find = |text: &[u8]| {
+            let mut found = tokens.find(text);
+            found.retain(|it| is_whole(text, &it.range));
+            found
+        };
+        FoundTokens {
+            target: find(head.target()),
+            body: find(body),
             fields: fields
-                .map(|(at, (_, value))| (at, tokens.find(value)))
+                .map(|(at, (_, value))| (at, find(value)))
                 .filter(|(_, found)| !found.is_empty())
                 .collect(),
         }
@@ -182,26 +200,32 @@ impl Found {
     }
 }
 
+/// Is it the whole of a name or a value? A token in a text is left alone: a post may be read by all.
+fn is_whole(text: &[u8], range: &std::ops::Range<usize>) -> bool {
+    let before = text.get(..range.start).unwrap_or_default();
+    let after = text.get(range.end..).unwrap_or_default();
+    // What stands between words, and markup.
+    const PROSE: [&[u8]; 10] = [
+        b" ", b"+", b"%20", b"%0A", b"%0D", b"%3C", b"%3E", b"<", b">", b"\t",
+    ];
+    let begins = !PROSE.iter().any(|it| before.ends_with(it));
+    let ends = !PROSE.iter().any(|it| after.starts_with(it));
+    begins && ends
+}
+
 /// The page that a write without tokens comes from, by its `Referer`: its session may be needed all the same (a time, the
 /// answer to a question). `None` where the visitor has a session.
 fn page_without_tokens(
     request: &Request,
     rules: &SharedRules,
-    found: &Found,
+    found: &FoundTokens,
 ) -> Option<Arc<TokenPage>> {
     if found.all().next().is_some() || !request.route.method.is_write() {
         return None;
     }
     let known = &guests::seen(request).guests;
-    let site = request.received.host();
     let head = request.received.head();
-    let is_common = |name: &[u8], value: &[u8]| {
-        known
-            .cookies
-            .standing(site, known.cookies.mark(name, value))
-            == CookieStanding::Constant
-    };
-    if !cookies::are_without_session(head.view(), &rules.request, &is_common) {
+    if !guests::is_without_session(request, rules) {
         return None;
     }
     let host = guests::named_host(request);
@@ -268,22 +292,22 @@ fn put_field(name: &[u8], value: &[u8], head: &mut Vec<u8>) {
 }
 
 /// The write as it is sent.
-struct Written {
+struct CompletedWrite {
     head: Vec<u8>,
     args: Vec<u8>,
     body: Option<Vec<u8>>,
 }
 
-impl Written {
+impl CompletedWrite {
     /// `None`: the page has not all tokens.
     fn of(
         request: &Request,
         body: &Bytes,
-        found: &Found,
+        found: &FoundTokens,
         page: &Arc<TokenPage>,
         tokens: &[Option<Vec<u8>>],
         answer: &WholeAnswer,
-    ) -> Option<Written> {
+    ) -> Option<CompletedWrite> {
         let token = |found: &FoundToken| {
             let is_of_page =
                 Arc::ptr_eq(&found.place.page, page) || found.place.page.target == page.target;
@@ -336,7 +360,7 @@ impl Written {
             .guests
             .tokens
             .find(&request.route.args);
-        Some(Written {
+        Some(CompletedWrite {
             head,
             args: with_tokens(
                 &request.route.args,
@@ -375,6 +399,25 @@ fn cookies_with(request: &Request, answer: &WholeAnswer) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_is_the_whole_of_a_value() {
+        for (text, is_token) in [
+            ("key=TOKEN&a=1", true),
+            ("a=1&TOKEN=1", true),
+            ("{\"key\":\"TOKEN\"}", true),
+            ("name=\"key\"\r\n\r\nTOKEN\r\n--", true),
+            ("/logout/TOKEN", true),
+            ("token%5BTOKEN%5D=1", true),
+            ("key=TOKEN%3D%3D", true),
+            ("msg=I+quote+TOKEN", false),
+            ("msg=TOKEN+said", false),
+            ("msg=%3Cb%3ETOKEN", false),
+        ] {
+            let at = text.find("TOKEN").unwrap();
+            assert_eq!(is_whole(text.as_bytes(), &(at..at + 5)), is_token, "{text}");
+        }
+    }
 
     #[test]
     fn a_url_is_of_this_origin_or_not() {

@@ -60,8 +60,8 @@ pub async fn put_shown(
         return Err(Unshown::Unlike);
     };
     let body = match read(fetched).await? {
-        Whole::Body(body) => body,
-        Whole::TooLong => {
+        WholeBody::Body(body) => body,
+        WholeBody::TooLong => {
             link.doubts_session();
             return Err(Unshown::Truncated);
         }
@@ -87,21 +87,21 @@ pub async fn put_shown(
 }
 
 /// A body that was read.
-enum Whole {
+enum WholeBody {
     Body(Vec<u8>),
     TooLong,
 }
 
 /// Reads the body, and removes the names of the sessions that it begins.
-async fn read(fetched: &mut FetchedResponse) -> Result<Whole, Unshown> {
+async fn read(fetched: &mut FetchedResponse) -> Result<WholeBody, Unshown> {
     let mut body = Vec::new();
     while let Some(piece) = fetched.body.next().await.map_err(|_| Unshown::Truncated)? {
         if body.len() + piece.len() > MAX_BODY_BYTES {
-            return Ok(Whole::TooLong);
+            return Ok(WholeBody::TooLong);
         }
         body.extend_from_slice(&piece);
     }
-    Ok(Whole::Body(without_links(&fetched.fields, body)))
+    Ok(WholeBody::Body(without_links(&fetched.fields, body)))
 }
 
 /// The page with the form that it has now: it is made a few times more. What was a token before is one still, though all
@@ -119,7 +119,7 @@ async fn remade(
     while bodies.len() < MOST_ANSWERS {
         let mut fetched = upstream_fetch::fetch(spec).await.ok()?;
         match read(&mut fetched).await {
-            Ok(Whole::Body(body)) if fetched.status == status => bodies.push(body),
+            Ok(WholeBody::Body(body)) if fetched.status == status => bodies.push(body),
             _ => return None,
         }
         let mut all: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();

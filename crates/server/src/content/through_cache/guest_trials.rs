@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guest_pages::session::{self, SetCookie, without_links};
+use guest_pages::target;
 use guest_pages::{Comparison, GuestPage, Guests, LearnedForm, PageForm, compare};
 use live_state::evidence::SeenPages;
 use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
@@ -24,9 +25,9 @@ use crate::log::error_log;
 const MOST_ANSWERS: usize = 6;
 /// So many where a number was the same in all of them, and is another one in an answer to another guest.
 const MOST_NEUTRAL: usize = 9;
-/// So many pages of the site, beside its first one, are asked for with a session; twice as many where the page has
-/// arguments.
-const MOST_WITNESSES: usize = 2;
+/// So many kinds of pages of the site, beside its first one, are asked for with a session; one where pages whose addresses
+/// look alike were shared before.
+const MOST_WITNESSES: usize = 8;
 
 /// Before a page is made once more where some answers were the same; twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);
@@ -47,13 +48,13 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
     let Some(known) = seen.guests.page(order.page) else {
         return;
     };
-    let Ok(Some(answer)) = trial.ask(Compared::Own).await else {
+    let Ok(Some(answer)) = trial.ask(ComparedPage::Own).await else {
         return;
     };
     if known.form().find(&answer.body).is_some() {
         return;
     }
-    let Ok(mut neutral) = trial.neutral(Compared::Own, answer).await else {
+    let Ok(mut neutral) = trial.neutral(ComparedPage::Own, answer).await else {
         // It has changed meanwhile: the next guest's answer is compared.
         return seen.evidence.doubt_session(order.page, clock::now());
     };
@@ -64,11 +65,9 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
             fields: Vec::new(),
             body: stored,
         };
-        if !matches!(
-            trial.fits(Compared::Own, &mut neutral, &stored).await,
-            Ok(true)
-        ) {
-            return;
+        let fits = trial.fits(ComparedPage::Own, &mut neutral, &stored).await;
+        if !matches!(fits, Ok(true)) {
+            return seen.evidence.doubt_session(order.page, clock::now());
         }
     }
     trial.note(seen, order, neutral);
@@ -119,7 +118,7 @@ impl From<BrokenOff> for TrialEnd {
 
 /// A page that is compared.
 #[derive(Clone, Copy)]
-enum Compared<'t> {
+enum ComparedPage<'t> {
     /// That of the trial.
     Own,
     /// Another one of the site.
@@ -127,12 +126,12 @@ enum Compared<'t> {
 }
 
 /// Answers to guests who differ in nothing, and the form that they have in common.
-struct Neutral {
+struct NeutralAnswers {
     answers: Vec<TriedAnswer>,
     form: PageForm,
 }
 
-impl Neutral {
+impl NeutralAnswers {
     fn first(&self) -> Option<&TriedAnswer> {
         self.answers.first()
     }
@@ -145,7 +144,7 @@ struct GuestTrial<'t> {
     /// The cookies of the first answer, as a browser sends them back.
     session: Option<Arc<[u8]>>,
     /// Answers to requests that were made ahead.
-    made: Vec<(Wanted, Result<Option<TriedAnswer>, BrokenOff>)>,
+    made: Vec<(TrialRequest, Result<Option<TriedAnswer>, BrokenOff>)>,
 }
 
 impl GuestTrial<'_> {
@@ -154,17 +153,22 @@ impl GuestTrial<'_> {
         seen: &Arc<SeenPages>,
         order: &TrialOrder,
     ) -> Result<TrialVerdict, TrialEnd> {
+        if target::is_for_one_visitor(guests::asked_target(self.source.request())) {
+            return Err(TrialEnd::NotShared(
+                "its address names an action, or something of one visitor",
+            ));
+        }
         let traits = order.traits.without(Trait::Session);
-        let mut wanted = vec![Wanted::Own(TraitSet::NONE, None)];
+        let mut wanted = vec![TrialRequest::Own(TraitSet::NONE, None)];
         if !traits.is_empty() {
-            wanted.push(Wanted::Own(traits, None));
+            wanted.push(TrialRequest::Own(traits, None));
         }
         self.make(wanted).await;
-        let first = self.ask(Compared::Own).await?;
+        let first = self.ask(ComparedPage::Own).await?;
         let first = first.ok_or(TrialEnd::NotShared("an answer may not be stored"))?;
-        self.session = cookies_sent_back(&first);
+        self.session = self.session_of(&first).await?;
         self.make(self.second_requests(seen)).await;
-        let mut neutral = self.neutral(Compared::Own, first).await?;
+        let mut neutral = self.neutral(ComparedPage::Own, first).await?;
         if let Some(known) = seen.guests.page(order.page) {
             // It may have places that a moment does not show.
             let mut answers = neutral.answers.iter();
@@ -181,32 +185,63 @@ impl GuestTrial<'_> {
             let again = again.ok_or(TrialEnd::NotShared(
                 "a guest who comes back gets what may not be stored",
             ))?;
-            if !self.fits(Compared::Own, &mut neutral, &again).await? {
+            if !self.fits(ComparedPage::Own, &mut neutral, &again).await? {
                 return Err(TrialEnd::NotShared(
                     "it is another one for a guest who comes back",
                 ));
             }
+            let first = neutral.first().map_or(&[][..], |first| &first.body[..]);
+            if !neutral.form.counts_rise(first, &again.body) {
+                return Err(TrialEnd::NotShared("a number in it is the session's"));
+            }
             self.look_at_other_pages(seen, &session).await?;
             self.look_at_arguments(seen, &neutral).await?;
+        }
+        let has_in_field = |answer: &TriedAnswer| {
+            let tokens: Vec<Vec<u8>> = neutral
+                .form
+                .tokens_of(&answer.body)
+                .into_iter()
+                .flatten()
+                .collect();
+            session::has_in_field(&answer.fields, &tokens)
+        };
+        if neutral.answers.iter().any(has_in_field) {
+            return Err(TrialEnd::NotShared(
+                "a field of the answer has a token in it that the page has, too",
+            ));
         }
         self.note(seen, order, neutral);
         Ok(verdict)
     }
 
+    /// The session by which it is seen what the page does: the one that it begins, or that of the site's first page.
+    async fn session_of(&mut self, first: &TriedAnswer) -> Result<Option<Arc<[u8]>>, TrialEnd> {
+        if let Some(session) = cookies_sent_back(first) {
+            return Ok(Some(session));
+        }
+        if session::is_of_session(&first.fields) {
+            // The address names it: it is somebody's.
+            return Err(TrialEnd::NotShared("its session is in the address"));
+        }
+        let front = self.ask_for(b"/", None).await?;
+        Ok(cookies_sent_back(&front))
+    }
+
     /// What is asked once a session is there. The page itself is asked for once more then, since numbers that rise are
     /// known by their order.
-    fn second_requests(&self, seen: &SeenPages) -> Vec<Wanted> {
-        let mut wanted = vec![Wanted::Own(TraitSet::NONE, None)];
+    fn second_requests(&self, seen: &SeenPages) -> Vec<TrialRequest> {
+        let mut wanted = vec![TrialRequest::Own(TraitSet::NONE, None)];
         if let Some(session) = &self.session {
-            wanted.push(Wanted::Own(
+            wanted.push(TrialRequest::Own(
                 TraitSet::of(Trait::Session),
                 Some(session.clone()),
             ));
             if guests::asked_target(self.source.request()) != b"/" {
-                wanted.push(Wanted::Other(b"/".to_vec(), Some(session.clone())));
+                wanted.push(TrialRequest::Other(b"/".to_vec(), Some(session.clone())));
                 let host = guests::named_host(self.source.request());
                 if seen.guests.at(&host, b"/").is_none() {
-                    wanted.push(Wanted::Other(b"/".to_vec(), None));
+                    wanted.push(TrialRequest::Other(b"/".to_vec(), None));
                 }
             }
         }
@@ -214,7 +249,11 @@ impl GuestTrial<'_> {
     }
 
     /// The form that answers to guests have in common.
-    async fn neutral(&mut self, of: Compared<'_>, first: TriedAnswer) -> Result<Neutral, TrialEnd> {
+    async fn neutral(
+        &mut self,
+        of: ComparedPage<'_>,
+        first: TriedAnswer,
+    ) -> Result<NeutralAnswers, TrialEnd> {
         let mut answers = vec![first];
         while answers.len() < MOST_ANSWERS {
             pause(answers.len()).await;
@@ -229,7 +268,7 @@ impl GuestTrial<'_> {
             answers.push(answer);
             let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
             match compare(&bodies, Guests::Alike) {
-                Comparison::Form(form) => return Ok(Neutral { answers, form }),
+                Comparison::Form(form) => return Ok(NeutralAnswers { answers, form }),
                 Comparison::More => {}
                 Comparison::Unlike(_) => break,
             }
@@ -243,8 +282,8 @@ impl GuestTrial<'_> {
     /// answer, and for numbers that were the same by chance.
     async fn fits(
         &mut self,
-        of: Compared<'_>,
-        neutral: &mut Neutral,
+        of: ComparedPage<'_>,
+        neutral: &mut NeutralAnswers,
         answer: &TriedAnswer,
     ) -> Result<bool, TrialEnd> {
         if neutral
@@ -278,7 +317,7 @@ impl GuestTrial<'_> {
     /// all the same: then the form has one place more.
     async fn traits(
         &mut self,
-        neutral: &mut Neutral,
+        neutral: &mut NeutralAnswers,
         traits: TraitSet,
     ) -> Result<TrialVerdict, TrialEnd> {
         if traits.is_empty() {
@@ -306,7 +345,7 @@ impl GuestTrial<'_> {
             if let Some(answer) = &answer
                 && !with.is_empty()
             {
-                self.fits(Compared::Own, neutral, answer).await?;
+                self.fits(ComparedPage::Own, neutral, answer).await?;
             }
             answers.push((with, answer));
         }
@@ -327,9 +366,10 @@ impl GuestTrial<'_> {
         if own != b"/" {
             others.push(b"/".to_vec());
         }
-        let most = match has_args && !seen.guests.is_familiar(&host, &own) {
-            true => 2 * MOST_WITNESSES,
-            false => MOST_WITNESSES,
+        let is_familiar = seen.guests.is_familiar(&host, &own);
+        let most = match !is_familiar {
+            true => MOST_WITNESSES,
+            false => 1,
         };
         let witnesses = seen.guests.witnesses(&host);
         let known = witnesses.iter().map(|page| page.known().target.clone());
@@ -339,11 +379,11 @@ impl GuestTrial<'_> {
                 .take(most),
         );
         let later = others.iter().filter(|target| *target != b"/");
-        let later = later.map(|target| Wanted::Other(target.clone(), Some(session.clone())));
-        let mut wanted: Vec<Wanted> = later.collect();
-        if !seen.guests.is_familiar(&host, &own) {
+        let later = later.map(|target| TrialRequest::Other(target.clone(), Some(session.clone())));
+        let mut wanted: Vec<TrialRequest> = later.collect();
+        if !is_familiar {
             let less = guests::less_one_argument(&own).into_iter();
-            wanted.extend(less.map(|target| Wanted::Other(target, None)));
+            wanted.extend(less.map(|target| TrialRequest::Other(target, None)));
         }
         self.make(wanted).await;
         let mut has_compared = others.is_empty();
@@ -373,7 +413,7 @@ impl GuestTrial<'_> {
     async fn look_at_arguments(
         &mut self,
         seen: &Arc<SeenPages>,
-        neutral: &Neutral,
+        neutral: &NeutralAnswers,
     ) -> Result<(), TrialEnd> {
         let request = self.source.request();
         let host = guests::named_host(request);
@@ -423,7 +463,7 @@ impl GuestTrial<'_> {
         if without.status != 200 {
             return Ok(None);
         }
-        let of = Compared::Other(&target);
+        let of = ComparedPage::Other(&target);
         let mut neutral = match self.neutral(of, without).await {
             Ok(neutral) => neutral,
             Err(TrialEnd::NotShared(_)) => return Ok(None),
@@ -433,16 +473,16 @@ impl GuestTrial<'_> {
     }
 
     /// Asks as a guest does who has never been here. `None`: the answer may not be stored.
-    async fn ask(&mut self, of: Compared<'_>) -> Result<Option<TriedAnswer>, BrokenOff> {
+    async fn ask(&mut self, of: ComparedPage<'_>) -> Result<Option<TriedAnswer>, BrokenOff> {
         match of {
-            Compared::Own => self.fetch(TraitSet::NONE).await,
-            Compared::Other(target) => self.ask_for(target, None).await.map(Some),
+            ComparedPage::Own => self.fetch(TraitSet::NONE).await,
+            ComparedPage::Other(target) => self.ask_for(target, None).await.map(Some),
         }
     }
 
     async fn fetch(&mut self, with: TraitSet) -> Result<Option<TriedAnswer>, BrokenOff> {
         let session = self.session.clone().filter(|_| with.has(Trait::Session));
-        self.take(Wanted::Own(with, session)).await
+        self.take(TrialRequest::Own(with, session)).await
     }
 
     /// Asks for another page of the site, as a browser that has never been here, or with a session.
@@ -451,12 +491,12 @@ impl GuestTrial<'_> {
         target: &[u8],
         session: Option<&Arc<[u8]>>,
     ) -> Result<TriedAnswer, BrokenOff> {
-        let wanted = Wanted::Other(target.to_vec(), session.cloned());
+        let wanted = TrialRequest::Other(target.to_vec(), session.cloned());
         self.take(wanted).await?.ok_or(BrokenOff::NoAnswer)
     }
 
     /// The answer to a request, which may have been made already.
-    async fn take(&mut self, wanted: Wanted) -> Result<Option<TriedAnswer>, BrokenOff> {
+    async fn take(&mut self, wanted: TrialRequest) -> Result<Option<TriedAnswer>, BrokenOff> {
         if let Some(at) = self.made.iter().position(|(it, _)| *it == wanted) {
             return self.made.swap_remove(at).1;
         }
@@ -465,7 +505,7 @@ impl GuestTrial<'_> {
     }
 
     /// Makes requests side by side, since visitors may wait for the end of the trial.
-    async fn make(&mut self, wanted: Vec<Wanted>) {
+    async fn make(&mut self, wanted: Vec<TrialRequest>) {
         let mut under_way = JoinSet::new();
         for one in wanted {
             *self.requests += 1;
@@ -481,7 +521,7 @@ impl GuestTrial<'_> {
     }
 
     /// Notes what was found out: the form, and the cookies that all guests are given.
-    fn note(&self, seen: &SeenPages, order: &TrialOrder, neutral: Neutral) {
+    fn note(&self, seen: &SeenPages, order: &TrialOrder, neutral: NeutralAnswers) {
         let request = self.source.request();
         if let [one, other, ..] = &neutral.answers[..] {
             note_constants(seen, request.received.host(), one, other);
@@ -510,21 +550,21 @@ async fn pause(made: usize) {
 
 /// A request of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum TrialRequest {
     /// For the page of the trial, with some traits of the visitor, and perhaps with a session.
     Own(TraitSet, Option<Arc<[u8]>>),
     /// For another page of the site.
     Other(Vec<u8>, Option<Arc<[u8]>>),
 }
 
-impl Wanted {
+impl TrialRequest {
     async fn make(&self, source: &mut TrialSource) -> Result<Option<TriedAnswer>, BrokenOff> {
         let mut answer = match self {
-            Wanted::Own(with, session) => match fetch(source, *with, session.clone()).await {
+            TrialRequest::Own(with, session) => match fetch(source, *with, session.clone()).await {
                 Err(BrokenOff::TooLong) => return Ok(None),
                 answer => answer?,
             },
-            Wanted::Other(target, session) => {
+            TrialRequest::Other(target, session) => {
                 Some(ask_for(source.request(), target, session.as_deref()).await?)
             }
         };
@@ -560,7 +600,7 @@ async fn ask_for(
 }
 
 /// The form that an answer to another guest has in common with the neutral ones.
-fn wider(neutral: &Neutral, answer: &TriedAnswer) -> Comparison {
+fn wider(neutral: &NeutralAnswers, answer: &TriedAnswer) -> Comparison {
     let bodies = neutral.answers.iter().chain([answer]);
     let bodies: Vec<&[u8]> = bodies.map(|answer| &answer.body[..]).collect();
     compare(&bodies, Guests::LastUnlike)

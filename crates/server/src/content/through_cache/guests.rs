@@ -9,7 +9,7 @@ use guest_pages::cookies::{CookieMark, CookieStanding};
 use live_state::evidence::SeenPages;
 use page_evidence::{PageName, SessionStanding};
 use shared_request::{arguments, cookies};
-use site::SharedRules;
+use site::{Pass, SharedRules};
 
 use super::standing;
 use crate::exchange::guest_visit::{CleanTarget, GuestVisit};
@@ -174,6 +174,37 @@ pub fn note_asked(request: &Request) {
             known.forget(&marks);
         }
     }
+}
+
+/// Has the visitor no session, or one of a guest's?
+pub fn is_by_guest(request: &Request, pass: &Pass) -> bool {
+    let rules = pass
+        .cache
+        .as_ref()
+        .and_then(|rules| rules.shared.as_deref());
+    let Some(rules) = rules.filter(|rules| rules.guest_sessions && !request.is_own_visit()) else {
+        return false;
+    };
+    let known = &seen(request).guests.cookies;
+    let site = request.received.host();
+    let is_guests = |name: &[u8], value: &[u8]| {
+        let standing = known.standing(site, known.mark(name, value));
+        matches!(
+            standing,
+            CookieStanding::Constant | CookieStanding::Guest(_) | CookieStanding::Choice
+        )
+    };
+    cookies::are_without_session(request.received.head().view(), &rules.request, &is_guests)
+}
+
+/// Has the visitor no cookie but those that all guests of the site are given?
+pub fn is_without_session(request: &Request, rules: &SharedRules) -> bool {
+    let known = &seen(request).guests.cookies;
+    let site = request.received.host();
+    let is_common = |name: &[u8], value: &[u8]| {
+        known.standing(site, known.mark(name, value)) == CookieStanding::Constant
+    };
+    cookies::are_without_session(request.received.head().view(), &rules.request, &is_common)
 }
 
 /// A guest asks the upstream for a page.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use cache_decision::PastCache;
 use cache_decision::litespeed;
+use guest_pages::session;
 use http_cache::{
     ArrivingResponse, Leader, Millis, PurgeMode, PurgeTarget, PushResult, Reader, Reason, Refusal,
     ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Tags,
@@ -202,7 +203,9 @@ async fn fetch_and_store(
             if let Some(learned) = &mut learned {
                 learned.read_head(fetched.status, &fetched.fields);
             }
-            site_variance::learn(&store, &fetched);
+            if !is_own_session(&store, &fetched) {
+                site_variance::learn(&store, &fetched);
+            }
             let tags = named_tags(&store, &fetched.fields);
             let mut for_browsers = ForBrowsers::of(&store, &fetched, &tags);
             if !tags.is_empty() || store.expected.cookies.is_some() {
@@ -263,6 +266,11 @@ async fn fetch_and_store(
             report.send(LeaderOutcome::Private(Box::new(fetched), why));
         }
     }
+}
+
+/// Is it an answer that begins a session, and that is no page for others?
+fn is_own_session(store: &StorePlan, fetched: &FetchedResponse) -> bool {
+    store.privacy == ResponsePrivacy::OfGuests && session::is_of_session(&fetched.fields)
 }
 
 /// The page as another node has fetched it (`cache_nodes_pages`), if one has or does so now.

@@ -1,0 +1,120 @@
+//! Addresses that look as if they did something for one visitor. No trial asks for them.
+
+use crate::place::is_drawn;
+
+/// Words of a path or an argument that name an action.
+const ACTIONS: [&str; 40] = [
+    "activate",
+    "add",
+    "addtocart",
+    "approve",
+    "buy",
+    "cancel",
+    "checkout",
+    "confirm",
+    "delete",
+    "del",
+    "disable",
+    "dl",
+    "dislike",
+    "download",
+    "enable",
+    "empty",
+    "exec",
+    "invite",
+    "join",
+    "leave",
+    "like",
+    "logout",
+    "markread",
+    "move",
+    "optin",
+    "optout",
+    "pay",
+    "rate",
+    "redeem",
+    "remove",
+    "reset",
+    "restore",
+    "signout",
+    "subscribe",
+    "undo",
+    "unsubscribe",
+    "update",
+    "upvote",
+    "verify",
+    "vote",
+];
+
+/// The shortest text that is drawn for one visitor.
+const LEAST_DRAWN: usize = 16;
+
+/// Does the address name an action, or have something in it that is drawn for one visitor? In a path an action is a whole
+/// segment: titles have its words, too.
+#[must_use]
+pub fn is_for_one_visitor(target: &[u8]) -> bool {
+    let mut halves = target.splitn(2, |&byte| byte == b'?');
+    let (path, args) = (
+        halves.next().unwrap_or_default(),
+        halves.next().unwrap_or_default(),
+    );
+    let is_drawn_word =
+        |word: &[u8]| word.len() >= LEAST_DRAWN && is_drawn(word) && has_no_words(word);
+    let mut segments = path.split(|byte| matches!(byte, b'/' | b'.'));
+    let mut words =
+        args.split(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_'));
+    let first_part = |word: &[u8]| {
+        let mut parts = word.split(|byte| matches!(byte, b'-' | b'_'));
+        parts.next().is_some_and(is_action)
+    };
+    segments.any(|segment| is_action(segment) || is_drawn_word(segment))
+        || words.any(|word| first_part(word) || is_drawn_word(word))
+}
+
+fn is_action(word: &[u8]) -> bool {
+    ACTIONS
+        .iter()
+        .any(|action| word.eq_ignore_ascii_case(action.as_bytes()))
+}
+
+/// Titles have words of letters alone; what is drawn has digits among its letters.
+fn has_no_words(word: &[u8]) -> bool {
+    let mut parts = word.split(|byte| matches!(byte, b'-' | b'_'));
+    parts.any(|part| part.len() >= 8 && is_mixed(part))
+}
+
+fn is_mixed(part: &[u8]) -> bool {
+    let pairs = part.windows(2);
+    let turns = pairs.filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit());
+    turns.count() >= 3 || part.len() >= LEAST_DRAWN && part.iter().any(u8::is_ascii_uppercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_do_something_are_told_from_pages() {
+        for (target, is_one) in [
+            ("/add.php?id=5", true),
+            ("/index.php?route=checkout/cart.add&id=5", true),
+            ("/cart/add/5", true),
+            ("/vote.php?o=2", true),
+            ("/dl.php?k=SECRET77", true),
+            ("/newsletter/unsubscribe", true),
+            ("/?action=log-out&do=logout", true),
+            ("/?do=add_to_cart", true),
+            ("/how-to-move-a-site", false),
+            ("/reset?token=9f86d081884c7d65", true),
+            ("/invitation/9f86d081884c7d659a2f", true),
+            ("/cart", false),
+            ("/index.php?route=item&product_id=12", false),
+            ("/2026/11/address-book-additions-of-2026", false),
+            ("/article-2026-11-29-hello-world-again", false),
+            ("/index.php?page=register", false),
+            ("/", false),
+        ] {
+            assert_eq!(is_for_one_visitor(target.as_bytes()), is_one, "{target}");
+        }
+    }
+}
