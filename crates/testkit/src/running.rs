@@ -15,8 +15,8 @@ use crate::started::StartedProcess;
 /// A running server.
 pub struct RunningServer {
     started: StartedProcess,
-    /// `user`, where root starts it.
-    account: &'static str,
+    /// `user`, where root starts it; `None`: the account that the program chooses.
+    account: Option<&'static str>,
 }
 
 impl RunningServer {
@@ -31,7 +31,7 @@ impl RunningServer {
             .tempdir()
             .expect("a folder");
         // As root it would serve as another user, who may not read the folder.
-        RunningServer::start_in(folder, program, main, http, "root").await
+        RunningServer::start_in(folder, program, main, http, Some("root")).await
     }
 
     /// The same where root starts it, with an account of its own for the process that serves: its parent keeps the rights
@@ -41,7 +41,15 @@ impl RunningServer {
     /// When it does not start; with what it said.
     pub async fn start_divided(program: &str, main: &str, http: &str) -> RunningServer {
         let folder = FolderServer::folder();
-        RunningServer::start_in(folder, program, main, http, "nobody").await
+        RunningServer::start_in(folder, program, main, http, Some("nobody")).await
+    }
+
+    /// As [`RunningServer::start_divided`], with the account that the program chooses.
+    ///
+    /// # Panics
+    /// When it does not start; with what it said.
+    pub async fn start_as_chosen(program: &str, main: &str, http: &str) -> RunningServer {
+        RunningServer::start_in(FolderServer::folder(), program, main, http, None).await
     }
 
     async fn start_in(
@@ -49,7 +57,7 @@ impl RunningServer {
         program: &str,
         main: &str,
         http: &str,
-        account: &'static str,
+        account: Option<&'static str>,
     ) -> RunningServer {
         write_configuration(folder.path(), main, http);
         let child = spawn(program, folder.path(), account);
@@ -104,11 +112,11 @@ fn write_configuration(folder: &Path, main: &str, http: &str) {
     std::fs::write(folder.join("test.conf"), text.replace("%%", shown)).expect("a configuration");
 }
 
-fn spawn(program: &str, folder: &Path, account: &str) -> Child {
+fn spawn(program: &str, folder: &Path, account: Option<&str>) -> Child {
     let stderr = std::fs::File::create(folder.join("stderr")).expect("a file for stderr");
     let mut command = Command::new(program);
     command.arg("-p").arg(folder);
-    if is_root() {
+    if let (true, Some(account)) = (is_root(), account) {
         command.arg("-g").arg(format!("user {account};"));
     }
     command

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::thread::CapabilitySet;
-use site::{PhpPool, Process, User};
+use site::{PhpPool, Process, Site, User};
 
 /// An account of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,18 +80,18 @@ pub fn may_drop_capabilities() -> bool {
 }
 
 /// The account to change to; `None` when there is nothing to change, because
-/// we are not root or root is wanted. `replaced`: the number of the account whose
-/// server this one takes the place of, and whose files it goes on with.
+/// we are not root or root is wanted. `former`: the number of the account whose
+/// server this one takes the place of, or whose kept pages it goes on with.
 ///
 /// # Errors
 /// nginx's message for an unknown name.
-pub fn to_serve(user: Option<&User>, replaced: Option<u32>) -> Result<Option<Account>, String> {
+pub fn to_serve(user: Option<&User>, former: Option<u32>) -> Result<Option<Account>, String> {
     if !is_root() {
         return Ok(None);
     }
     let account = match user {
         Some(user) => find_user(user)?,
-        None => server_default(replaced)?,
+        None => server_default(former)?,
     };
     Ok(Some(account).filter(|account| account.uid != 0))
 }
@@ -107,11 +107,11 @@ pub fn to_run_php(pool: &PhpPool) -> Result<Account, String> {
     }
 }
 
-/// Who serves when root starts the program and nothing is said; `replaced` as in [`to_serve`].
+/// Who serves when root starts the program and nothing is said; `former` as in [`to_serve`].
 ///
 /// # Errors
 /// There is not even `nobody`.
-pub fn server_default(replaced: Option<u32>) -> Result<Account, String> {
+pub fn server_default(former: Option<u32>) -> Result<Account, String> {
     let php_group = php_default().map(|php| php.gid).ok();
     if let Ok(mut account) = find(SERVER, None) {
         let known = printed("id", &["-G", "--", SERVER]).unwrap_or_default();
@@ -121,7 +121,7 @@ pub fn server_default(replaced: Option<u32>) -> Result<Account, String> {
         account.groups = Some(known.chain(php_group).collect());
         return Ok(account);
     }
-    match unused_number(replaced) {
+    match unused_number(former) {
         Some(number) => Ok(Account {
             name: number.to_string(),
             group: None,
@@ -194,12 +194,25 @@ fn find(name: &str, group: Option<&str>) -> Result<Account, String> {
     })
 }
 
-/// A number that stands for no account, and as which nothing runs but what is replaced.
-fn unused_number(replaced: Option<u32>) -> Option<u32> {
+/// The number without a name that owns a folder in which a zone of `site` keeps pages: a former server had it.
+pub fn owner_of_kept_pages(site: &Site) -> Option<u32> {
+    let disks = site
+        .http
+        .cache_zones
+        .iter()
+        .filter_map(|it| it.disk.as_ref());
+    disks
+        .filter_map(|disk| Some(std::fs::symlink_metadata(&disk.folder).ok()?.uid()))
+        .find(|uid| NUMBERS.contains(uid))
+}
+
+/// A number that stands for no account, and as which nothing runs. As `former`, workers may still run that were
+/// killed a moment ago or whose place is taken.
+fn unused_number(former: Option<u32>) -> Option<u32> {
     let maps = ["uid_map", "gid_map"]
         .map(|name| std::fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default());
     let in_use = running();
-    let own = replaced.filter(|number| NUMBERS.contains(number));
+    let own = former.filter(|number| NUMBERS.contains(number));
     own.into_iter()
         .chain(NUMBERS.rev().filter(|number| !in_use.contains(number)))
         .take(NUMBERS_TRIED_MAX)

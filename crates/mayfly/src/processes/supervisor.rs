@@ -228,8 +228,9 @@ impl Supervisor {
         }
         limits::raise_open_files(site.process.open_files_limit, journal);
         let replaced = inherited.as_ref().and_then(|it| it.account);
+        let former = replaced.or_else(|| account::owner_of_kept_pages(site));
         let user = site.process.user.as_ref();
-        let account = account::to_serve(user, replaced).map_err(|it| vec![it])?;
+        let account = account::to_serve(user, former).map_err(|it| vec![it])?;
         warn_of_shared_accounts(&site.process, journal);
         let default_memory = default_memory_notice(site);
         warn_of_memory(site, journal);

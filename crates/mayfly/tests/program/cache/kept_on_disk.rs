@@ -1,7 +1,7 @@
 //! Pages that a zone keeps on disk: after a stop, after `kill -9`, beside other servers and other files, and what
 //! purges have made of them. What a page says is which version of the data it was made of.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use testkit::fake_php::{FakePhp, Script};
 use testkit::process::{self, Signal, is_root};
 use testkit::running::RunningServer;
 use testkit::serving::{FolderServer, write_files};
+use testkit::wait::until;
 
 use super::cached;
 use crate::counts::{counted, is_counted};
@@ -377,6 +378,8 @@ async fn a_purge_said_while_serve_is_stopped_holds_after_the_start() {
     }
     stop_served(server).await;
     std::fs::write(&version, "2").unwrap();
+    // PHP of pages that were learned loads it from there.
+    write_files(kept.path(), &[("library/mayfly-learn.so", "")]);
     let purge = |url: &str| {
         let mut command = Command::new(program());
         command.args(["purge", url]).env("CACHE_DIRECTORY", cache);
@@ -495,6 +498,43 @@ async fn damaged_files_are_a_miss_and_a_line_in_the_log() {
         assert!([first, second].contains(&reply.text()), "{reply:?}");
         assert_eq!(reply.status, 200);
     }
+}
+
+/// Root without an account for the server serves as a number that nothing runs as. Right after a `kill -9` a worker
+/// may still run as the number that owns the pages: the next start must take that number all the same.
+#[tokio::test]
+async fn after_a_kill_the_server_takes_the_number_that_owns_the_pages() {
+    if !is_root() {
+        return;
+    }
+    let data = Data::new().await;
+    let rules = data.php.cached_site(RULES);
+    let mut server = RunningServer::start_as_chosen(program(), "", &rules).await;
+    for _ in 0..9 {
+        shown(&server, "/a").await;
+    }
+    written(&server, 1.0).await;
+    data.change();
+    kill(&mut server).await;
+    let pages = server.path("cache/mayfly-zone");
+    let owner = std::fs::metadata(&pages).expect("a folder").uid();
+    let worker = Command::new("setpriv")
+        .args([&format!("--reuid={owner}"), "--clear-groups"])
+        .args(["flock", "--no-fork"])
+        .arg(pages.join("lock"))
+        .args(["sleep", "1000"])
+        .spawn();
+    let worker = process::KilledOnDrop(worker.expect("a process with the number"));
+    let name = format!("/proc/{}/comm", worker.0.id());
+    until("the pages are in use", || {
+        std::fs::read_to_string(&name).is_ok_and(|name| name == "sleep\n")
+    })
+    .await;
+    server.start_again(program()).await;
+    drop(worker);
+    counted(&server, Number::ZoneDiskResponses, 1.0).await;
+    assert!(is(&shown(&server, "/a").await, "version 1", "disk"));
+    assert_eq!(std::fs::metadata(&pages).expect("a folder").uid(), owner);
 }
 
 #[tokio::test]
