@@ -39,7 +39,8 @@ impl KeptFolders {
     pub fn of_served(path: &Path, without: NameSet) -> KeptFolders {
         let below = |path: &Path| {
             let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-            entries.map(|entry| entry.path()).take(MAX_SERVED)
+            let paths = entries.map(|entry| entry.path());
+            paths.filter(|path| path.is_dir()).take(MAX_SERVED)
         };
         let is_of_zone = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());

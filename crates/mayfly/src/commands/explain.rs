@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::cli::ExplainArgs;
 use crate::commands::explain_audit;
-use crate::commands::running_server::{complain, explained, find, printable};
+use crate::commands::running_server::{self, complain, explained, find, printable};
 use crate::exit::Exit;
 
 /// Does what was typed.
@@ -80,6 +80,10 @@ async fn answer(
             from: Some(args.from.unwrap_or(Ipv4Addr::LOCALHOST.into())),
         };
         let told = control::client::explain(path, &request).await?;
+        if let Some(doubt) = running_server::doubt(&args.server, path, url, &told).await {
+            let doubt: String = doubt.chars().map(printable).collect();
+            complain(Exit::Done, &doubt);
+        }
         return Ok(shown(args, &told, text));
     }
     if let Some(id) = &args.entry {

@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use control::{ClientError, ExplainRequest};
+use control::{ClientError, ExplainRequest, Explanation};
 
 use crate::cli::{Flags, ServerArgs};
+use crate::commands::unix_sockets;
 use crate::config::{self, AcceptedConfiguration, Invocation};
 use crate::exit::Exit;
 use crate::paths;
@@ -14,6 +16,8 @@ use system_error::SystemError;
 
 /// Sockets of `mayfly serve` that are tried.
 const MAX_SOCKETS: usize = 256;
+/// How long a server may take to say that it is there.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// URLs by which a server is chosen; more of them are of the same sites.
 const MAX_URLS: usize = 16;
 
@@ -36,19 +40,20 @@ pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, 
         candidates.push(of_configuration);
     }
     let others = socket::serve_folder().map_or_else(|_| Vec::new(), |it| sockets_in(&it));
-    // The configuration's may be in the same folder.
-    candidates.extend(
-        others
-            .into_iter()
-            .filter(|it| Some(it) != candidates.first())
-            .collect::<Vec<_>>(),
-    );
+    // systemd's `RuntimeDirectory=`: the command belongs to a service, and means that one.
+    let elsewhere = match std::env::var_os("RUNTIME_DIRECTORY") {
+        Some(_) => Vec::new(),
+        None => unix_sockets::control_sockets(),
+    };
+    for path in others.into_iter().chain(elsewhere) {
+        if !candidates.contains(&path) {
+            candidates.push(path);
+        }
+    }
     let mut living = Vec::new();
     for path in &candidates {
-        match control::client::version(path).await {
-            Err(ClientError::NoServer(error))
-                if error.kind() != io::ErrorKind::PermissionDenied => {}
-            _ => living.push(path.clone()),
+        if lives(path).await {
+            living.push(path.clone());
         }
     }
     match &living[..] {
@@ -72,6 +77,12 @@ pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, 
             (Exit::Refused, message)
         }),
     }
+}
+
+/// Does a server listen there? One that does not answer in time counts: the command may still be for it.
+async fn lives(path: &Path) -> bool {
+    let asked = tokio::time::timeout(ANSWERS_WITHIN, control::client::version(path)).await;
+    !matches!(asked, Ok(Err(ClientError::NoServer(error))) if error.kind() != io::ErrorKind::PermissionDenied)
 }
 
 /// The one server that serves the URLs; `None` where it is not one, or cannot be told.
@@ -103,7 +114,36 @@ async fn fit(server: &Path, url: &str) -> Option<[bool; 4]> {
         url: url.to_owned(),
         ..ExplainRequest::default()
     };
-    let told = control::client::explain(server, &request).await.ok()?;
+    let told = control::client::explain(server, &request);
+    let told = tokio::time::timeout(ANSWERS_WITHIN, told)
+        .await
+        .ok()?
+        .ok()?;
+    fit_of(&told, url)
+}
+
+/// What is said where the one server that was found is not known to serve a URL: which one has answered.
+pub async fn doubt(
+    args: &ServerArgs,
+    path: &Path,
+    url: &str,
+    told: &Explanation,
+) -> Option<String> {
+    if is_named(args)
+        || fit_of(told, url).is_some_and(|[named, listens, port, _]| named || listens || port)
+    {
+        return None;
+    }
+    let process = control::client::version(path).await.ok()?.pid;
+    Some(format!(
+        "no server here has the name or the port of {url}: process {process} answers, which listens at {1} and takes \
+         commands at {0}; --socket or -c says which server is meant",
+        path.display(),
+        told.listen
+    ))
+}
+
+fn fit_of(told: &Explanation, url: &str) -> Option<[bool; 4]> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let usual = match scheme.eq_ignore_ascii_case("https") {

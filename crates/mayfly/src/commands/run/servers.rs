@@ -1,5 +1,5 @@
-//! The servers that learn pages, found by the sockets of their pools: `/proc/net/unix` lists the paths of all sockets that
-//! are listened on, for every account. A socket counts if its folder can be changed by root and this account alone.
+//! The servers that learn pages, found by the sockets of their pools among all that are listened on. A socket counts if its
+//! folder can be changed by root and this account alone.
 
 use std::cmp::Reverse;
 use std::ffi::OsString;
@@ -14,9 +14,7 @@ use preload::Changer;
 use rustix::process::geteuid;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// In `/proc/net/unix`: it is listened on, and has packets.
-const LISTENS: &str = "00010000";
-const PACKETS: &str = "0005";
+use crate::commands::unix_sockets::{self, ListeningSocket, SocketKind};
 
 /// How long a server has to answer: as long as the library waits for it.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
@@ -45,9 +43,7 @@ impl ToldServers {
     /// # Errors
     /// Why there is none, for people.
     pub fn find() -> Result<Vec<PoolSocket>, String> {
-        // Each account can give a socket any bytes as its path.
-        let list = std::fs::read("/proc/net/unix");
-        let list = list.map_err(|error| format!("/proc/net/unix: {error}"))?;
+        let all = unix_sockets::all().map_err(|error| format!("/proc/net/unix: {error}"))?;
         let own = geteuid();
         let made_at = |path: &Path| {
             let facts = std::fs::symlink_metadata(path).ok()?;
@@ -56,7 +52,7 @@ impl ToldServers {
                 && path.parent().is_some_and(is_own);
             may_connect.then(|| facts.modified().ok())?
         };
-        let found = listed(&String::from_utf8_lossy(&list)).into_iter();
+        let found = of_pools(all).into_iter();
         let found = found.filter_map(|socket| Some((made_at(&socket.path)?, socket)));
         let mut found: Vec<_> = found.collect();
         // The last one that was made: after a reload, the pool of an earlier one may be about to end.
@@ -174,23 +170,15 @@ pub fn is_own(path: &Path) -> bool {
 }
 
 /// The sockets of pools, with the process of their server.
-fn listed(list: &str) -> Vec<PoolSocket> {
-    let paths = list.lines().filter_map(|line| {
-        // Number, references, protocol, flags, type, state, inode, path.
-        let mut words = line.splitn(8, ' ').filter(|word| !word.is_empty());
-        let (flags, kind) = (words.nth(3)?, words.next()?);
-        let path = line.get(line.find('/')?..)?;
-        let is_it = flags == LISTENS && kind == PACKETS && !path.contains(':');
-        let path = Path::new(path);
-        let folder = path.parent()?.file_name()?.to_str()?;
-        let server = pid_of_folder(folder)?;
-        let is_it = is_it && path.file_name()? == LEARNING_SOCKET_NAME;
-        is_it.then(|| PoolSocket {
-            server,
-            path: path.to_owned(),
-        })
-    });
-    paths.collect()
+fn of_pools(all: Vec<ListeningSocket>) -> Vec<PoolSocket> {
+    let of_pool = |ListeningSocket { kind, path, .. }| {
+        let server = pid_of_folder(path.parent()?.file_name()?.to_str()?)?;
+        let is_it = kind == SocketKind::Packets
+            && path.file_name()? == LEARNING_SOCKET_NAME
+            && !path.to_str()?.contains(':');
+        is_it.then_some(PoolSocket { server, path })
+    };
+    all.into_iter().filter_map(of_pool).collect()
 }
 
 #[cfg(test)]
@@ -201,16 +189,17 @@ mod tests {
 
     #[test]
     fn sockets_of_pools_are_found_among_all_others() {
-        let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
-            0000000000000000: 00000002 00000000 00010000 0005 01 41 /run/mayfly/mayfly-php-site-12-0/learn.sock\n\
-            0000000000000000: 00000002 00000000 00010000 0005 01 42 /run/mayfly-php-a-b-13-1/learn.sock\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 43 /run/mayfly-php-site-14-0/learn.sock\n\
-            0000000000000000: 00000002 00000000 00000000 0005 01 44 /run/mayfly-php-site-15-0/learn.sock\n\
-            0000000000000000: 00000002 00000000 00010000 0005 01 45 /run/mayfly-php-site-16-0/php.sock\n\
-            0000000000000000: 00000002 00000000 00010000 0005 01 46 /tmp/mayfly-php-:-17-0/learn.sock\n\
-            0000000000000000: 00000002 00000000 00010000 0005 01 47 @mayfly\n\
-            0000000000000000: 00000002 00000000 00010000 0005 01 48\n";
-        let found = listed(list);
+        let socket = |kind, path: &str| ListeningSocket::of(kind, path);
+        let found = of_pools(vec![
+            socket(
+                SocketKind::Packets,
+                "/run/mayfly/mayfly-php-site-12-0/learn.sock",
+            ),
+            socket(SocketKind::Packets, "/run/mayfly-php-a-b-13-1/learn.sock"),
+            socket(SocketKind::Stream, "/run/mayfly-php-site-14-0/learn.sock"),
+            socket(SocketKind::Packets, "/run/mayfly-php-site-16-0/php.sock"),
+            socket(SocketKind::Packets, "/tmp/mayfly-php-:-17-0/learn.sock"),
+        ]);
         let found: Vec<_> = found
             .iter()
             .map(|it| (it.server, it.path.to_str().unwrap()))
@@ -222,7 +211,6 @@ mod tests {
                 (13, "/run/mayfly-php-a-b-13-1/learn.sock"),
             ]
         );
-        assert!(listed("").is_empty() && listed("/").is_empty());
     }
 
     #[test]

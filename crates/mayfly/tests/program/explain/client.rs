@@ -109,3 +109,32 @@ async fn limits_say_what_they_would_say_now_and_count_nothing() {
     assert_eq!(says("192.0.2.1", "b").await, pass);
     assert_eq!(php.requests(), 1);
 }
+
+#[tokio::test]
+async fn the_command_says_which_server_answers_for_a_url_of_another() {
+    let php = FakePhp::tcp(|_| Script::page("X-Accel-Expires: 3600\r\n", "page")).await;
+    let http = php.cached_site("").replace("server_name site.test;", "");
+    let server = start(&http).await;
+    let explain = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(crate::program());
+        command
+            .arg("explain")
+            .args(arguments)
+            .env("RUNTIME_DIRECTORY", server.path(""))
+            .output()
+            .expect("the program")
+    };
+    let socket = server.path("pid.control").display().to_string();
+    let url = "http://elsewhere.test:9/";
+    let output = explain(&[url]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for words in [url, &socket, &format!("process {}", server.pid())] {
+        assert!(said.contains(words), "{said}");
+    }
+    let named = explain(&["--socket", &socket, url]);
+    assert!(
+        named.status.success() && named.stderr.is_empty(),
+        "{named:?}"
+    );
+}

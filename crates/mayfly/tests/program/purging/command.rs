@@ -367,3 +367,38 @@ async fn among_several_servers_the_one_that_serves_the_url_is_found() {
         assert!(said(&output).contains(several), "{}", said(&output));
     }
 }
+
+/// A server that was started with `-c FILE`, or whose control socket has a name of its own, is found without either.
+#[tokio::test]
+async fn a_server_is_found_wherever_its_control_socket_is() {
+    let php = tagged_pages().await;
+    for (number, main) in ["", "control_socket %%/commands;"].into_iter().enumerate() {
+        // Other tests run servers as well: this one is found by its name.
+        let name = format!("found{number}-{}.test", std::process::id());
+        let http = configuration(&php, "", "", "").replace("site.test", &name);
+        let server = RunningServer::start(crate::program(), main, &http).await;
+        let url = format!("https://{name}/about");
+        let ask = async || {
+            let fields =
+                format!("GET /about HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n");
+            let mut client = testkit::client::Client::connect(&server.path("http")).await;
+            client.send(fields).await;
+            client.receive(false).await.expect("a reply")
+        };
+        ask().await;
+        assert_eq!(ask().await.x_cache(), "HIT");
+        let mut command = Command::new(crate::program());
+        command
+            .args(["purge", &url])
+            .env_remove("RUNTIME_DIRECTORY")
+            .env("XDG_RUNTIME_DIR", "/nonexistent");
+        let output = tokio::task::spawn_blocking(move || command.output().expect("the program"));
+        let output = output.await.expect("a thread");
+        let said = said(&output);
+        assert!(
+            output.status.success() && said.contains("Purged 1"),
+            "{main}: {said}"
+        );
+        assert_eq!(ask().await.x_cache(), "MISS", "{main}");
+    }
+}
