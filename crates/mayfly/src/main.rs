@@ -18,6 +18,7 @@ mod paths;
 mod processes;
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::io::{self, Write};
@@ -248,17 +249,20 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
     start.inherited.close();
     let serve = match commands::serve::prepare(args) {
         Ok(serve) => serve,
-        Err(message) => {
-            complain(&format!("mayfly: {message}\n"));
-            if let Some((predecessor, _)) = start.predecessor {
-                predecessor.refuse(&[message]);
-            }
-            return Exit::Refused;
-        }
+        Err(message) => return refuse(start.predecessor, message),
     };
     if args.print_config {
         let _ = io::stdout().write_all(serve.text.as_bytes());
         return Exit::Done;
+    }
+    let inherited = start.predecessor.as_ref();
+    let inherited = inherited.map_or_else(HashSet::new, |(_, it)| it.addresses());
+    let takes_over = start.predecessor.is_some();
+    let free = serve.dashboard.as_ref();
+    if let Some(Err(message)) =
+        free.map(|it| commands::serve_dashboard::expect_free(it, &inherited))
+    {
+        return refuse(start.predecessor, message);
     }
     let home_file = serve.home.as_ref().map(|home| home.write()).transpose();
     let _removed_at_the_end = match home_file {
@@ -277,7 +281,8 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
             let made = token.clone();
             let when_ready = Box::new(move |account: Option<&Account>| {
                 let dashboard = serve.dashboard.as_ref();
-                let token = dashboard.map(|it| made.get_or_init(|| Token::make(it, account)));
+                let token =
+                    dashboard.map(|it| made.get_or_init(|| Token::make(it, account, takes_over)));
                 serve.announce();
                 if let Some((control, url)) = serve.may_lead_elsewhere() {
                     tokio::spawn(commands::serve_home::say_where_it_leads(control, url));
@@ -305,6 +310,15 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
         }
         Err(exit) => exit,
     }
+}
+
+/// Says why there is no start, here and to the program whose place would be taken.
+fn refuse(predecessor: Option<(Predecessor, InheritedResources)>, message: String) -> Exit {
+    complain(&format!("mayfly: {message}\n"));
+    if let Some((predecessor, _)) = predecessor {
+        predecessor.refuse(&[message]);
+    }
+    Exit::Refused
 }
 
 fn serve_until_the_end(

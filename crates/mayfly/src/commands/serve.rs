@@ -493,11 +493,7 @@ fn dashboard(args: &ServeArgs, listen: &[String]) -> Result<Option<Dashboard>, S
     let Some(typed) = &args.dashboard else {
         return Ok(None);
     };
-    let dashboard = serve_dashboard::prepare(typed, listen)?;
-    if !args.print_config {
-        serve_dashboard::expect_free(&dashboard)?;
-    }
-    Ok(Some(dashboard))
+    serve_dashboard::prepare(typed, listen).map(Some)
 }
 
 /// As [`prepare`] for an HTTP server in the folder's place.

@@ -4,6 +4,7 @@
 //! place already. A file holds its hash, for the account that serves, and is removed at the end. The token itself
 //! is said once, and only where no one else reads it.
 
+use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
@@ -23,6 +24,8 @@ use system_error::SystemError;
 pub const PLACE: &str = "127.0.0.1:8090";
 /// What the token is called in the log of purges.
 const NAME: &str = "dashboard";
+/// Tokens of former programs that stay valid over upgrades.
+const MAX_FORMER: usize = 16;
 /// For the account that serves.
 const FILE_MODE: u32 = 0o600;
 
@@ -49,12 +52,19 @@ pub fn prepare(typed: &str, listen: &[String]) -> Result<Dashboard, String> {
     })
 }
 
-/// Is the place free? Said before anything starts, in words that name a way out.
+/// Is the place free, or `inherited` from the server whose place is taken? Said before anything starts, in words that
+/// name a way out.
 ///
 /// # Errors
 /// Who is there.
-pub fn expect_free(dashboard: &Dashboard) -> Result<(), String> {
+pub fn expect_free(
+    dashboard: &Dashboard,
+    inherited: &HashSet<ListenAddress>,
+) -> Result<(), String> {
     let place = dashboard.place;
+    if inherited.contains(&ListenAddress::Tcp(place)) {
+        return Ok(());
+    }
     match TcpListener::bind(place) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -115,11 +125,15 @@ pub struct Token {
 
 impl Token {
     /// Makes a token, and writes the file that lets the server know it. `account` serves; `None`: this
-    /// process.
+    /// process. `takes_over`: it takes the place of a server, whose tokens stay valid.
     ///
     /// # Errors
     /// A message for the operator.
-    pub fn make(dashboard: &Dashboard, account: Option<&Account>) -> Result<Token, String> {
+    pub fn make(
+        dashboard: &Dashboard,
+        account: Option<&Account>,
+        takes_over: bool,
+    ) -> Result<Token, String> {
         let path = &dashboard.tokens;
         let failed = |error: io::Error| {
             format!(
@@ -130,8 +144,15 @@ impl Token {
         };
         let (token, line) = token::new(NAME).map_err(failed)?;
         let owner = account.map(|account| (account.uid, account.gid));
-        let line = format!("{line}\n");
-        let file = RunFile::write(path, line.as_bytes(), FILE_MODE, owner).map_err(failed)?;
+        let former = match takes_over {
+            true => trusted_path::read_small(path).map_or_else(|_| String::new(), |(text, _)| text),
+            false => String::new(),
+        };
+        let mut lines: Vec<&str> = former.lines().collect();
+        lines.drain(..lines.len().saturating_sub(MAX_FORMER));
+        lines.push(&line);
+        let text = lines.join("\n") + "\n";
+        let file = RunFile::write(path, text.as_bytes(), FILE_MODE, owner).map_err(failed)?;
         Ok(Token {
             url: format!("http://{}/#token={token}", dashboard.place),
             _file: file,
@@ -229,7 +250,7 @@ mod tests {
             place: PLACE.parse().unwrap(),
             tokens: folder.path().join("run/dashboard.tokens"),
         };
-        let first = Token::make(&dashboard, None).unwrap();
+        let first = Token::make(&dashboard, None, false).unwrap();
         let token = |it: &Token| it.url.split_once("#token=").unwrap().1.to_owned();
         let known = |token: &str| {
             token::find(&dashboard.tokens, token.as_bytes())
@@ -239,9 +260,12 @@ mod tests {
         assert_eq!(known(&token(&first)).as_deref(), Some(NAME));
         let mode = fs::metadata(&dashboard.tokens).unwrap().mode();
         assert_eq!(mode & 0o7777, 0o600);
-        let second = Token::make(&dashboard, None).unwrap();
+        let second = Token::make(&dashboard, None, false).unwrap();
         assert_eq!(known(&token(&first)), None);
-        // The file is the second one's by now.
+        let third = Token::make(&dashboard, None, true).unwrap();
+        assert!(known(&token(&second)).is_some() && known(&token(&third)).is_some());
+        let second = third;
+        // The file is the last one's by now.
         drop(first);
         assert!(known(&token(&second)).is_some());
         drop(second);

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use testkit::client::{Client, Reply};
-use testkit::process::{Signal, free_port};
+use testkit::process::{Signal, free_port, is_alive, send_signal, state_and_parent};
 use testkit::serving::{FolderServer, write_files};
 use testkit::started::StartedProcess;
+use testkit::wait::until;
 
 use crate::command_line::{code, stderr, words};
 use crate::program;
@@ -148,6 +149,67 @@ async fn a_second_one_at_the_same_place_is_refused_and_changes_nothing() {
     assert!(said.contains(&expected), "{said}");
     assert_eq!(std::fs::read_to_string(&file).expect("the tokens"), known);
     end(server).await;
+}
+
+#[tokio::test]
+async fn an_upgrade_goes_on_with_the_dashboard_and_its_tokens() {
+    let port = free_port();
+    let server = serve(port, 0o600).await;
+    let known = server.read(&tokens(port));
+    let old = server.pid();
+    let controls = crate::file_names(&server.path("run"));
+    let control = controls.iter().find(|name| name.ends_with(".control"));
+    let control = server.path("run").join(control.expect("a control socket"));
+    let upgrade = {
+        let (control, run) = (control.clone(), server.path("run"));
+        tokio::task::spawn_blocking(move || {
+            let mut command = Command::new(program());
+            command.args(["upgrade", "--socket"]).arg(control);
+            command
+                .env("RUNTIME_DIRECTORY", run)
+                .output()
+                .expect("the program")
+        })
+    };
+    let output = upgrade.await.expect("a thread");
+    assert_eq!(
+        code(&output),
+        0,
+        "{}{}",
+        stderr(&output),
+        server.read("stderr")
+    );
+    // As root, a child of the program that was started answers.
+    let version = control::client::version(&control).await;
+    let answers = version.expect("a server").pid;
+    let parent = state_and_parent(answers).map(|(_, parent)| parent);
+    let mut programs = [parent, Some(answers)].into_iter().flatten();
+    let new = programs.find(|&pid| shows_as(pid, "--as=successor"));
+    let new = new.expect("the program that took the place");
+    let _ended = SignalledOnDrop(new);
+    assert_ne!(new, old);
+    until("the end of the old one", || !is_alive(old)).await;
+    let page = get(port, "/", &format!("localhost:{port}")).await;
+    assert_eq!(page.status, 200);
+    let now = server.read(&tokens(port));
+    assert!(
+        now.contains(known.trim()) && now.lines().count() == 2,
+        "{now}"
+    );
+}
+
+fn shows_as(pid: u32, word: &str) -> bool {
+    let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
+    line.is_ok_and(|line| line.split('\0').any(|it| it == word))
+}
+
+/// The program that took the place of the test's child.
+struct SignalledOnDrop(u32);
+
+impl Drop for SignalledOnDrop {
+    fn drop(&mut self) {
+        send_signal(self.0, Signal::TERM);
+    }
 }
 
 #[test]
