@@ -31,7 +31,7 @@ pub fn directives(why: Reason) -> &'static [&'static str] {
         Reason::LostLease => &["cache_nodes_lost"],
         Reason::MinUses => &["_cache_min_uses"],
         Reason::LockTimeout => &["_cache_lock_timeout"],
-        Reason::Condition => &["_no_cache"],
+        Reason::Condition => &["_no_cache", "_cache_bypass", "cache_store_bypassed"],
         Reason::CookieOutsideKey => &["_cache_key", "_ignore_headers"],
         Reason::Authorization => &["cache_store_authorized"],
         Reason::SetCookie => &["cache_store_set_cookie", "_ignore_headers"],

@@ -614,6 +614,17 @@ pub(super) const TABLE: &[Directive] = &[
             With `on`, a request field `Authorization` does not prevent storing. Use it only if \
             everybody who has a password sees the same pages.")
         .example("cache_store_authorized on;"),
+    Directive::new("cache_store_bypassed", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("stores responses to requests that bypass the cache because of their visitor")
+        .long("\
+            In nginx, a response to a request that `*_cache_bypass` lets past the cache is stored, unless \
+            `*_no_cache` forbids it: a page for one visitor is then shown to all. In Mayfly, it is not stored \
+            if the condition depends on cookies, `Authorization`, the client's address or a variable of `set`. \
+            A condition on arguments, the method and other fields renews what is stored, as in nginx.\n\n\
+            With `on`, Mayfly stores as nginx does. Use it only if all visitors get the same pages.")
+        .example("cache_store_bypassed on;"),
     Directive::new("cache_store_set_cookie", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")

@@ -176,7 +176,7 @@ pub(super) const TABLE: &[Directive] = &[
             the account's own group is used. When another account starts the server, the directive has \
             no effect.\n\n\
             Without the directive, the server uses an account that nothing else uses: `mayfly` where it \
-            exists, else a number without a name (the owner of the kept pages, else 65519 or the next lower free one). It is also \
+            exists, else a number without a name. That is the owner of the kept pages, else 65519 or the next lower free one. It is also \
             given the group of `www-data`, so that it can read sites. Name an account if the server \
             writes files that must stay, for example with `proxy_store`: they belong to this account.\n\n\
             PHP of a `php_pool` runs as another account, which `user` in `php_pool` names. Do not use \

@@ -41,6 +41,7 @@ pub static RULES: &[HazardRule] = &[
     // The cache.
     warning("cache-stores-cookies", "A response that sets a cookie may be stored: nginx sends the session of one visitor to all others. Here, responses that set a cookie are not stored despite this line, unless cache_store_set_cookie is on; then the page is stored without its cookie.", cache_stores_cookies),
     warning("cache-stores-private", "Pages that the application marks as private may be stored, and others see them. Here, private and no-store still count for visitors whose cookies are not in the cache key.", cache_stores_private),
+    error("leak", "What a visitor gets who is logged in is stored, and nginx shows it to everybody. Here, it is not stored, unless cache_store_bypassed is on.", leak),
     error("key-without-host", "All names of the site share their pages: whoever sends another Host chooses what the others see.", key_without_host),
     warning("key-without-scheme", "A redirect from http to https is stored and sent to those who came by https: they go in circles.", key_without_scheme),
     warning("key-without-method", "The answer to one method is sent to those who used another.", key_without_method),

@@ -47,6 +47,8 @@ fn planted() -> Vec<(&'static str, String)> {
     vec![
         ("cache-stores-cookies", run("fastcgi_ignore_headers Set-Cookie;")),
         ("cache-stores-private", run("fastcgi_ignore_headers Cache-Control;")),
+        ("leak", run("fastcgi_cache_bypass $cookie_session;")),
+        ("leak", format!("set $skip 0; if ($http_cookie ~ wordpress_logged_in) {{ set $skip 1; }} {}", run("fastcgi_cache_bypass $arg_new $skip; fastcgi_no_cache $arg_new;"))),
         ("cache-ignores-vary", run("fastcgi_ignore_headers Vary;")),
         ("key-without-host", run("fastcgi_cache_key $request_uri;")),
         ("key-without-host", proxied("proxy_cache_key $uri$is_args$args; proxy_set_header Host $host;")),
@@ -158,7 +160,7 @@ fn a_tree_with_all_of_them_tells_of_all_of_them() {
 
 /// What these lines of a server do is what published set-ups recommend.
 #[rustfmt::skip]
-const CLEAN: [&str; 17] = [
+const CLEAN: [&str; 18] = [
     r#"location / { try_files $uri =404; } location ~* \.(?:css|js|png)$ { expires 30d; access_log off; }"#,
     r#"return 301 https://$host$request_uri;"#,
     r#"location / { try_files $uri $uri/ /index.php?$args; }
@@ -198,6 +200,10 @@ const CLEAN: [&str; 17] = [
        location = /wp-login.php { try_files $uri =404; fastcgi_pass unix:/run/php.sock; }"#,
     r#"location / { proxy_pass http://127.0.0.1:3000; proxy_set_header Host $host; proxy_set_header X-Real-IP $remote_addr;
            proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade; }"#,
+    r#"set $renew 0; if ($arg_renew) { set $renew 1; } location / { proxy_pass http://app; proxy_cache z; proxy_set_header Host $host;
+           proxy_cache_key $host$request_uri; proxy_cache_bypass $renew $http_x_renew; }
+       location /all { proxy_pass http://app; proxy_cache z; proxy_cache_key $host$request_uri; proxy_set_header Host $host;
+           proxy_cache_bypass $http_cookie; cache_store_bypassed on; }"#,
     r#"location / { proxy_pass http://app; proxy_cache z; proxy_cache_key $scheme$host$request_uri; proxy_set_header Host $host;
            proxy_cache_valid 200 1m; proxy_cache_use_stale updating error; add_header X-Cache $upstream_cache_status; }
        location /api/ { proxy_pass http://app/v1/; } location /raw { proxy_pass http://app; }"#,

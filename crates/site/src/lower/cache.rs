@@ -21,7 +21,7 @@ use crate::directives::PREFIXES;
 use crate::model::*;
 
 /// How many maps of maps are followed.
-const MAX_MAP_DEPTH: usize = 8;
+pub const MAX_MAP_DEPTH: usize = 8;
 
 /// Statuses of `*_cache_valid TIME` without codes.
 const VALID_STATUSES: [u16; 3] = [200, 301, 302];
@@ -214,6 +214,7 @@ impl Lowering<'_> {
         rules.shared = self.shared_rules(level, &rules, level.find(&name("_cache_key")).is_some());
         rules.cookies_in_key = self.cookies_in_key(&rules.key);
         self.forbid_post_without_body_in_key(level, protocol, &mut rules, is_handled);
+        self.keep_bypassed_from_others(level, protocol, &mut rules, is_handled);
         if is_handled && !rules.purge.is_empty() {
             self.warn_of_purges_that_find_nothing(level, protocol, &rules);
         }
@@ -278,7 +279,7 @@ impl Lowering<'_> {
         {
             self.report(
                 Diagnostic::warning(word.span, "private and no-store still count for visitors whose cookies are not in the cache key")
-                    .label("nginx would store such a page and show it to everybody")
+                    .label("nginx would store such a page and show it to everybody; WordPress 6.1 sends neither to those who are logged in")
                     .hint("write cache_shared on; requests with personal cookies then bypass the cache"),
             );
         }

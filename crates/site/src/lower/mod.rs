@@ -12,6 +12,7 @@
 mod access;
 mod acme;
 mod cache;
+mod cache_bypass;
 mod cache_purge;
 mod cache_shared;
 mod cache_tags;

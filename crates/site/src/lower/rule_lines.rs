@@ -24,7 +24,7 @@ const OF_PROTOCOL: [&str; 12] = [
 ];
 
 /// Directives that all protocols share.
-const SHARED: [&str; 16] = [
+const SHARED: [&str; 17] = [
     "cache_crawler_valid",
     "cache_ignore_args",
     "cache_ignore_cookies",
@@ -39,6 +39,7 @@ const SHARED: [&str; 16] = [
     "cache_shared",
     "cache_stale",
     "cache_store_authorized",
+    "cache_store_bypassed",
     "cache_store_set_cookie",
     "cache_unknown_cookies",
 ];

@@ -178,3 +178,58 @@ async fn a_page_whose_session_is_in_the_key_is_kept_for_that_session() {
         }
     }
 }
+
+/// What WordPress 6.1 sends to a visitor who is logged in: none of it forbids storing once `Cache-Control` and `Expires`
+/// are ignored.
+fn word_press(request: &Request) -> Script {
+    let limiter = "Expires: Wed, 11 Jan 1984 05:00:00 GMT\r\nCache-Control: no-cache, must-revalidate, max-age=0\r\n";
+    let is_admin = request.param("HTTP_COOKIE").contains("wordpress_logged_in")
+        || request.param("HTTP_AUTHORIZATION") == "Basic YTpi";
+    match is_admin {
+        true => Script::page(limiter, "page with the bar of the administrator"),
+        false => Script::page("", format!("page {}", request.number)),
+    }
+}
+
+/// Tutorials have a bypass for visitors who are logged in and forget `fastcgi_no_cache`.
+#[tokio::test]
+async fn what_a_bypass_let_through_for_one_visitor_is_not_stored_for_others() {
+    let ways = [
+        "set $skip_cache 0; if ($http_cookie ~* \"wordpress_logged_in\") { set $skip_cache 1; } fastcgi_cache_bypass $skip_cache;",
+        "fastcgi_cache_bypass $cookie_wordpress_logged_in $arg_renew;",
+        "fastcgi_cache_bypass $logged_in; fastcgi_no_cache $arg_preview;",
+        "cache_store_authorized on; fastcgi_cache_bypass $http_authorization;",
+    ];
+    for way in ways {
+        let php = FakePhp::tcp(word_press).await;
+        let server = start(&format!(
+            "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
+             map $http_cookie $logged_in {{ default 0; ~wordpress_logged_in 1; }}\n\
+             server {{ listen unix:%%/http; fastcgi_cache pages; fastcgi_cache_valid 200 1h;\n\
+             fastcgi_ignore_headers Cache-Control Expires Set-Cookie;\n{way}\n\
+             fastcgi_param HTTP_AUTHORIZATION $http_authorization if_not_empty;\n\
+             add_header X-Cache $upstream_cache_status; location / {{ fastcgi_pass {}; }} }}",
+            php.address()
+        ))
+        .await;
+        let target = server.target();
+        let admin = match way.contains("authorized") {
+            true => "Authorization: Basic YTpi\r\n",
+            false => "Cookie: wordpress_logged_in=x\r\n",
+        };
+        for path in ["/a", "/b?renew=1"] {
+            for round in 0..2 {
+                let own = target.get_with(path, admin).await;
+                assert!(own.text().contains("administrator"), "{way}");
+                let reply = target.get(path).await;
+                assert!(!reply.text().contains("administrator"), "{way}");
+                // A condition on arguments alone still renews.
+                let is_hit = round == 1 && path == "/a";
+                assert_eq!(reply.x_cache() == "HIT", is_hit, "{way}: {reply:?}");
+            }
+            if !way.contains("arg_renew") {
+                break;
+            }
+        }
+    }
+}

@@ -67,6 +67,65 @@ pub(super) fn cache_stores_private(block: Block<'_, '_>, sink: &mut HazardSink<'
     }
 }
 
+/// Variables that say who asks.
+fn is_of_visitor(name: &str) -> bool {
+    let families = ["cookie_", "ssl_client_"];
+    let names = ["http_cookie", "http_authorization", "remote_user"];
+    families.iter().any(|family| name.starts_with(family)) || names.contains(&name)
+}
+
+/// How many times what sets a variable is looked for.
+const MAX_SETS: usize = 3;
+
+/// Does the value depend on who asks: by itself, by `map` and `set`, or by an `if` around a `set`?
+fn depends_on_visitor(block: Block<'_, '_>, text: &str) -> bool {
+    let mut whole = text.to_owned();
+    for _ in 0..MAX_SETS {
+        if variables(&whole).any(is_of_visitor) {
+            return true;
+        }
+        let mut next = with_sets(block, &whole);
+        let levels = block.outwards().flat_map(|level| level.lines());
+        for line in levels.filter(|line| line.name.text == "if") {
+            let sets = line.block.iter().flatten().any(|inner| {
+                let name = inner.args.first().map(|name| name.trim_start_matches('$'));
+                inner.name.text == "set" && variables(&whole).any(|it| Some(it) == name)
+            });
+            if sets {
+                next.extend(line.args.iter().map(|word| &*word.text));
+            }
+        }
+        whole = next;
+    }
+    variables(&whole).any(is_of_visitor)
+}
+
+pub(super) fn leak(block: Block<'_, '_>, sink: &mut HazardSink<'_>) {
+    let Some(prefix) = cache_of(block) else {
+        return;
+    };
+    if block.value_is("cache_store_bypassed", "on") {
+        return;
+    }
+    let no_cache = format!("{prefix}_no_cache");
+    let kept = block.effective(&no_cache);
+    let is_kept = |word: &Word| {
+        kept.iter()
+            .any(|it| it.args.iter().any(|kept| kept.text == word.text))
+    };
+    for line in block.effective(&format!("{prefix}_cache_bypass")) {
+        for word in &line.args {
+            if !is_kept(word) && depends_on_visitor(block, word) {
+                sink.say(
+                    word.span,
+                    format!("{prefix}_cache_bypass {word} lets one visitor past the cache, and {no_cache} does not name it"),
+                    format!("{no_cache} {word};  beside it"),
+                );
+            }
+        }
+    }
+}
+
 pub(super) fn cache_ignores_vary(block: Block<'_, '_>, sink: &mut HazardSink<'_>) {
     let Some(prefix) = cache_of(block) else {
         return;
