@@ -250,3 +250,43 @@ async fn server_tokens_with_an_empty_text_sends_no_field() {
         );
     }
 }
+
+#[tokio::test]
+async fn filters_that_change_a_body_remove_validators_that_were_added() {
+    let added = "add_header Last-Modified 'Wed, 01 Jan 2020 00:00:00 GMT'; add_header ETag '\"1\"'; default_type text/html;";
+    let server = site(&format!(
+        "{added} location /plain {{ return 200 a; }}\n\
+         location /ssi {{ ssi on; return 200 a; }}\n\
+         location /kept {{ ssi on; ssi_last_modified on; return 200 a; }}\n\
+         location /sub {{ sub_filter a b; return 200 a; }}\n\
+         location /modified {{ ssi on; expires modified 1h; return 200 a; }}"
+    ))
+    .await;
+    for (path, is_kept) in [
+        ("/plain", true),
+        ("/ssi", false),
+        ("/kept", true),
+        ("/sub", false),
+    ] {
+        let reply = server.target().get(path).await;
+        assert_eq!(reply.has("last-modified"), is_kept, "{path}: {reply:?}");
+    }
+    assert!(!server.target().get("/ssi").await.has("etag"));
+}
+
+/// As in headers-more, a space ends the name as a colon does.
+#[tokio::test]
+async fn more_set_headers_needs_no_colon() {
+    let server = site(
+        "set $robots noindex; more_set_headers \"X-Robots-Tag $robots\" 'X-A: a';\n\
+         location / { return 200; } location /cleared { more_clear_headers \"X-A X-Robots-Tag\"; return 200; }",
+    )
+    .await;
+    let reply = server.target().get("/").await;
+    assert_eq!(reply.field("x-robots-tag"), "noindex");
+    let cleared = server.target().get("/cleared").await;
+    assert!(
+        !cleared.has("x-a") && cleared.has("x-robots-tag"),
+        "{cleared:?}"
+    );
+}

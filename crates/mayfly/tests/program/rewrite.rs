@@ -79,3 +79,24 @@ async fn the_last_uri_of_try_files_brings_its_own_arguments_alone() {
         );
     }
 }
+
+/// In a condition nginx takes the rest of the word for the name: WooCommerce's `wc-ajax` in published configurations.
+#[tokio::test]
+async fn a_condition_may_look_at_arguments_and_cookies_with_a_dash_in_their_names() {
+    let server = site(
+        "location / { if ($arg_wc-ajax = \"get_refreshed_fragments\") { return 201; }\n\
+         if ($cookie_wp-x) { return 202; } if ($http_x-y) { return 204; } return 200; }",
+    )
+    .await;
+    for (path, fields, status) in [
+        ("/?wc-ajax=get_refreshed_fragments", "", 201),
+        ("/?wc=1", "", 200),
+        ("/", "Cookie: a=1; wp-x=2\r\n", 202),
+        ("/", "Cookie: wp_x=2\r\n", 200),
+        // No field is called so: nginx writes - as _ in names of variables.
+        ("/", "X-Y: 1\r\n", 200),
+    ] {
+        let reply = server.target().get_with(path, fields).await;
+        assert_eq!(reply.status, status, "{path} {fields}");
+    }
+}

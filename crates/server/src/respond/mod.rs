@@ -170,12 +170,13 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
     if reply.head.status == 200 && !request.route.is_subrequest() {
         check_conditions(request, reply);
     }
+    // Before the filters, which remove validators that were added, too.
+    let transcoder = fields::add(request, reply);
     sub_filter::apply(request, reply);
     let composition = match runs_esi {
         true => Some(Composition::Esi),
         false => ssi::choose(request, reply).then_some(Composition::Ssi),
     };
-    let transcoder = fields::add(request, reply);
     let transcoder = transcoder.and_then(|transcoder| charset::apply(transcoder, reply));
     let addition = addition::choose(request, reply);
     let is_itself = transcoder.is_none() && addition.is_none() && composition.is_none();

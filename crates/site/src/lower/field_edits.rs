@@ -4,7 +4,7 @@
 //! The field `Server` is not among the fields of a response here: a line for it is `server_tokens`
 //! with a text. What delimits a body or concerns a connection is the server's own.
 
-use nginx_conf::Word;
+use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::headers::is_field_name;
@@ -101,7 +101,13 @@ impl Lowering<'_> {
         node: &Node<'_>,
         word: &'w Word,
     ) -> Option<(&'w str, FieldChange)> {
-        let (name, value) = word.split_once(':').unwrap_or((&word.text, ""));
+        // As in headers-more, the name ends at a colon or a space, and more of them may follow.
+        let ends = |letter: char| letter == ':' || letter.is_ascii_whitespace();
+        let text = word.trim_ascii_start();
+        let (name, value) = match text.split_once(ends) {
+            Some((name, value)) => (name, value.trim_start_matches(ends)),
+            None => (text, ""),
+        };
         let (name, is_family) = match name.trim().strip_suffix('*') {
             Some(start) if node.name() == CLEAR => (start, true),
             _ => (name.trim(), false),
@@ -122,7 +128,14 @@ impl Lowering<'_> {
         if is_family {
             return Some((name, FieldChange::RemoveFamily));
         }
-        let start = word.len() - value.trim_start().len();
+        if node.name() == CLEAR && !value.is_empty() && self.warned.insert(word.span) {
+            self.report(
+                Diagnostic::warning(word.span, format!("only {name} is removed"))
+                    .label("each field is a word of its own; what follows a name is its value, which does not count here")
+                    .hint(format!("{CLEAR} {name} OTHER;")),
+            );
+        }
+        let start = word.len() - value.len();
         let value = match node.name() {
             CLEAR => Template::default(),
             _ => self.template_in(word, start, value.trim()),

@@ -185,14 +185,25 @@ impl Lowering<'_> {
             .strip_prefix('{')
             .and_then(|it| it.strip_suffix('}'))
             .unwrap_or(name);
-        if !name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        {
-            self.invalid_condition(word, &format!("${name}"));
-            return None;
-        }
-        let subject = self.variable(name, word.span);
+        // The rest of the word is the name, as in $arg_wc-ajax; only arguments and cookies have names with other bytes.
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let subject = match name.bytes().all(is_word) {
+            true => self.variable(name, word.span),
+            // nginx compares names of fields in which _ stands for each -, and no name has an = in it.
+            false if starts_with(name, "http_") || is_open(name) && name.contains('=') => {
+                self.report(
+                    Diagnostic::warning(word.span, format!("no request has ${name}"))
+                        .label("always empty, in nginx as well")
+                        .hint("in the name of a field, - is written _; spaces stand around the operator"),
+                );
+                Variable::Missing
+            }
+            false if is_open(name) => self.variable(name, word.span),
+            false => {
+                self.invalid_condition(word, &format!("${name}"));
+                return None;
+            }
+        };
         let (operator, value) = match parts {
             [_] => return Some(Condition::IsTrue(subject)),
             [_, operator, value] => (operator, value),
@@ -247,6 +258,16 @@ impl Lowering<'_> {
                 }),
         );
     }
+}
+
+/// Does the name of the variable end in what a client has named?
+fn is_open(name: &str) -> bool {
+    starts_with(name, "arg_") || starts_with(name, "cookie_")
+}
+
+fn starts_with(name: &str, family: &str) -> bool {
+    let start = name.get(..family.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(family))
 }
 
 /// Where `text` begins in its word, after the bracket was removed.
