@@ -34,6 +34,7 @@ use crate::content::own_visit;
 use crate::content::proxy;
 use crate::content::purging::api::refused;
 use crate::content::purging::by_request::{self, LocationPurge};
+use crate::content::purging::spellings;
 use crate::content::through_cache;
 use crate::content::through_cache::CacheMiss;
 use crate::content::through_cache::policy;
@@ -130,6 +131,11 @@ fn purge<'a>(
     if !request.is_clients_own() {
         return PassDecision::Handled(StageEnd::Status(403));
     }
+    let (mut targets, reach) = purged;
+    if let Some(rules) = &pass.cache {
+        spellings::add(request, rules, &mut targets);
+    }
+    let purged = (targets, reach);
     match by_request::begin(request, pass, zone, purged) {
         Ok(handled) => PassDecision::Handled(handled),
         Err(purge) => PassDecision::PurgeNeeded(purge),

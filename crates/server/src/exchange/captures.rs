@@ -42,6 +42,20 @@ impl Captures {
         self.groups.extend(groups);
     }
 
+    /// The text that the groups are parts of.
+    pub fn subject(&self) -> &[u8] {
+        &self.subject
+    }
+
+    /// Where the groups are in it, the whole match first.
+    pub fn ranges(&self) -> &[Option<(usize, usize)>] {
+        &self.groups
+    }
+
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }

@@ -46,6 +46,7 @@ pub static RULES: &[HazardRule] = &[
     warning("key-without-scheme", "A redirect from http to https is stored and sent to those who came by https: they go in circles.", key_without_scheme),
     warning("key-without-method", "The answer to one method is sent to those who used another.", key_without_method),
     warning("cache-ignores-vary", "The application says which fields of the request change the page; without it, one visitor gets what was made for another's language or encoding.", cache_ignores_vary),
+    warning("purge-by-capture", "What a pattern captures is decoded, and keys are not: nginx does not find pages with escapes in their addresses. Here, the path is purged as it was sent, decoded, and with escapes of capital and of small digits; a page that a visitor asked for by yet another spelling stays until it is stale.", purge_by_capture),
     // PHP.
     error("php-in-uploads", "A visitor who can upload a file x.php runs it on the server.", php_in_uploads),
     error("access-lost-in-pattern", "A location by pattern is chosen before this prefix: its scripts run without the restriction that is written here.", access_lost_in_pattern),

@@ -49,6 +49,7 @@ fn planted() -> Vec<(&'static str, String)> {
         ("cache-stores-private", run("fastcgi_ignore_headers Cache-Control;")),
         ("leak", run("fastcgi_cache_bypass $cookie_session;")),
         ("leak", format!("set $skip 0; if ($http_cookie ~ wordpress_logged_in) {{ set $skip 1; }} {}", run("fastcgi_cache_bypass $arg_new $skip; fastcgi_no_cache $arg_new;"))),
+        ("purge-by-capture", "location ~ /purge(/.*) { allow 127.0.0.1; deny all;\nfastcgi_cache_purge f $scheme$host$1; }".to_owned()),
         ("cache-ignores-vary", run("fastcgi_ignore_headers Vary;")),
         ("key-without-host", run("fastcgi_cache_key $request_uri;")),
         ("key-without-host", proxied("proxy_cache_key $uri$is_args$args; proxy_set_header Host $host;")),

@@ -258,6 +258,37 @@ async fn nginx_helper_gets_a_page_below_purge() {
 }
 
 #[tokio::test]
+async fn a_location_that_purges_finds_addresses_with_escapes() {
+    let php = tagged_pages().await;
+    let by_key = "location ~ /purge(?<page>/.*) { allow 127.0.0.1; allow unix:; deny all; fastcgi_cache_purge zone KEY; }";
+    for key in ["$host$1", "$host$page"] {
+        let server = site(&php, &by_key.replace("KEY", key), "").await;
+        let target = server.target();
+        for (page, purged) in [
+            ("/plain", "/plain"),
+            ("/%C3%BCber/", "/%C3%BCber/"),
+            ("/%c3%bcber/", "/%c3%bcber/"),
+            ("/%c3%bcber/", "/%C3%BCber/"),
+            ("/%C3%BCber/", "/%c3%bcber/"),
+            ("/%D8%B3%D9%84%D8%A7%D9%85", "/%d8%b3%d9%84%d8%a7%d9%85"),
+            ("/a%20b", "/a%20b"),
+            ("/a%2Fb", "/a%2Fb"),
+            ("/a%2fb", "/a%2fb"),
+            ("/100%25", "/100%25"),
+        ] {
+            store(&target, &[page]).await;
+            let purge = target.get(&format!("/purge{purged}")).await;
+            assert_eq!(purge.status, 200, "{key} {page} {purged}");
+            assert_eq!(
+                gone(&target, &[page]).await,
+                [page],
+                "{key} {page} {purged}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_purge_is_of_what_was_sent_where_one_script_makes_all_pages() {
     // Most sites of PHP have these two locations. The front page is the one of an index, and all others
     // are found by an internal redirect.

@@ -22,6 +22,7 @@ pub mod durable;
 pub mod edits;
 pub mod left_behind;
 pub mod on_nodes;
+pub mod spellings;
 mod unconfirmed;
 
 use std::sync::Arc;

@@ -126,6 +126,22 @@ pub(super) fn leak(block: Block<'_, '_>, sink: &mut HazardSink<'_>) {
     }
 }
 
+pub(super) fn purge_by_capture(block: Block<'_, '_>, sink: &mut HazardSink<'_>) {
+    for prefix in PREFIXES {
+        for line in block.own(&format!("{prefix}_cache_purge")) {
+            if let [zone, key] = line.args.as_slice()
+                && variables(key).any(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+            {
+                sink.say(
+                    key.span,
+                    format!("{prefix}_cache_purge {zone} {key}"),
+                    "cache_purge_api;  it takes the URL of the page, and mayfly purge does",
+                );
+            }
+        }
+    }
+}
+
 pub(super) fn cache_ignores_vary(block: Block<'_, '_>, sink: &mut HazardSink<'_>) {
     let Some(prefix) = cache_of(block) else {
         return;
