@@ -134,7 +134,13 @@ async fn note(control: &Path, url: &str) -> Option<String> {
     Some(format!(
         "Note: the first page leads to {home}/, the home of this WordPress, and so does the login. To use it at \
          {url}\n  start serve with --home. To see single pages as they are, ask with its host:\n  \
-         curl -si -H 'Host: {host}' {url}\n"
+         curl -si -H 'Host: {host}' {url}\n{}",
+        match home.starts_with("https://") {
+            true =>
+                "  If a proxy in front speaks https for it, name the proxy's address with --behind: without it, WordPress\n  \
+                     redirects in circles.\n",
+            false => "",
+        }
     ))
 }
 

@@ -22,6 +22,7 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::extras::Extras;
 use crate::exchange::own_visit::LimitVerdict as Foreseen;
+use crate::exchange::request::Request;
 use live_state::disk_pages::DiskPages;
 
 /// What would become of a request, or what became of it where the caller wants it made.
@@ -80,6 +81,12 @@ fn told(
             "No cache zone is called \"{name}\": requests are answered 500."
         ));
     }
+    if let Some(name) = disbelieved(question, request) {
+        advised.push(format!(
+            "{name} is not believed, since no trusted_proxy names the client: the application is told of the connection. \
+             If a proxy in front sets it, name its address with trusted_proxy (serve --behind ADDRESS)."
+        ));
+    }
     if known.is_none() && answer.is_none() && is_unknown(outlook) {
         advised.push(
             "Nothing is stored for it, and nothing is known of an earlier response. Only the \
@@ -116,6 +123,17 @@ fn told(
         advice: advised,
         asked: answer.map(|answer| answer.told),
     }
+}
+
+/// A field of the question by which proxies tell of the visitor, where none is believed.
+fn disbelieved<'q>(question: &'q Question, request: &Request) -> Option<&'q str> {
+    let is_of_proxies = |name: &str| {
+        let names = ["x-forwarded-proto", "x-forwarded-host", "x-forwarded-for"];
+        names.iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
+    let believes = request.settings().real_ip.believes_forwarded;
+    let mut fields = question.fields.iter().filter(|_| !believes);
+    fields.find_map(|(name, _)| is_of_proxies(name).then_some(&**name))
 }
 
 fn limits(extras: &Extras) -> Vec<Limit> {

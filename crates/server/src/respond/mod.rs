@@ -13,6 +13,7 @@ mod outbound;
 mod pace;
 mod pages;
 mod parts;
+mod proxy_hint;
 mod ranges;
 pub mod recode;
 mod ssi;
@@ -158,6 +159,7 @@ impl Changes {
 #[inline(never)]
 fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
     carry_over(&mut request.extras, reply);
+    proxy_hint::note_circle(request, reply);
     if request.settings().post_action.is_some() {
         request.extras.has_post_action = true;
     }
