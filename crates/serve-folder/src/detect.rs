@@ -44,6 +44,8 @@ pub struct DetectedSite {
     pub refused_in_folders: Vec<String>,
     /// What the `.htaccess` of the document root refuses: see [`super::root_rules()`].
     pub root_rules: RootRules,
+    /// A link leads to the folder: it is followed for each request.
+    pub is_linked: bool,
 }
 
 impl DetectedSite {
@@ -125,6 +127,7 @@ pub fn detect(files: &dyn Files) -> DetectedSite {
         closed_folders: Vec::new(),
         refused_in_folders: Vec::new(),
         root_rules: RootRules::default(),
+        is_linked: false,
     }
 }
 

@@ -75,6 +75,10 @@ pub fn write_config(
     }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
+        if found.is_linked {
+            conf.note("A link leads to the folder: where it leads elsewhere, pages are made anew.");
+            conf.line("fastcgi_cache_key $realpath_root;");
+        }
         let is_purged = found.kind == Kind::MediaWiki && found.purge_settings.reach(options);
         not_found(&mut conf, rules, options, is_purged);
         learn(&mut conf, found.kind, options);
@@ -213,6 +217,10 @@ fn server(
         _ => "index.php index.html",
     };
     conf.line(&format!("index {index};"));
+    conf.note(
+        "Redirects leave scheme, name and port as the visitor has them, behind a proxy as well.",
+    );
+    conf.line("absolute_redirect off;");
     conf.line("client_max_body_size 64m;");
     conf.note("No browser takes a file for something that it is not sent as.");
     conf.line("add_header X-Content-Type-Options nosniff always;");
@@ -227,10 +235,6 @@ fn server(
         conf.line("if ($refused_by_htaccess) { return 403; }");
     }
     refused_queries::refuse(conf, &rules.refused_queries);
-    if !rules.redirects.is_empty() {
-        conf.note("Redirects leave scheme, name and port as the visitor has them.");
-        conf.line("absolute_redirect off;");
-    }
     for redirect in &rules.redirects {
         redirect.write(conf);
     }
@@ -285,6 +289,7 @@ mod tests {
             closed_folders: Vec::new(),
             refused_in_folders: Vec::new(),
             root_rules: RootRules::default(),
+            is_linked: false,
         }
     }
 

@@ -65,9 +65,11 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         return prepare_upstream(args, &shown);
     }
     let dir = paths::from_here(args.dir.clone());
-    // Through links, so that what is served does not change under the server.
-    let dir = std::fs::canonicalize(&dir)
+    let resolved = std::fs::canonicalize(&dir)
         .map_err(|error| format!("{shown} cannot be opened ({})", SystemError(&error)))?;
+    // A link is followed for each request: a deployment that switches /srv/current is seen at once.
+    let is_linked = leads_through_a_link(&dir);
+    let dir = if is_linked { dir } else { resolved };
     if !dir.is_dir() {
         return Err(format!("{shown} is not a folder"));
     }
@@ -77,6 +79,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         .map_err(|error| format!("{shown} cannot be read ({})", SystemError(&error)))?;
     let files = WatchedFolder::new(Folder(dir.clone()));
     let mut found = detect(&files);
+    found.is_linked = is_linked;
     if let (Kind::Static, Some(refused)) = (found.kind, files.refused()) {
         return Err(format!(
             "{refused}, so the kind of the site is unknown; this account needs the right to \
@@ -180,6 +183,12 @@ struct LearnedSite {
     /// The account by which the database is asked, or why it is not known.
     login: Result<DatabaseLogin, String>,
     is_default: bool,
+}
+
+/// Is a part of the path a link, so that it may lead elsewhere tomorrow?
+fn leads_through_a_link(path: &Path) -> bool {
+    let mut above = path.ancestors();
+    above.any(|part| part.symlink_metadata().is_ok_and(|it| it.is_symlink()))
 }
 
 /// What `--learn` comes to. The printed configuration goes to terminals and into files that others may read: it has no password.

@@ -1,8 +1,10 @@
 //! What `mayfly serve` does for applications that it knows, with a real PHP.
 
+mod behind_proxy;
 mod dashboard;
 pub mod http_upstream;
 mod learn;
+mod linked_folder;
 mod mediawiki;
 mod not_found;
 mod options;
