@@ -16,12 +16,14 @@ mod kernel;
 mod machine;
 mod memory;
 mod php;
+mod unit;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub use finding::{Finding, Severity};
 use machine::Machine;
+pub use unit::ServiceUnit;
 
 /// What the configuration wants of the machine.
 #[derive(Clone, Debug, Default)]

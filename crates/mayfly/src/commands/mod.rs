@@ -23,6 +23,7 @@ pub mod serve_htaccess;
 pub mod signal;
 pub mod top;
 pub mod top_screen;
+pub mod unit_writes;
 pub mod unix_sockets;
 pub mod upgrade;
 pub mod warm;

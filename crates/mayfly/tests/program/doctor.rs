@@ -239,6 +239,63 @@ fn every_fault_at_once_is_found_and_with_all_mended_nothing_is_said() {
 }
 
 #[test]
+fn what_the_hardened_unit_denies_is_named_with_the_drop_in() {
+    let root = tempfile::tempdir().expect("a folder");
+    let unit = include_str!("../../../../packaging/debian/mayfly.service");
+    write_files(
+        root.path(),
+        &[
+            ("lib/systemd/system/mayfly.service", unit),
+            ("usr/share/wordpress/index.php", ""),
+            ("var/lib/wordpress/wp-content/uploads/a.jpg", ""),
+        ],
+    );
+    let uploads = root.path().join("var/lib/wordpress/wp-content/uploads");
+    let link = root.path().join("usr/share/wordpress/wp-content");
+    std::os::unix::fs::symlink("../../../var/lib/wordpress/wp-content", link).expect("a link");
+    let is_divided = testkit::process::is_root();
+    if is_divided {
+        let php = Command::new("chown").arg("www-data").arg(&uploads).status();
+        assert!(php.expect("a program").success());
+    }
+    let conf = SOUND
+        .replace("/srv/site", "/usr/share/wordpress")
+        .replace("/dev/shm/pages", "/var/cache/nginx/pages")
+        .replace("http {", "pid /run/mayfly/mayfly.pid; http { access_log /var/log/apache2/access.log; client_body_temp_path /var/cache/mayfly/body;\n\
+            error_log /var/log/mayfly/error.log; fastcgi_temp_path /var/cache/mayfly/fastcgi;");
+    let file = root.path().join("mayfly.conf");
+    std::fs::write(&file, conf).expect("a file");
+    let (exit, text) = said(&run(&file, root.path()));
+    let begin = text
+        .find("the unit mayfly.service may not write")
+        .expect("the finding");
+    let text = &text[begin..];
+    assert!(exit >= 3, "{text}");
+    for words in [
+        "/var/log/apache2 (logs)",
+        "/var/cache/nginx/pages (pages on disk)",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    let of_php = "/var/lib/wordpress/wp-content/uploads (PHP)";
+    assert_eq!(text.contains(of_php), is_divided, "{text}");
+    let folders = text.split("ReadWritePaths=").nth(1).expect("a drop-in");
+    let drop_in = format!(
+        "[Service]\nReadWritePaths={}\n",
+        folders.lines().next().unwrap_or_default()
+    );
+    write_files(
+        root.path(),
+        &[(
+            "etc/systemd/system/mayfly.service.d/override.conf",
+            &drop_in,
+        )],
+    );
+    let (_, text) = said(&run(&file, root.path()));
+    assert!(!text.contains("[unit-denies]"), "{text}");
+}
+
+#[test]
 fn what_workers_auto_would_choose_is_held_against_the_machine() {
     let root = tempfile::tempdir().expect("a folder");
     let meminfo = |total: u64| format!("MemTotal: {total} kB\nMemAvailable: {} kB\n", total / 2);

@@ -8,7 +8,7 @@ mod sarif;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use live_state::cache_zones::ExcessiveMemory;
 use live_state::server_tls;
@@ -17,6 +17,7 @@ use purge_order::token;
 
 use self::report::CheckReport;
 use crate::cli::{CheckArgs, Flags, ReportFormat};
+use crate::commands::unit_writes::DeniedWrites;
 use crate::config::{self, AcceptedConfiguration, Invocation};
 use crate::exit::Exit;
 use crate::paths;
@@ -43,7 +44,7 @@ pub fn test(flags: &Flags, dump: bool) -> Exit {
     if !flags.quiet {
         say(&format!("the configuration file {path} syntax is ok"));
     }
-    say_warnings(&accepted);
+    say_warnings(&accepted, &invocation.path);
     let problems = problems(&accepted, &invocation);
     if !problems.is_empty() {
         problems
@@ -62,12 +63,14 @@ pub fn test(flags: &Flags, dump: bool) -> Exit {
 }
 
 /// What the system makes of the configuration: who would serve and run PHP if root started the server,
-/// and whether the zones fit into the memory.
-fn say_warnings(accepted: &AcceptedConfiguration) {
+/// whether the zones fit into the memory, and what the unit of the service denies.
+fn say_warnings(accepted: &AcceptedConfiguration, file: &Path) {
     let excess = ExcessiveMemory::of(&accepted.site);
     let excess = excess.map(|excess| format!("{excess}; {}", excess.advice()));
     let accounts = account::shared_with_php(&accepted.site.process);
-    for message in accounts.into_iter().chain(excess) {
+    let denied = DeniedWrites::of_configuration(&accepted.site, file);
+    let denied = denied.map(|denied| denied.warning());
+    for message in accounts.into_iter().chain(excess).chain(denied) {
         let _ = writeln!(io::stderr(), "mayfly: [warn] {message}");
     }
 }
@@ -133,7 +136,7 @@ pub fn check(args: &CheckArgs) -> Exit {
     match config::judge(reading) {
         Ok(accepted) => {
             if is_text {
-                say_warnings(&accepted);
+                say_warnings(&accepted, &args.file);
             }
             report.problems = tls_problems(&accepted.site);
             report.problems.extend(token_problems(&accepted.site));
