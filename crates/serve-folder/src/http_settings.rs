@@ -4,6 +4,34 @@
 use super::conf_text::{CannotWrite, Conf, list, path, word};
 use super::options::{AccessLogPlace, ServeOptions};
 
+/// Before everything else: how the program runs, and where it says what is wrong.
+pub(super) fn process(conf: &mut Conf, options: &ServeOptions) {
+    if !options.service {
+        conf.line("daemon off;");
+    }
+    conf.line("worker_processes auto;");
+    match options.service {
+        true => {
+            conf.line("worker_shutdown_timeout 30s;");
+            conf.line("error_log error.log warn;");
+        }
+        false => conf.line("error_log stderr warn;"),
+    }
+    conf.gap();
+    conf.line("events {}");
+    conf.gap();
+}
+
+/// What the service reads beside: further directives, and further sites.
+pub(super) fn included(conf: &mut Conf, options: &ServeOptions) {
+    if options.service {
+        conf.gap();
+        conf.note("Further directives for all sites, and further sites.");
+        conf.line("include conf.d/*.conf;");
+        conf.line("include sites/*.conf;");
+    }
+}
+
 pub(super) fn log(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     conf.line(
         "log_format pages '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent '",
@@ -15,6 +43,9 @@ pub(super) fn log(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotW
             "access_log {} pages buffer=64k flush=1s;",
             path(file)?
         )),
+        None if options.service => {
+            conf.line("access_log access.log pages buffer=64k flush=1s;");
+        }
         None => conf.line("access_log off;"),
     }
     conf.gap();

@@ -72,6 +72,8 @@ pub struct ServeOptions {
     pub local_certificate: Option<PathBuf>,
     /// `--dashboard`
     pub dashboard: Option<Dashboard>,
+    /// For the configuration file of the package's service: its logs and what it includes.
+    pub service: bool,
 }
 
 /// Where requests are logged.
@@ -130,6 +132,7 @@ impl Default for ServeOptions {
             https: None,
             local_certificate: None,
             dashboard: None,
+            service: false,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::applications::rules;
 use super::cache_rules::{Spelling, cache_rules, cache_zone, max_valid};
 use super::conf_text::{CannotWrite, Conf, word};
 use super::dashboard::dashboard;
-use super::http_settings::{compression, log, trusted_proxies};
+use super::http_settings::{compression, included, log, process, trusted_proxies};
 use super::https;
 use super::kind::Kind;
 use super::options::ServeOptions;
@@ -93,12 +93,7 @@ pub fn write_upstream_config(
     let mut conf = Conf::default();
     let rules = rules(Kind::PlainPhp).filter(|_| !options.ttl.is_zero());
     conf.note(&format!("Written by `mayfly serve`: {}.", upstream.text));
-    conf.line("daemon off;");
-    conf.line("worker_processes auto;");
-    conf.line("error_log stderr warn;");
-    conf.gap();
-    conf.line("events {}");
-    conf.gap();
+    process(&mut conf, options);
     conf.open("http");
     log(&mut conf, options)?;
     compression(&mut conf);
@@ -144,6 +139,7 @@ pub fn write_upstream_config(
     conf.close();
     https::redirects(&mut conf, options, false)?;
     dashboard(&mut conf, options)?;
+    included(&mut conf, options);
     conf.close();
     Ok(conf.text)
 }

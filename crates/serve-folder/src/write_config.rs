@@ -14,7 +14,7 @@ use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid, not_found}
 use super::conf_text::{CannotWrite, Conf, Refusals as _, path, quoted, word};
 use super::dashboard::dashboard;
 use super::detect::DetectedSite;
-use super::http_settings::{compression, log, trusted_proxies, types};
+use super::http_settings::{compression, included, log, process, trusted_proxies, types};
 use super::https;
 use super::kind::Kind;
 use super::locations::{denied_addresses, locations};
@@ -95,6 +95,7 @@ pub fn write_config(
     let takes_purges = found.kind == Kind::MediaWiki && caching.is_some();
     https::redirects(&mut conf, options, takes_purges)?;
     dashboard(&mut conf, options)?;
+    included(&mut conf, options);
     conf.close();
     Ok(conf.text)
 }
@@ -157,12 +158,7 @@ fn main_context(
         "Written by `mayfly serve`: {}.",
         found.kind.name()
     ));
-    conf.line("daemon off;");
-    conf.line("worker_processes auto;");
-    conf.line("error_log stderr warn;");
-    conf.gap();
-    conf.line("events {}");
-    conf.gap();
+    process(conf, options);
     if has_php {
         conf.open("php_pool site");
         match options.workers {
@@ -324,6 +320,7 @@ mod tests {
                 place: "127.0.0.1:8090".parse().unwrap(),
                 tokens: "/run/mayfly/dashboard-127.0.0.1-8090.tokens".into(),
             }),
+            service: false,
         };
         let local = ServeOptions {
             listen: vec!["127.0.0.1:8443".into()],

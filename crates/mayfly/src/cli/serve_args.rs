@@ -149,6 +149,12 @@ pub struct ServeArgs {
     /// Print a configuration that does the same with -c, and exit
     #[arg(long)]
     pub print_config: bool,
+    /// With --print-config: for the service of the package, as /etc/mayfly/mayfly.conf
+    ///
+    /// It listens on port 80 at all addresses unless --listen or --domain says otherwise, logs to /var/log/mayfly, and
+    /// includes conf.d/*.conf and sites/*.conf.
+    #[arg(long, requires = "print_config")]
+    pub service: bool,
 }
 
 /// `--learn`.

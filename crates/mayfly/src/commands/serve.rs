@@ -139,6 +139,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         https: https.clone(),
         local_certificate: local.as_ref().map(|local| local.certificate.clone()),
         dashboard: dashboard.clone(),
+        service: args.service,
     };
     if found.kind != Kind::Static && !args.print_config {
         php_pool::find_php_fpm(options.php.as_deref()).map_err(|error| error.to_string())?;
@@ -408,6 +409,7 @@ fn listens(args: &ServeArgs, https: Option<&Https>) -> Vec<String> {
             })
             .collect()
         }
+        (true, None) if args.service => everywhere("80"),
         (true, None) => vec![LISTEN.to_owned()],
         (true, Some(_)) => everywhere("443"),
     }
@@ -545,6 +547,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         cache_folder: paths::cache(),
         local_certificate: local.map(|local| local.certificate),
         guest_sessions: args.guest_sessions == Switch::On,
+        service: args.service,
         ..ServeOptions::default()
     };
     let text = write_upstream_config(&upstream, &options).map_err(|error| error.to_string())?;
@@ -705,6 +708,7 @@ mod tests {
             access_log: None,
             dashboard: None,
             print_config: true,
+            service: false,
         };
         let says_so = |args| {
             prepare(args)

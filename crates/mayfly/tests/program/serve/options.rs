@@ -1,6 +1,6 @@
 //! Options of `mayfly serve`.
 
-use testkit::serving::FolderServer;
+use testkit::serving::{FolderServer, write_files};
 use testkit::wait::until;
 
 use crate::command_line::{code, folder, run, stderr, words};
@@ -37,6 +37,46 @@ fn printed_configuration_passes_the_test() {
     std::fs::write(&path, &output.stdout).expect("a file");
     let output = run(folder.path(), &["-t", "-c", "printed.conf"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
+}
+
+/// What `--service` prints is `/etc/mayfly/mayfly.conf` of the package: beside it are the folders that it includes.
+#[test]
+fn the_configuration_for_the_service_has_its_port_logs_and_further_sites() {
+    let folder = FolderServer::folder();
+    let files = [
+        ("site/index.php", "<?php echo 1;"),
+        (
+            "etc/sites/other.conf",
+            "server { listen 8099; server_name other.test; }",
+        ),
+        ("etc/conf.d/more.conf", "client_header_timeout 7s;"),
+    ];
+    write_files(folder.path(), &files);
+    let dir = folder.path().join("site").display().to_string();
+    let output = words(&["serve", &dir, "--print-config", "--service"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for line in [
+        "listen 80",
+        "error_log error.log warn;",
+        "access_log access.log pages",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    for word in ["stderr", "access_log off", "127.0.0.1:8080", "daemon off"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+    std::fs::write(folder.path().join("etc/mayfly.conf"), &output.stdout).expect("a file");
+    let etc = folder.path().join("etc");
+    let tested = run(&etc, &["-T", "-c", "mayfly.conf"]);
+    let shown = String::from_utf8_lossy(&tested.stdout).into_owned();
+    assert_eq!(code(&tested), 0, "{}", stderr(&tested));
+    assert!(
+        shown.contains("other.test") && shown.contains("client_header_timeout 7s"),
+        "{shown}"
+    );
+    let alone = words(&["serve", &dir, "--service"]);
+    assert_eq!(code(&alone), 2, "{}", stderr(&alone));
 }
 
 #[tokio::test]
