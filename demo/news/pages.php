@@ -130,8 +130,9 @@ final class Pages
               if (!cache) return;
               const fromMemory = ["HIT", "STALE", "UPDATING", "REVALIDATED"].includes(cache.description);
               origin.className = fromMemory ? "memory" : "php";
+              const shown = age < 1000 ? `${Math.round(age)} ms` : `${(age / 1000).toFixed(1)} s`;
               origin.textContent = fromMemory
-                ? `This copy came from memory (${cache.description}), ${Math.round(age)} ms old.`
+                ? `This copy came from memory (${cache.description}), ${shown} old.`
                 : `This copy came straight from PHP (${cache.description || "no cache"}).`;
             })();
             </script>

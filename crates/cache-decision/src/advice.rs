@@ -131,8 +131,8 @@ pub fn on(why: Reason) -> &'static str {
             "If no visitor's own data depends on the argument, take it out of cache_personal_args."
         }
         Reason::Cookie => {
-            "A cookie that no page depends on belongs in cache_ignore_cookies, one that shapes pages for \
-             many visitors in cache_key_cookies."
+            "A cookie of a log-in or a session stays as it is: the page is its visitor's own. One that no page depends on \
+             belongs in cache_ignore_cookies, one that shapes pages for many visitors in cache_key_cookies."
         }
         Reason::Credentials => {
             "A visitor who sends credentials gets a page of their own. Without the field the page is shared."

@@ -224,10 +224,9 @@ fn tmpfs(machine: &Machine, subject: &Subject) -> Vec<Finding> {
     let mut findings = Vec::new();
     for zone in &subject.zones {
         let mount = machine.mount_of(&zone.path);
-        let size = mount
-            .filter(|it| it.kind == "tmpfs")
-            .and_then(|it| it.size_bytes);
-        if let (Some(size), Some(wanted)) = (size, zone.memory_bytes)
+        let mount = mount.filter(|it| it.kind == "tmpfs");
+        if let (Some(mount), Some(wanted)) = (mount, zone.memory_bytes)
+            && let Some(size) = mount.size_bytes
             && size < wanted
         {
             findings.push(
@@ -245,7 +244,11 @@ fn tmpfs(machine: &Machine, subject: &Subject) -> Vec<Finding> {
                     "Another server that reads this configuration, such as nginx, gets no space after {} MB.",
                     size / MEGABYTE
                 ))
-                .mended_by(format!("mount -o remount,size={}m /dev/shm", wanted / MEGABYTE)),
+                .mended_by(format!(
+                    "mount -o remount,size={}m {}",
+                    wanted / MEGABYTE,
+                    mount.point.display()
+                )),
             );
         }
     }

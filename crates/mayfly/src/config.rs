@@ -2,7 +2,7 @@
 //! texts held in memory (`mayfly serve`, and the worker process, which may not
 //! be allowed to read the files).
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use nginx_conf::{Diagnostic, FileLoader, Loader, MemoryLoader, Note, Severity, S
 use site::{LowerOptions, OwnFiles, ReadConfiguration, Site};
 
 use crate::cli::Flags;
+use crate::commands::terminal;
 
 /// What messages would call the configuration of `mayfly serve`.
 pub const MADE_CONF: &str = "/mayfly-serve.conf";
@@ -170,7 +171,7 @@ pub fn judge(reading: ReadConfiguration) -> Result<AcceptedConfiguration, Reject
 
 /// Shows complaints on the terminal, underlined.
 pub fn show(diagnostics: &[Diagnostic], sources: &Sources) {
-    let style = if io::stderr().is_terminal() {
+    let style = if terminal::wants_colours(&io::stderr()) {
         Style::Coloured
     } else {
         Style::Plain

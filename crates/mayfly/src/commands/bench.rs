@@ -1,6 +1,7 @@
 //! `mayfly bench`: load on a server of this machine, measured as visitors feel it.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -14,10 +15,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli::BenchArgs;
 use crate::commands::bench_page;
 use crate::commands::running_server::complain;
+use crate::commands::terminal;
 use crate::exit::Exit;
 use crate::paths;
 use system_error::SystemError;
 
+/// How long a look at a port may take.
+const CONNECTS_WITHIN: Duration = Duration::from_secs(2);
 const CLOSED_CONNECTIONS: u32 = 16;
 const OPEN_CONNECTIONS: u32 = 512;
 /// Turns of each server with `--compare`: what disturbs one of them disturbs the other as well.
@@ -98,7 +102,28 @@ fn plan(args: &BenchArgs, urls: &[String]) -> Result<Plan, String> {
         requests_per_visitor: args.requests_per_visitor,
         anywhere: args.yes_this_is_mine,
     };
-    Plan::new(&targets, settings).map_err(|error| error.to_string())
+    let plan = Plan::new(&targets, settings).map_err(|error| error.to_string())?;
+    targets.iter().try_for_each(expect_listener)?;
+    Ok(plan)
+}
+
+/// Is there somebody to ask? A closed port would be counted as errors for as long as the load lasts.
+fn expect_listener(target: &Target) -> Result<(), String> {
+    let addresses = (&*target.host, target.port).to_socket_addrs();
+    let mut refused = None;
+    for address in addresses.into_iter().flatten() {
+        match TcpStream::connect_timeout(&address, CONNECTS_WITHIN) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => refused = Some(error),
+            _ => return Ok(()),
+        }
+    }
+    refused.map_or(Ok(()), |error| {
+        let (host, port) = (&target.host, target.port);
+        Err(format!(
+            "nothing listens at {host}:{port} ({})",
+            SystemError(&error)
+        ))
+    })
 }
 
 fn replay(args: &BenchArgs) -> Result<Replay, String> {
@@ -194,7 +219,7 @@ fn text<T: serde::Serialize>(args: &BenchArgs, report: &T, to_text: fn(&T) -> St
 
 /// How far it is, for a terminal.
 fn bar(args: &BenchArgs) -> ProgressBar {
-    if !io::stderr().is_terminal() {
+    if !terminal::moves_cursor(&io::stderr()) {
         return ProgressBar::hidden();
     }
     let lasts = args.duration * if args.compare.is_some() { 2 } else { 1 };

@@ -8,6 +8,7 @@ use page_load::{Browser, LoadError, MeasuredPage, Report, Settings, address, fie
 
 use crate::cli::BenchArgs;
 use crate::commands::running_server::complain;
+use crate::commands::terminal;
 use crate::exit::Exit;
 use crate::paths;
 use system_error::SystemError;
@@ -72,7 +73,7 @@ async fn measured(args: &BenchArgs, page: &str) -> Result<Report, LoadError> {
     };
     let mut pages: Vec<MeasuredPage> = addresses.iter().map(MeasuredPage::of).collect();
     let loads = u64::from(args.page.runs) * 2 * addresses.len() as u64;
-    let bar = match io::stderr().is_terminal() {
+    let bar = match terminal::moves_cursor(&io::stderr()) {
         true => ProgressBar::with_draw_target(Some(loads), ProgressDrawTarget::stderr()),
         false => ProgressBar::hidden(),
     };

@@ -475,7 +475,7 @@ fn time(milliseconds: u64) -> String {
         0..1000 => format!("{milliseconds} ms"),
         1000..120_000 => format!("{:.1} s", milliseconds as f64 / 1e3),
         120_000..7_200_000 => format!("{} min", milliseconds / 60_000),
-        7_200_000..172_800_000 => format!("{} h", milliseconds / 3_600_000),
+        7_200_000..172_800_000 => format!("{:.1} h", milliseconds as f64 / 3.6e6),
         _ => format!("{} days", milliseconds / 86_400_000),
     }
 }
@@ -500,7 +500,8 @@ mod tests {
             (999, "999 ms"),
             (1500, "1.5 s"),
             (120_000, "2 min"),
-            (7_200_000, "2 h"),
+            (7_200_000, "2.0 h"),
+            (28_440_000, "7.9 h"),
             (172_800_000, "2 days"),
         ] {
             assert_eq!(time(milliseconds), expected);

@@ -21,6 +21,7 @@ pub mod serve_dashboard;
 pub mod serve_home;
 pub mod serve_htaccess;
 pub mod signal;
+pub mod terminal;
 pub mod top;
 pub mod top_screen;
 pub mod unit_writes;

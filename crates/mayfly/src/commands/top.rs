@@ -3,7 +3,7 @@
 //! The server is asked once a second over its control socket. One that does not answer is asked
 //! again, and what was last seen stays on the screen.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use ratatui::widgets::Paragraph;
 
 use crate::cli::TopArgs;
 use crate::commands::running_server::{complain, explained, find};
+use crate::commands::terminal;
 use crate::commands::top_screen::{Choice, Order, PageList, SnapshotPair, lines};
 use crate::exit::Exit;
 
@@ -39,9 +40,8 @@ pub fn run(args: &TopArgs) -> Exit {
     let printed = match (args.json, args.once) {
         (true, _) => event_loop.block_on(json(&path)),
         (_, true) => event_loop.block_on(once(&path)),
-        _ if !io::stdout().is_terminal() => {
-            let message =
-                "standard output is no terminal: --once prints a table, --json all numbers";
+        _ if !terminal::moves_cursor(&io::stdout()) => {
+            let message = "standard output is no terminal that can show it: --once prints a table, --json all numbers";
             return complain(Exit::Refused, message);
         }
         _ => {

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Sum, is_failed};
 use crate::commands::running_server::printable;
+use crate::commands::terminal;
 
 /// Where it is shown, and how.
 pub enum ProgressView {
@@ -22,7 +23,7 @@ impl ProgressView {
         if json {
             return ProgressView::Json;
         }
-        if !io::stderr().is_terminal() || !io::stdout().is_terminal() {
+        if !terminal::moves_cursor(&io::stderr()) || !io::stdout().is_terminal() {
             return ProgressView::Lines;
         }
         let bar =

@@ -457,10 +457,11 @@ async fn damaged_files_are_a_miss_and_a_line_in_the_log() {
     stop(&mut server).await;
     data.change();
     let folder = server.path("cache/mayfly-zone");
-    let verify = || {
+    // The path of the zone, or its folder below it.
+    let verify = |folder: &Path| {
         let output = Command::new(program())
             .args(["cache", "verify"])
-            .arg(&folder)
+            .arg(folder)
             .output();
         let output = output.expect("the command runs");
         (
@@ -468,7 +469,7 @@ async fn damaged_files_are_a_miss_and_a_line_in_the_log() {
             String::from_utf8_lossy(&output.stdout).into_owned(),
         )
     };
-    let (code, said) = verify();
+    let (code, said) = verify(&server.path("cache"));
     assert!(
         code == Some(0) && said.contains("20 records are of use"),
         "{said}"
@@ -486,7 +487,7 @@ async fn damaged_files_are_a_miss_and_a_line_in_the_log() {
             std::fs::write(&path, bytes).unwrap();
         }
     }
-    let (code, said) = verify();
+    let (code, said) = verify(&folder);
     assert!(code == Some(1) && said.contains("damaged"), "{said}");
     server.start_again(program()).await;
     for number in 0..20 {
