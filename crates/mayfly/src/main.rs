@@ -27,7 +27,7 @@ use std::rc::Rc;
 
 use cli::{Action, Command, Flags, Refusal, ServeArgs};
 use commands::serve_dashboard::Token;
-use commands::unit_writes::DeniedWrites;
+use commands::unit_writes::UnitDenial;
 use config::{AcceptedConfiguration, Invocation};
 use exit::Exit;
 use inherited_files::InheritedFiles;
@@ -230,7 +230,7 @@ fn read(
     match config::judge(invocation.read()) {
         Ok(accepted) => {
             config::show(&accepted.warnings, &accepted.sources);
-            if let Some(denied) = DeniedWrites::of_this_service(&accepted.site) {
+            if let Some(denied) = UnitDenial::of_this_service(&accepted.site) {
                 journal.warn(denied.warning());
             }
             Ok((journal, accepted))

@@ -28,19 +28,19 @@ const OF_APPLICATIONS: [&str; 6] = [
 ];
 
 /// Folders that the unit denies, with what the site has in them.
-pub struct DeniedWrites {
+pub struct UnitDenial {
     unit: String,
     folders: BTreeSet<(PathBuf, &'static str)>,
 }
 
-impl DeniedWrites {
+impl UnitDenial {
     /// Those of the unit that is installed below `root`; `None` where it denies nothing.
-    pub fn of_installed(site: &Site, root: &Path) -> Option<DeniedWrites> {
+    pub fn of_installed(site: &Site, root: &Path) -> Option<UnitDenial> {
         Self::of_unit(site, root, UNIT)
     }
 
     /// Likewise, where `file` is the configuration of the service: the usual one, or one that its options name.
-    pub fn of_configuration(site: &Site, file: &Path) -> Option<DeniedWrites> {
+    pub fn of_configuration(site: &Site, file: &Path) -> Option<UnitDenial> {
         let is_named = || {
             let options = std::fs::read_to_string(OPTIONS).unwrap_or_default();
             file.to_str().is_some_and(|file| options.contains(file))
@@ -50,7 +50,7 @@ impl DeniedWrites {
     }
 
     /// Those of the unit that this process was started by.
-    pub fn of_this_service(site: &Site) -> Option<DeniedWrites> {
+    pub fn of_this_service(site: &Site) -> Option<UnitDenial> {
         // Set by systemd for each service.
         std::env::var_os("INVOCATION_ID")?;
         let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -58,11 +58,11 @@ impl DeniedWrites {
         Self::of_unit(site, Path::new("/"), name)
     }
 
-    fn of_unit(site: &Site, root: &Path, name: &str) -> Option<DeniedWrites> {
+    fn of_unit(site: &Site, root: &Path, name: &str) -> Option<UnitDenial> {
         let unit = ServiceUnit::installed(root, name)?;
         let written = written(site, root).into_iter();
         let folders: BTreeSet<_> = written.filter(|(path, _)| unit.denies(path)).collect();
-        (!folders.is_empty()).then_some(DeniedWrites {
+        (!folders.is_empty()).then_some(UnitDenial {
             unit: unit.name,
             folders,
         })

@@ -17,7 +17,7 @@ use purge_order::token;
 
 use self::report::CheckReport;
 use crate::cli::{CheckArgs, Flags, ReportFormat};
-use crate::commands::unit_writes::DeniedWrites;
+use crate::commands::unit_writes::UnitDenial;
 use crate::config::{self, AcceptedConfiguration, Invocation};
 use crate::exit::Exit;
 use crate::paths;
@@ -68,7 +68,7 @@ fn say_warnings(accepted: &AcceptedConfiguration, file: &Path) {
     let excess = ExcessiveMemory::of(&accepted.site);
     let excess = excess.map(|excess| format!("{excess}; {}", excess.advice()));
     let accounts = account::shared_with_php(&accepted.site.process);
-    let denied = DeniedWrites::of_configuration(&accepted.site, file);
+    let denied = UnitDenial::of_configuration(&accepted.site, file);
     let denied = denied.map(|denied| denied.warning());
     for message in accounts.into_iter().chain(excess).chain(denied) {
         let _ = writeln!(io::stderr(), "mayfly: [warn] {message}");

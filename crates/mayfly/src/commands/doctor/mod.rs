@@ -13,7 +13,7 @@ use machine_check::{Finding, Severity};
 
 use crate::cli::{DoctorArgs, Flags};
 use crate::commands::running_server::printable;
-use crate::commands::unit_writes::DeniedWrites;
+use crate::commands::unit_writes::UnitDenial;
 use crate::config::{self, Invocation};
 use crate::exit::Exit;
 
@@ -30,7 +30,7 @@ pub fn run(args: &DoctorArgs) -> Exit {
                 findings.extend(machine_check::check(root, &subject));
                 findings.extend(hazards::check(&accepted.site, root));
                 findings.extend(kept::check(&accepted.site, root));
-                let denied = DeniedWrites::of_installed(&accepted.site, root);
+                let denied = UnitDenial::of_installed(&accepted.site, root);
                 findings.extend(denied.map(|denied| denied.finding()));
                 if root == Path::new("/") {
                     findings.extend(nodes::check(&accepted.site));
