@@ -32,6 +32,7 @@ use crate::schema_reader::ReadSchema;
 use crate::server_identity::OtherServers;
 use crate::sqlite::SqliteSeen;
 use crate::steady::{MadePage, SteadyPages};
+use crate::statement_text;
 use crate::told;
 
 pub use read_back::{Missing, PageReadBack};
@@ -819,6 +820,9 @@ fn described(suspicion: &Suspicion, texts: &VecDeque<(u64, String)>) -> String {
     }
 }
 
+/// Of a statement that is shown, so much is read.
+const MOST_READ_BYTES: usize = 4096;
+
 fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
     use learned::NotLearned;
     let reason = match why {
@@ -827,7 +831,8 @@ fn not_learned(why: learned::NotLearned, statement: &[u8]) -> WhyNot {
         NotLearned::TooManyPages => Reason::TooManyPages,
         _ => Reason::Statement,
     };
-    let statement = told::shown(statement);
+    let begin = statement.get(..MOST_READ_BYTES).unwrap_or(statement);
+    let statement = told::shown(&statement_text::without_values(begin));
     let detail = match statement.is_empty() {
         true => why.word().to_owned(),
         false => format!("{}: {statement}", why.word()),

@@ -42,6 +42,7 @@ mod schema_reader;
 mod server_identity;
 mod sqlite;
 mod sqlite_of_pool;
+mod statement_text;
 mod steady;
 mod told;
 
