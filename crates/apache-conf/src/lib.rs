@@ -8,6 +8,8 @@
 //! A line is translated so that it means the same, or it is a [`Note`]: nothing is dropped without a word. What limits
 //! access and cannot be said is closed. Nothing here opens a file.
 
+pub(crate) use htaccess::{item, modules};
+
 mod access;
 mod collect;
 mod convert;
@@ -16,11 +18,8 @@ mod environment;
 mod expand;
 mod fields;
 mod fuzz;
-mod item;
-pub mod lexer;
 mod lifetimes;
 mod media_types;
-mod modules;
 mod names;
 mod note;
 pub mod patterns;
@@ -44,7 +43,7 @@ pub use convert::{Conversion, HtaccessFile, Options, convert_htaccess};
 pub use expand::Load;
 #[doc(hidden)]
 pub use fuzz::fuzz_convert;
-pub use item::{Item, Mistake, ParsedText, Place, parse};
+pub use htaccess::item::{Item, Mistake, ParsedText, Place, parse};
 pub use note::{Kind, Note};
 pub use php::PARAMS;
 pub use servers::{convert_servers, is_of_servers};

@@ -132,16 +132,6 @@ pub fn is_everything(pattern: &str) -> bool {
     )
 }
 
-/// Do these flags of a rule refuse?
-pub fn forbids(flags: &str) -> bool {
-    flags.trim_matches(['[', ']']).split(',').any(|flag| {
-        matches!(
-            flag,
-            "f" | "forbidden" | "r=403" | "r=404" | "r=410" | "g" | "gone"
-        )
-    })
-}
-
 /// A pattern that fits `bytes` as they are.
 pub fn literal_pattern(bytes: &[u8]) -> String {
     let mut pattern = String::new();

@@ -143,7 +143,7 @@ impl Item {
             "order" => args.iter().any(|it| it.starts_with("allow")),
             "rewriterule" => {
                 let flags = args.get(2).map_or("", String::as_str);
-                super::patterns::forbids(flags)
+                forbids(flags)
             }
             "redirect" | "redirectmatch" => args
                 .first()
@@ -152,6 +152,13 @@ impl Item {
         };
         is_own || self.block.iter().flatten().any(Item::denies)
     }
+}
+
+/// Do these flags of a rule, in lower case, refuse?
+pub fn forbids(flags: &str) -> bool {
+    let refusing = ["f", "forbidden", "r=403", "r=404", "r=410", "g", "gone"];
+    let mut flags = flags.trim_matches(['[', ']']).split(',');
+    flags.any(|flag| refusing.contains(&flag.trim()))
 }
 
 #[cfg(test)]

@@ -55,6 +55,14 @@ fn split(line: &str, keeps_escaped_spaces: bool) -> Vec<String> {
                     word.push(quote);
                     letters.next();
                 }
+                // One backslash, except for mod_rewrite, which reads its own words.
+                _ if !keeps_escaped_spaces
+                    && letter == '\\'
+                    && rest[at + 1..].starts_with('\\') =>
+                {
+                    word.push('\\');
+                    letters.next();
+                }
                 Some(quote) if letter == quote => {
                     end = at + 1;
                     break;

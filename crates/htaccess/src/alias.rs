@@ -1,0 +1,69 @@
+//! `Redirect` and `RedirectMatch` (`mod_alias`), for paths of addresses.
+
+use crate::paths::escaped;
+use crate::pattern::Pattern;
+use crate::rewriting::substituted;
+
+/// A line.
+#[derive(Clone, Debug)]
+pub struct AliasRedirect {
+    pub from: From,
+    pub status: u16,
+    /// Empty where the status is no redirect.
+    pub to: String,
+}
+
+#[derive(Clone, Debug)]
+pub enum From {
+    Prefix(String),
+    Pattern(Pattern),
+}
+
+impl AliasRedirect {
+    /// Where the path is led; `None` where the line does not hold for it. An empty target: the status is all.
+    pub fn target(&self, path: &[u8], args: Option<&[u8]>) -> Option<Vec<u8>> {
+        let is_redirect = (300..400).contains(&self.status);
+        match &self.from {
+            From::Prefix(prefix) => {
+                let rest = behind(path, prefix.as_bytes())?;
+                if !is_redirect {
+                    return Some(Vec::new());
+                }
+                let mut target = self.to.as_bytes().to_vec();
+                target.extend(escaped(rest));
+                if let Some(args) = args {
+                    target.push(b'?');
+                    target.extend_from_slice(args);
+                }
+                Some(target)
+            }
+            From::Pattern(pattern) => {
+                let closes = Ok(None);
+                let groups = match pattern.groups(path) {
+                    Err(_) if !is_redirect => return Some(Vec::new()),
+                    Err(_) => closes,
+                    found => found,
+                };
+                let groups = groups.ok().flatten()?;
+                Some(match is_redirect {
+                    true => {
+                        let target = substituted(self.to.as_bytes(), &groups);
+                        let (path, args) = match target.iter().position(|it| *it == b'?') {
+                            Some(mark) => target.split_at(mark),
+                            None => (&target[..], &[][..]),
+                        };
+                        [&escaped(path)[..], args].concat()
+                    }
+                    false => Vec::new(),
+                })
+            }
+        }
+    }
+}
+
+/// What is behind a prefix that ends at a slash.
+fn behind<'p>(path: &'p [u8], prefix: &[u8]) -> Option<&'p [u8]> {
+    let rest = path.strip_prefix(prefix)?;
+    let ends = prefix.ends_with(b"/") || rest.is_empty() || rest.starts_with(b"/");
+    ends.then_some(rest)
+}

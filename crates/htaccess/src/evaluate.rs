@@ -1,0 +1,721 @@
+//! The rules of all folders on the way to a file, merged and obeyed in Apache's order: access, then rewriting, redirects,
+//! the index of a folder. Where rules lead to another path of the site, all of it begins again.
+
+use std::borrow::Cow;
+
+use crate::access::Source;
+use crate::environment::{EnvironmentCondition, Subject, Variables};
+use crate::expression::Scope;
+use crate::paths::{escaped, resolved, scheme_bytes};
+use crate::pattern::Groups;
+use crate::require::{Outcome, Question};
+use crate::rewriting::{Rewritten, rewrite, substituted};
+use crate::round::{MappedFile, Round};
+use crate::settings::{Conditional, LinkOptions, Settings};
+use crate::visit::{Disk, FileKind, Mount, RuleFile, Target, UserCheck, Verdict, Visit};
+
+/// How often rules may lead to another path (Apache: `LimitInternalRecursion`).
+const MAX_REDIRECTS: usize = 10;
+/// Folders in one another, and names of a path.
+const MAX_NAMES: usize = 256;
+/// Suffixes of files that are scripts somewhere.
+const SCRIPT_EXTENSIONS: [&str; 5] = ["phtml", "phtm", "pht", "phar", "phps"];
+
+/// What the rules say of a request. `mounts`: where files are, the folder of the whole site last.
+pub fn evaluate(visit: &Visit<'_>, disk: &dyn Disk, mounts: &[Mount]) -> Verdict {
+    let mut site = Evaluator {
+        visit,
+        disk,
+        mounts,
+        is_end: false,
+    };
+    let mut address = Address {
+        path: visit.path.to_vec(),
+        args: (!visit.args.is_empty()).then(|| visit.args.to_vec()),
+        variables: Variables::new(),
+        is_redirected: false,
+    };
+    for _ in 0..=MAX_REDIRECTS {
+        match site.round(address, false) {
+            Step::Done(verdict) => return verdict,
+            Step::Again(next) => address = next,
+        }
+    }
+    refused(500)
+}
+
+/// What a round begins with.
+struct Address {
+    path: Vec<u8>,
+    args: Option<Vec<u8>>,
+    variables: Variables,
+    is_redirected: bool,
+}
+
+enum Step {
+    Done(Verdict),
+    Again(Address),
+}
+
+struct Evaluator<'a> {
+    visit: &'a Visit<'a>,
+    disk: &'a dyn Disk,
+    mounts: &'a [Mount],
+    /// A rule with `[END]` has held.
+    is_end: bool,
+}
+
+fn refused(status: u16) -> Verdict {
+    Verdict::Refused {
+        status,
+        realm: None,
+    }
+}
+
+impl<'a> Evaluator<'a> {
+    fn round(&mut self, address: Address, is_lookup: bool) -> Step {
+        let mount = self
+            .mounts
+            .iter()
+            .find(|it| is_below(&address.path, &it.prefix));
+        let Some(mount) = mount else {
+            return Step::Done(refused(404));
+        };
+        let (file, mut settings) = match self.walk(mount, &address.path) {
+            Ok(found) => found,
+            Err(status) => return Step::Done(refused(status)),
+        };
+        let mut round = Round {
+            visit: self.visit,
+            disk: self.disk,
+            root: &mount.folder,
+            path: address.path,
+            args: address.args,
+            file,
+            variables: address.variables,
+            is_redirected: address.is_redirected,
+            is_lookup,
+        };
+        if let Err(status) = merge_conditionals(&round, &mut settings) {
+            return Step::Done(refused(status));
+        }
+        if !is_lookup {
+            set_conditional_variables(&mut round, &settings.environment.conditions);
+        }
+        if let Some(verdict) = access(&round, &settings) {
+            return Step::Done(verdict);
+        }
+        self.fix_up(round, &mut settings)
+    }
+
+    /// Walks from the folder of the site to the file, as far as there are folders, and merges what their rules say.
+    fn walk(&self, mount: &Mount, path: &[u8]) -> Result<(MappedFile, Settings), u16> {
+        let below = path.get(mount.prefix.len()..).unwrap_or_default();
+        let mut folder = mount.folder.clone();
+        let mut walked = Walked::default();
+        let mut file = MappedFile {
+            name: [&folder[..], b"/"].concat(),
+            path_info: Vec::new(),
+            kind: Some(FileKind::Folder),
+        };
+        self.enter(&folder, &mut walked)?;
+        let mut rest = below;
+        let mut count = 0;
+        while !rest.is_empty() {
+            count += 1;
+            if count > MAX_NAMES || folder.len() > 4000 {
+                return Err(403);
+            }
+            let end = rest
+                .iter()
+                .position(|byte| *byte == b'/')
+                .unwrap_or(rest.len());
+            let (name, after) = rest.split_at(end);
+            let here = [&folder[..], b"/", name].concat();
+            let facts = self.disk.look(&here);
+            if let Some(is_of_owner) = facts.link_of_owner
+                && !walked.follows(is_of_owner)
+            {
+                return Err(403);
+            }
+            match facts.kind {
+                FileKind::Forbidden => return Err(403),
+                FileKind::Other => return Err(403),
+                FileKind::Folder => {
+                    self.enter(&here, &mut walked)?;
+                    file.name = match after.is_empty() {
+                        true => here.clone(),
+                        false => [&here[..], b"/"].concat(),
+                    };
+                    folder = here;
+                    rest = after.strip_prefix(b"/").unwrap_or_default();
+                }
+                kind => {
+                    file = MappedFile {
+                        name: here,
+                        path_info: after.to_vec(),
+                        kind: Some(kind),
+                    };
+                    break;
+                }
+            }
+        }
+        let name = file.name.rsplit(|byte| *byte == b'/').next();
+        let name = name.unwrap_or_default().to_vec();
+        let mut settings = walked.settings;
+        for rules in &walked.files {
+            for section in &rules.files {
+                if section.names.holds(&name, section.closes) {
+                    settings.merge(&section.settings);
+                }
+            }
+        }
+        Ok((file, settings))
+    }
+
+    /// Merges the rules of a folder.
+    fn enter(&self, folder: &[u8], walked: &mut Walked) -> Result<(), u16> {
+        match self.disk.rules(folder) {
+            RuleFile::None => {}
+            RuleFile::Unreadable => return Err(403),
+            RuleFile::Rules(rules) => {
+                let had = walked.settings.rewriting.take();
+                let own = rules.folder.rewriting.as_ref();
+                walked.settings.merge(&rules.folder);
+                walked.settings.rewriting = match own {
+                    Some(own) => {
+                        let mut merged = own.within(had.as_ref());
+                        merged.folder = [folder, b"/"].concat();
+                        Some(merged)
+                    }
+                    None => had,
+                };
+                walked.files.push(rules);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rewriting, redirects, the index of a folder: what stands between access and the content.
+    fn fix_up(&mut self, mut round: Round<'_>, settings: &mut Settings) -> Step {
+        let mut led = None;
+        let mut handler = None;
+        if let Some(rewriting) = settings.rewriting.as_ref().filter(|it| it.is_on()) {
+            let folder = &rewriting.folder;
+            let is_folder_itself = !rewriting.options.allows_no_slash
+                && folder.strip_suffix(b"/") == Some(&round.file.name);
+            if !is_folder_itself && !self.is_end && !rewriting.rules.is_empty() {
+                if !follows(settings.links, true) {
+                    return Step::Done(refused(403));
+                }
+                let (rewritten, effects) = rewrite(&mut round, rewriting);
+                self.is_end |= effects.is_end;
+                handler = effects.handler;
+                match rewritten {
+                    Rewritten::Nothing => {}
+                    Rewritten::Refused(status) => return Step::Done(refused(status)),
+                    Rewritten::Redirect { status, location } => {
+                        return Step::Done(Verdict::Redirect { status, location });
+                    }
+                    Rewritten::Internal { path, args } => led = Some((path, args)),
+                }
+            }
+        }
+        if let Some(verdict) = alias_redirect(&round, settings) {
+            return Step::Done(verdict);
+        }
+        if let Some((path, args)) = led {
+            return self.lead(round, settings, path, args);
+        }
+        if handler.is_some() {
+            settings.scripts.handler = handler;
+        }
+        if round.file.is(FileKind::Folder) {
+            if let Some(step) = self.folder(&mut round, settings) {
+                return step;
+            }
+        } else if round.file.is(FileKind::Missing)
+            && let Some(fallback) = settings.folder.fallback.as_deref()
+            && !matches!(fallback, "" | "disabled")
+            && let Some(step) = self.fallback(&round, fallback)
+        {
+            return step;
+        }
+        Step::Done(self.target(round, settings))
+    }
+
+    /// Goes on with another path of the site.
+    fn lead(
+        &self,
+        round: Round<'_>,
+        settings: &Settings,
+        path: Vec<u8>,
+        args: Option<Vec<u8>>,
+    ) -> Step {
+        let Some(next) = resolved(&path) else {
+            return Step::Done(refused(404));
+        };
+        let mut variables = round.variables;
+        set_script_variables(&mut variables, settings);
+        let mut variables: Variables = variables
+            .into_iter()
+            .map(|(name, value)| (format!("REDIRECT_{name}"), value))
+            .collect();
+        if variables.values().map(Vec::len).sum::<usize>() > 64 << 10 {
+            return Step::Done(refused(500));
+        }
+        variables.insert("REDIRECT_STATUS".to_owned(), b"200".to_vec());
+        variables.insert("REDIRECT_URL".to_owned(), round.path);
+        if let Some(args) = &round.args {
+            variables.insert("REDIRECT_QUERY_STRING".to_owned(), args.clone());
+        }
+        Step::Again(Address {
+            path: next,
+            args,
+            variables,
+            is_redirected: true,
+        })
+    }
+
+    /// A folder: its slash, and its index. `None`: neither ends the round.
+    fn folder(&mut self, round: &mut Round<'_>, settings: &Settings) -> Option<Step> {
+        if !round.path.ends_with(b"/") {
+            if settings.folder.adds_slash == Some(false) {
+                return Some(Step::Done(refused(403)));
+            }
+            let mut location = escaped(&round.path);
+            location.push(b'/');
+            if let Some(args) = &round.args {
+                location.push(b'?');
+                location.extend_from_slice(args);
+            }
+            let status = 301;
+            return Some(Step::Done(Verdict::Redirect { status, location }));
+        }
+        if !matches!(self.visit.method, "GET" | "HEAD" | "POST") {
+            return Some(Step::Done(refused(403)));
+        }
+        let indexes = match &settings.folder.indexes {
+            Some(indexes) => indexes,
+            None => self.visit.indexes,
+        };
+        let mut refusal = None;
+        for index in indexes.iter().filter(|it| *it != "disabled") {
+            let path = match index.starts_with('/') {
+                true => index.as_bytes().to_vec(),
+                false => [&round.path[..], index.as_bytes()].concat(),
+            };
+            match self.lookup(round, &path) {
+                Lookup::File(step) => return Some(step),
+                Lookup::Missing => {}
+                Lookup::Refused(verdict) => match verdict {
+                    Verdict::Refused { status: 401, .. } | Verdict::Redirect { .. } => {
+                        return Some(Step::Done(verdict));
+                    }
+                    verdict => refusal = Some(verdict),
+                },
+            }
+        }
+        Some(Step::Done(refusal.unwrap_or_else(|| refused(403))))
+    }
+
+    fn fallback(&mut self, round: &Round<'_>, fallback: &str) -> Option<Step> {
+        let base = round
+            .path
+            .iter()
+            .rposition(|byte| *byte == b'/')
+            .unwrap_or(0);
+        let path = match fallback.starts_with('/') {
+            true => fallback.as_bytes().to_vec(),
+            false => [&round.path[..=base], fallback.as_bytes()].concat(),
+        };
+        match self.lookup(round, &path) {
+            Lookup::File(step) => Some(step),
+            Lookup::Missing => None,
+            Lookup::Refused(verdict) => Some(Step::Done(verdict)),
+        }
+    }
+
+    /// Looks at what would answer in the place of a folder or of a path without a file.
+    fn lookup(&mut self, round: &Round<'_>, path: &[u8]) -> Lookup {
+        let Some(path) = resolved(path) else {
+            return Lookup::Missing;
+        };
+        let mount = self.mounts.iter().find(|it| is_below(&path, &it.prefix));
+        let is_file = mount.is_some_and(|mount| {
+            let below = path.get(mount.prefix.len()..).unwrap_or_default();
+            let facts = self.disk.look(&[&mount.folder[..], b"/", below].concat());
+            facts.kind == FileKind::File
+        });
+        let step = self.round(
+            Address {
+                path,
+                args: round.args.clone(),
+                variables: round.variables.clone(),
+                is_redirected: round.is_redirected,
+            },
+            true,
+        );
+        match step {
+            Step::Done(Verdict::Target(_)) | Step::Again(_) if !is_file => Lookup::Missing,
+            Step::Done(Verdict::Refused { status: 404, .. }) => Lookup::Missing,
+            Step::Done(Verdict::Target(target)) => {
+                Lookup::File(Step::Done(Verdict::Target(Target {
+                    is_changed: true,
+                    ..target
+                })))
+            }
+            Step::Done(refusal) => Lookup::Refused(refusal),
+            again => Lookup::File(again),
+        }
+    }
+
+    /// The file, or the script.
+    fn target(&self, round: Round<'_>, settings: &Settings) -> Verdict {
+        let is_file = round.file.is(FileKind::File);
+        if is_file && !may_run(&round.file.name, settings) {
+            return refused(403);
+        }
+        // Only scripts take what is behind a file.
+        if is_file && !round.file.path_info.is_empty() && !is_script(&round.file.name) {
+            return refused(404);
+        }
+        let is_led = settings
+            .rewriting
+            .as_ref()
+            .is_some_and(|it| it.is_on() && !it.rules.is_empty());
+        let has_fallback = settings.folder.fallback.is_some();
+        let mut variables = round.variables;
+        set_script_variables(&mut variables, settings);
+        let args = round.args.unwrap_or_default();
+        let is_changed =
+            round.is_redirected || round.path != self.visit.path || args != self.visit.args;
+        Verdict::Target(Target {
+            is_changed,
+            is_missing: round.file.is(FileKind::Missing) && (is_led || has_fallback),
+            path: round.path,
+            args,
+            variables: variables.into_iter().collect(),
+        })
+    }
+}
+
+enum Lookup {
+    File(Step),
+    Missing,
+    Refused(Verdict),
+}
+
+/// What a walk has come by.
+#[derive(Default)]
+struct Walked {
+    settings: Settings,
+    files: Vec<std::sync::Arc<crate::read::FolderRules>>,
+}
+
+impl Walked {
+    fn follows(&self, is_of_owner: bool) -> bool {
+        follows(self.settings.links, is_of_owner)
+    }
+}
+
+/// `Options FollowSymLinks` is what a site begins with.
+fn follows(links: Option<LinkOptions>, is_of_owner: bool) -> bool {
+    let Some(links) = links else {
+        return true;
+    };
+    links.follows.unwrap_or(true) || is_of_owner && links.follows_of_owner.unwrap_or(false)
+}
+
+fn is_below(path: &[u8], prefix: &[u8]) -> bool {
+    path.starts_with(prefix) || prefix.strip_suffix(b"/") == Some(path)
+}
+
+fn extensions(file: &[u8]) -> Vec<String> {
+    let name = file.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    name.split('.').skip(1).map(str::to_owned).collect()
+}
+
+fn is_script(file: &[u8]) -> bool {
+    extensions(file).last().is_some_and(|it| {
+        let version = it.strip_prefix("php");
+        SCRIPT_EXTENSIONS.contains(&it.as_str())
+            || version.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
+
+/// A script runs unless a rule says that scripts do not; it is not shown as text then.
+fn may_run(file: &[u8], settings: &Settings) -> bool {
+    let last = extensions(file).pop().unwrap_or_default();
+    !is_script(file) || settings.scripts.run(&last)
+}
+
+/// Merges what `<If>` sections say that hold.
+fn merge_conditionals(round: &Round<'_>, settings: &mut Settings) -> Result<(), u16> {
+    let mut at = 0;
+    // Sections within sections add to the list.
+    while let Some(conditional) = settings.conditional.get(at).cloned() {
+        at += 1;
+        if at > 1000 {
+            return Err(500);
+        }
+        if let Some(found) = branch(round, &conditional)? {
+            settings.merge(&found);
+        }
+    }
+    Ok(())
+}
+
+fn branch(
+    round: &Round<'_>,
+    conditional: &Conditional,
+) -> Result<Option<Cow<'static, Settings>>, u16> {
+    if let Some(names) = &conditional.names {
+        let name = round.file.name.rsplit(|byte| *byte == b'/').next();
+        if !names.holds(name.unwrap_or_default(), conditional.closes) {
+            return Ok(None);
+        }
+    }
+    for (expression, settings) in &conditional.branches {
+        let holds = match expression {
+            None => Some(true),
+            Some(expression) => expression.holds(&mut round.scope()),
+        };
+        match holds {
+            Some(true) => return Ok(Some(Cow::Owned(Settings::clone(settings)))),
+            Some(false) => {}
+            None if conditional.closes => return Err(403),
+            None => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// `SetEnvIf` and its kin.
+fn set_conditional_variables(
+    round: &mut Round<'_>,
+    conditions: &[std::sync::Arc<EnvironmentCondition>],
+) {
+    for condition in conditions {
+        let Some(groups) = matched(round, condition) else {
+            continue;
+        };
+        for (name, value) in &condition.sets {
+            match value {
+                Some(value) => {
+                    let value = substituted(value.as_bytes(), &groups);
+                    round.variables.insert(name.clone(), value);
+                }
+                None => drop(round.variables.remove(name)),
+            }
+        }
+    }
+}
+
+fn matched(round: &Round<'_>, condition: &EnvironmentCondition) -> Option<Groups> {
+    let pattern = condition.pattern.as_ref();
+    match &condition.subject {
+        Subject::Expression(expression) => {
+            let mut scope = Scope {
+                round,
+                groups: Groups::default(),
+            };
+            // What is not known sets its variables, which conditions of refusals ask for.
+            let holds = expression.holds(&mut scope).unwrap_or(true);
+            holds.then_some(scope.groups)
+        }
+        Subject::Fields(names) => {
+            let all = (round.visit.field_names)();
+            let mut found = all
+                .iter()
+                .filter(|it| names.is_match(it.as_bytes()) == Ok(true));
+            found.find_map(|name| {
+                let value = (round.visit.field)(name)?;
+                pattern?.groups(&value).ok()?
+            })
+        }
+        Subject::Attribute(name) => {
+            let value = match name.to_ascii_lowercase().as_str() {
+                "remote_addr" | "remote_host" => round.variable("REMOTE_ADDR")?,
+                "server_addr" => round.variable("SERVER_ADDR")?,
+                "request_method" => round.variable("REQUEST_METHOD")?,
+                "request_protocol" => round.variable("SERVER_PROTOCOL")?,
+                "request_uri" => round.path.clone(),
+                _ => match round.variables.get(name) {
+                    Some(value) => value.clone(),
+                    None => (round.visit.field)(name).unwrap_or_default(),
+                },
+            };
+            pattern?.groups(&value).ok()?
+        }
+    }
+}
+
+/// `SetEnv`, which holds after all conditions.
+fn set_script_variables(variables: &mut Variables, settings: &Settings) {
+    for (name, value) in &settings.environment.set {
+        match value {
+            Some(value) => drop(variables.insert(name.clone(), value.clone().into_bytes())),
+            None => drop(variables.remove(name)),
+        }
+    }
+}
+
+/// Whether the client may have it; `None`: yes.
+fn access(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
+    if let Some(status) = settings.closed {
+        return Some(refused(status));
+    }
+    let method = round.visit.method;
+    let by_address = settings
+        .access
+        .as_ref()
+        .is_none_or(|access| access.lets_in(method, |source| is_of(round, source)));
+    let is_any = settings
+        .access
+        .as_ref()
+        .is_some_and(|it| it.is_satisfied_by_any(method));
+    match (by_address, is_any) {
+        (true, true) => None,
+        (false, false) => Some(refused(403)),
+        _ => requirements(round, settings),
+    }
+}
+
+fn is_of(round: &Round<'_>, source: &Source) -> Option<bool> {
+    let client = round.visit.client;
+    Some(match source {
+        Source::All => true,
+        Source::Variable { name, is_negated } => round.variables.contains_key(name) != *is_negated,
+        Source::Network(network) => network.contains(client?),
+        Source::Loopback => client?.to_canonical().is_loopback(),
+        Source::Host => return None,
+    })
+}
+
+fn requirements(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
+    let asks_password = settings
+        .authentication
+        .kind
+        .as_deref()
+        .filter(|it| *it != "none");
+    let Some(require) = &settings.require else {
+        return asks_password.map(|_| refused(500));
+    };
+    let method = round.visit.method;
+    let without = require.outcome(method, &mut |question| {
+        answer(round, settings, question, None)
+    });
+    match without {
+        Outcome::Granted => return None,
+        Outcome::DeniedWithoutUser => {}
+        _ => return Some(refused(403)),
+    }
+    let challenge = || {
+        Some(Verdict::Refused {
+            status: 401,
+            realm: settings.authentication.realm.clone(),
+        })
+    };
+    let authentication = &settings.authentication;
+    let is_basic =
+        asks_password == Some("basic") && authentication.has_other_provider != Some(true);
+    if !is_basic || authentication.realm.is_none() {
+        return Some(refused(500));
+    }
+    let Some(user_file) = &authentication.user_file else {
+        return challenge();
+    };
+    let Some(user) = round.disk.user() else {
+        return challenge();
+    };
+    match round.disk.check_user(user_file) {
+        UserCheck::Right => {}
+        UserCheck::Wrong => return challenge(),
+        UserCheck::NoFile => return Some(refused(500)),
+    }
+    let outcome = require.outcome(method, &mut |question| {
+        answer(round, settings, question, Some(&user))
+    });
+    match outcome {
+        Outcome::Granted => None,
+        _ if authentication.refuses_with_403 == Some(true) => Some(refused(403)),
+        _ => challenge(),
+    }
+}
+
+fn answer(
+    round: &Round<'_>,
+    settings: &Settings,
+    question: &Question,
+    user: Option<&str>,
+) -> Outcome {
+    let granted_if = |holds: bool| match holds {
+        true => Outcome::Granted,
+        false => Outcome::Denied,
+    };
+    match question {
+        Question::All(is_granted) => granted_if(*is_granted),
+        Question::Networks(networks) => match round.visit.client {
+            Some(client) => granted_if(networks.iter().any(|it| it.contains(client))),
+            None => Outcome::Unknown,
+        },
+        Question::Local => {
+            let client = round.visit.client.map(|it| it.to_canonical());
+            let is_own = client.is_some() && client == round.visit.server_address;
+            granted_if(is_own || client.is_some_and(|it| it.is_loopback()))
+        }
+        Question::ValidUser | Question::Users(_) | Question::Groups(_) => {
+            let Some(user) = user else {
+                return Outcome::DeniedWithoutUser;
+            };
+            match question {
+                Question::Users(names) => granted_if(names.iter().any(|it| it == user)),
+                Question::Groups(groups) => {
+                    let Some(file) = &settings.authentication.group_file else {
+                        return Outcome::Denied;
+                    };
+                    let is_in = |group: &String| round.disk.is_in_group(file, group, user);
+                    let found: Option<Vec<bool>> = groups.iter().map(is_in).collect();
+                    found.map_or(Outcome::Unknown, |found| granted_if(found.contains(&true)))
+                }
+                _ => Outcome::Granted,
+            }
+        }
+        Question::Variables(names) => {
+            granted_if(names.iter().any(|it| round.variables.contains_key(it)))
+        }
+        Question::Methods(methods) => {
+            let own = crate::names::as_counted(round.visit.method);
+            granted_if(methods.iter().any(|it| it == own))
+        }
+        Question::Expression(expression) => match expression.holds(&mut round.scope()) {
+            Some(holds) => granted_if(holds),
+            None => Outcome::Unknown,
+        },
+        Question::Unknown => Outcome::Unknown,
+    }
+}
+
+/// `Redirect` and `RedirectMatch`
+fn alias_redirect(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
+    for redirect in &settings.redirects {
+        let Some(location) = redirect.target(&round.path, round.args.as_deref()) else {
+            continue;
+        };
+        if !(300..400).contains(&redirect.status) {
+            return Some(refused(redirect.status));
+        }
+        if scheme_bytes(&location).is_none() && !location.starts_with(b"/")
+            || location.iter().any(|byte| *byte <= b' ' || *byte == 127)
+        {
+            return Some(refused(500));
+        }
+        return Some(Verdict::Redirect {
+            status: redirect.status,
+            location,
+        });
+    }
+    None
+}

@@ -1,0 +1,34 @@
+//! Apache's per-folder configuration: `.htaccess` files are read into rules, merged in Apache's order (folders from the
+//! root down, `<Files>`, `<If>`), and evaluated for a path that was mapped to a file.
+//!
+//! ```text
+//! text --lexer--> lines and words --item--> Items --read--> FolderRules
+//! FolderRules of all folders, and a Visit --evaluate--> Verdict
+//! ```
+//!
+//! A line that can limit access and that cannot be evaluated closes what it stands in, with a [`Note`]. Nothing here opens
+//! a file: the files of the site, its rules and its passwords are asked for by a [`Disk`].
+
+mod access;
+mod address;
+mod alias;
+mod environment;
+mod evaluate;
+mod expression;
+pub mod item;
+pub mod lexer;
+pub mod modules;
+mod names;
+mod paths;
+mod pattern;
+mod read;
+mod require;
+mod rewriting;
+mod round;
+mod settings;
+mod variables;
+mod visit;
+
+pub use evaluate::evaluate;
+pub use read::{FolderRules, Note, read_rules};
+pub use visit::{Disk, FileFacts, FileKind, Mount, RuleFile, Target, UserCheck, Verdict, Visit};

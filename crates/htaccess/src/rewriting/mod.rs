@@ -1,0 +1,71 @@
+//! `RewriteEngine`, `RewriteRule` and `RewriteCond` of a folder (`mod_rewrite`).
+
+mod condition;
+mod expand;
+mod rule;
+mod run;
+
+pub use condition::Condition;
+pub use expand::substituted;
+pub use rule::Rule;
+pub use run::{Rewritten, rewrite};
+
+use std::sync::Arc;
+
+/// The rules of a folder.
+#[derive(Clone, Debug, Default)]
+pub struct Rewriting {
+    pub engine: Option<bool>,
+    pub base: Option<String>,
+    pub options: RewriteOptions,
+    pub rules: Vec<Arc<Rule>>,
+    /// The folder of files that the rules are of, with a slash at the end; empty where they are of no folder.
+    pub folder: Vec<u8>,
+}
+
+/// `RewriteOptions`
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RewriteOptions {
+    pub inherit: Option<Inheritance>,
+    pub inherit_down: Option<Inheritance>,
+    pub ignores_inherited: bool,
+    pub allows_no_slash: bool,
+    pub merges_base: bool,
+}
+
+/// Where the rules of the outer folder go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inheritance {
+    Before,
+    After,
+}
+
+impl Rewriting {
+    /// These rules in a folder within one that has `outer`.
+    pub fn within(&self, outer: Option<&Rewriting>) -> Rewriting {
+        let mut merged = self.clone();
+        let Some(outer) = outer else {
+            return merged;
+        };
+        merged.engine = self.engine.or(outer.engine);
+        if self.options.merges_base && self.base.is_none() {
+            merged.base.clone_from(&outer.base);
+        }
+        let from_above = outer
+            .options
+            .inherit_down
+            .filter(|_| !self.options.ignores_inherited);
+        match self.options.inherit.or(from_above) {
+            Some(Inheritance::Before) => {
+                merged.rules = outer.rules.iter().chain(&self.rules).cloned().collect();
+            }
+            Some(Inheritance::After) => merged.rules.extend(outer.rules.iter().cloned()),
+            None => {}
+        }
+        merged
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.engine == Some(true) && !self.folder.is_empty()
+    }
+}

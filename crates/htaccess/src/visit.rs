@@ -1,0 +1,119 @@
+//! What is evaluated, what is asked for meanwhile, and what comes of it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::read::FolderRules;
+
+/// A request, as far as rules can ask for it.
+pub struct Visit<'a> {
+    pub method: &'a str,
+    /// Decoded and normalised, with a slash at the begin.
+    pub path: &'a [u8],
+    pub args: &'a [u8],
+    /// `GET /a?b HTTP/1.1`
+    pub request_line: &'a [u8],
+    pub scheme: &'a str,
+    /// As the client wrote it.
+    pub host: &'a [u8],
+    pub port: u16,
+    pub server_address: Option<IpAddr>,
+    pub client: Option<IpAddr>,
+    /// The values of a field, joined by commas.
+    pub field: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+    /// The names of all fields.
+    pub field_names: &'a dyn Fn() -> Vec<String>,
+    /// The time in seconds since 1970, and the local time as year, month, day, hour, minute, second, weekday.
+    pub time: (i64, [u32; 7]),
+    /// Indexes of folders, unless rules name others.
+    pub indexes: &'a [String],
+}
+
+/// A folder of files and the paths of addresses that lead to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// With a slash at the end.
+    pub prefix: Vec<u8>,
+    /// The folder, without a slash at the end.
+    pub folder: Vec<u8>,
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    Missing,
+    File,
+    Folder,
+    Other,
+    /// It may not be looked at.
+    Forbidden,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    pub kind: FileKind,
+    /// The path itself is a symbolic link; whether it has the owner of what it leads to.
+    pub link_of_owner: Option<bool>,
+    pub length: u64,
+    pub is_executable: bool,
+}
+
+/// The `.htaccess` of a folder.
+#[derive(Clone, Debug)]
+pub enum RuleFile {
+    None,
+    Rules(Arc<FolderRules>),
+    /// It is there and cannot be read: the folder is closed.
+    Unreadable,
+}
+
+/// What is known of a name and a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserCheck {
+    Right,
+    Wrong,
+    /// There is no such file, or it cannot be read.
+    NoFile,
+}
+
+/// The files of the machine.
+pub trait Disk {
+    fn look(&self, path: &[u8]) -> FileFacts;
+    /// The rules of the folder at `path`, without a slash at its end.
+    fn rules(&self, path: &[u8]) -> RuleFile;
+    /// The credentials of the request, compared with a user file.
+    fn check_user(&self, user_file: &str) -> UserCheck;
+    /// The name in the credentials.
+    fn user(&self) -> Option<String>;
+    /// The members of a group in a group file; `None` where the file cannot be read.
+    fn is_in_group(&self, group_file: &str, group: &str, user: &str) -> Option<bool>;
+}
+
+/// Where a request that is let in goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    pub path: Vec<u8>,
+    pub args: Vec<u8>,
+    /// Variables for a script.
+    pub variables: Vec<(String, Vec<u8>)>,
+    /// It is not where the request has begun.
+    pub is_changed: bool,
+    /// There is no such file, and the rules lead paths without a file elsewhere.
+    pub is_missing: bool,
+}
+
+/// What the rules say of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Target(Target),
+    Refused {
+        status: u16,
+        /// With 401: what a browser shows while it asks for a name.
+        realm: Option<String>,
+    },
+    Redirect {
+        status: u16,
+        /// A path, or a whole address.
+        location: Vec<u8>,
+    },
+}
