@@ -1,6 +1,5 @@
 //! What `serve` writes beside the plain lines of [`nginx_conf::text`]: refusals with their reason.
 
-pub(super) use apache_conf::patterns::literal_pattern;
 pub(super) use nginx_conf::text::{CannotWrite, Conf, list, path, quoted, table_word, time, word};
 
 /// Refusals of paths and files.

@@ -6,11 +6,9 @@
 
 use std::path::Path;
 
-use super::closed_folders::ClosedFolder;
 use super::kind::Kind;
 use super::mediawiki_purges::PurgeSettings;
 use super::refused::{LAYOUTS, Layout};
-use super::root_htaccess::RootRules;
 use super::site_files::Files;
 
 /// What was found in a folder.
@@ -38,12 +36,6 @@ pub struct DetectedSite {
     pub signs: &'static [&'static str],
     /// Applications in folders of the document root.
     pub nested: Vec<NestedApplication>,
-    /// Folders that Apache would not hand out: see [`super::closed_folders()`].
-    pub closed_folders: Vec<ClosedFolder>,
-    /// Patterns of paths that the `.htaccess` files of folders refuse, which do not close them.
-    pub refused_in_folders: Vec<String>,
-    /// What the `.htaccess` of the document root refuses: see [`super::root_rules()`].
-    pub root_rules: RootRules,
     /// A link leads to the folder: it is followed for each request.
     pub is_linked: bool,
 }
@@ -124,9 +116,6 @@ pub fn detect(files: &dyn Files) -> DetectedSite {
         layout: layout(files, kind, root),
         signs,
         nested,
-        closed_folders: Vec::new(),
-        refused_in_folders: Vec::new(),
-        root_rules: RootRules::default(),
         is_linked: false,
     }
 }

@@ -7,7 +7,6 @@
 
 mod applications;
 mod cache_rules;
-mod closed_folders;
 mod conf_text;
 mod dashboard;
 mod database_login;
@@ -22,10 +21,7 @@ mod nested_applications;
 mod options;
 mod php_literals;
 mod php_params;
-mod redirects;
 mod refused;
-mod refused_queries;
-mod root_htaccess;
 #[cfg(test)]
 mod rules_test;
 mod site_files;
@@ -36,7 +32,6 @@ pub mod wordpress_plugin;
 mod write_config;
 
 pub use applications::{ignored_arguments, known_names};
-pub use closed_folders::{Bounds, closed_folders};
 pub use database_login::database_login;
 pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
@@ -44,9 +39,6 @@ pub use kind::Kind;
 pub use options::{
     AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, Https, LearnMode, ServeOptions,
 };
-pub use redirects::HtaccessRedirect;
-pub use refused_queries::RefusedQuery;
-pub use root_htaccess::{RootRules, root_rules};
 pub use site_files::{Files, Folder, begin_of_text};
 pub use unreadable::WatchedFolder;
 pub use upstream::{UpstreamUrl, write_upstream_config};

@@ -4,14 +4,12 @@
 use std::time::Duration;
 
 use super::applications::{PHP, Rules, Scripts};
-use super::closed_folders::{ClosedFolder, Closure};
-use super::conf_text::{Conf, Refusals as _, literal_pattern, over_lines, quoted, time};
+use super::conf_text::{Conf, Refusals as _, over_lines, time};
 use super::detect::DetectedSite;
 use super::kind::Kind;
 use super::nested_applications;
 use super::php_params::HIDE_NOSNIFF;
-use super::refused::{LIFETIMES, REFUSED_NAMES, browser_types, handed_out, refused_files};
-use super::root_htaccess::RootRules;
+use super::refused::{LIFETIMES, REFUSED_NAMES, handed_out, refused_files};
 
 /// The order decides. A path is refused for what it leads through (a dot, a private
 /// folder, a script that is not to be run), then run for the script that it names, then
@@ -23,11 +21,6 @@ pub(super) fn locations(
     is_caching: bool,
     vouched_ttl: Option<Duration>,
 ) {
-    let (in_wp_content, closed): (Vec<&ClosedFolder>, Vec<&ClosedFolder>) =
-        found.closed_folders.iter().partition(|folder| {
-            found.wp_content_parent.is_some() && folder.path.starts_with(b"/wp-content/")
-        });
-    closed_folders(conf, &closed, &found.root_rules);
     conf.note("What begins with a dot is nobody's business, but for .well-known.");
     conf.refuse(DOT, "/\\.(?!well-known(?:/|$))");
     for (why, pattern) in rules.iter().flat_map(|rules| rules.refused) {
@@ -38,7 +31,7 @@ pub(super) fn locations(
         conf.refuse("A private part of the application.", layout.refused);
     }
     if let Some(parent) = found.wp_content_parent {
-        debian_wp_content(conf, parent, &in_wp_content, &found.root_rules);
+        debian_wp_content(conf, parent);
     }
     let scripts = rules.map(|rules| rules.scripts);
     nested_applications::refused_and_scripts(conf, &found.nested, scripts, |conf, pattern| {
@@ -72,43 +65,6 @@ pub(super) fn locations(
 }
 
 const DOT: &str = "A name that begins with a dot.";
-
-/// Folders whose `.htaccess` closes them.
-fn closed_folders(conf: &mut Conf, folders: &[&ClosedFolder], root_rules: &RootRules) {
-    if folders.is_empty() {
-        return;
-    }
-    conf.note("Folders that their .htaccess closes, when this was written.");
-    for folder in folders {
-        match std::str::from_utf8(&folder.path) {
-            Ok(path) => conf.open(&format!("location ^~ {}", quoted(path))),
-            // Not text: as a pattern, byte by byte.
-            Err(_) => conf.open(&format!(
-                "location ~ \"^{}\"",
-                literal_pattern(&folder.path)
-            )),
-        }
-        conf.deny("Its .htaccess closes the folder.");
-        if folder.closure == Closure::AllButSome && !root_rules.is_closed {
-            conf.note("It excepts some files; pages load none but these.");
-            let pattern = format!("(?s)^(?!.*{PHP}|.*/\\.).*\\.(?:{})$", browser_types());
-            conf.open(&format!("location ~* \"{pattern}\""));
-            denied_addresses(conf, root_rules);
-            conf.line("allow all;");
-            conf.line("expires 1h;");
-            conf.close();
-        }
-        conf.close();
-        conf.gap();
-    }
-}
-
-/// Whom the document root's `.htaccess` refuses.
-pub(super) fn denied_addresses(conf: &mut Conf, rules: &RootRules) {
-    for address in &rules.denied {
-        conf.line(&format!("deny {address};"));
-    }
-}
 
 /// Where PHP runs.
 fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
@@ -165,17 +121,11 @@ fn scripts_of(conf: &mut Conf, head: &str, kind: Kind, is_caching: bool) {
 const SPLIT: &str = "fastcgi_split_path_info ^(.+?\\.php)(/.*)?$;";
 
 /// Debian's WordPress keeps themes, plugins and uploads elsewhere.
-fn debian_wp_content(
-    conf: &mut Conf,
-    parent: &str,
-    closed: &[&ClosedFolder],
-    root_rules: &RootRules,
-) {
+fn debian_wp_content(conf: &mut Conf, parent: &str) {
     conf.note("Themes, plugins and uploads; nothing there is visited as a script.");
     conf.open("location ^~ /wp-content/");
     conf.line(&format!("root {parent};"));
     conf.gap();
-    closed_folders(conf, closed, root_rules);
     conf.refuse(DOT, "/\\.");
     conf.refuse("A script that is not visited.", PHP);
     names_with_a_dot(conf, Kind::WordPress, "=404");

@@ -1,10 +1,11 @@
 //! The files of a site, as far as they are looked at: [`Folder`] is the real one, tests have
 //! lists of names.
 
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 /// The files of the site, by paths relative to its folder (`..` and absolute
 /// paths reach beyond, where a distribution keeps parts elsewhere).
@@ -28,6 +29,18 @@ impl Folder {
     const NAMES_MAX: usize = 10_000;
 }
 
+impl Folder {
+    /// Opens a file of the folder. Links may lead to another file in it, but not out of it: root reads here, and
+    /// another account may have put them there.
+    fn open_beneath(&self, path: &str) -> io::Result<File> {
+        let folder = trusted_path::open(&self.0, OFlags::PATH | OFlags::DIRECTORY)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let opened = rustix::fs::openat2(&folder, path, flags, Mode::empty(), resolve)?;
+        Ok(File::from(opened))
+    }
+}
+
 impl Files for Folder {
     fn is_file(&self, path: &str) -> bool {
         self.0.join(path).is_file()
@@ -43,18 +56,26 @@ impl Files for Folder {
     }
 
     fn text(&self, path: &str) -> Option<String> {
-        begin_of_text(&self.0.join(path), Self::TEXT_BYTES_MAX).ok()
+        let whole = self.0.join(path);
+        let file = self.open_beneath(path).or_else(|_| open(&whole));
+        begin_of_file(file.ok()?, Self::TEXT_BYTES_MAX).ok()
     }
 }
 
 /// The first bytes of a regular file as text. It never waits: root reads here what
-/// others may have put there, a FIFO for instance.
+/// others may have put there, a FIFO for instance. Root follows the links of root only.
 ///
 /// # Errors
 /// What is there cannot be read, or is no file.
 pub fn begin_of_text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    begin_of_file(open(path)?, bytes_max)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    trusted_path::open(path, OFlags::RDONLY).map(File::from)
+}
+
+fn begin_of_file(file: File, bytes_max: u64) -> io::Result<String> {
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -11,19 +11,17 @@ use std::path::Path;
 
 use super::applications::rules;
 use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid, not_found};
-use super::conf_text::{CannotWrite, Conf, Refusals as _, path, quoted, word};
+use super::conf_text::{CannotWrite, Conf, path, quoted, word};
 use super::dashboard::dashboard;
 use super::detect::DetectedSite;
 use super::http_settings::{compression, included, log, process, trusted_proxies, types};
 use super::https;
 use super::kind::Kind;
-use super::locations::{denied_addresses, locations};
+use super::locations::locations;
 use super::mediawiki;
 use super::nested_applications;
 use super::options::{LearnMode, ServeOptions};
 use super::php_params::php_params;
-use super::refused_queries;
-use super::root_htaccess::RootRules;
 
 /// The configuration that serves what was `found` in the folder `dir` (an
 /// absolute path).
@@ -62,7 +60,6 @@ pub fn write_config(
             ],
         );
     }
-    refused_by_htaccess(&mut conf, found);
     https::issuer(&mut conf, options)?;
     conf.open("server");
     server(&mut conf, found, dir, options)?;
@@ -209,7 +206,6 @@ fn server(
     let index = match found.kind {
         Kind::Static => "index.html",
         Kind::DokuWiki => "doku.php",
-        _ if found.root_rules.leads_folders => "index.php index.html /index.php",
         _ => "index.php index.html",
     };
     conf.line(&format!("index {index};"));
@@ -221,39 +217,9 @@ fn server(
     conf.note("No browser takes a file for something that it is not sent as.");
     conf.line("add_header X-Content-Type-Options nosniff always;");
     https::remembered(conf, options);
-    let rules = &found.root_rules;
-    if *rules != RootRules::default() {
-        conf.note(
-            "The document root's .htaccess refuses or redirects this, when this was written.",
-        );
-    }
-    if !rules.refused.is_empty() || !found.refused_in_folders.is_empty() {
-        conf.line("if ($refused_by_htaccess) { return 403; }");
-    }
-    refused_queries::refuse(conf, &rules.refused_queries);
-    for redirect in &rules.redirects {
-        redirect.write(conf);
-    }
-    denied_addresses(conf, rules);
-    if rules.is_closed {
-        conf.deny("The document root's .htaccess closes the site.");
-    }
+    conf.note("Apache's rules, as the .htaccess files of the site have them at any time.");
+    conf.line("htaccess on;");
     Ok(())
-}
-
-/// The paths that the `.htaccess` files of the document root and of its folders refuse.
-fn refused_by_htaccess(conf: &mut Conf, found: &DetectedSite) {
-    refused_queries::write_maps(conf, &found.root_rules.refused_queries);
-    let patterns = [&found.root_rules.refused[..], &found.refused_in_folders].concat();
-    if patterns.is_empty() {
-        return;
-    }
-    conf.open("map $uri $refused_by_htaccess");
-    for pattern in &patterns {
-        conf.line(&format!("{} 1;", quoted(&format!("~{pattern}"))));
-    }
-    conf.close();
-    conf.gap();
 }
 
 #[cfg(test)]
@@ -282,9 +248,6 @@ mod tests {
             layout: None,
             signs: &[],
             nested: Vec::new(),
-            closed_folders: Vec::new(),
-            refused_in_folders: Vec::new(),
-            root_rules: RootRules::default(),
             is_linked: false,
         }
     }

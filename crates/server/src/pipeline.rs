@@ -19,7 +19,7 @@ use transport::ready_or_pending::ReadyOrPending;
 use transport::service::ResponseOutcome;
 
 use crate::access::limits::LimitDecision;
-use crate::access::{body_length, control, limits, real_ip};
+use crate::access::{body_length, control, htaccess, limits, real_ip};
 use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::compiled_location::BeforeContent;
@@ -284,6 +284,9 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
 
     #[inline]
     fn locate(&self, request: &mut Request) -> Step<'a> {
+        if let Some(handled) = htaccess::obey(request) {
+            return Err(handled.into());
+        }
         match route::locate(request, self.server(request)) {
             FoundLocation::Location(location) => {
                 request.route.note_location_chosen();

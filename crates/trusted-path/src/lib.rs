@@ -68,6 +68,26 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.write_all(bytes)
 }
 
+/// Opens what is at a path as it is, without ever waiting: a file to read, a folder with `PATH` and `DIRECTORY` among
+/// the flags.
+///
+/// # Errors
+/// What the system says, or that a link on the way is not root's.
+pub fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    if !is_root() {
+        return Ok(rustix::fs::open(path, flags, Mode::empty())?);
+    }
+    let entry = walk(path, MissingFolder::Fail)?;
+    let flags = flags | OFlags::NOFOLLOW;
+    Ok(rustix::fs::openat(
+        &entry.folder,
+        &entry.name,
+        flags,
+        Mode::empty(),
+    )?)
+}
+
 /// Reads a small regular file without ever waiting, and says whose it is.
 ///
 /// # Errors

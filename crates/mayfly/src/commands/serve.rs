@@ -148,7 +148,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     notes.extend(files.refused().map(|refused| format!("{refused}.")));
     notes.extend(local.as_ref().map(how_to_trust));
     notes.extend(learned.as_ref().map(LearnedSite::note));
-    notes.extend(serve_htaccess::read(&mut found, &document_root));
+    notes.extend(serve_htaccess::notes(&document_root));
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
     let is_cached = found.kind != Kind::Static && !options.ttl.is_zero();
     let lacks_index = ["index.php", "index.html"]

@@ -162,7 +162,7 @@ enum PluginFile {
     Unreadable,
 }
 
-/// A file's text; a link is followed, because its owner meant that file.
+/// A file's text. Root follows a link that root made; another account's may lead to what is not its own.
 fn text_of(path: &Path) -> PluginFile {
     match begin_of_text(path, TEXT_BYTES_MAX) {
         Ok(text) => PluginFile::Text(text),

@@ -5,6 +5,7 @@ pub mod allow_deny;
 pub mod auth_basic;
 pub mod body_length;
 pub mod control;
+pub mod htaccess;
 pub mod limit_conn;
 mod limit_key;
 pub mod limit_req;

@@ -17,6 +17,9 @@ use crate::route::pattern;
 /// Tells PHP the mark of lines that name tags (`cache_tags ... stderr`).
 const TAG_MARK: &[u8] = b"MAYFLY_TAG_MARK";
 
+/// Params by which PHP-FPM is configured: no variable of a site has such a name.
+const SETTINGS_OF_PHP: [&[u8]; 2] = [b"PHP_VALUE", b"PHP_ADMIN_VALUE"];
+
 pub const VARIABLES: Variables = &[
     (B::FastcgiPathInfo, Made(put_path_info)),
     (B::FastcgiScriptName, Made(put_script_name)),
@@ -45,6 +48,14 @@ pub fn params(
         if param.if_not_empty && value.is_empty() {
             encoder.replace_http_field(name);
         } else {
+            encoder.push(name, value);
+        }
+    }
+    for (name, value) in &request.extras.script_variables {
+        let name = name.as_bytes();
+        let is_own = fastcgi.params.iter().any(|param| *param.name == *name);
+        let is_for_php = SETTINGS_OF_PHP.contains(&name) || name.starts_with(b"MAYFLY_");
+        if !is_own && !is_for_php {
             encoder.push(name, value);
         }
     }

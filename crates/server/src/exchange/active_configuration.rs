@@ -9,6 +9,7 @@ use site::{Content, InFileOnly, Site};
 use transport::body;
 use transport::connections::Connections;
 
+use crate::access::htaccess::{self, HtaccessSite};
 use crate::exchange::compiled_location::CompiledLocations;
 use live_state::connectors::UpstreamTls;
 use live_state::quic_keys::QuicKeys;
@@ -22,6 +23,8 @@ pub struct ActiveConfiguration {
     pub serial: u64,
     pub site: Site,
     pub locations: CompiledLocations,
+    /// Of each server, where its `.htaccess` files are.
+    pub htaccess: Vec<Option<HtaccessSite>>,
     /// Some location has `cache_refill on`.
     pub refills: bool,
     /// A request may have to go past what is stored: nodes share purges, or pages are learned.
@@ -73,6 +76,7 @@ impl ActiveConfiguration {
         Ok(Arc::new(ActiveConfiguration {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             locations: CompiledLocations::of(&site),
+            htaccess: htaccess::sites(&site),
             refills: refills(&site),
             may_forbid_stored: live.nodes.is_some() || live.groups.learned().is_some(),
             live,

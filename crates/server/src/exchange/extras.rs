@@ -35,6 +35,8 @@ pub struct Extra {
     pub user_ids: Option<UserIds>,
     pub remote_user: Option<Vec<u8>>,
     pub path_info: Option<PathInfo>,
+    /// What `.htaccess` files set for scripts.
+    pub script_variables: Vec<(String, Vec<u8>)>,
     /// What a `proxy_pass` with variables leads to.
     pub proxy_url: Option<Box<ProxyUrl>>,
     /// Who waits for what upstreams are asked on its behalf.
@@ -194,6 +196,7 @@ static NOTHING: Extra = Extra {
     user_ids: None,
     remote_user: None,
     path_info: None,
+    script_variables: Vec::new(),
     proxy_url: None,
     class: upstream::Class::Visitor,
     own_visit: None,
@@ -260,6 +263,7 @@ impl Extras {
                 },
                 remote_user: own.remote_user.clone(),
                 path_info: own.path_info.clone(),
+                script_variables: own.script_variables.clone(),
                 proxy_url: own.proxy_url.clone(),
                 class: own.class,
                 tracing: own.tracing.as_ref().map(|it| Box::new(it.of_part())),

@@ -69,6 +69,18 @@ pub(super) const TABLE: &[Directive] = &[
             The text is added to the message `access forbidden by rule` when `deny` refuses a request. \
             Clients do not see it. An empty text removes an inherited one.")
         .example(r#"deny_reason "A database dump.";"#),
+    Directive::new("htaccess", &[Context::Http, Context::Server])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("obeys the .htaccess files of the site")
+        .long("\
+            Before a location is chosen, the `.htaccess` files on the way to the file of the path are \
+            evaluated as Apache 2.4 evaluates them. They may refuse a request, redirect it, or lead it to \
+            another path of the site. They open nothing that a location refuses. A changed file counts \
+            within a second. A line that may limit access and cannot be evaluated closes its folder, and \
+            the error log says so. The files are looked for below a `root` or `alias` without variables \
+            of the server or of a location for a prefix.")
+        .example("htaccess on;"),
     Directive::new("limit_except", &[Context::Location])
         .takes(1, usize::MAX, "METHOD ... { }").block()
         .short("sets what holds for all methods except the named ones")

@@ -118,6 +118,7 @@ impl Lowering<'_> {
             top,
             head: self.head_settings(&level),
             merge_slashes: self.flag(&level, "merge_slashes", true),
+            obeys_htaccess: self.flag(&level, "htaccess", false),
             tls: self.server_tls(&level),
             http2: self.http2(&level),
             http3: self.http3(&level),

@@ -69,6 +69,8 @@ pub struct Server {
     pub head: HeadSettings,
     /// `merge_slashes`.
     pub merge_slashes: bool,
+    /// `htaccess`
+    pub obeys_htaccess: bool,
     /// `ssl_*`, if the server has a certificate or rejects handshakes. For a server without,
     /// those of the default server of the address hold, which always has some where the
     /// address speaks TLS.

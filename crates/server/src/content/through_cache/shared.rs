@@ -113,6 +113,8 @@ pub fn put_visitor(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) ->
 
 /// Stands before a visitor among numbered values: no value of a variable has this number.
 const VISITOR: usize = u32::MAX as usize - 1;
+/// Stands before what `.htaccess` files set for scripts.
+const SCRIPT_VARIABLE: usize = u32::MAX as usize - 2;
 
 /// Appends what the way through the configuration has left, which may have been chosen by
 /// anything of the request: the location, where the URL alone does not lead to it, and the
@@ -125,6 +127,10 @@ fn put_way(request: &Request, key: &mut Vec<u8>) {
     }
     if !request.extras.values.slots.is_empty() || !request.extras.values.captures.is_empty() {
         put_values(&request.extras, key);
+    }
+    for (name, value) in &request.extras.script_variables {
+        put_numbered(SCRIPT_VARIABLE, name.as_bytes(), key);
+        put_numbered(SCRIPT_VARIABLE, value, key);
     }
 }
 

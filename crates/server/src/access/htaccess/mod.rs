@@ -1,0 +1,265 @@
+//! `htaccess`: Apache's per-folder rules, evaluated for the file that the path of a request stands for, before a location is
+//! chosen for it.
+//!
+//! The rules come from the files as they are now ([`files`]): each folder's is looked at once a second. Where none of the
+//! folders on the way has one, nothing else is asked. A rule only refuses, redirects or leads to another path: locations
+//! decide after it, and refuse what they refuse.
+
+mod files;
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use htaccess::{Mount, UserCheck, Verdict, Visit, evaluate};
+use http_semantics::Fields;
+use parking_lot::Mutex;
+use site::{LogLevel, Root, Server, Site};
+use transport::facts::LocalAddress;
+
+use crate::access::real_ip;
+use crate::exchange::handled::StageEnd;
+use crate::exchange::request::Request;
+use crate::exchange::request_route::RequestKind;
+use crate::log::error_log;
+use files::{FolderFiles, RuleNote};
+
+/// Of a server with `htaccess on`: where its files are.
+#[derive(Debug, Default)]
+pub struct HtaccessSite {
+    /// The folder of the whole site last.
+    mounts: Vec<Mount>,
+    indexes: Vec<String>,
+}
+
+/// Those of all servers; `None` for a server that does not obey such files.
+pub fn sites(site: &Site) -> Vec<Option<HtaccessSite>> {
+    site.http.servers.iter().map(HtaccessSite::of).collect()
+}
+
+impl HtaccessSite {
+    fn of(server: &Server) -> Option<HtaccessSite> {
+        if !server.obeys_htaccess {
+            return None;
+        }
+        let whole = server.settings(Server::ROOT);
+        let mut mounts = Vec::new();
+        for prefix in &server.top.prefixes {
+            let settings = server.settings(prefix.location);
+            if settings.files.root == whole.files.root {
+                continue;
+            }
+            mounts.extend(mount(&prefix.prefix, &settings.files.root));
+        }
+        mounts.extend(mount(b"/", &whole.files.root));
+        let names = whole.files.index.iter().filter_map(|it| it.as_constant());
+        Some(HtaccessSite {
+            mounts,
+            indexes: names
+                .map(|name| String::from_utf8_lossy(name).into_owned())
+                .collect(),
+        })
+    }
+}
+
+/// The folder that a prefix stands for; `None` where variables say so.
+fn mount(prefix: &[u8], root: &Root) -> Option<Mount> {
+    let trimmed = |path: &[u8]| path.strip_suffix(b"/").unwrap_or(path).to_vec();
+    let with_slash = match prefix.strip_suffix(b"/") {
+        Some(_) => prefix.to_vec(),
+        None => [prefix, b"/"].concat(),
+    };
+    let folder = match root {
+        Root::Root(root) => {
+            let below = trimmed(prefix);
+            [&trimmed(root.as_constant()?), &below[..]].concat()
+        }
+        Root::Alias(folder) => trimmed(folder.as_constant()?),
+    };
+    Some(Mount {
+        prefix: with_slash,
+        folder,
+    })
+}
+
+/// Obeys the rules: the request ends, or its path becomes the one that they lead to.
+#[inline]
+pub fn obey(request: &mut Request) -> Option<StageEnd> {
+    let server = request.route.server();
+    // What an application or an error page names is not the visitor's choice.
+    if request.configuration.htaccess[server.0].is_none()
+        || request.route.kind == RequestKind::Diverted
+    {
+        return None;
+    }
+    obey_rules(request)
+}
+
+fn obey_rules(request: &mut Request) -> Option<StageEnd> {
+    let configuration = request.configuration.clone();
+    let site = configuration.htaccess[request.route.server().0].as_ref()?;
+    if !files::has_rules(&site.mounts, &request.route.path) {
+        return None;
+    }
+    real_ip::apply_real_ip(request);
+    let (verdict, notes) = verdict(request, site);
+    tell(request, notes);
+    match verdict {
+        Verdict::Target(target) => {
+            if target.is_missing {
+                return Some(StageEnd::Status(404));
+            }
+            if target.is_changed {
+                request.route.path = target.path;
+                request.route.args = target.args;
+                request.route.note_change();
+                request.extras.forget_path_info();
+            }
+            if !target.variables.is_empty() || !request.extras.script_variables.is_empty() {
+                request.extras.script_variables = target.variables;
+            }
+            None
+        }
+        Verdict::Redirect { status, location } => {
+            let mut fields = Fields::new();
+            let location = match location.first() {
+                Some(b'/') => [&own_address(request)[..], &location].concat(),
+                _ => location,
+            };
+            fields.append("Location", Bytes::from(location));
+            Some(StageEnd::StatusWith(status, fields))
+        }
+        Verdict::Refused { status, realm } => {
+            let message = format_args!("access forbidden by a .htaccess file");
+            error_log::refusal(request, LogLevel::Error, message);
+            let mut fields = Fields::new();
+            if status == 401 {
+                let realm = realm.unwrap_or_default();
+                let is_text = |it: &char| !it.is_control() && !matches!(it, '"' | '\\');
+                let realm: String = realm.chars().filter(is_text).collect();
+                let value = format!("Basic realm=\"{realm}\"");
+                fields.append("WWW-Authenticate", Bytes::from(value));
+            }
+            Some(StageEnd::StatusWith(status, fields))
+        }
+    }
+}
+
+/// `http://host`, as the client wrote the host.
+fn own_address(request: &Request) -> Vec<u8> {
+    match request.received.head().field("host") {
+        Some(host) if !host.is_empty() => {
+            [request.received.scheme().as_bytes(), b"://", host].concat()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn verdict(request: &Request, site: &HtaccessSite) -> (Verdict, Vec<RuleNote>) {
+    let head = request.received.head();
+    let field = |name: &str| {
+        let separator: &[u8] = match name.eq_ignore_ascii_case("cookie") {
+            true => b"; ",
+            false => b", ",
+        };
+        let values = head.fields();
+        let values = values.filter(|(own, _)| own.eq_ignore_ascii_case(name.as_bytes()));
+        let values: Vec<&[u8]> = values.map(|(_, value)| value).collect();
+        (!values.is_empty()).then(|| values.join(separator))
+    };
+    let field_names = || {
+        let names = head.fields().map(|(name, _)| name);
+        names
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect()
+    };
+    let method = String::from_utf8_lossy(request.method_name()).into_owned();
+    let target = request.received.target();
+    let request_line = [method.as_bytes(), b" ", target, b" HTTP/1.1"].concat();
+    let local = match &request.received.connection().local {
+        LocalAddress::Ip(address) => Some(*address),
+        LocalAddress::Unix(_) => None,
+    };
+    let now = clock::wall_now() / 1000;
+    let seconds = i64::try_from(now).unwrap_or(0);
+    let visit = Visit {
+        method: &method,
+        path: &request.route.path,
+        args: &request.route.args,
+        request_line: &request_line,
+        scheme: request.received.scheme(),
+        host: head.field("host").unwrap_or_default(),
+        port: local.map_or(0, |it| it.port()),
+        server_address: local.map(|it| it.ip().to_canonical()),
+        client: request
+            .received
+            .client_ip()
+            .map(|it: IpAddr| it.to_canonical()),
+        field: &field,
+        field_names: &field_names,
+        time: (seconds, local_time(seconds)),
+        indexes: &site.indexes,
+    };
+    let disk = FolderFiles {
+        site: &site.mounts,
+        credentials: basic_auth::credentials(head.field("authorization")),
+        notes: RefCell::default(),
+    };
+    let verdict = evaluate(&visit, &disk, &site.mounts);
+    (verdict, disk.notes.into_inner())
+}
+
+fn local_time(seconds: i64) -> [u32; 7] {
+    let time = clock::local(seconds);
+    let number = |value: i8| u32::try_from(value).unwrap_or(0);
+    [
+        u32::try_from(time.year()).unwrap_or(0),
+        number(time.month()),
+        number(time.day()),
+        number(time.hour()),
+        number(time.minute()),
+        number(time.second()),
+        number(time.weekday().to_sunday_zero_offset()),
+    ]
+}
+
+/// Notes of files that have been told, so that not every thread tells them.
+static TOLD: Mutex<Option<HashSet<RuleNote>>> = Mutex::new(None);
+/// Beyond them, notes are told again.
+const MAX_TOLD: usize = 4096;
+
+/// Tells the operator of lines that have another effect than in Apache, once for each state of a file.
+fn tell(request: &Request, notes: Vec<RuleNote>) {
+    for note in notes {
+        let mut told = TOLD.lock();
+        let told = told.get_or_insert_default();
+        if told.len() >= MAX_TOLD {
+            told.clear();
+        }
+        let level = match note.closes {
+            true => LogLevel::Error,
+            false => LogLevel::Notice,
+        };
+        if told.insert(note.clone()) {
+            error_log::request(request, level, format_args!("{}", note.text));
+        }
+    }
+}
+
+/// What a user file says of a name and a password.
+fn check_user(credentials: Option<&(Vec<u8>, Vec<u8>)>, user_file: &str) -> UserCheck {
+    let Some((user, password)) = credentials else {
+        return UserCheck::Wrong;
+    };
+    let Ok(users) = basic_auth::users(user_file.as_bytes()) else {
+        return UserCheck::NoFile;
+    };
+    let Some(hash) = users.get(user.as_slice()) else {
+        return UserCheck::Wrong;
+    };
+    match basic_auth::compare(user, hash, password) {
+        basic_auth::Comparison::Right => UserCheck::Right,
+        basic_auth::Comparison::Wrong | basic_auth::Comparison::UnknownFormat => UserCheck::Wrong,
+    }
+}
