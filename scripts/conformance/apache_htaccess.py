@@ -2,6 +2,7 @@
 """Compares `mayfly serve` and `mayfly convert` with Debian's Apache on the .htaccess files that six applications document.
 
     scripts/conformance/apache_htaccess.py [--binary FILE] [--way WAY] [--show] [SITE...]
+    scripts/conformance/apache_htaccess.py --generated TREES [--seed FIRST] [--binary FILE] [--show]
 
 All serve the same folder (htaccess_sites.py) on loopback and get the same 200 requests for each site, in three ways:
 `serve` is `mayfly serve` on the folder; `convert` is Mayfly with what `mayfly convert` makes of the files, in a server
@@ -9,7 +10,12 @@ of its own with PHP by FastCGI; `nginx` is Debian's nginx with the same text. Co
 leads, and what is served: a script with its path and query, or a file. Each request is `same`; `closed`, where what
 Apache hands out is refused (`serve` keeps more closed than Apache does, and no file opens it); `asked`, where Apache has
 no such file and the application is asked, which says so itself; `known`, for a reason that htaccess_sites.py gives; or
-`different`, which fails the comparison. `--show` prints all that is not the same. Needs Debian's apache2 with mod_php,
+`different`, which fails the comparison. `--show` prints all that is not the same.
+
+`--generated` compares trees of .htaccess files that htaccess_generator.py makes, one for each seed, with `htaccess on`. An
+answer is `closed here` where Mayfly refuses by intent: a POST to a file, and scripts where a line is meant to keep them from
+running. It is `open` where Apache refuses (401, 403, 404, 405, 410) and Mayfly does not, which fails the comparison, as it does if
+less than 97 % of what Apache gives is the same. Needs Debian's apache2 with mod_php,
 nginx, php-fpm, and root, as whom all change to www-data.
 """
 
@@ -27,11 +33,12 @@ import sys
 import tempfile
 import time
 
+import htaccess_generator
 import htaccess_sites
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MODULES = "/usr/lib/apache2/modules"
-LOADED = "mpm_prefork authn_core authz_core authz_host access_compat alias autoindex deflate dir env expires headers" \
+LOADED = "mpm_prefork auth_basic authn_core authn_file authz_core authz_groupfile authz_host authz_user access_compat alias autoindex deflate dir env expires filter headers" \
     " mime negotiation rewrite setenvif".split()
 START_SECONDS = 30
 WAYS = ("serve", "convert", "nginx")
@@ -102,6 +109,7 @@ listen = {work}/fpm.sock
 listen.owner = www-data
 pm = static
 pm.max_children = 2
+security.limit_extensions = .php .phtml
 """
 
 
@@ -151,12 +159,13 @@ def running(command, port, log, environment=None):
             process.wait()
 
 
-def apache(work, root, port):
+def apache(work, root, port, extra=""):
+    """`extra` stands at the end of the configuration."""
     config = os.path.join(work, "apache.conf")
     modules = "\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in LOADED)
     php = sorted(glob.glob(f"{MODULES}/libphp*.so"))[-1]
     with open(config, "w", encoding="utf-8") as file:
-        file.write(APACHE.format(work=work, port=port, modules=modules, php=php, root=root))
+        file.write(APACHE.format(work=work, port=port, modules=modules, php=php, root=root) + extra)
     return running(["/usr/sbin/apache2", "-D", "FOREGROUND", "-f", config], port, os.path.join(work, "apache.out"))
 
 
@@ -277,13 +286,183 @@ def compare_site(name, ways, binary, shows):
     return different
 
 
+# Of what Apache gives, at least so much is the same.
+LEAST_SAME = 0.97
+REQUESTS_PER_TREE = 16
+# Trees that are served at a time, each by a server of its own name.
+TREES_AT_A_TIME = 500
+
+APACHE_TREE = """
+<VirtualHost *:{port}>
+ServerName t{seed}
+DocumentRoot {root}
+</VirtualHost>
+"""
+
+MAYFLY_TREES = """
+user www-data;
+daemon off;
+pid {work}/trees.pid;
+error_log {work}/trees.log crit;
+worker_processes 1;
+events {{ }}
+http {{
+    access_log off;
+    server_names_hash_max_size 100000;
+    include /etc/nginx/mime.types;
+    index index.html index.php;
+    htaccess on;
+    absolute_redirect on;
+{servers}
+}}
+"""
+
+MAYFLY_TREE = """    server {{
+        listen 127.0.0.1:{port};
+        server_name t{seed};
+        root {root};
+        location ~ \\.ph(?:p|tml)(?:/|$) {{
+            fastcgi_split_path_info ^(.+?\\.ph(?:p|tml))(/.*)?$;
+            if (!-f $document_root$fastcgi_script_name) {{ return 404; }}
+            fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+            fastcgi_param PATH_INFO $fastcgi_path_info;
+            fastcgi_param QUERY_STRING $args;
+            fastcgi_param REQUEST_METHOD $request_method;
+            fastcgi_param DOCUMENT_ROOT $document_root;
+            fastcgi_pass unix:{work}/fpm.sock;
+        }}
+    }}
+"""
+
+
+def write_tree(seed, root, work):
+    """The files of a generated tree."""
+    for folder in htaccess_generator.FOLDERS:
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+    for folder in htaccess_generator.FOLDERS:
+        for name in (*htaccess_generator.FILES, *htaccess_generator.SCRIPTS):
+            if os.path.join(folder, name) in htaccess_generator.FOLDERS:
+                continue
+            with open(os.path.join(root, folder, name), "w", encoding="utf-8") as file:
+                is_script = name in htaccess_generator.SCRIPTS
+                file.write(htaccess_sites.PHP if is_script else f"the file {folder}/{name}\n")
+    rules = htaccess_generator.tree(seed, os.path.join(work, "users"), os.path.join(work, "groups"))
+    for folder, text in rules.items():
+        with open(os.path.join(root, folder, ".htaccess"), "w", encoding="utf-8") as file:
+            file.write(text)
+    return "".join(rules.values())
+
+
+class Asker:
+    """Connections to a server, one for each address that is asked from."""
+
+    def __init__(self, port):
+        self.port = port
+        self.connections = {}
+
+    def ask(self, seed, method, target, fields, address):
+        for is_last in (False, True):
+            connection = self.connections.get(address)
+            if connection is None:
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20, source_address=(address, 0))
+                self.connections[address] = connection
+            try:
+                connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
+                for name, value in {"Host": f"t{seed}", "Content-Length": "0", **fields}.items():
+                    connection.putheader(name, value)
+                connection.endheaders()
+                reply = connection.getresponse()
+                body = reply.read().decode("utf-8", "replace")
+                break
+            except (OSError, http.client.HTTPException):
+                connection.close()
+                self.connections.pop(address, None)
+                if is_last:
+                    raise
+        location = (reply.getheader("Location") or "").replace(f"//t{seed}:{self.port}/", f"//t{seed}/")
+        is_own_page = body.startswith(("[", "the file "))
+        return reply.status, location, body if is_own_page and method != "HEAD" else ""
+
+
+# Lines by which scripts are meant not to run. In Debian's Apache they do: what names PHP's handler stands behind.
+NO_SCRIPTS = re.compile(r"^(?:AddType text|ForceType|RemoveHandler|SetHandler)", re.MULTILINE)
+
+
+def judge_tree(theirs, ours, method, rules):
+    """What two answers come to."""
+    refuses = (401, 403, 404, 405, 410)
+    if theirs[0] in refuses and ours[0] < 400:
+        return "open"
+    if theirs[0] >= 400 and ours[0] >= 400:
+        return "both refuse"
+    if theirs[0] >= 500:
+        return "open where Apache breaks"
+    if theirs[:2] == ours[:2] and (theirs[2] == ours[2] or theirs[0] >= 300):
+        return "same"
+    if ours[0] == 405 and method == "POST" or ours[0] == 403 and NO_SCRIPTS.search(rules):
+        return "closed here"
+    return "stricter" if ours[0] >= 400 else "different"
+
+
+def compare_trees(seeds, binary, shows):
+    """Asks Apache and Mayfly for the same trees."""
+    work = tempfile.mkdtemp(prefix="mayfly-htaccess-")
+    counts = {}
+    try:
+        os.chmod(work, 0o755)
+        with open(os.path.join(work, "users"), "w", encoding="utf-8") as file:
+            file.write("ada:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\nbob:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n")
+        with open(os.path.join(work, "groups"), "w", encoding="utf-8") as file:
+            file.write("staff: ada\n")
+        roots = {seed: os.path.join(work, "trees", str(seed)) for seed in seeds}
+        rules = {seed: write_tree(seed, root, work) for seed, root in roots.items()}
+        theirs_port, ours_port = free_port(), free_port()
+        extra = "".join(APACHE_TREE.format(port=theirs_port, seed=seed, root=root) for seed, root in roots.items())
+        servers = "".join(MAYFLY_TREE.format(port=ours_port, seed=seed, root=root, work=work) for seed, root in roots.items())
+        config = os.path.join(work, "trees.conf")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(MAYFLY_TREES.format(work=work, servers=servers))
+        mayfly_server = running([binary, "-p", work, "-c", config], ours_port, os.path.join(work, "trees.out"))
+        with apache(work, os.path.join(work, "trees"), theirs_port, extra), php_fpm(work), mayfly_server:
+            askers = Asker(theirs_port), Asker(ours_port)
+            for seed in seeds:
+                for request in htaccess_generator.requests(seed, REQUESTS_PER_TREE):
+                    theirs, ours = (asker.ask(seed, *request) for asker in askers)
+                    found = judge_tree(theirs, ours, request[0], rules[seed])
+                    counts[found] = counts.get(found, 0) + 1
+                    if found == "open" or shows and found not in ("same", "both refuse"):
+                        print(f"{found}, seed {seed}: {request}\n  Apache: {theirs}\n  Mayfly: {ours}")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return counts
+
+
+def compare_generated(first, count, binary, shows):
+    """The comparison of so many trees; false where it fails."""
+    counts = {}
+    for begin in range(first, first + count, TREES_AT_A_TIME):
+        seeds = range(begin, min(begin + TREES_AT_A_TIME, first + count))
+        for kind, number in compare_trees(seeds, binary, shows).items():
+            counts[kind] = counts.get(kind, 0) + number
+    given = sum(counts.get(kind, 0) for kind in ("same", "stricter", "different"))
+    same = counts.get("same", 0) / max(given, 1)
+    shown = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
+    print(f"seeds {first} to {first + count - 1}: {shown}; {same:.2%} of what Apache gives is the same")
+    return counts.get("open", 0) == 0 and same >= LEAST_SAME
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sites", nargs="*", metavar="SITE", help=", ".join(htaccess_sites.SITES))
     parser.add_argument("--binary", default=os.path.join(ROOT, "target/debug/mayfly"))
     parser.add_argument("--way", action="append", choices=WAYS, help="may be given more than once; all without it")
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--generated", type=int, metavar="TREES")
+    parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
+    if chosen.generated:
+        is_good = compare_generated(chosen.seed, chosen.generated, os.path.abspath(chosen.binary), chosen.show)
+        sys.exit(0 if is_good else 1)
     unknown = set(chosen.sites) - set(htaccess_sites.SITES)
     if unknown:
         parser.error(f"no such site: {', '.join(sorted(unknown))}")

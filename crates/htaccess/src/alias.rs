@@ -23,41 +23,28 @@ impl AliasRedirect {
     /// Where the path is led; `None` where the line does not hold for it. An empty target: the status is all.
     pub fn target(&self, path: &[u8], args: Option<&[u8]>) -> Option<Vec<u8>> {
         let is_redirect = (300..400).contains(&self.status);
-        match &self.from {
+        let mut target = match &self.from {
             From::Prefix(prefix) => {
                 let rest = behind(path, prefix.as_bytes())?;
-                if !is_redirect {
-                    return Some(Vec::new());
-                }
-                let mut target = self.to.as_bytes().to_vec();
-                target.extend(escaped(rest));
-                if let Some(args) = args {
-                    target.push(b'?');
-                    target.extend_from_slice(args);
-                }
-                Some(target)
+                [self.to.as_bytes(), &escaped(rest)].concat()
             }
-            From::Pattern(pattern) => {
-                let closes = Ok(None);
-                let groups = match pattern.groups(path) {
-                    Err(_) if !is_redirect => return Some(Vec::new()),
-                    Err(_) => closes,
-                    found => found,
-                };
-                let groups = groups.ok().flatten()?;
-                Some(match is_redirect {
-                    true => {
-                        let target = substituted(self.to.as_bytes(), &groups);
-                        let (path, args) = match target.iter().position(|it| *it == b'?') {
-                            Some(mark) => target.split_at(mark),
-                            None => (&target[..], &[][..]),
-                        };
-                        [&escaped(path)[..], args].concat()
-                    }
-                    false => Vec::new(),
-                })
-            }
+            From::Pattern(pattern) => match pattern.groups(path) {
+                Ok(groups) => {
+                    let target = substituted(self.to.as_bytes(), &groups?);
+                    let mark = target.iter().position(|it| *it == b'?');
+                    let (path, args) = target.split_at(mark.unwrap_or(target.len()));
+                    [&escaped(path)[..], args].concat()
+                }
+                // What is not known is refused where it would be.
+                Err(_) if is_redirect => return None,
+                Err(_) => Vec::new(),
+            },
+        };
+        if let Some(args) = args.filter(|_| is_redirect && !target.contains(&b'?')) {
+            target.push(b'?');
+            target.extend_from_slice(args);
         }
+        Some(target)
     }
 }
 

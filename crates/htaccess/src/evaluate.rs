@@ -6,9 +6,10 @@ use std::borrow::Cow;
 use crate::access::Source;
 use crate::environment::{EnvironmentCondition, Subject, Variables};
 use crate::expression::Scope;
+use crate::names::Methods;
 use crate::paths::{escaped, resolved, scheme_bytes};
 use crate::pattern::Groups;
-use crate::require::{Outcome, Question};
+use crate::require::{Outcome, Question, Requirement};
 use crate::rewriting::{Rewritten, rewrite, substituted};
 use crate::round::{MappedFile, Round};
 use crate::settings::{Conditional, LinkOptions, Settings};
@@ -102,6 +103,10 @@ impl<'a> Evaluator<'a> {
         if !is_lookup {
             set_conditional_variables(&mut round, &settings.environment.conditions);
         }
+        let name = round.file.name.rsplit(|byte| *byte == b'/').next();
+        if name.is_some_and(|name| name.starts_with(b".ht")) {
+            return Step::Done(refused(403));
+        }
         if let Some(verdict) = access(&round, &settings) {
             return Step::Done(verdict);
         }
@@ -113,6 +118,8 @@ impl<'a> Evaluator<'a> {
         let below = path.get(mount.prefix.len()..).unwrap_or_default();
         let mut folder = mount.folder.clone();
         let mut walked = Walked::default();
+        let granted = Requirement::line(false, Methods::All, Question::All(true));
+        walked.settings.require = Some(granted);
         let mut file = MappedFile {
             name: [&folder[..], b"/"].concat(),
             path_info: Vec::new(),
@@ -224,7 +231,15 @@ impl<'a> Evaluator<'a> {
         if let Some(verdict) = alias_redirect(&round, settings) {
             return Step::Done(verdict);
         }
-        if let Some((path, args)) = led {
+        let lacks_slash = round.file.is(FileKind::Folder) && !round.path.ends_with(b"/");
+        // The slash comes first, whatever the rules say.
+        if let Some((path, args)) =
+            led.filter(|_| !lacks_slash || settings.folder.adds_slash == Some(false))
+        {
+            // A handler that is no script's would answer.
+            if handler == Some(false) {
+                return Step::Done(refused(403));
+            }
             return self.lead(round, settings, path, args);
         }
         if handler.is_some() {

@@ -272,7 +272,9 @@ impl Way<'_, '_> {
             let mut last = condition;
             while last.or_next {
                 at += 1;
+                // Nothing follows: Apache takes it for one that holds.
                 let Some(next) = conditions.get(at) else {
+                    holds = Some(true);
                     break;
                 };
                 last = next;
