@@ -209,7 +209,7 @@ impl<'a> Evaluator<'a> {
         let mut handler = None;
         if let Some(rewriting) = settings.rewriting.as_ref().filter(|it| it.is_on()) {
             let folder = &rewriting.folder;
-            let is_folder_itself = !rewriting.options.allows_no_slash
+            let is_folder_itself = !rewriting.options.unwrap_or_default().allows_no_slash
                 && folder.strip_suffix(b"/") == Some(&round.file.name);
             if !is_folder_itself && !self.is_end && !rewriting.rules.is_empty() {
                 if !follows(settings.links, true) {

@@ -41,6 +41,8 @@ pub struct FilesSection {
     pub closes: bool,
 }
 
+const ONLY_NEGATIVE: &str = "Require not and <RequireNone> stand in <RequireAll> only: among alternatives they let nobody in";
+
 /// What is said of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -196,6 +198,9 @@ impl Reader {
             }
             "requireall" | "requireany" | "requirenone" => {
                 match self.requirements(item, block, place) {
+                    Ok(requirement) if requirement.is_negated() => {
+                        self.mistake(line, settings, ONLY_NEGATIVE);
+                    }
                     Ok(requirement) => add(settings, requirement),
                     Err((line, why)) => self.mistake(line, settings, &why),
                 }
@@ -313,7 +318,11 @@ impl Reader {
         };
         let mut parts = Vec::new();
         self.requirement_parts(block, place, &mut parts)?;
+        let has_negative = parts.iter().any(Requirement::is_negated);
         match parts.is_empty() {
+            false if has_negative && logic == Logic::Any => {
+                Err((item.place.line, ONLY_NEGATIVE.to_owned()))
+            }
             true => Err((item.place.line, "the section has no Require".to_owned())),
             false => Ok(Requirement::section(logic, is_negated, parts)),
         }
@@ -355,6 +364,9 @@ impl Reader {
                 address_line(item, Arc::make_mut(access), place)
             }
             "require" => match require(item, place) {
+                Ok(requirement) if requirement.is_negated() => {
+                    Taken::Mistake(ONLY_NEGATIVE.to_owned())
+                }
                 Ok(requirement) => {
                     add(settings, requirement);
                     Taken::Yes
@@ -897,7 +909,7 @@ fn redirect(item: &Item) -> Result<AliasRedirect, String> {
 }
 
 fn rewrite_options(item: &Item, rewriting: &mut Rewriting) {
-    let options: &mut RewriteOptions = &mut rewriting.options;
+    let options: &mut RewriteOptions = rewriting.options.get_or_insert_default();
     for word in item.all_lower() {
         match word.as_str() {
             "inherit" => options.inherit = Some(Inheritance::After),

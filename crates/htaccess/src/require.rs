@@ -77,6 +77,10 @@ impl Requirement {
         }
     }
 
+    pub fn is_negated(&self) -> bool {
+        self.is_negated
+    }
+
     /// Adds a part, in a section whose parts are alternatives.
     pub fn push(&mut self, part: Requirement) {
         if let Kind::Section(_, parts) = &mut self.kind {

@@ -95,6 +95,14 @@ impl FolderServer {
         serving
     }
 
+    /// The folder of a site that was started with its files.
+    ///
+    /// # Panics
+    /// When it was started otherwise.
+    pub fn site(&self) -> &Path {
+        self._site.as_ref().expect("a site").path()
+    }
+
     /// Where it takes commands.
     ///
     /// # Panics

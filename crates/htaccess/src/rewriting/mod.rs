@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct Rewriting {
     pub engine: Option<bool>,
     pub base: Option<String>,
-    pub options: RewriteOptions,
+    pub options: Option<RewriteOptions>,
     pub rules: Vec<Arc<Rule>>,
     /// The folder of files that the rules are of, with a slash at the end; empty where they are of no folder.
     pub folder: Vec<u8>,
@@ -48,14 +48,16 @@ impl Rewriting {
             return merged;
         };
         merged.engine = self.engine.or(outer.engine);
-        if self.options.merges_base && self.base.is_none() {
+        merged.options = self.options.or(outer.options);
+        let options = merged.options.unwrap_or_default();
+        if options.merges_base && self.base.is_none() {
             merged.base.clone_from(&outer.base);
         }
-        let from_above = outer
-            .options
+        let outer_options = outer.options.unwrap_or_default();
+        let from_above = outer_options
             .inherit_down
-            .filter(|_| !self.options.ignores_inherited);
-        match self.options.inherit.or(from_above) {
+            .filter(|_| !options.ignores_inherited);
+        match options.inherit.or(from_above) {
             Some(Inheritance::Before) => {
                 merged.rules = outer.rules.iter().chain(&self.rules).cloned().collect();
             }

@@ -2,13 +2,13 @@
 
 mod behind_proxy;
 mod dashboard;
+mod htaccess;
 pub mod http_upstream;
 mod learn;
 mod linked_folder;
 mod mediawiki;
 mod not_found;
 mod options;
-mod root_htaccess;
 mod several_applications;
 mod symfony;
 mod tls;

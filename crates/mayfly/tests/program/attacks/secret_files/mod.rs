@@ -171,7 +171,6 @@ async fn a_folder_that_its_htaccess_closes_is_closed() {
     write(root, "akismet/x.php", "SECRET");
     write(root, "privateer/a.css", "PUBLIC");
     let server = serve(root).await;
-    let said = std::fs::read_to_string(server.path("stdout")).expect("what it said");
     let target = server.target();
     for (_, name) in names {
         for file in [
@@ -199,10 +198,6 @@ async fn a_folder_that_its_htaccess_closes_is_closed() {
     for path in ["/akismet/a.css", "/privateer/a.css"] {
         assert_eq!(target.get(path).await.text(), "PUBLIC", "{path}");
     }
-    assert!(
-        said.contains("9 folders are closed by their .htaccess"),
-        "{said}"
-    );
 }
 
 #[tokio::test]

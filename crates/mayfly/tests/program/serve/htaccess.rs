@@ -1,0 +1,364 @@
+//! The `.htaccess` files of a site are obeyed as Apache obeys them, and open nothing that `serve` closes by itself.
+
+use std::time::Duration;
+
+use testkit::client::{Reply, Target};
+use testkit::serving::FolderServer;
+
+use crate::{has_php_fpm, program};
+
+const RULES: &str = "RewriteEngine On\n\
+    RewriteRule ^private/ - [F]\n\
+    RedirectMatch 403 ^/old\n\
+    Redirect 301 /here /there\n\
+    AddHandler php .png\n\
+    RewriteCond %{REQUEST_FILENAME} !-d\n\
+    RewriteRule ^(.+)/$ /$1 [R=301,L]\n\
+    RewriteCond %{QUERY_STRING} (GLOBALS|_REQUEST)= [NC]\n\
+    RewriteRule .* - [F]\n\
+    <FilesMatch \"\\.(md|secret)$\">\nRequire all denied\n</FilesMatch>\nNoSuchThing x\n";
+
+#[tokio::test]
+async fn rules_that_refuse_or_redirect_are_kept_and_others_are_named() {
+    let files = [
+        (".htaccess", RULES),
+        ("index.html", "the page"),
+        ("private/a.html", "private"),
+        ("old.html", "old"),
+        ("notes.md", "notes"),
+        ("here", "here"),
+        (
+            "up/.htaccess",
+            "<FilesMatch \"\\.(?i:php)$\">\nRequire all denied\n</FilesMatch>\n",
+        ),
+        ("up/a.txt", "text"),
+    ];
+    let server = FolderServer::start_site(program(), &files, &[]).await;
+    let target = server.target();
+    for (path, status) in [
+        ("/", 200),
+        ("/private/a.html", 403),
+        ("/private/%61.html", 403),
+        ("//private/a.html", 403),
+        ("/old.html", 403),
+        ("/notes.md", 403),
+        ("/?globals=1", 403),
+        ("/up/a.txt", 200),
+        ("/up/a.PHP", 403),
+    ] {
+        assert_eq!(target.get(path).await.status, status, "{path}");
+    }
+    for (path, place) in [
+        ("/here", "/there"),
+        ("/here/a%0d%0ab?c", "/there/a%0d%0ab?c"),
+        ("/a%20b/?c", "/a%20b?c"),
+        ("//x.test/", "/x.test"),
+    ] {
+        let reply = target.get(path).await;
+        assert_eq!(reply.status, 301, "{path}");
+        let (_, found) = reply.field("location").split_at("http://localhost".len());
+        assert_eq!(found, place, "{path}: {}", reply.field("location"));
+    }
+    let said = server.read("stdout");
+    let named =
+        "another effect than in Apache:\n  13: nosuchthing: there is no such directive here\n";
+    assert!(said.contains(named), "{said}");
+}
+
+#[tokio::test]
+async fn a_site_that_its_htaccess_closes_is_closed() {
+    let files = [
+        (
+            ".htaccess",
+            "AuthType Basic\nAuthName a\nAuthUserFile /none\nRequire valid-user\n",
+        ),
+        ("index.html", "the page"),
+        ("a/b.css", "style"),
+    ];
+    let server = FolderServer::start_site(program(), &files, &[]).await;
+    for path in ["/", "/index.html", "/a/b.css", "/none"] {
+        let reply = server.target().get(path).await;
+        assert_eq!(reply.status, 401, "{path}");
+        assert_eq!(reply.field("www-authenticate"), "Basic realm=\"a\"");
+    }
+}
+
+const SAYS: &str = "<?php echo basename($_SERVER['SCRIPT_FILENAME']), '|', $_SERVER['QUERY_STRING'], '|', \
+    $_SERVER['HTTP_MOD_REWRITE'] ?? '';";
+
+/// Folders, and how often each of these files of them is refused: a file, a script, and the index.
+#[tokio::test]
+async fn what_a_folder_closes_is_closed_scripts_and_index_included() {
+    if !has_php_fpm() {
+        return;
+    }
+    let rules = [
+        (
+            "password",
+            "AuthType Basic\nAuthName a\nAuthUserFile /none\nOrder allow,deny\nAllow from all\nRequire valid-user\n",
+            401,
+            401,
+        ),
+        (
+            "both",
+            "<RequireAll>\nRequire all granted\nRequire ip 10.9.9.9\n</RequireAll>\n",
+            403,
+            403,
+        ),
+        ("method", "Require method POST\n", 403, 403),
+        (
+            "except",
+            "<LimitExcept POST>\nDeny from all\n</LimitExcept>\n",
+            403,
+            403,
+        ),
+        (
+            "cookie",
+            "RewriteEngine on\nRewriteCond %{HTTP_COOKIE} !pass=1\nRewriteRule ^ - [F]\n",
+            403,
+            403,
+        ),
+        (
+            "if",
+            "<If \"%{HTTP_COOKIE} !~ /pass/\">\nRequire all denied\n</If>\n",
+            403,
+            403,
+        ),
+        ("engine", "php_flag engine off\n", 200, 403),
+        ("handler", "SetHandler none\n", 200, 403),
+        (
+            "names",
+            "<FilesMatch \\.php$>\nRequire all denied\n</FilesMatch>\n",
+            200,
+            403,
+        ),
+        (
+            "rule",
+            "RewriteEngine on\nRewriteRule \\.php$ - [F]\n",
+            200,
+            403,
+        ),
+        ("match", "RedirectMatch 403 ^/match/.*\\.php$\n", 200, 403),
+    ];
+    let mut files = vec![("index.php".to_owned(), SAYS)];
+    for (folder, text, _, _) in rules {
+        files.push((format!("{folder}/.htaccess"), text));
+        files.push((format!("{folder}/a.css"), "style"));
+        files.push((format!("{folder}/a.php"), SAYS));
+        files.push((format!("{folder}/index.php"), SAYS));
+    }
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (&path[..], *text))
+        .collect();
+    let server = FolderServer::start_site(program(), &files, &[]).await;
+    for (folder, _, file, script) in rules {
+        for (path, status) in [
+            ("a.css", file),
+            ("a.php", script),
+            ("index.php", script),
+            ("", script),
+        ] {
+            let reply = server.target().get(&format!("/{folder}/{path}")).await;
+            assert_eq!(reply.status, status, "{folder}/{path}: {}", reply.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn front_controllers_of_any_name_answer_and_keep_files_from_visitors() {
+    if !has_php_fpm() {
+        return;
+    }
+    let files = [
+        (
+            ".htaccess",
+            "SetEnv HTTP_MOD_REWRITE On\nDirectoryIndex front.php\nRewriteEngine on\nRewriteRule ^content/ front.php [L]\n\
+            RewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule ^.*$ front.php [L]\n",
+        ),
+        ("front.php", SAYS),
+        ("content/a.md", "a draft"),
+        ("a.css", "style"),
+        ("private/.htaccess", "Redirect 404 /\n"),
+        ("private/a.css", "style"),
+        (
+            "closed/.htaccess",
+            "Require all denied\n<FilesMatch \"^a\\.(css|epub)$\">\nRequire all granted\n</FilesMatch>\n",
+        ),
+        ("closed/a.css", "style"),
+        ("closed/a.epub", "book"),
+        ("closed/b.css", "style"),
+    ];
+    let server = FolderServer::start_site(program(), &files, &[]).await;
+    for (path, expected) in [
+        ("/", "front.php||On"),
+        ("/content/a.md", "front.php||On"),
+        ("/link?a=b", "front.php|a=b|On"),
+        ("/a.css", "style"),
+        ("/closed/a.css", "style"),
+        ("/closed/a.epub", "book"),
+    ] {
+        assert_eq!(server.target().get(path).await.text(), expected, "{path}");
+    }
+    for (path, status) in [("/closed/b.css", 403), ("/private/a.css", 404)] {
+        assert_eq!(server.target().get(path).await.status, status, "{path}");
+    }
+}
+
+/// Asks again and again until the reply is so.
+async fn asked_until(target: &Target, path: &str, is_so: impl Fn(&Reply) -> bool) {
+    for _ in 0..MOST_ASKED {
+        if is_so(&target.get(path).await) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{path} is not answered so");
+}
+
+/// How often; more than a minute on a machine that does nothing else.
+const MOST_ASKED: usize = 6000;
+
+/// A file that appears counts within two seconds, for pages from memory as well, and stops to count when it goes.
+#[tokio::test]
+async fn a_file_that_appears_or_goes_counts_while_the_server_runs() {
+    if !has_php_fpm() {
+        return;
+    }
+    let files = [
+        (
+            "index.php",
+            "<?php header('Cache-Control: max-age=3600'); echo uniqid();",
+        ),
+        ("up/private/a.css", "style"),
+    ];
+    let server = FolderServer::start_site(program(), &files, &["--ttl", "1h"]).await;
+    let target = server.target();
+    let site = server.site().to_owned();
+    asked_until(&target, "/", |reply| reply.x_cache() == "HIT").await;
+    let page = target.get("/").await.text().to_owned();
+    assert_eq!(target.get("/up/private/a.css").await.status, 200);
+    for path in ["/", "/up/private/a.css"] {
+        let folder = site.join(
+            path.rsplit_once('/')
+                .map_or("", |it| it.0)
+                .trim_start_matches('/'),
+        );
+        let file = folder.join(".htaccess");
+        std::fs::write(&file, "Require all denied\n").expect("a file");
+        asked_until(&target, path, |reply| reply.status == 403).await;
+        std::fs::remove_file(&file).expect("it was there");
+        asked_until(&target, path, |reply| reply.status == 200).await;
+    }
+    assert_eq!(
+        target.get("/").await.text(),
+        page,
+        "the stored page is the same"
+    );
+}
+
+/// An account of the site must not make the server read what is not of the site, or wait.
+#[tokio::test]
+async fn links_out_of_the_site_and_fifos_close_their_folder() {
+    let site = FolderServer::folder();
+    let outside = FolderServer::folder();
+    std::fs::write(outside.path().join("secret"), "SECRET words\n").expect("a file");
+    testkit::serving::write_files(
+        site.path(),
+        &[
+            ("index.html", "page"),
+            ("link/a.css", "a"),
+            ("fifo/a.css", "a"),
+            ("inner/a.css", "a"),
+            ("rules", "Require all granted\n"),
+        ],
+    );
+    let link = |to: &std::path::Path, from: &str| {
+        std::os::unix::fs::symlink(to, site.path().join(from)).expect("a link");
+    };
+    link(&outside.path().join("secret"), "link/.htaccess");
+    link(std::path::Path::new("../rules"), "inner/.htaccess");
+    let fifo = std::process::Command::new("mkfifo")
+        .arg(site.path().join("fifo/.htaccess"))
+        .status();
+    assert!(fifo.expect("mkfifo").success());
+    let shown = site.path().to_str().expect("a plain path");
+    let server = FolderServer::start(program(), shown, &[]).await;
+    for (path, status) in [
+        ("/", 200),
+        ("/link/a.css", 403),
+        ("/fifo/a.css", 403),
+        ("/inner/a.css", 200),
+    ] {
+        assert_eq!(server.target().get(path).await.status, status, "{path}");
+    }
+    let log = server.error_log();
+    assert!(log.contains("/link/.htaccess cannot be read"), "{log}");
+    assert!(
+        !log.contains("SECRET") && !server.read("stdout").contains("SECRET"),
+        "{log}"
+    );
+}
+
+/// Whoever gets PHP to write the file opens nothing by it.
+#[tokio::test]
+async fn nothing_that_serve_closes_is_opened() {
+    if !has_php_fpm() {
+        return;
+    }
+    let opens = "Require all granted\n<FilesMatch \".*\">\nRequire all granted\n</FilesMatch>\n\
+        <Files dump.sql>\nRequire all granted\n</Files>\nRewriteRule . - [L]\nAddHandler php .png\n";
+    let files = [
+        (".htaccess", opens),
+        ("index.php", "<?php echo 'page';"),
+        ("b.php", "<?php echo 'b';"),
+        ("dump.sql", "a dump"),
+        (".env", "a key"),
+        ("a.png", "<?php echo 'run';"),
+    ];
+    let server = FolderServer::start_site(program(), &files, &[]).await;
+    let target = server.target();
+    for (path, status) in [
+        ("/", 200),
+        ("/b.php", 200),
+        ("/dump.sql", 403),
+        ("/.env", 403),
+        ("/.htaccess", 403),
+    ] {
+        assert_eq!(target.get(path).await.status, status, "{path}");
+    }
+    assert_eq!(target.get("/a.png").await.text(), "<?php echo 'run';");
+}
+
+/// A denied script does not run, however it is asked for, and an exception holds for its own name.
+#[tokio::test]
+async fn a_script_that_the_htaccess_refuses_does_not_run() {
+    if !has_php_fpm() {
+        return;
+    }
+    let rules = "<FilesMatch \"\\.php$\">\nDeny from all\n</FilesMatch>\n\
+        <FilesMatch \"^(index|open)\\.php$\">\nAllow from all\n</FilesMatch>\n";
+    let files = [
+        (".htaccess", rules),
+        ("index.php", "<?php echo 'page';"),
+        ("open.php", "<?php echo 'open';"),
+        ("secret.php", "<?php echo 'run';"),
+    ];
+    let server = FolderServer::start_site(program(), &files, &[]).await;
+    let target = server.target();
+    for path in [
+        "/secret.php",
+        "/secret.php/",
+        "/secret.php/index.php",
+        "/secret.php/open.php",
+        "/x/../secret.php",
+        "/%73ecret.php/a.css",
+    ] {
+        let reply = target.get(path).await;
+        assert_eq!(reply.status, 403, "{path}");
+        assert!(!reply.text().contains("run"), "{path}");
+    }
+    for (path, page) in [("/", "page"), ("/index.php", "page"), ("/open.php", "open")] {
+        assert_eq!(target.get(path).await.text(), page, "{path}");
+    }
+}
