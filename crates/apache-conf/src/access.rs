@@ -3,11 +3,11 @@
 
 use nginx_conf::text::quoted;
 
-use crate::item::Item;
 use crate::note::{Kind, Note};
 use crate::patterns::network;
 use crate::require;
 use crate::rewrite::environment;
+use htaccess::item::Item;
 
 /// The lines of one section or file.
 #[derive(Clone, Debug, Default)]

@@ -1,9 +1,9 @@
 //! What is read of a [`Site`] so far, with the lines that are not translated.
 
-use crate::item::Item;
 use crate::note::{Kind, Note};
 use crate::settings::{Names, Settings};
 use crate::site::{Folder, Site};
+use htaccess::item::Item;
 
 /// What became of a line.
 pub enum LineOutcome {

@@ -3,9 +3,9 @@
 use nginx_conf::text::Conf;
 
 use crate::collect::{Collector, Scope};
-use crate::item::{Item, Mistake, parse};
 use crate::note::{Kind, Note};
 use crate::write;
+use htaccess::item::{Item, Mistake, parse};
 
 /// What the texts do not say.
 #[derive(Clone, Debug, Default)]

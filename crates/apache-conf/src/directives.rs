@@ -5,12 +5,12 @@ use nginx_conf::text::quoted;
 use crate::collect::{Collector, LineOutcome, Scope};
 use crate::environment;
 use crate::fields;
-use crate::item::Item;
 use crate::lifetimes::lifetime;
 use crate::media_types::extensions;
 use crate::redirects;
 use crate::rewrite::{Condition, Rule, argument};
 use crate::settings::Names;
+use htaccess::item::Item;
 
 /// Directives that need no counterpart, and why.
 const LEFT_OUT: [(&[&str], &str); 10] = [
@@ -371,7 +371,7 @@ fn fallback(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcom
             let lines = format!(
                 "RewriteCond %{{REQUEST_FILENAME}} !-f\nRewriteCond %{{REQUEST_FILENAME}} !-d\nRewriteRule . {script} [L]"
             );
-            let parsed = crate::item::parse(&lines, &item.place.file);
+            let parsed = htaccess::item::parse(&lines, &item.place.file);
             let rewrite = &mut collector.folder(scope).rewrite;
             rewrite.is_on = true;
             let mut conditions = Vec::new();

@@ -3,8 +3,8 @@
 use nginx_conf::text::quoted;
 
 use crate::collect::{Collector, LineOutcome, Scope};
-use crate::item::Item;
 use crate::rewrite::field_variable;
+use htaccess::item::Item;
 
 /// `php_value` and its relatives.
 pub fn php(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {

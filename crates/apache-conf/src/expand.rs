@@ -1,6 +1,6 @@
 //! `Include` and `Define`: one tree of all files, with the values of variables in it.
 
-use crate::item::{Item, Mistake, parse};
+use htaccess::item::{Item, Mistake, parse};
 
 /// Files in one another, and all files together.
 const MAX_DEPTH: usize = 10;

@@ -3,8 +3,8 @@
 use nginx_conf::text::quoted;
 
 use crate::collect::{Collector, LineOutcome, Scope};
-use crate::item::Item;
 use crate::rewrite::environment;
+use htaccess::item::Item;
 
 /// `Header [always] set NAME VALUE`
 pub fn header(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {

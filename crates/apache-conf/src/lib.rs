@@ -8,8 +8,6 @@
 //! A line is translated so that it means the same, or it is a [`Note`]: nothing is dropped without a word. What limits
 //! access and cannot be said is closed. Nothing here opens a file.
 
-pub(crate) use htaccess::{item, modules};
-
 mod access;
 mod collect;
 mod convert;

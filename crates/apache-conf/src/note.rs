@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::item::{Item, Place};
+use htaccess::item::{Item, Place};
 
 /// Why a line is not in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,9 +1,9 @@
 //! `ProxyPass` and its relatives.
 
 use crate::collect::{Collector, LineOutcome, Scope};
-use crate::item::Item;
 use crate::rewrite::argument;
 use crate::types::fastcgi_address;
+use htaccess::item::Item;
 
 /// Parameters of other servers that need no counterpart.
 const LEFT_OUT: [&str; 16] = [

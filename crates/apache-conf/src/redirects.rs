@@ -1,9 +1,9 @@
 //! `Redirect`, `RedirectMatch` and their relatives, as rules of mod_rewrite that say the same.
 
 use crate::collect::{Collector, LineOutcome, Scope};
-use crate::item::Item;
 use crate::patterns::literal;
 use crate::rewrite::{Rule, status};
+use htaccess::item::Item;
 
 /// One line.
 pub fn redirect(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {

@@ -1,9 +1,9 @@
 //! `Require` and the sections that hold it: what they ask, in terms that `allow`, `deny`, passwords and `if` have.
 
-use crate::item::Item;
 use crate::note::{Kind, Note};
 use crate::patterns::network;
 use crate::rewrite::environment;
+use htaccess::item::Item;
 
 /// What a tree of `Require` asks.
 #[derive(Default)]

@@ -2,9 +2,9 @@
 
 use crate::access::AccessLines;
 use crate::collect::{Collector, LineOutcome, Scope};
-use crate::item::Item;
 use crate::patterns::compiles;
 use crate::settings::Names;
+use htaccess::item::Item;
 
 /// A section of another kind than `Files` and `FilesMatch`.
 pub fn section(

@@ -1,9 +1,9 @@
 //! Directives of servers: names, folders, logs and TLS.
 
 use crate::collect::{Collector, LineOutcome, Scope};
-use crate::item::Item;
 use crate::proxy;
 use crate::rewrite::argument;
+use htaccess::item::Item;
 
 /// TLS of Apache, and the line that says the same.
 const TLS: [(&str, &str); 6] = [

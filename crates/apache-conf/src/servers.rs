@@ -5,11 +5,11 @@ use nginx_conf::text::Conf;
 use crate::collect::{Collector, Scope};
 use crate::convert::{Conversion, Options, comments, in_order, tidy};
 use crate::expand::{Expander, Load};
-use crate::item::{Item, parse};
-use crate::modules;
 use crate::rewrite::argument;
 use crate::site::Site;
 use crate::write;
+use htaccess::item::{Item, parse};
+use htaccess::modules;
 
 /// Translates the configuration of servers: each `<VirtualHost>` becomes a `server`. What stands outside of them holds for
 /// all. `load` reads what is included.

@@ -134,7 +134,7 @@ pub enum Names {
 pub struct NamedSettings {
     pub names: Names,
     pub settings: Settings,
-    pub item: crate::item::Item,
+    pub item: htaccess::item::Item,
 }
 
 /// Settings of single extensions.

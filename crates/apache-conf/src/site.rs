@@ -109,7 +109,7 @@ impl Site {
 
 impl Folder {
     /// The settings of these names; they are made if the folder does not have them yet.
-    pub fn named(&mut self, names: Names, item: &crate::item::Item) -> &mut Settings {
+    pub fn named(&mut self, names: Names, item: &htaccess::item::Item) -> &mut Settings {
         let at = self.named.iter().position(|it| it.names == names);
         let at = at.unwrap_or_else(|| {
             self.named.push(NamedSettings {

@@ -1,9 +1,9 @@
 //! `AddType`, `AddCharset`, `AddHandler`, `SetHandler` and their relatives.
 
 use crate::collect::{Collector, LineOutcome, Scope};
-use crate::item::Item;
 use crate::rewrite::argument;
 use crate::settings::Names;
+use htaccess::item::Item;
 
 /// One line.
 pub fn of_files(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {

@@ -3,11 +3,11 @@
 use crate::access::{Access, AccessLines};
 use crate::collect::{Collector, LineOutcome, Scope};
 use crate::directives;
-use crate::item::Item;
-use crate::modules::{SectionVerdict, holds};
 use crate::names;
 use crate::require::method_question;
 use crate::settings::Names;
+use htaccess::item::Item;
+use htaccess::modules::{SectionVerdict, holds};
 
 impl Collector {
     pub fn items(&mut self, items: &[Item], scope: &Scope) {

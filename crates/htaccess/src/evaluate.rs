@@ -5,18 +5,21 @@ use std::borrow::Cow;
 
 use crate::access::Source;
 use crate::environment::{EnvironmentCondition, Subject, Variables};
-use crate::expression::Scope;
 use crate::names::Methods;
 use crate::paths::{escaped, resolved, scheme_bytes};
 use crate::pattern::Groups;
 use crate::require::{Outcome, Question, Requirement};
-use crate::rewriting::{Rewritten, rewrite, substituted};
+use crate::rewrite::{Rewritten, rewrite};
+use crate::rewriting::substituted;
 use crate::round::{MappedFile, Round};
-use crate::settings::{Conditional, LinkOptions, Settings};
-use crate::visit::{Disk, FileKind, Mount, RuleFile, Target, UserCheck, Verdict, Visit};
+use crate::settings::{Conditional, FolderRules, LinkOptions, Settings};
+use crate::values::{FileKind, Values as _};
+use crate::visit::{Disk, Mount, RuleFile, Target, UserCheck, Verdict, Visit};
 
 /// How often rules may lead to another path (Apache: `LimitInternalRecursion`).
 const MAX_REDIRECTS: usize = 10;
+/// Indexes that are looked at for one request.
+const MAX_LOOKUPS: usize = 200;
 /// Folders in one another, and names of a path.
 const MAX_NAMES: usize = 256;
 /// Suffixes of files that are scripts somewhere.
@@ -29,6 +32,8 @@ pub fn evaluate(visit: &Visit<'_>, disk: &dyn Disk, mounts: &[Mount]) -> Verdict
         disk,
         mounts,
         is_end: false,
+        depth: 0,
+        lookups: 0,
     };
     let mut address = Address {
         path: visit.path.to_vec(),
@@ -64,6 +69,9 @@ struct Evaluator<'a> {
     mounts: &'a [Mount],
     /// A rule with `[END]` has held.
     is_end: bool,
+    /// Lookups within lookups, and all of them.
+    depth: usize,
+    lookups: usize,
 }
 
 fn refused(status: u16) -> Verdict {
@@ -89,6 +97,7 @@ impl<'a> Evaluator<'a> {
         let mut round = Round {
             visit: self.visit,
             disk: self.disk,
+            method: if is_lookup { "GET" } else { self.visit.method },
             root: &mount.folder,
             path: address.path,
             args: address.args,
@@ -117,7 +126,7 @@ impl<'a> Evaluator<'a> {
     fn walk(&self, mount: &Mount, path: &[u8]) -> Result<(MappedFile, Settings), u16> {
         let below = path.get(mount.prefix.len()..).unwrap_or_default();
         let mut folder = mount.folder.clone();
-        let mut walked = Walked::default();
+        let mut walked = WalkedFolders::default();
         let granted = Requirement::line(false, Methods::All, Question::All(true));
         walked.settings.require = Some(granted);
         let mut file = MappedFile {
@@ -181,7 +190,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Merges the rules of a folder.
-    fn enter(&self, folder: &[u8], walked: &mut Walked) -> Result<(), u16> {
+    fn enter(&self, folder: &[u8], walked: &mut WalkedFolders) -> Result<(), u16> {
         match self.disk.rules(folder) {
             RuleFile::None => {}
             RuleFile::Unreadable => return Err(403),
@@ -362,6 +371,13 @@ impl<'a> Evaluator<'a> {
             let facts = self.disk.look(&[&mount.folder[..], b"/", below].concat());
             facts.kind == FileKind::File
         });
+        if self.depth >= MAX_REDIRECTS || self.lookups >= MAX_LOOKUPS {
+            return Lookup::Refused(refused(500));
+        }
+        // A lookup has rules of its own to end.
+        let is_end = std::mem::take(&mut self.is_end);
+        self.lookups += 1;
+        self.depth += 1;
         let step = self.round(
             Address {
                 path,
@@ -371,6 +387,8 @@ impl<'a> Evaluator<'a> {
             },
             true,
         );
+        self.depth -= 1;
+        self.is_end = is_end;
         match step {
             Step::Done(Verdict::Target(_)) | Step::Again(_) if !is_file => Lookup::Missing,
             Step::Done(Verdict::Refused { status: 404, .. }) => Lookup::Missing,
@@ -423,12 +441,12 @@ enum Lookup {
 
 /// What a walk has come by.
 #[derive(Default)]
-struct Walked {
+struct WalkedFolders {
     settings: Settings,
-    files: Vec<std::sync::Arc<crate::read::FolderRules>>,
+    files: Vec<std::sync::Arc<FolderRules>>,
 }
 
-impl Walked {
+impl WalkedFolders {
     fn follows(&self, is_of_owner: bool) -> bool {
         follows(self.settings.links, is_of_owner)
     }
@@ -532,10 +550,7 @@ fn matched(round: &Round<'_>, condition: &EnvironmentCondition) -> Option<Groups
     let pattern = condition.pattern.as_ref();
     match &condition.subject {
         Subject::Expression(expression) => {
-            let mut scope = Scope {
-                round,
-                groups: Groups::default(),
-            };
+            let mut scope = round.scope();
             // What is not known sets its variables, which conditions of refusals ask for.
             let holds = expression.holds(&mut scope).unwrap_or(true);
             holds.then_some(scope.groups)
@@ -582,7 +597,7 @@ fn access(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
     if let Some(status) = settings.closed {
         return Some(refused(status));
     }
-    let method = round.visit.method;
+    let method = round.method;
     let by_address = settings
         .access
         .as_ref()
@@ -618,7 +633,7 @@ fn requirements(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
     let Some(require) = &settings.require else {
         return asks_password.map(|_| refused(500));
     };
-    let method = round.visit.method;
+    let method = round.method;
     let without = require.outcome(method, &mut |question| {
         answer(round, settings, question, None)
     });
@@ -702,7 +717,7 @@ fn answer(
             granted_if(names.iter().any(|it| round.variables.contains_key(it)))
         }
         Question::Methods(methods) => {
-            let own = crate::names::as_counted(round.visit.method);
+            let own = crate::names::as_counted(round.method);
             granted_if(methods.iter().any(|it| it == own))
         }
         Question::Expression(expression) => match expression.holds(&mut round.scope()) {

@@ -5,15 +5,14 @@ use std::net::IpAddr;
 
 use crate::address::Network;
 use crate::pattern::{Groups, Pattern, fits_glob};
-use crate::round::Round;
-use crate::visit::FileKind;
+use crate::values::{FileKind, Values};
 
 /// Parts in one another.
 const MAX_DEPTH: usize = 40;
 
 /// What an expression is evaluated with.
 pub struct Scope<'r> {
-    pub round: &'r Round<'r>,
+    pub values: &'r dyn Values,
     /// Of the last pattern that matched.
     pub groups: Groups,
 }
@@ -103,7 +102,7 @@ impl Word {
         for part in &self.0 {
             match part {
                 WordPart::Text(text) => value.extend_from_slice(text.as_bytes()),
-                WordPart::Variable(name) => value.extend(scope.round.variable(name)?),
+                WordPart::Variable(name) => value.extend(scope.values.variable(name)?),
                 WordPart::Group(number) => value.extend_from_slice(scope.groups.get(*number)),
                 WordPart::Function(name, word) => {
                     let argument = word.value(scope)?;
@@ -120,8 +119,8 @@ fn function(scope: &Scope<'_>, name: &str, argument: Vec<u8>) -> Option<Vec<u8>>
     match name {
         "tolower" => Some(argument.to_ascii_lowercase()),
         "toupper" => Some(argument.to_ascii_uppercase()),
-        "req" | "http" | "req_novary" => scope.round.variable(&format!("HTTP:{}", text())),
-        "reqenv" | "env" => scope.round.variable(&format!("ENV:{}", text())),
+        "req" | "http" | "req_novary" => scope.values.variable(&format!("HTTP:{}", text())),
+        "reqenv" | "env" => scope.values.variable(&format!("ENV:{}", text())),
         "escape" => Some(crate::paths::escaped(&argument)),
         _ => None,
     }
@@ -161,7 +160,7 @@ fn compare(left: &[u8], operator: &str, right: &[u8]) -> Option<bool> {
 }
 
 fn unary(scope: &Scope<'_>, operator: char, value: &[u8]) -> Option<bool> {
-    let facts = || scope.round.disk.look(value);
+    let facts = || scope.values.look(value);
     Some(match operator {
         'z' => value.is_empty(),
         'n' => !value.is_empty(),
@@ -177,7 +176,7 @@ fn unary(scope: &Scope<'_>, operator: char, value: &[u8]) -> Option<bool> {
         'x' => facts().is_executable,
         'R' => {
             let network = Network::of(std::str::from_utf8(value).ok()?)?;
-            network.contains(scope.round.visit.client?)
+            network.contains(scope.values.client()?)
         }
         _ => return None,
     })

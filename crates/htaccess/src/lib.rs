@@ -23,12 +23,16 @@ mod paths;
 mod pattern;
 mod read;
 mod require;
+mod rewrite;
 mod rewriting;
 mod round;
 mod settings;
+mod values;
 mod variables;
 mod visit;
 
 pub use evaluate::evaluate;
-pub use read::{FolderRules, Note, read_rules};
-pub use visit::{Disk, FileFacts, FileKind, Mount, RuleFile, Target, UserCheck, Verdict, Visit};
+pub use read::read_rules;
+pub use settings::{FolderRules, Note};
+pub use values::{FileFacts, FileKind};
+pub use visit::{Disk, Mount, RuleFile, Target, UserCheck, Verdict, Visit};

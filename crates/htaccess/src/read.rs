@@ -1,6 +1,5 @@
 //! The text of a `.htaccess` as rules.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::access::{AddressAccess, Order, Source};
@@ -14,7 +13,7 @@ use crate::names::{Methods, NameTest};
 use crate::pattern::Pattern;
 use crate::require::{Logic, Merging, Question, Requirement};
 use crate::rewriting::{Condition, Inheritance, RewriteOptions, Rewriting, Rule};
-use crate::settings::{Conditional, LinkOptions, Settings};
+use crate::settings::{Conditional, FilesSection, FolderRules, LinkOptions, Note, Settings};
 
 /// A longer file closes its folder: what stands behind this is not read.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -23,40 +22,7 @@ const MAX_LINES: usize = 20_000;
 /// Notes that are kept of a file.
 const MAX_NOTES: usize = 50;
 
-/// What a file says.
-#[derive(Clone, Debug, Default)]
-pub struct FolderRules {
-    pub folder: Settings,
-    pub files: Vec<FilesSection>,
-    /// Lines that have another effect than in Apache.
-    pub notes: Vec<Note>,
-}
-
-/// `<Files>` and `<FilesMatch>`
-#[derive(Clone, Debug)]
-pub struct FilesSection {
-    pub names: NameTest,
-    pub settings: Settings,
-    /// It keeps visitors out.
-    pub closes: bool,
-}
-
 const ONLY_NEGATIVE: &str = "Require not and <RequireNone> stand in <RequireAll> only: among alternatives they let nobody in";
-
-/// What is said of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    pub line: usize,
-    pub text: String,
-    /// The line closes what it stands in.
-    pub closes: bool,
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.line, self.text)
-    }
-}
 
 /// Reads a file.
 pub fn read_rules(bytes: &[u8]) -> FolderRules {
@@ -91,6 +57,8 @@ struct Place {
     methods: Methods,
     /// In `<Files>` or `<If>`.
     is_inner: bool,
+    /// It is not known whether Apache would read the lines: only what closes holds.
+    is_doubtful: bool,
 }
 
 #[derive(Default)]
@@ -102,7 +70,7 @@ struct Reader {
 }
 
 /// What a line came to.
-enum Taken {
+enum LineOutcome {
     Yes,
     /// The line is none that Apache takes.
     Mistake(String),
@@ -140,48 +108,60 @@ impl Reader {
     }
 
     fn items(&mut self, items: &[Item], settings: &mut Settings, place: &Place) {
-        let mut chain: Vec<(Option<Expression>, Arc<Settings>)> = Vec::new();
-        for (at, item) in items.iter().enumerate() {
-            if let Some(block) = &item.block {
-                let next = items.get(at + 1).map(|it| it.name.as_str());
-                self.section(item, block, settings, place, &mut chain, next);
-                continue;
+        // An `<If>` with what belongs to it.
+        let mut chain: Vec<Branch> = Vec::new();
+        for item in items {
+            let is_branch = matches!(item.name.as_str(), "if" | "elseif" | "else");
+            if !is_branch || item.name == "if" {
+                end_chain(&mut chain, settings);
             }
-            let name = shown_name(item);
-            match self.directive(item, settings, place) {
-                Taken::Yes => {}
-                Taken::Mistake(why) => {
-                    let why = format!("{name}: {why}; Apache answers 500");
-                    self.mistake(item.place.line, settings, &why);
-                }
-                Taken::Closes(why) => {
-                    self.close(item.place.line, settings, &format!("{name}: {why}"));
-                }
-                Taken::Without(why) => {
-                    self.note(item.place.line, &format!("{name}: {why}"), false);
-                }
+            match &item.block {
+                Some(block) if is_branch => chain.push(self.branch(item, block, place)),
+                Some(block) => self.section(item, block, settings, place),
+                None => self.line(item, settings, place),
             }
+        }
+        end_chain(&mut chain, settings);
+    }
+
+    fn line(&mut self, item: &Item, settings: &mut Settings, place: &Place) {
+        if place.is_doubtful && !closes_by_itself(item) {
+            return;
+        }
+        let (name, line) = (shown_name(item), item.place.line);
+        match self.directive(item, settings, place) {
+            LineOutcome::Yes => {}
+            LineOutcome::Mistake(why) => {
+                let why = format!("{name}: {why}; Apache answers 500");
+                self.mistake(line, settings, &why);
+            }
+            LineOutcome::Closes(why) => self.close(line, settings, &format!("{name}: {why}")),
+            LineOutcome::Without(why) => self.note(line, &format!("{name}: {why}"), false),
         }
     }
 
-    fn section(
-        &mut self,
-        item: &Item,
-        block: &[Item],
-        settings: &mut Settings,
-        place: &Place,
-        chain: &mut Vec<(Option<Expression>, Arc<Settings>)>,
-        next: Option<&str>,
-    ) {
+    fn section(&mut self, item: &Item, block: &[Item], settings: &mut Settings, place: &Place) {
         let line = item.place.line;
         match item.name.as_str() {
             "ifmodule" | "ifversion" | "ifdefine" | "iffile" | "ifdirective" | "ifsection" => {
-                if is_taken(item) {
-                    self.items(block, settings, place);
+                match section_use(item) {
+                    SectionUse::None => {}
+                    SectionUse::All => self.items(block, settings, place),
+                    SectionUse::Closing if block.iter().any(grants) => {
+                        let why = "it is not known whether Apache would read this section, and it says who is let in";
+                        self.close(line, settings, why);
+                    }
+                    SectionUse::Closing => {
+                        let place = Place {
+                            is_doubtful: true,
+                            ..place.clone()
+                        };
+                        self.items(block, settings, &place);
+                    }
                 }
             }
             "files" | "filesmatch" => match names(item) {
-                Some(names) => self.files_section(item, block, settings, place, names),
+                Some(names) => self.files_section(block, (settings, place), names, line),
                 None => self.mistake(line, settings, "the pattern of this section cannot be read"),
             },
             "limit" | "limitexcept" => {
@@ -205,9 +185,6 @@ impl Reader {
                     Err((line, why)) => self.mistake(line, settings, &why),
                 }
             }
-            "if" | "elseif" | "else" => {
-                self.branch(item, block, settings, place, chain, next);
-            }
             _ if item.denies() => {
                 let why =
                     "this section has no effect in a .htaccess of Mayfly, and has refusals in it";
@@ -222,11 +199,10 @@ impl Reader {
 
     fn files_section(
         &mut self,
-        item: &Item,
         block: &[Item],
-        settings: &mut Settings,
-        place: &Place,
+        (settings, place): (&mut Settings, &Place),
         names: NameTest,
+        line: usize,
     ) {
         let mut inner = Settings::default();
         let place_within = Place {
@@ -235,73 +211,59 @@ impl Reader {
         };
         self.items(block, &mut inner, &place_within);
         let closes = block.iter().any(Item::denies) || inner.closed.is_some();
-        match (place.is_inner, closes) {
-            (false, _) => self.files.push(FilesSection {
+        if !place.is_inner {
+            return self.files.push(FilesSection {
                 names,
                 settings: inner,
                 closes,
-            }),
-            // Apache does not look into it. It may have been meant to close.
-            (true, true) => settings.conditional.push(Arc::new(Conditional {
-                names: Some(names),
-                branches: vec![(None, Arc::new(inner))],
-                closes,
-            })),
-            (true, false) => {
-                let why = "<Files> within another section has no effect";
-                self.note(item.place.line, why, false);
-            }
+            });
         }
+        // Apache does not look into it. It may have been meant to close, and opens nothing.
+        if closes && !block.iter().any(grants) {
+            let closed = Settings {
+                closed: Some(403),
+                ..Settings::default()
+            };
+            settings.conditional.push(Arc::new(Conditional {
+                names: Some(names),
+                branches: vec![(None, Arc::new(closed))],
+                closes,
+            }));
+        }
+        self.note(
+            line,
+            "<Files> within another section: Apache does not obey it",
+            closes,
+        );
     }
 
-    fn branch(
-        &mut self,
-        item: &Item,
-        block: &[Item],
-        settings: &mut Settings,
-        place: &Place,
-        chain: &mut Vec<(Option<Expression>, Arc<Settings>)>,
-        next: Option<&str>,
-    ) {
-        let line = item.place.line;
+    fn branch(&mut self, item: &Item, block: &[Item], place: &Place) -> Branch {
         let mut inner = Settings::default();
         let place_within = Place {
             is_inner: true,
             ..place.clone()
         };
         self.items(block, &mut inner, &place_within);
+        let head = item.text.trim_start_matches('<').trim_end_matches('>');
+        let text = head
+            .trim()
+            .split_once(char::is_whitespace)
+            .map_or("", |it| it.1);
+        let whole = item.args.first().filter(|_| item.args.len() == 1);
+        let expression = whole.and_then(|it| Expression::of(it));
         let expression = match item.name.as_str() {
             "else" => None,
-            _ => {
-                let head = item.text.trim_start_matches('<');
-                let head = head.trim_end_matches('>').trim();
-                let text = head.split_once(char::is_whitespace).map_or("", |it| it.1);
-                let whole = item.args.first().filter(|_| item.args.len() == 1);
-                let expression = whole.and_then(|it| Expression::of(it));
-                Some(match expression.or_else(|| Expression::of(text)) {
-                    Some(expression) => expression,
-                    None => {
+            _ => Some(
+                expression
+                    .or_else(|| Expression::of(text))
+                    .unwrap_or_else(|| {
                         let why = "the condition is not understood: what it may refuse is refused";
-                        self.note(line, why, true);
-                        unknown()
-                    }
-                })
-            }
+                        self.note(item.place.line, why, true);
+                        Expression::unknown()
+                    }),
+            ),
         };
-        if item.name == "if" {
-            chain.clear();
-        }
-        chain.push((expression, Arc::new(inner)));
-        if matches!(next, Some("elseif" | "else")) {
-            return;
-        }
-        let branches = std::mem::take(chain);
-        let closes = branches.iter().any(|(_, settings)| closes(settings));
-        settings.conditional.push(Arc::new(Conditional {
-            names: None,
-            branches,
-            closes,
-        }));
+        (expression, Arc::new(inner))
     }
 
     /// `<RequireAll>` and its kin.
@@ -344,18 +306,23 @@ impl Reader {
                 ("requireall" | "requireany" | "requirenone", Some(inner)) => {
                     parts.push(self.requirements(item, inner, place)?);
                 }
-                ("ifmodule" | "ifversion" | "ifdefine", Some(inner)) => {
-                    if is_taken(item) {
-                        self.requirement_parts(inner, place, parts)?;
+                ("ifmodule" | "ifversion" | "ifdefine", Some(inner)) => match section_use(item) {
+                    SectionUse::All => self.requirement_parts(inner, place, parts)?,
+                    SectionUse::None => {}
+                    SectionUse::Closing => {
+                        return Err((
+                            line,
+                            "it is not known whether this section holds".to_owned(),
+                        ));
                     }
-                }
+                },
                 _ => return Err((line, format!("{} may not stand here", shown_name(item)))),
             }
         }
         Ok(())
     }
 
-    fn directive(&mut self, item: &Item, settings: &mut Settings, place: &Place) -> Taken {
+    fn directive(&mut self, item: &Item, settings: &mut Settings, place: &Place) -> LineOutcome {
         let first = item.lower(0);
         let args = &item.args;
         match item.name.as_str() {
@@ -365,22 +332,22 @@ impl Reader {
             }
             "require" => match require(item, place) {
                 Ok(requirement) if requirement.is_negated() => {
-                    Taken::Mistake(ONLY_NEGATIVE.to_owned())
+                    LineOutcome::Mistake(ONLY_NEGATIVE.to_owned())
                 }
                 Ok(requirement) => {
                     add(settings, requirement);
-                    Taken::Yes
+                    LineOutcome::Yes
                 }
-                Err(why) => Taken::Mistake(why),
+                Err(why) => LineOutcome::Mistake(why),
             },
             "authmerging" => {
                 settings.merging = match first.as_str() {
                     "off" => Some(Merging::Off),
                     "and" => Some(Merging::And),
                     "or" => Some(Merging::Or),
-                    _ => return Taken::Mistake("write And, Or or Off".to_owned()),
+                    _ => return LineOutcome::Mistake("write And, Or or Off".to_owned()),
                 };
-                Taken::Yes
+                LineOutcome::Yes
             }
             name if name.starts_with("auth") => authentication(item, settings),
             "rewriteengine" | "rewritebase" | "rewriteoptions" | "rewritecond" | "rewriterule" => {
@@ -390,9 +357,9 @@ impl Reader {
                 match redirect(item) {
                     Ok(redirect) => {
                         settings.redirects.push(Arc::new(redirect));
-                        Taken::Yes
+                        LineOutcome::Yes
                     }
-                    Err(why) => Taken::Mistake(why),
+                    Err(why) => LineOutcome::Mistake(why),
                 }
             }
             "directoryindex" => {
@@ -401,36 +368,36 @@ impl Reader {
                     "disabled" if args.len() == 1 => indexes.clear(),
                     _ => indexes.extend(args.iter().cloned()),
                 }
-                Taken::Yes
+                LineOutcome::Yes
             }
             "directoryslash" => {
                 settings.folder.adds_slash = Some(first != "off");
-                Taken::Yes
+                LineOutcome::Yes
             }
             "fallbackresource" => {
                 settings.folder.fallback = args.first().cloned();
-                Taken::Yes
+                LineOutcome::Yes
             }
             "options" => options(item, settings),
             "php_flag" | "php_value" if first == "engine" => {
                 let value = item.lower(1);
                 let is_on = matches!(value.as_str(), "on" | "1" | "yes" | "true");
                 settings.scripts.engine = Some(is_on);
-                Taken::Yes
+                LineOutcome::Yes
             }
             "sethandler" | "forcetype" => {
                 let names_php = first.contains("php") || first.starts_with("proxy:");
                 settings.scripts.handler = Some(names_php);
-                Taken::Yes
+                LineOutcome::Yes
             }
             "addhandler" | "addtype" => {
                 let runs = first.contains("php");
                 by_extension(settings, args.get(1..), runs);
-                Taken::Yes
+                LineOutcome::Yes
             }
             "removehandler" | "removetype" => {
                 by_extension(settings, args.get(..), false);
-                Taken::Yes
+                LineOutcome::Yes
             }
             "setenv" | "unsetenv" | "passenv" => {
                 let value = args.get(1).cloned().unwrap_or_default();
@@ -443,47 +410,48 @@ impl Reader {
                 for name in names.into_iter().flatten() {
                     settings.environment.set.push((name.clone(), value.clone()));
                 }
-                Taken::Yes
+                LineOutcome::Yes
             }
             "setenvif" | "setenvifnocase" | "browsermatch" | "browsermatchnocase"
             | "setenvifexpr" => match environment_condition(item) {
                 Ok(condition) => {
                     settings.environment.conditions.push(Arc::new(condition));
-                    Taken::Yes
+                    LineOutcome::Yes
                 }
-                Err(why) => Taken::Mistake(why),
+                Err(why) => LineOutcome::Mistake(why),
             },
             "sslrequiressl" => {
-                let question = Expression::of("%{HTTPS} == 'on'").unwrap_or_else(unknown);
+                let question =
+                    Expression::of("%{HTTPS} == 'on'").unwrap_or_else(Expression::unknown);
                 let question = Question::Expression(Arc::new(question));
                 let line = Requirement::line(false, place.methods.clone(), question);
                 let before = settings.require.take();
                 let before = before
                     .unwrap_or_else(|| Requirement::line(false, Methods::All, Question::All(true)));
                 settings.require = Some(Requirement::merged(Merging::And, &before, &line));
-                Taken::Yes
+                LineOutcome::Yes
             }
-            _ if item.denies() => {
-                Taken::Closes("this line may limit access and is not obeyed; write it with Require")
-            }
-            name if OWN_WORK.iter().any(|it| name.starts_with(it)) => Taken::Yes,
+            _ if item.denies() => LineOutcome::Closes(
+                "this line may limit access and is not obeyed; write it with Require",
+            ),
+            name if OWN_WORK.iter().any(|it| name.starts_with(it)) => LineOutcome::Yes,
             name if WITHOUT_EFFECT.iter().any(|it| name.starts_with(it)) => {
-                Taken::Without("the line has no effect here")
+                LineOutcome::Without("the line has no effect here")
             }
-            _ => Taken::Without("there is no such directive here"),
+            _ => LineOutcome::Without("there is no such directive here"),
         }
     }
 
-    fn rewriting(&mut self, item: &Item, settings: &mut Settings, place: &Place) -> Taken {
+    fn rewriting(&mut self, item: &Item, settings: &mut Settings, place: &Place) -> LineOutcome {
         let first = item.lower(0);
         if place.is_inner {
             // Apache runs no rules of these sections.
             self.conditions.clear();
             return match item.denies() {
-                true => {
-                    Taken::Closes("rules of this section are not run; write Require all denied")
-                }
-                false => Taken::Without("rules of this section are not run"),
+                true => LineOutcome::Closes(
+                    "rules of this section are not run; write Require all denied",
+                ),
+                false => LineOutcome::Without("rules of this section are not run"),
             };
         }
         let rewriting = settings.rewriting.get_or_insert_default();
@@ -492,35 +460,35 @@ impl Reader {
                 rewriting.engine = match first.as_str() {
                     "on" => Some(true),
                     "off" => Some(false),
-                    _ => return Taken::Mistake("write on or off".to_owned()),
+                    _ => return LineOutcome::Mistake("write on or off".to_owned()),
                 };
-                Taken::Yes
+                LineOutcome::Yes
             }
             "rewritebase" => match item.args.first() {
                 Some(base) if base.starts_with('/') => {
                     let base = base.trim_end_matches('/');
                     rewriting.base = Some(format!("{base}/"));
-                    Taken::Yes
+                    LineOutcome::Yes
                 }
-                _ => Taken::Mistake("write a path that begins with a slash".to_owned()),
+                _ => LineOutcome::Mistake("write a path that begins with a slash".to_owned()),
             },
             "rewriteoptions" => {
                 rewrite_options(item, rewriting);
-                Taken::Yes
+                LineOutcome::Yes
             }
             "rewritecond" => match Condition::of(&item.args) {
                 Ok(condition) => {
                     self.conditions.push(condition);
-                    Taken::Yes
+                    LineOutcome::Yes
                 }
-                Err(why) => Taken::Mistake(why),
+                Err(why) => LineOutcome::Mistake(why),
             },
             _ => match Rule::of(&item.args, std::mem::take(&mut self.conditions)) {
                 Ok(rule) => {
                     rewriting.rules.push(Arc::new(rule));
-                    Taken::Yes
+                    LineOutcome::Yes
                 }
-                Err(why) => Taken::Mistake(why),
+                Err(why) => LineOutcome::Mistake(why),
             },
         }
     }
@@ -572,10 +540,6 @@ fn shown_name(item: &Item) -> String {
     letters.take(40).collect()
 }
 
-fn unknown() -> Expression {
-    Expression::unknown()
-}
-
 fn closes(settings: &Settings) -> bool {
     settings.closed.is_some()
         || settings.require.is_some()
@@ -587,17 +551,55 @@ fn closes(settings: &Settings) -> bool {
         || settings.scripts.handler == Some(false)
 }
 
-/// Do the lines of a conditional section hold? Where it is not known whether Apache has a module, what closes holds.
-fn is_taken(item: &Item) -> bool {
+/// Which lines of a conditional section hold.
+enum SectionUse {
+    All,
+    None,
+    /// It is not known whether Apache has the module: those that close.
+    Closing,
+}
+
+fn section_use(item: &Item) -> SectionUse {
     let holds = modules::holds(item) == Some(modules::SectionVerdict::Yes);
     let name = item.lower(0);
-    let is_known = item.name != "iffile" && (item.name != "ifmodule" || is_usual(&name));
-    let block = item.block.as_deref().unwrap_or_default();
-    let denies = block.iter().any(Item::denies);
-    match is_known {
-        true => holds,
-        false => denies || holds && !block.iter().any(grants),
+    let is_known = match item.name.as_str() {
+        "ifmodule" => is_usual(&name) || holds == name.starts_with('!'),
+        "iffile" | "ifdirective" | "ifsection" => false,
+        _ => true,
+    };
+    match (is_known, holds) {
+        (false, _) => SectionUse::Closing,
+        (true, true) => SectionUse::All,
+        (true, false) => SectionUse::None,
     }
+}
+
+/// A line that only takes away: a refusal, scripts that do not run, rules (among which others refuse).
+fn closes_by_itself(item: &Item) -> bool {
+    let takes_scripts = [
+        "php_flag",
+        "php_value",
+        "sethandler",
+        "removehandler",
+        "removetype",
+        "forcetype",
+    ];
+    item.denies() || takes_scripts.contains(&item.name.as_str())
+}
+
+type Branch = (Option<Expression>, Arc<Settings>);
+
+fn end_chain(chain: &mut Vec<Branch>, settings: &mut Settings) {
+    if chain.is_empty() {
+        return;
+    }
+    let branches = std::mem::take(chain);
+    let closes = branches.iter().any(|(_, settings)| closes(settings));
+    settings.conditional.push(Arc::new(Conditional {
+        names: None,
+        branches,
+        closes,
+    }));
 }
 
 /// Modules that every Apache 2.4 for such sites has.
@@ -625,7 +627,7 @@ fn is_usual(name: &str) -> bool {
         "setenvif",
     ];
     let name = name.trim_start_matches("mod_").trim_end_matches(".c");
-    usual.contains(&name.trim_end_matches("_module")) || name.starts_with("php")
+    usual.contains(&name.trim_end_matches("_module"))
 }
 
 /// Does a line let visitors in?
@@ -700,7 +702,7 @@ fn require(item: &Item, place: &Place) -> Result<Requirement, String> {
     ))
 }
 
-fn address_line(item: &Item, access: &mut AddressAccess, place: &Place) -> Taken {
+fn address_line(item: &Item, access: &mut AddressAccess, place: &Place) -> LineOutcome {
     let first = item.lower(0);
     let methods = || place.methods.clone();
     match item.name.as_str() {
@@ -710,7 +712,7 @@ fn address_line(item: &Item, access: &mut AddressAccess, place: &Place) -> Taken
                 ("deny,allow", 1) => Order::DenyAllow,
                 ("mutual-failure", 1) => Order::MutualFailure,
                 _ => {
-                    return Taken::Mistake(
+                    return LineOutcome::Mistake(
                         "write deny,allow or allow,deny without a space".to_owned(),
                     );
                 }
@@ -720,11 +722,11 @@ fn address_line(item: &Item, access: &mut AddressAccess, place: &Place) -> Taken
         "satisfy" => match first.as_str() {
             "any" => access.satisfies_any.push((methods(), true)),
             "all" => access.satisfies_any.push((methods(), false)),
-            _ => return Taken::Mistake("write any or all".to_owned()),
+            _ => return LineOutcome::Mistake("write any or all".to_owned()),
         },
         name => {
             if first != "from" || item.args.len() < 2 {
-                return Taken::Mistake("write from and whom".to_owned());
+                return LineOutcome::Mistake("write from and whom".to_owned());
             }
             let lines = match name {
                 "allow" => &mut access.allows,
@@ -732,13 +734,13 @@ fn address_line(item: &Item, access: &mut AddressAccess, place: &Place) -> Taken
             };
             for word in &item.args[1..] {
                 let Some(source) = source(word) else {
-                    return Taken::Mistake("an address cannot be read".to_owned());
+                    return LineOutcome::Mistake("an address cannot be read".to_owned());
                 };
                 lines.push((methods(), source));
             }
         }
     }
-    Taken::Yes
+    LineOutcome::Yes
 }
 
 fn source(word: &str) -> Option<Source> {
@@ -760,7 +762,7 @@ fn source(word: &str) -> Option<Source> {
     }
 }
 
-fn authentication(item: &Item, settings: &mut Settings) -> Taken {
+fn authentication(item: &Item, settings: &mut Settings) -> LineOutcome {
     let own = &mut settings.authentication;
     let first = item.args.first().cloned();
     match item.name.as_str() {
@@ -772,15 +774,15 @@ fn authentication(item: &Item, settings: &mut Settings) -> Taken {
         "authzsendforbiddenonfailure" => own.refuses_with_403 = Some(item.lower(0) == "on"),
         "authbasicauthoritative" | "authuserfileauthoritative" | "authgroupfileauthoritative" => {}
         _ => {
-            return Taken::Closes(
+            return LineOutcome::Closes(
                 "names and passwords are asked for with AuthType Basic and AuthUserFile only",
             );
         }
     }
-    Taken::Yes
+    LineOutcome::Yes
 }
 
-fn options(item: &Item, settings: &mut Settings) -> Taken {
+fn options(item: &Item, settings: &mut Settings) -> LineOutcome {
     let links = settings.links.get_or_insert(LinkOptions {
         follows: None,
         follows_of_owner: None,
@@ -801,10 +803,10 @@ fn options(item: &Item, settings: &mut Settings) -> Taken {
                 links.follows_of_owner = Some(false);
             }
             "indexes" | "multiviews" | "execcgi" | "includes" | "includesnoexec" => {}
-            _ => return Taken::Mistake("there is no such option".to_owned()),
+            _ => return LineOutcome::Mistake("there is no such option".to_owned()),
         }
     }
-    Taken::Yes
+    LineOutcome::Yes
 }
 
 fn by_extension(settings: &mut Settings, extensions: Option<&[String]>, runs: bool) {
@@ -825,7 +827,7 @@ fn environment_condition(item: &Item) -> Result<EnvironmentCondition, String> {
             let [text, sets @ ..] = args else {
                 return Err("it needs a condition and variables".to_owned());
             };
-            let expression = Expression::of(text).unwrap_or_else(unknown);
+            let expression = Expression::of(text).unwrap_or_else(Expression::unknown);
             (Subject::Expression(Arc::new(expression)), None, sets)
         }
         "browsermatch" | "browsermatchnocase" => {

@@ -1,14 +1,19 @@
 //! One round of a request: the path that it has now, the file that this stands for, and the variables that are set.
 
+use std::net::IpAddr;
+
 use crate::environment::Variables;
 use crate::expression::Scope;
 use crate::pattern::Groups;
-use crate::visit::{Disk, FileKind, Visit};
+use crate::values::{FileFacts, FileKind, Values};
+use crate::visit::{Disk, Visit};
 
 /// A request between two internal redirects.
 pub struct Round<'a> {
     pub visit: &'a Visit<'a>,
     pub disk: &'a dyn Disk,
+    /// That of a request for an index is GET.
+    pub method: &'a str,
     /// The folder of the whole site, without a slash at the end.
     pub root: &'a [u8],
     /// The path of the address.
@@ -38,16 +43,25 @@ impl MappedFile {
     }
 }
 
-impl Round<'_> {
-    /// The value of a variable of conditions; `None` where it is not known here.
-    pub fn variable(&self, name: &str) -> Option<Vec<u8>> {
+impl Values for Round<'_> {
+    fn variable(&self, name: &str) -> Option<Vec<u8>> {
         crate::variables::value(self, name)
     }
 
-    /// A scope for expressions, with the groups of the last pattern.
+    fn look(&self, path: &[u8]) -> FileFacts {
+        self.disk.look(path)
+    }
+
+    fn client(&self) -> Option<IpAddr> {
+        self.visit.client
+    }
+}
+
+impl Round<'_> {
+    /// A scope for expressions, without groups of a pattern.
     pub fn scope(&self) -> Scope<'_> {
         Scope {
-            round: self,
+            values: self,
             groups: Groups::default(),
         }
     }

@@ -1,5 +1,6 @@
 //! What a section says, and how an inner one is merged into it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::access::AddressAccess;
@@ -9,6 +10,39 @@ use crate::expression::Expression;
 use crate::names::NameTest;
 use crate::require::{Merging, Requirement};
 use crate::rewriting::Rewriting;
+
+/// What a file says.
+#[derive(Clone, Debug, Default)]
+pub struct FolderRules {
+    pub folder: Settings,
+    pub files: Vec<FilesSection>,
+    /// Lines that have another effect than in Apache.
+    pub notes: Vec<Note>,
+}
+
+/// `<Files>` and `<FilesMatch>`
+#[derive(Clone, Debug)]
+pub struct FilesSection {
+    pub names: NameTest,
+    pub settings: Settings,
+    /// It keeps visitors out.
+    pub closes: bool,
+}
+
+/// What is said of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub line: usize,
+    pub text: String,
+    /// The line closes what it stands in.
+    pub closes: bool,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.line, self.text)
+    }
+}
 
 /// What a section says. What it does not speak of is `None` or empty.
 #[derive(Clone, Debug, Default)]

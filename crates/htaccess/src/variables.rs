@@ -22,7 +22,7 @@ pub fn value(round: &Round<'_>, name: &str) -> Option<Vec<u8>> {
         "REQUEST_FILENAME" | "SCRIPT_FILENAME" => Some(round.file.name.clone()),
         "PATH_INFO" => Some(round.file.path_info.clone()),
         "QUERY_STRING" => Some(round.args.clone().unwrap_or_default()),
-        "REQUEST_METHOD" => text(visit.method),
+        "REQUEST_METHOD" => text(round.method),
         "THE_REQUEST" => Some(visit.request_line.to_vec()),
         "SERVER_PROTOCOL" => {
             let line = visit.request_line;

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::read::FolderRules;
+use crate::settings::FolderRules;
+use crate::values::FileFacts;
 
 /// A request, as far as rules can ask for it.
 pub struct Visit<'a> {
@@ -36,26 +37,6 @@ pub struct Mount {
     pub prefix: Vec<u8>,
     /// The folder, without a slash at the end.
     pub folder: Vec<u8>,
-}
-
-/// What is at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    Missing,
-    File,
-    Folder,
-    Other,
-    /// It may not be looked at.
-    Forbidden,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileFacts {
-    pub kind: FileKind,
-    /// The path itself is a symbolic link; whether it has the owner of what it leads to.
-    pub link_of_owner: Option<bool>,
-    pub length: u64,
-    pub is_executable: bool,
 }
 
 /// The `.htaccess` of a folder.

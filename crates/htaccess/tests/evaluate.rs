@@ -475,6 +475,59 @@ fn an_inner_file_with_rules_takes_the_place_of_outer_rules() {
     }
 }
 
+/// What comparing generated trees with Apache has found.
+#[test]
+fn odd_files_are_read_as_apache_reads_them() {
+    for (text, request, expected) in [
+        // The last condition has no next one.
+        (
+            "RewriteEngine on\nRewriteCond %{HTTP_COOKIE} x [OR]\nRewriteRule ^ - [F]",
+            "/m/a.txt",
+            "403",
+        ),
+        ("AuthMerging Or\nRequire valid-user", "/m/a.txt", "/m/a.txt"),
+        ("Require not ip 10.0.0.1", "/m/a.txt", "500"),
+        (
+            "<If true>\nRequire all denied\n<Files a.txt>\nRequire all granted\n</Files>\n</If>",
+            "/m/a.txt",
+            "403",
+        ),
+        (
+            "<IfModule mod_php5.c>\nRequire valid-user\n</IfModule>",
+            "/m/a.txt",
+            "403",
+        ),
+        (
+            "<IfModule mod_php5.c>\nRequire all denied\n</IfModule>",
+            "/m/a.txt",
+            "403",
+        ),
+        (
+            "<IfModule mod_php5.c>\nRedirect / /b\n</IfModule>",
+            "/m/a.txt",
+            "/m/a.txt",
+        ),
+        ("FallbackResource none.php", "/m/none", "500"),
+        ("DirectoryIndex s/ s/ s/", "/m/", "403"),
+        // An index is looked up by GET.
+        (
+            "<Files index.php>\nRequire method POST\n</Files>",
+            "POST /m/",
+            "403",
+        ),
+        (
+            "RewriteEngine on\nRewriteRule ^a\\.txt$ x [H=text/plain]",
+            "/m/a.txt",
+            "403",
+        ),
+    ] {
+        check(text, &[(request, expected)]);
+    }
+    let outer = "RewriteEngine on\nRewriteOptions InheritBefore\nRewriteRule ^ - [F]";
+    let site = Site::new("/m/a.txt", &[("/", outer), ("/m", "RewriteRule ^none /b")]);
+    assert_eq!(answer(&site, "/m/a.txt"), "403");
+}
+
 #[test]
 fn hostile_files_are_bounded_and_close_their_folder() {
     let deep = "<IfModule mod_dir.c>\n".repeat(200);

@@ -9,9 +9,9 @@ use super::front::{FrontController, is_for_all, passes_only};
 use super::lines::over_all_lines;
 use super::rule::{Action, Condition, Rule};
 use super::target::{ConditionCaptures, TargetMode, TargetText};
-use crate::item::Place;
 use crate::note::{Kind, Note};
 use crate::patterns::{compiles, has_back_reference, matches, of_path, over_lines};
+use htaccess::item::Place;
 
 /// The rules of one file, or of a server.
 #[derive(Debug, Default)]

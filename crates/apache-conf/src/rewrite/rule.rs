@@ -1,6 +1,6 @@
 //! The lines of mod_rewrite as values: conditions, rules and their flags.
 
-use crate::item::{Item, Place};
+use htaccess::item::{Item, Place};
 
 /// A `RewriteCond`.
 #[derive(Clone, Debug)]

@@ -3,11 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::expand::{Captured, expand};
+use super::expand::{CapturedGroups, expand};
 use crate::expression::{Expression, Scope};
 use crate::pattern::{Groups, Pattern};
-use crate::round::Round;
-use crate::visit::FileKind;
+use crate::values::{FileKind, Values};
 
 /// A condition.
 #[derive(Clone, Debug)]
@@ -69,11 +68,11 @@ impl Condition {
     }
 
     /// Whether it holds; `None` where that is not known. Its groups become those that `%1` names.
-    pub fn holds(&self, round: &Round<'_>, captured: &mut Captured) -> Option<bool> {
+    pub fn holds(&self, values: &dyn Values, captured: &mut CapturedGroups) -> Option<bool> {
         let holds = match &self.test {
             Test::Expression(expression) => {
                 let mut scope = Scope {
-                    round,
+                    values,
                     groups: Groups::default(),
                 };
                 let holds = expression.as_ref()?.holds(&mut scope)?;
@@ -83,8 +82,8 @@ impl Condition {
                 holds
             }
             test => {
-                let subject = expand(&self.subject, round, captured, None)?;
-                self.test(test, &subject, round, captured)?
+                let subject = expand(&self.subject, values, captured, None)?;
+                self.test(test, &subject, values, captured)?
             }
         };
         Some(holds != self.is_negated)
@@ -94,8 +93,8 @@ impl Condition {
         &self,
         test: &Test,
         subject: &[u8],
-        round: &Round<'_>,
-        captured: &mut Captured,
+        values: &dyn Values,
+        captured: &mut CapturedGroups,
     ) -> Option<bool> {
         match test {
             Test::Pattern(pattern) => {
@@ -110,7 +109,7 @@ impl Condition {
                 if subject.contains(&0) {
                     return Some(false);
                 }
-                let facts = round.disk.look(subject);
+                let facts = values.look(subject);
                 Some(match letter {
                     'd' => facts.kind == FileKind::Folder,
                     's' => facts.kind == FileKind::File && facts.length > 0,

@@ -2,11 +2,11 @@
 
 use crate::paths::escaped_value;
 use crate::pattern::Groups;
-use crate::round::Round;
+use crate::values::Values;
 
 /// What patterns have matched.
 #[derive(Clone, Debug, Default)]
-pub struct Captured {
+pub struct CapturedGroups {
     /// Of the rule: `$1`.
     pub of_rule: Groups,
     /// Of the last condition: `%1`.
@@ -25,8 +25,8 @@ pub struct GroupForm {
 /// The text with its values; `None` where one is not known. A map that does not exist gives nothing.
 pub fn expand(
     text: &str,
-    round: &Round<'_>,
-    captured: &Captured,
+    values: &dyn Values,
+    captured: &CapturedGroups,
     mut form: Option<&mut GroupForm>,
 ) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() + 32);
@@ -60,7 +60,7 @@ pub fn expand(
             }
             ('%', Some('{')) => {
                 let end = rest.find('}')?;
-                out.extend(round.variable(&rest[1..end])?);
+                out.extend(values.variable(&rest[1..end])?);
                 skip(&mut letters, at + 1 + end);
             }
             ('$', Some('{')) => {

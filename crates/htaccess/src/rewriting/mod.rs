@@ -3,12 +3,10 @@
 mod condition;
 mod expand;
 mod rule;
-mod run;
 
 pub use condition::Condition;
-pub use expand::substituted;
-pub use rule::Rule;
-pub use run::{Rewritten, rewrite};
+pub use expand::{CapturedGroups, GroupForm, expand, substituted};
+pub use rule::{NextRule, Rule};
 
 use std::sync::Arc;
 

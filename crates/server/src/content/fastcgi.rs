@@ -51,7 +51,7 @@ pub fn params(
             encoder.push(name, value);
         }
     }
-    for (name, value) in &request.extras.script_variables {
+    for (name, value) in &request.extras.values.of_script {
         let name = name.as_bytes();
         let is_own = fastcgi.params.iter().any(|param| *param.name == *name);
         let is_for_php = SETTINGS_OF_PHP.contains(&name) || name.starts_with(b"MAYFLY_");

@@ -9,8 +9,8 @@ use site::{Content, InFileOnly, Site};
 use transport::body;
 use transport::connections::Connections;
 
-use crate::access::htaccess::{self, HtaccessSite};
 use crate::exchange::compiled_location::CompiledLocations;
+use crate::exchange::htaccess_site::{self, HtaccessSite};
 use live_state::connectors::UpstreamTls;
 use live_state::quic_keys::QuicKeys;
 use live_state::server_tls::{self, ServerTlsInForce};
@@ -76,7 +76,7 @@ impl ActiveConfiguration {
         Ok(Arc::new(ActiveConfiguration {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             locations: CompiledLocations::of(&site),
-            htaccess: htaccess::sites(&site),
+            htaccess: htaccess_site::sites(&site),
             refills: refills(&site),
             may_forbid_stored: live.nodes.is_some() || live.groups.learned().is_some(),
             live,

@@ -35,8 +35,6 @@ pub struct Extra {
     pub user_ids: Option<UserIds>,
     pub remote_user: Option<Vec<u8>>,
     pub path_info: Option<PathInfo>,
-    /// What `.htaccess` files set for scripts.
-    pub script_variables: Vec<(String, Vec<u8>)>,
     /// What a `proxy_pass` with variables leads to.
     pub proxy_url: Option<Box<ProxyUrl>>,
     /// Who waits for what upstreams are asked on its behalf.
@@ -75,6 +73,8 @@ pub struct RequestValues {
     /// Likewise of `geo` and `split_clients`.
     pub geo: Values,
     pub splits: Values,
+    /// What `.htaccess` files set for scripts.
+    pub of_script: Vec<(String, Vec<u8>)>,
 }
 
 /// What `limit_req` and `limit_conn` did.
@@ -174,6 +174,7 @@ static NOTHING: Extra = Extra {
         maps: Vec::new(),
         geo: Vec::new(),
         splits: Vec::new(),
+        of_script: Vec::new(),
     },
     limits: LimitNotes {
         req_status: "",
@@ -196,7 +197,6 @@ static NOTHING: Extra = Extra {
     user_ids: None,
     remote_user: None,
     path_info: None,
-    script_variables: Vec::new(),
     proxy_url: None,
     class: upstream::Class::Visitor,
     own_visit: None,
@@ -255,6 +255,7 @@ impl Extras {
                 values: RequestValues {
                     captures: own.values.captures.clone(),
                     slots: own.values.slots.clone(),
+                    of_script: own.values.of_script.clone(),
                     ..RequestValues::default()
                 },
                 fragments: FragmentFacts {
@@ -263,7 +264,6 @@ impl Extras {
                 },
                 remote_user: own.remote_user.clone(),
                 path_info: own.path_info.clone(),
-                script_variables: own.script_variables.clone(),
                 proxy_url: own.proxy_url.clone(),
                 class: own.class,
                 tracing: own.tracing.as_ref().map(|it| Box::new(it.of_part())),

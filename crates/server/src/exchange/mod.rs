@@ -15,6 +15,7 @@ pub mod functions;
 pub mod guest_visit;
 pub mod handled;
 pub mod host_name;
+pub mod htaccess_site;
 pub mod numbers;
 pub mod origin;
 pub mod own_visit;

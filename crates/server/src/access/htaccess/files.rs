@@ -15,8 +15,6 @@ use rustix::fs::{
 use rustix::io::Errno;
 use server_base::lru::Lru;
 
-use super::check_user;
-
 /// A look at a folder holds for this time, in milliseconds.
 const LOOK_MS: u64 = 1000;
 /// Folders that a thread knows.
@@ -311,5 +309,22 @@ impl Disk for FolderFiles<'_> {
         Some(lines.any(|(name, members)| {
             name.trim() == group && members.split_whitespace().any(|it| it == user)
         }))
+    }
+}
+
+/// What a user file says of a name and a password.
+fn check_user(credentials: Option<&(Vec<u8>, Vec<u8>)>, user_file: &str) -> UserCheck {
+    let Some((user, password)) = credentials else {
+        return UserCheck::Wrong;
+    };
+    let Ok(users) = basic_auth::users(user_file.as_bytes()) else {
+        return UserCheck::NoFile;
+    };
+    let Some(hash) = users.get(user.as_slice()) else {
+        return UserCheck::Wrong;
+    };
+    match basic_auth::compare(user, hash, password) {
+        basic_auth::Comparison::Right => UserCheck::Right,
+        basic_auth::Comparison::Wrong | basic_auth::Comparison::UnknownFormat => UserCheck::Wrong,
     }
 }

@@ -12,76 +12,19 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use htaccess::{Mount, UserCheck, Verdict, Visit, evaluate};
+use htaccess::{Verdict, Visit, evaluate};
 use http_semantics::Fields;
 use parking_lot::Mutex;
-use site::{LogLevel, Root, Server, Site};
+use site::LogLevel;
 use transport::facts::LocalAddress;
 
 use crate::access::real_ip;
 use crate::exchange::handled::StageEnd;
+use crate::exchange::htaccess_site::HtaccessSite;
 use crate::exchange::request::Request;
 use crate::exchange::request_route::RequestKind;
 use crate::log::error_log;
 use files::{FolderFiles, RuleNote};
-
-/// Of a server with `htaccess on`: where its files are.
-#[derive(Debug, Default)]
-pub struct HtaccessSite {
-    /// The folder of the whole site last.
-    mounts: Vec<Mount>,
-    indexes: Vec<String>,
-}
-
-/// Those of all servers; `None` for a server that does not obey such files.
-pub fn sites(site: &Site) -> Vec<Option<HtaccessSite>> {
-    site.http.servers.iter().map(HtaccessSite::of).collect()
-}
-
-impl HtaccessSite {
-    fn of(server: &Server) -> Option<HtaccessSite> {
-        if !server.obeys_htaccess {
-            return None;
-        }
-        let whole = server.settings(Server::ROOT);
-        let mut mounts = Vec::new();
-        for prefix in &server.top.prefixes {
-            let settings = server.settings(prefix.location);
-            if settings.files.root == whole.files.root {
-                continue;
-            }
-            mounts.extend(mount(&prefix.prefix, &settings.files.root));
-        }
-        mounts.extend(mount(b"/", &whole.files.root));
-        let names = whole.files.index.iter().filter_map(|it| it.as_constant());
-        Some(HtaccessSite {
-            mounts,
-            indexes: names
-                .map(|name| String::from_utf8_lossy(name).into_owned())
-                .collect(),
-        })
-    }
-}
-
-/// The folder that a prefix stands for; `None` where variables say so.
-fn mount(prefix: &[u8], root: &Root) -> Option<Mount> {
-    let trimmed = |path: &[u8]| path.strip_suffix(b"/").unwrap_or(path).to_vec();
-    let with_slash = match prefix.strip_suffix(b"/") {
-        Some(_) => prefix.to_vec(),
-        None => [prefix, b"/"].concat(),
-    };
-    let folder = match root {
-        Root::Root(root) => {
-            let below = trimmed(prefix);
-            [&trimmed(root.as_constant()?), &below[..]].concat()
-        }
-        Root::Alias(folder) => trimmed(folder.as_constant()?),
-    };
-    Some(Mount {
-        prefix: with_slash,
-        folder,
-    })
-}
 
 /// Obeys the rules: the request ends, or its path becomes the one that they lead to.
 #[inline]
@@ -116,8 +59,8 @@ fn obey_rules(request: &mut Request) -> Option<StageEnd> {
                 request.route.note_change();
                 request.extras.forget_path_info();
             }
-            if !target.variables.is_empty() || !request.extras.script_variables.is_empty() {
-                request.extras.script_variables = target.variables;
+            if !target.variables.is_empty() || !request.extras.values.of_script.is_empty() {
+                request.extras.values.of_script = target.variables;
             }
             None
         }
@@ -244,22 +187,5 @@ fn tell(request: &Request, notes: Vec<RuleNote>) {
         if told.insert(note.clone()) {
             error_log::request(request, level, format_args!("{}", note.text));
         }
-    }
-}
-
-/// What a user file says of a name and a password.
-fn check_user(credentials: Option<&(Vec<u8>, Vec<u8>)>, user_file: &str) -> UserCheck {
-    let Some((user, password)) = credentials else {
-        return UserCheck::Wrong;
-    };
-    let Ok(users) = basic_auth::users(user_file.as_bytes()) else {
-        return UserCheck::NoFile;
-    };
-    let Some(hash) = users.get(user.as_slice()) else {
-        return UserCheck::Wrong;
-    };
-    match basic_auth::compare(user, hash, password) {
-        basic_auth::Comparison::Right => UserCheck::Right,
-        basic_auth::Comparison::Wrong | basic_auth::Comparison::UnknownFormat => UserCheck::Wrong,
     }
 }

@@ -24,7 +24,7 @@ use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::own_visit::Purpose;
 use crate::exchange::request::{Method, Request};
-use crate::exchange::request_route::RequestRoute;
+use crate::exchange::request_route::{RequestRoute, TargetOrigin};
 use crate::exchange::variable;
 use crate::exchange::view::View;
 use purge_order::Target;
@@ -72,6 +72,9 @@ pub fn plan<'a>(
         Ok(None) => return no_lookup(request, Decision::OFF, None),
         Err(name) => return CachePlan::UnknownZone(name),
     };
+    if rules.shared.is_none() && is_led_by_rules(request, configuration) {
+        return no_lookup(request, Decision::OFF, None);
+    }
     let overlooks_something = rules.overlooks_something();
     if overlooks_something {
         request.cache.view = View::Cache(rules.clone());
@@ -81,6 +84,14 @@ pub fn plan<'a>(
         request.cache.view = View::Plain;
     }
     plan
+}
+
+/// May `.htaccess` files have led the request here, or set something for the script? Both may depend on anything of the
+/// request; only the keys of `cache_shared` have it in them.
+fn is_led_by_rules(request: &Request, configuration: &ActiveConfiguration) -> bool {
+    configuration.htaccess[request.route.server().0].is_some()
+        && (request.route.origin != TargetOrigin::Received
+            || !request.extras.values.of_script.is_empty())
 }
 
 /// Is it a question whose answer may be stored under a key that has its body in it?

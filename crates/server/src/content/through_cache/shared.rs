@@ -128,7 +128,7 @@ fn put_way(request: &Request, key: &mut Vec<u8>) {
     if !request.extras.values.slots.is_empty() || !request.extras.values.captures.is_empty() {
         put_values(&request.extras, key);
     }
-    for (name, value) in &request.extras.script_variables {
+    for (name, value) in &request.extras.values.of_script {
         put_numbered(SCRIPT_VARIABLE, name.as_bytes(), key);
         put_numbered(SCRIPT_VARIABLE, value, key);
     }

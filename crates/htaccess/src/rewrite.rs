@@ -1,9 +1,7 @@
 //! The rules of a folder on the file that a path stands for.
 
-use super::expand::{Captured, GroupForm, expand};
-use super::rule::{NextRule, Rule};
-use super::{Condition, Rewriting};
 use crate::paths::{escaped, scheme_bytes};
+use crate::rewriting::{CapturedGroups, Condition, GroupForm, NextRule, Rewriting, Rule, expand};
 use crate::round::Round;
 
 /// How often `[N]` begins again.
@@ -38,7 +36,7 @@ pub struct SideEffects {
 }
 
 /// Whether a rule holds.
-enum Applied {
+enum RuleOutcome {
     No,
     /// The path stays.
     Matched,
@@ -55,7 +53,7 @@ struct Way<'w, 'a> {
     path_info: Vec<u8>,
     args: Option<Vec<u8>>,
     status: Option<u16>,
-    captured: Captured,
+    captured: CapturedGroups,
 }
 
 /// Runs the rules.
@@ -72,7 +70,7 @@ pub fn rewrite(round: &mut Round<'_>, rewriting: &Rewriting) -> (Rewritten, Side
         path_info,
         args,
         status: None,
-        captured: Captured::default(),
+        captured: CapturedGroups::default(),
     };
     let ran = way.run(&mut effects);
     way.round.file.name.clone_from(&before);
@@ -98,8 +96,8 @@ impl Way<'_, '_> {
                 continue;
             }
             match self.apply(rule, effects) {
-                Applied::Refused(status) => return Err(status),
-                Applied::No => {
+                RuleOutcome::Refused(status) => return Err(status),
+                RuleOutcome::No => {
                     let mut is_chained = rule.flags.is_chained;
                     while is_chained {
                         is_chained = rules.get(at).is_some_and(|it| it.flags.is_chained);
@@ -107,8 +105,8 @@ impl Way<'_, '_> {
                     }
                     continue;
                 }
-                Applied::Matched => {}
-                Applied::Changed => changed = Some(rule.flags.keeps_redirect),
+                RuleOutcome::Matched => {}
+                RuleOutcome::Changed => changed = Some(rule.flags.keeps_redirect),
             }
             if self.name.len() > MAX_PATH_BYTES {
                 return Err(500);
@@ -142,23 +140,23 @@ impl Way<'_, '_> {
         }
     }
 
-    fn apply(&mut self, rule: &Rule, effects: &mut SideEffects) -> Applied {
+    fn apply(&mut self, rule: &Rule, effects: &mut SideEffects) -> RuleOutcome {
         let subject = self.subject();
         let Ok(groups) = rule.pattern.groups(&subject) else {
-            return Applied::Refused(403);
+            return RuleOutcome::Refused(403);
         };
         if groups.is_some() == rule.is_negated {
-            return Applied::No;
+            return RuleOutcome::No;
         }
-        self.captured = Captured::default();
+        self.captured = CapturedGroups::default();
         self.captured.of_rule = groups.unwrap_or_default();
         self.round.file.name.clone_from(&self.name);
         self.round.args.clone_from(&self.args);
         match self.conditions(&rule.conditions) {
             Some(true) => {}
-            Some(false) => return Applied::No,
+            Some(false) => return RuleOutcome::No,
             // It may be meant to keep visitors out.
-            None => return Applied::Refused(403),
+            None => return RuleOutcome::Refused(403),
         }
         let mut form = GroupForm {
             is_escaped: rule.flags.escapes == Some(true),
@@ -178,25 +176,25 @@ impl Way<'_, '_> {
         }
         effects.handler = rule.flags.handler.or(effects.handler);
         if let Some(status) = rule.flags.status.filter(|it| !(300..400).contains(it)) {
-            return Applied::Refused(status);
+            return RuleOutcome::Refused(status);
         }
         if rule.flags.is_proxied {
-            return Applied::Refused(403);
+            return RuleOutcome::Refused(403);
         }
         if stays {
             self.status = rule.flags.status.or(self.status);
-            return Applied::Matched;
+            return RuleOutcome::Matched;
         }
         let Some(output) = output else {
-            return Applied::Refused(403);
+            return RuleOutcome::Refused(403);
         };
         if form.has_mark && !rule.flags.allows_escaped_mark && rule.output.contains('?') {
-            return Applied::Refused(403);
+            return RuleOutcome::Refused(403);
         }
         self.take(rule, output)
     }
 
-    fn take(&mut self, rule: &Rule, mut output: Vec<u8>) -> Applied {
+    fn take(&mut self, rule: &Rule, mut output: Vec<u8>) -> RuleOutcome {
         let is_relative = !output.starts_with(b"/") && scheme_bytes(&output).is_none();
         if is_relative {
             output.splice(0..0, self.rewriting.folder.iter().copied());
@@ -210,7 +208,7 @@ impl Way<'_, '_> {
                 self.name.splice(0..0, self.own_address());
             }
             self.status = Some(status);
-            return Applied::Changed;
+            return RuleOutcome::Changed;
         }
         let own = self.own_address();
         if self.name.len() > own.len()
@@ -223,7 +221,7 @@ impl Way<'_, '_> {
             let slashes = self.name.iter().take_while(|byte| **byte == b'/').count();
             self.name.drain(..slashes.saturating_sub(1));
         }
-        Applied::Changed
+        RuleOutcome::Changed
     }
 
     /// `http://host`
