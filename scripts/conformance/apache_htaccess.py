@@ -12,7 +12,8 @@ Apache hands out is refused (`serve` keeps more closed than Apache does, and no 
 no such file and the application is asked, which says so itself; `known`, for a reason that htaccess_sites.py gives; or
 `different`, which fails the comparison. `--show` prints all that is not the same.
 
-`--generated` compares trees of .htaccess files that htaccess_generator.py makes, one for each seed, with `htaccess on`. An
+`--generated` compares trees of .htaccess files that htaccess_generator.py makes, one for each seed, with `htaccess on`, or with
+`--way convert` what they are converted to, unless the converter names a line that keeps visitors out. An
 answer is `closed here` where Mayfly refuses by intent: a POST to a file, and scripts where a line is meant to keep them from
 running. It is `open` where Apache refuses (401, 403, 404, 405, 410) and Mayfly does not, which fails the comparison, as it does if
 less than 97 % of what Apache gives is the same. Needs Debian's apache2 with mod_php,
@@ -335,6 +336,24 @@ MAYFLY_TREE = """    server {{
 """
 
 
+CONVERTED_TREE = """    server {{
+        listen 127.0.0.1:{port};
+        server_name t{seed};
+        root {root};
+        include {work}/converted-{seed}.conf;
+    }}
+"""
+
+
+def convert_tree(seed, root, work, binary):
+    """Whether `mayfly convert` translates the files of a tree without a line that keeps visitors out and is not translated."""
+    files = glob.glob("**/.htaccess", root_dir=root, recursive=True, include_hidden=True)
+    output = os.path.join(work, f"converted-{seed}.conf")
+    command = [binary, "convert", "--root", root, "--php", f"unix:{work}/fpm.sock", "--output", output]
+    done = subprocess.run([*command, *(os.path.join(root, file) for file in sorted(files))], stderr=subprocess.DEVNULL)
+    return done.returncode in (0, 3)
+
+
 def write_tree(seed, root, work):
     """The files of a generated tree."""
     for folder in htaccess_generator.FOLDERS:
@@ -407,8 +426,8 @@ def judge_tree(theirs, ours, method, rules):
     return "stricter" if ours[0] >= 400 else "different"
 
 
-def compare_trees(seeds, binary, shows):
-    """Asks Apache and Mayfly for the same trees."""
+def compare_trees(seeds, binary, shows, is_converted):
+    """Asks Apache and Mayfly for the same trees: with `htaccess on`, or with what the files are converted to."""
     work = tempfile.mkdtemp(prefix="mayfly-htaccess-")
     counts = {}
     try:
@@ -421,10 +440,15 @@ def compare_trees(seeds, binary, shows):
         rules = {seed: write_tree(seed, root, work) for seed, root in roots.items()}
         theirs_port, ours_port = free_port(), free_port()
         extra = "".join(APACHE_TREE.format(port=theirs_port, seed=seed, root=root) for seed, root in roots.items())
-        servers = "".join(MAYFLY_TREE.format(port=ours_port, seed=seed, root=root, work=work) for seed, root in roots.items())
+        if is_converted:
+            seeds = [seed for seed in seeds if convert_tree(seed, roots[seed], work, binary)]
+            counts["trees converted"] = len(seeds)
+        template = CONVERTED_TREE if is_converted else MAYFLY_TREE
+        servers = "".join(template.format(port=ours_port, seed=seed, root=roots[seed], work=work) for seed in seeds)
         config = os.path.join(work, "trees.conf")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(MAYFLY_TREES.format(work=work, servers=servers))
+            text = MAYFLY_TREES.format(work=work, servers=servers)
+            file.write(text.replace("htaccess on;", "") if is_converted else text)
         mayfly_server = running([binary, "-p", work, "-c", config], ours_port, os.path.join(work, "trees.out"))
         with apache(work, os.path.join(work, "trees"), theirs_port, extra), php_fpm(work), mayfly_server:
             askers = Asker(theirs_port), Asker(ours_port)
@@ -440,12 +464,12 @@ def compare_trees(seeds, binary, shows):
     return counts
 
 
-def compare_generated(first, count, binary, shows):
+def compare_generated(first, count, binary, shows, is_converted):
     """The comparison of so many trees; false where it fails."""
     counts = {}
     for begin in range(first, first + count, TREES_AT_A_TIME):
         seeds = range(begin, min(begin + TREES_AT_A_TIME, first + count))
-        for kind, number in compare_trees(seeds, binary, shows).items():
+        for kind, number in compare_trees(seeds, binary, shows, is_converted).items():
             counts[kind] = counts.get(kind, 0) + number
     given = sum(counts.get(kind, 0) for kind in ("same", "stricter", "different"))
     same = counts.get("same", 0) / max(given, 1)
@@ -464,7 +488,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     if chosen.generated:
-        is_good = compare_generated(chosen.seed, chosen.generated, os.path.abspath(chosen.binary), chosen.show)
+        is_good = compare_generated(chosen.seed, chosen.generated, os.path.abspath(chosen.binary), chosen.show, chosen.way == ["convert"])
         sys.exit(0 if is_good else 1)
     unknown = set(chosen.sites) - set(htaccess_sites.SITES)
     if unknown:

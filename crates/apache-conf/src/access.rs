@@ -50,13 +50,17 @@ pub struct Limits {
 impl Limits {
     /// All that stands in a location.
     pub fn lines(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self
-            .refused
-            .iter()
-            .map(|it| format!("if ({it}) {{ return 403; }}"))
-            .collect();
+        let mut lines = self.refused_lines();
         lines.extend(self.locking_lines());
         lines
+    }
+
+    /// Each `if`.
+    pub fn refused_lines(&self) -> Vec<String> {
+        let lines = self.refused.iter();
+        lines
+            .map(|it| format!("if ({it}) {{ return 403; }}"))
+            .collect()
     }
 
     /// What cannot be an `if`.

@@ -4,6 +4,7 @@ use nginx_conf::text::quoted;
 
 use crate::collect::{Collector, LineOutcome, Scope};
 use crate::rewrite::field_variable;
+use crate::types::no_handler;
 use htaccess::item::Item;
 
 /// `php_value` and its relatives.
@@ -14,7 +15,10 @@ pub fn php(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome
     let name = name.to_ascii_lowercase();
     if name == "engine" {
         let is_off = ["off", "0", "false"].contains(&value.to_ascii_lowercase().as_str());
-        collector.settings(scope).is_without_php = is_off;
+        if is_off {
+            return no_handler(collector, item, scope);
+        }
+        collector.settings(scope).is_without_php = false;
         return LineOutcome::Taken;
     }
     let is_name = name

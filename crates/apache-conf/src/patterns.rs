@@ -155,7 +155,12 @@ pub fn network(text: &str) -> Option<String> {
     if let Some((address, bits)) = text.split_once('/') {
         let address: IpAddr = address.parse().ok()?;
         let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.parse().ok().filter(|bits: &u8| *bits <= most)?;
+        let mask = bits.parse::<std::net::Ipv4Addr>().map(u32::from);
+        let bits: u32 = match mask {
+            Ok(mask) if mask.leading_ones() + mask.trailing_zeros() >= 32 => mask.leading_ones(),
+            _ => bits.parse().ok()?,
+        };
+        let bits = Some(bits).filter(|bits| *bits <= most)?;
         return Some(format!("{address}/{bits}"));
     }
     let parts: Vec<&str> = text.trim_end_matches('.').split('.').collect();

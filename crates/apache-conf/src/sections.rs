@@ -127,7 +127,13 @@ fn pattern(collector: &mut Collector, item: &Item, block: &[Item], regex: &str) 
     let others: Vec<&Item> = block.iter().filter(|it| !access.take(it)).collect();
     let mut notes = Vec::new();
     let is_closed = access.access(&|_| false, &mut notes) == crate::access::Access::Closed;
-    let is_of_disk = item.name.starts_with("directory") && regex.starts_with('^');
+    // A pattern of folders of the disk, which paths of addresses do not begin with.
+    let root = collector.site.server.root.as_deref().unwrap_or("/");
+    let names_root = root
+        .split('/')
+        .any(|name| !name.is_empty() && regex.contains(&format!("{name}/")));
+    let is_of_disk = item.name.starts_with("directory")
+        && (regex.starts_with('^') || names_root || collector.site.server.root.is_none());
     if !others.is_empty() || !is_closed || is_of_disk || !compiles(regex) {
         return LineOutcome::Not("write a location by pattern".to_owned());
     }

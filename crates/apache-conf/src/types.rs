@@ -28,20 +28,20 @@ pub fn of_files(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOu
         "addtype" | "addhandler" | "sethandler" if is_php => {
             return php(collector, item, scope, &value, extensions());
         }
-        "sethandler" if value == "none" => return no_handler(collector, scope),
+        "sethandler" if value == "none" => return no_handler(collector, item, scope),
         "removehandler" | "removetype" => {
             let has_php = item
                 .all_lower()
                 .iter()
                 .any(|it| it.trim_start_matches('.').starts_with("ph"));
             return match has_php {
-                true => no_handler(collector, scope),
+                true => no_handler(collector, item, scope),
                 false => LineOutcome::LeftOut("no handler is set for it".to_owned()),
             };
         }
         "addhandler" | "sethandler" => {
             return match value.as_str() {
-                "default-handler" => no_handler(collector, scope),
+                "default-handler" => no_handler(collector, item, scope),
                 "type-map" => LineOutcome::LeftOut("content is not negotiated".to_owned()),
                 "server-status" => LineOutcome::Not("write a location with stub_status".to_owned()),
                 "cgi-script" | "fcgid-script" => {
@@ -90,9 +90,26 @@ fn media_type(text: &str) -> Option<String> {
     is_type.then(|| text.to_owned())
 }
 
-/// Scripts are not run.
-fn no_handler(collector: &mut Collector, scope: &Scope) -> LineOutcome {
-    collector.settings(scope).is_without_php = true;
+/// Scripts are not run. Those of some names are refused: they would be shown as text.
+pub fn no_handler(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
+    let names_scripts = match scope.names.as_ref().map(|it| &it.0) {
+        None => {
+            collector.settings(scope).is_without_php = true;
+            return LineOutcome::Taken;
+        }
+        Some(Names::All) => true,
+        Some(Names::Extensions(all, _)) => all.iter().any(|it| it.starts_with("ph")),
+        Some(Names::Literal(text) | Names::Pattern(text)) => {
+            let text = text.to_ascii_lowercase();
+            text.contains("ph") || text.contains(['*', '['])
+        }
+    };
+    if names_scripts {
+        let denied = htaccess::item::parse("Require all denied", &item.place.file);
+        for line in denied.items {
+            collector.settings(scope).access.take(&line);
+        }
+    }
     LineOutcome::Taken
 }
 

@@ -102,6 +102,7 @@ impl Collector {
             .access(&|it| site.is_environment(it), &mut notes);
         let is_exception = item.name == "limitexcept";
         let has_get = methods.contains(&"get");
+        self.notes.extend(notes);
         let settings = self.settings(scope);
         match found {
             Access::Open => {}
@@ -109,7 +110,6 @@ impl Collector {
                 settings
                     .access
                     .refuse_methods(method_question(&methods, is_exception));
-                self.notes.extend(notes);
             }
             // What limits reading limits all methods here.
             _ => {

@@ -282,8 +282,11 @@ impl Writer<'_> {
         let closed = self.closed_folders();
         patterns.extend(closed.map(|it| (false, it)));
         for limited in &self.below {
-            let is_limited = matches!(limited.access, Access::Limited(_))
-                && !limited.folder.settings.access.is_empty();
+            let is_limited = match limited.access {
+                Access::Open => false,
+                Access::Closed => self.is_within_own(limited),
+                Access::Limited(_) => !limited.folder.settings.access.is_empty(),
+            };
             if is_limited {
                 patterns.push((
                     false,

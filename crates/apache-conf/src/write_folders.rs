@@ -60,6 +60,7 @@ impl Writer<'_> {
             .open(&format!("location ^~ {}", argument(&folder.path)));
         write_files::own_lines(&mut self.conf, limited, &self.root.access);
         self.conf.gap();
+        let begin = self.conf.text.len();
         self.deny(false, DOT);
         if limited.settings.is_without_php {
             self.deny(false, ANY_SCRIPT);
@@ -76,6 +77,11 @@ impl Writer<'_> {
             .filter(|_| folder.place.is_none())
         {
             self.conf.line(&format!("try_files {fallback};"));
+        }
+        if let Access::Limited(limits) = &limited.access {
+            let inner = self.conf.text.split_off(begin);
+            let refused = limits.refused_lines();
+            self.conf.text.push_str(&with_conditions(&inner, &refused));
         }
         self.conf.close();
         self.conf.gap();
@@ -119,4 +125,21 @@ impl Writer<'_> {
         }
         lines
     }
+}
+
+/// The locations in `text`, each with these lines at its begin: an `if` holds in its own location only, and not in those
+/// within it.
+fn with_conditions(text: &str, lines: &[String]) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        out.push_str(line);
+        let inner = line.trim_start();
+        if inner.starts_with("location ") && inner.trim_end().ends_with('{') {
+            let indent = &line[..line.len() - inner.len()];
+            for added in lines {
+                out.push_str(&format!("{indent}    {added}\n"));
+            }
+        }
+    }
+    out
 }

@@ -536,3 +536,66 @@ fn scripts_are_refused_where_it_is_not_known_what_runs_them() {
         assert!(!made.contains("fastcgi_pass unix"), "{made}");
     }
 }
+
+/// An `if` of a location does not hold in the locations within it.
+#[test]
+fn limits_of_methods_and_variables_hold_for_scripts_of_the_folder() {
+    for limit in [
+        "<LimitExcept POST>\nDeny from all\n</LimitExcept>",
+        "Require method POST",
+        "SetEnvIf X-A b bad\nOrder allow,deny\nAllow from all\nDeny from env=bad",
+    ] {
+        let file = HtaccessFile {
+            name: "f",
+            text: limit,
+            folder: "/m/",
+        };
+        let options = Options {
+            php: Some("unix:/x".to_owned()),
+        };
+        let made = convert_htaccess(&[file], &options);
+        let (_, folder) = made.text.split_once("location ^~ /m/ {\n").expect(limit);
+        let (folder, _) = folder.split_once("\n}\n").expect("its end");
+        let (_, php) = folder
+            .split_once("location ~ \\.php(?:/|$) {\n")
+            .expect("scripts");
+        let first = php.lines().next().unwrap_or_default().trim();
+        assert!(
+            first.starts_with("if ($") && first.ends_with("{ return 403; }"),
+            "{}",
+            made.text
+        );
+    }
+}
+
+#[test]
+fn lines_that_open_by_being_lost_are_unsafe_or_close() {
+    for (text, kind) in [
+        ("AuthMerging And\nRequire all granted", Kind::Unsafe),
+        (
+            "<LimitExcept POST>\nDeny from env=!good\n</LimitExcept>",
+            Kind::Unsafe,
+        ),
+    ] {
+        let file = HtaccessFile {
+            name: "f",
+            text,
+            folder: "/m/",
+        };
+        let made = convert_htaccess(&[file], &Options::default());
+        assert_eq!(made.count(kind), 1, "{text}: {:?}", made.notes);
+    }
+    let made = made("<FilesMatch \\.php$>\nSetHandler none\n</FilesMatch>");
+    assert!(made.contains("deny all;"), "{made}");
+    let made = made_server("<Directory ~ \"/srv/a/m.*\">\nRequire all denied\n</Directory>");
+    // The section, and the line in it.
+    assert_eq!(made, 2);
+}
+
+/// How many lines of a virtual host with its files in `/srv/a` are unsafe.
+fn made_server(text: &str) -> usize {
+    let text =
+        format!("<VirtualHost *:80>\nServerName x\nDocumentRoot /srv/a\n{text}\n</VirtualHost>\n");
+    let made = convert_servers("f", &text, &|_| Ok(Vec::new()), &Options::default());
+    made.count(Kind::Unsafe)
+}

@@ -139,7 +139,8 @@ impl Item {
         let has = |word: &str| args.iter().any(|it| it == word);
         let is_own = match self.name.as_str() {
             "require" => !has("granted"),
-            "deny" | "authtype" | "sslrequire" | "sslrequiressl" | "sslverifyclient" => true,
+            "deny" | "authtype" | "authmerging" | "sslrequire" | "sslrequiressl"
+            | "sslverifyclient" => true,
             "order" => args.iter().any(|it| it.starts_with("allow")),
             "rewriterule" => {
                 let flags = args.get(2).map_or("", String::as_str);

@@ -91,6 +91,10 @@ impl Rule {
         if is_address {
             flags.action = Action::Redirect(302);
         }
+        if conditions.last().is_some_and(|it| it.has_alternative) {
+            // Apache takes it for one that holds.
+            flags.unknown.push("OR without a next condition".to_owned());
+        }
         Some(Rule {
             item: item.clone(),
             conditions,
