@@ -2,7 +2,7 @@
 """Compares `mayfly serve` and `mayfly convert` with Debian's Apache on the .htaccess files that six applications document.
 
     scripts/conformance/apache_htaccess.py [--binary FILE] [--way WAY] [--show] [SITE...]
-    scripts/conformance/apache_htaccess.py --generated TREES [--seed FIRST] [--binary FILE] [--show]
+    scripts/conformance/apache_htaccess.py --generated TREES [--seed FIRST] [--requests COUNT] [--binary FILE] [--show]
 
 All serve the same folder (htaccess_sites.py) on loopback and get the same 200 requests for each site, in three ways:
 `serve` is `mayfly serve` on the folder; `convert` is Mayfly with what `mayfly convert` makes of the files, in a server
@@ -289,7 +289,6 @@ def compare_site(name, ways, binary, shows):
 
 # Of what Apache gives, at least so much is the same.
 LEAST_SAME = 0.97
-REQUESTS_PER_TREE = 16
 # Trees that are served at a time, each by a server of its own name.
 TREES_AT_A_TIME = 500
 
@@ -426,9 +425,10 @@ def judge_tree(theirs, ours, method, rules):
     return "stricter" if ours[0] >= 400 else "different"
 
 
-def compare_trees(seeds, binary, shows, is_converted):
+def compare_trees(seeds, chosen):
     """Asks Apache and Mayfly for the same trees: with `htaccess on`, or with what the files are converted to."""
     work = tempfile.mkdtemp(prefix="mayfly-htaccess-")
+    binary, is_converted = os.path.abspath(chosen.binary), chosen.way == ["convert"]
     counts = {}
     try:
         os.chmod(work, 0o755)
@@ -453,23 +453,24 @@ def compare_trees(seeds, binary, shows, is_converted):
         with apache(work, os.path.join(work, "trees"), theirs_port, extra), php_fpm(work), mayfly_server:
             askers = Asker(theirs_port), Asker(ours_port)
             for seed in seeds:
-                for request in htaccess_generator.requests(seed, REQUESTS_PER_TREE):
+                for request in htaccess_generator.requests(seed, chosen.requests):
                     theirs, ours = (asker.ask(seed, *request) for asker in askers)
                     found = judge_tree(theirs, ours, request[0], rules[seed])
                     counts[found] = counts.get(found, 0) + 1
-                    if found == "open" or shows and found not in ("same", "both refuse"):
+                    if found == "open" or chosen.show and found not in ("same", "both refuse"):
                         print(f"{found}, seed {seed}: {request}\n  Apache: {theirs}\n  Mayfly: {ours}")
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return counts
 
 
-def compare_generated(first, count, binary, shows, is_converted):
+def compare_generated(chosen):
     """The comparison of so many trees; false where it fails."""
+    first, count = chosen.seed, chosen.generated
     counts = {}
     for begin in range(first, first + count, TREES_AT_A_TIME):
         seeds = range(begin, min(begin + TREES_AT_A_TIME, first + count))
-        for kind, number in compare_trees(seeds, binary, shows, is_converted).items():
+        for kind, number in compare_trees(seeds, chosen).items():
             counts[kind] = counts.get(kind, 0) + number
     given = sum(counts.get(kind, 0) for kind in ("same", "stricter", "different"))
     same = counts.get("same", 0) / max(given, 1)
@@ -486,10 +487,10 @@ def main():
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--generated", type=int, metavar="TREES")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--requests", type=int, default=16, help="for each tree")
     chosen = parser.parse_args()
     if chosen.generated:
-        is_good = compare_generated(chosen.seed, chosen.generated, os.path.abspath(chosen.binary), chosen.show, chosen.way == ["convert"])
-        sys.exit(0 if is_good else 1)
+        sys.exit(0 if compare_generated(chosen) else 1)
     unknown = set(chosen.sites) - set(htaccess_sites.SITES)
     if unknown:
         parser.error(f"no such site: {', '.join(sorted(unknown))}")

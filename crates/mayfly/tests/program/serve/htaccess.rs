@@ -362,3 +362,37 @@ async fn a_script_that_the_htaccess_refuses_does_not_run() {
         assert_eq!(target.get(path).await.text(), page, "{path}");
     }
 }
+
+/// Trees of files that are made from seeds are answered as Debian's Apache answers them; what Apache refuses is refused. Without
+/// Apache, its PHP or root nothing is compared.
+#[test]
+fn generated_trees_are_answered_as_by_apache() {
+    let modules = std::fs::read_dir("/usr/lib/apache2/modules")
+        .into_iter()
+        .flatten();
+    let mut names = modules.flatten().map(|it| it.file_name());
+    let has_php = names.any(|name| name.to_string_lossy().starts_with("libphp"));
+    if !has_php || !has_php_fpm() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scripts/conformance/apache_htaccess.py"
+    );
+    let compared = std::process::Command::new("python3")
+        .args([
+            script,
+            "--generated",
+            "500",
+            "--requests",
+            "6",
+            "--binary",
+            program(),
+        ])
+        .output()
+        .expect("python3");
+    let said = String::from_utf8_lossy(&compared.stdout);
+    let failed = String::from_utf8_lossy(&compared.stderr);
+    assert!(compared.status.success(), "{said}{failed}");
+    assert!(said.contains("seeds 1 to 500: "), "{said}");
+}
