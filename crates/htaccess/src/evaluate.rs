@@ -3,18 +3,17 @@
 
 use std::borrow::Cow;
 
-use crate::access::Source;
-use crate::environment::{EnvironmentCondition, Subject, Variables};
+use crate::admission::access;
+use crate::environment::Variables;
 use crate::names::Methods;
 use crate::paths::{escaped, resolved, scheme_bytes};
-use crate::pattern::Groups;
-use crate::require::{Outcome, Question, Requirement};
+use crate::require::{Question, Requirement};
 use crate::rewrite::{Rewritten, rewrite};
-use crate::rewriting::substituted;
 use crate::round::{MappedFile, Round};
+use crate::set_variables::{set_conditional_variables, set_script_variables};
 use crate::settings::{Conditional, FolderRules, LinkOptions, Settings};
-use crate::values::{FileKind, Values as _};
-use crate::visit::{Disk, Mount, RuleFile, Target, UserCheck, Verdict, Visit};
+use crate::values::FileKind;
+use crate::visit::{Disk, Mount, RuleFile, Target, Verdict, Visit};
 
 /// How often rules may lead to another path (Apache: `LimitInternalRecursion`).
 const MAX_REDIRECTS: usize = 10;
@@ -47,7 +46,7 @@ pub fn evaluate(visit: &Visit<'_>, disk: &dyn Disk, mounts: &[Mount]) -> Verdict
             Step::Again(next) => address = next,
         }
     }
-    refused(500)
+    Verdict::refused(500)
 }
 
 /// What a round begins with.
@@ -74,13 +73,6 @@ struct Evaluator<'a> {
     lookups: usize,
 }
 
-fn refused(status: u16) -> Verdict {
-    Verdict::Refused {
-        status,
-        realm: None,
-    }
-}
-
 impl<'a> Evaluator<'a> {
     fn round(&mut self, address: Address, is_lookup: bool) -> Step {
         let mount = self
@@ -88,11 +80,11 @@ impl<'a> Evaluator<'a> {
             .iter()
             .find(|it| is_below(&address.path, &it.prefix));
         let Some(mount) = mount else {
-            return Step::Done(refused(404));
+            return Step::Done(Verdict::refused(404));
         };
         let (file, mut settings) = match self.walk(mount, &address.path) {
             Ok(found) => found,
-            Err(status) => return Step::Done(refused(status)),
+            Err(status) => return Step::Done(Verdict::refused(status)),
         };
         let mut round = Round {
             visit: self.visit,
@@ -107,14 +99,14 @@ impl<'a> Evaluator<'a> {
             is_lookup,
         };
         if let Err(status) = merge_conditionals(&round, &mut settings) {
-            return Step::Done(refused(status));
+            return Step::Done(Verdict::refused(status));
         }
         if !is_lookup {
             set_conditional_variables(&mut round, &settings.environment.conditions);
         }
         let name = round.file.name.rsplit(|byte| *byte == b'/').next();
         if name.is_some_and(|name| name.starts_with(b".ht")) {
-            return Step::Done(refused(403));
+            return Step::Done(Verdict::refused(403));
         }
         if let Some(verdict) = access(&round, &settings) {
             return Step::Done(verdict);
@@ -222,14 +214,14 @@ impl<'a> Evaluator<'a> {
                 && folder.strip_suffix(b"/") == Some(&round.file.name);
             if !is_folder_itself && !self.is_end && !rewriting.rules.is_empty() {
                 if !follows(settings.links, true) {
-                    return Step::Done(refused(403));
+                    return Step::Done(Verdict::refused(403));
                 }
                 let (rewritten, effects) = rewrite(&mut round, rewriting);
                 self.is_end |= effects.is_end;
                 handler = effects.handler;
                 match rewritten {
                     Rewritten::Nothing => {}
-                    Rewritten::Refused(status) => return Step::Done(refused(status)),
+                    Rewritten::Refused(status) => return Step::Done(Verdict::refused(status)),
                     Rewritten::Redirect { status, location } => {
                         return Step::Done(Verdict::Redirect { status, location });
                     }
@@ -247,7 +239,7 @@ impl<'a> Evaluator<'a> {
         {
             // A handler that is no script's would answer.
             if handler == Some(false) {
-                return Step::Done(refused(403));
+                return Step::Done(Verdict::refused(403));
             }
             return self.lead(round, settings, path, args);
         }
@@ -277,7 +269,7 @@ impl<'a> Evaluator<'a> {
         args: Option<Vec<u8>>,
     ) -> Step {
         let Some(next) = resolved(&path) else {
-            return Step::Done(refused(404));
+            return Step::Done(Verdict::refused(404));
         };
         let mut variables = round.variables;
         set_script_variables(&mut variables, settings);
@@ -286,7 +278,7 @@ impl<'a> Evaluator<'a> {
             .map(|(name, value)| (format!("REDIRECT_{name}"), value))
             .collect();
         if variables.values().map(Vec::len).sum::<usize>() > 64 << 10 {
-            return Step::Done(refused(500));
+            return Step::Done(Verdict::refused(500));
         }
         variables.insert("REDIRECT_STATUS".to_owned(), b"200".to_vec());
         variables.insert("REDIRECT_URL".to_owned(), round.path);
@@ -305,7 +297,7 @@ impl<'a> Evaluator<'a> {
     fn folder(&mut self, round: &mut Round<'_>, settings: &Settings) -> Option<Step> {
         if !round.path.ends_with(b"/") {
             if settings.folder.adds_slash == Some(false) {
-                return Some(Step::Done(refused(403)));
+                return Some(Step::Done(Verdict::refused(403)));
             }
             let mut location = escaped(&round.path);
             location.push(b'/');
@@ -316,8 +308,8 @@ impl<'a> Evaluator<'a> {
             let status = 301;
             return Some(Step::Done(Verdict::Redirect { status, location }));
         }
-        if !matches!(self.visit.method, "GET" | "HEAD" | "POST") {
-            return Some(Step::Done(refused(403)));
+        if !matches!(self.visit.method, "GET" | "HEAD" | "POST" | "OPTIONS") {
+            return Some(Step::Done(Verdict::refused(405)));
         }
         let indexes = match &settings.folder.indexes {
             Some(indexes) => indexes,
@@ -340,7 +332,7 @@ impl<'a> Evaluator<'a> {
                 },
             }
         }
-        Some(Step::Done(refusal.unwrap_or_else(|| refused(403))))
+        Some(Step::Done(refusal.unwrap_or_else(|| Verdict::refused(403))))
     }
 
     fn fallback(&mut self, round: &Round<'_>, fallback: &str) -> Option<Step> {
@@ -372,7 +364,7 @@ impl<'a> Evaluator<'a> {
             facts.kind == FileKind::File
         });
         if self.depth >= MAX_REDIRECTS || self.lookups >= MAX_LOOKUPS {
-            return Lookup::Refused(refused(500));
+            return Lookup::Refused(Verdict::refused(500));
         }
         // A lookup has rules of its own to end.
         let is_end = std::mem::take(&mut self.is_end);
@@ -407,11 +399,11 @@ impl<'a> Evaluator<'a> {
     fn target(&self, round: Round<'_>, settings: &Settings) -> Verdict {
         let is_file = round.file.is(FileKind::File);
         if is_file && !may_run(&round.file.name, settings) {
-            return refused(403);
+            return Verdict::refused(403);
         }
         // Only scripts take what is behind a file.
         if is_file && !round.file.path_info.is_empty() && !is_script(&round.file.name) {
-            return refused(404);
+            return Verdict::refused(404);
         }
         let is_led = settings
             .rewriting
@@ -525,209 +517,6 @@ fn branch(
     Ok(None)
 }
 
-/// `SetEnvIf` and its kin.
-fn set_conditional_variables(
-    round: &mut Round<'_>,
-    conditions: &[std::sync::Arc<EnvironmentCondition>],
-) {
-    for condition in conditions {
-        let Some(groups) = matched(round, condition) else {
-            continue;
-        };
-        for (name, value) in &condition.sets {
-            match value {
-                Some(value) => {
-                    let value = substituted(value.as_bytes(), &groups);
-                    round.variables.insert(name.clone(), value);
-                }
-                None => drop(round.variables.remove(name)),
-            }
-        }
-    }
-}
-
-fn matched(round: &Round<'_>, condition: &EnvironmentCondition) -> Option<Groups> {
-    let pattern = condition.pattern.as_ref();
-    match &condition.subject {
-        Subject::Expression(expression) => {
-            let mut scope = round.scope();
-            // What is not known sets its variables, which conditions of refusals ask for.
-            let holds = expression.holds(&mut scope).unwrap_or(true);
-            holds.then_some(scope.groups)
-        }
-        Subject::Fields(names) => {
-            let all = (round.visit.field_names)();
-            let mut found = all
-                .iter()
-                .filter(|it| names.is_match(it.as_bytes()) == Ok(true));
-            found.find_map(|name| {
-                let value = (round.visit.field)(name)?;
-                pattern?.groups(&value).ok()?
-            })
-        }
-        Subject::Attribute(name) => {
-            let value = match name.to_ascii_lowercase().as_str() {
-                "remote_addr" | "remote_host" => round.variable("REMOTE_ADDR")?,
-                "server_addr" => round.variable("SERVER_ADDR")?,
-                "request_method" => round.variable("REQUEST_METHOD")?,
-                "request_protocol" => round.variable("SERVER_PROTOCOL")?,
-                "request_uri" => round.path.clone(),
-                _ => match round.variables.get(name) {
-                    Some(value) => value.clone(),
-                    None => (round.visit.field)(name).unwrap_or_default(),
-                },
-            };
-            pattern?.groups(&value).ok()?
-        }
-    }
-}
-
-/// `SetEnv`, which holds after all conditions.
-fn set_script_variables(variables: &mut Variables, settings: &Settings) {
-    for (name, value) in &settings.environment.set {
-        match value {
-            Some(value) => drop(variables.insert(name.clone(), value.clone().into_bytes())),
-            None => drop(variables.remove(name)),
-        }
-    }
-}
-
-/// Whether the client may have it; `None`: yes.
-fn access(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
-    if let Some(status) = settings.closed {
-        return Some(refused(status));
-    }
-    let method = round.method;
-    let by_address = settings
-        .access
-        .as_ref()
-        .is_none_or(|access| access.lets_in(method, |source| is_of(round, source)));
-    let is_any = settings
-        .access
-        .as_ref()
-        .is_some_and(|it| it.is_satisfied_by_any(method));
-    match (by_address, is_any) {
-        (true, true) => None,
-        (false, false) => Some(refused(403)),
-        _ => requirements(round, settings),
-    }
-}
-
-fn is_of(round: &Round<'_>, source: &Source) -> Option<bool> {
-    let client = round.visit.client;
-    Some(match source {
-        Source::All => true,
-        Source::Variable { name, is_negated } => round.variables.contains_key(name) != *is_negated,
-        Source::Network(network) => network.contains(client?),
-        Source::Loopback => client?.to_canonical().is_loopback(),
-        Source::Host => return None,
-    })
-}
-
-fn requirements(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
-    let asks_password = settings
-        .authentication
-        .kind
-        .as_deref()
-        .filter(|it| *it != "none");
-    let Some(require) = &settings.require else {
-        return asks_password.map(|_| refused(500));
-    };
-    let method = round.method;
-    let without = require.outcome(method, &mut |question| {
-        answer(round, settings, question, None)
-    });
-    match without {
-        Outcome::Granted => return None,
-        Outcome::DeniedWithoutUser => {}
-        _ => return Some(refused(403)),
-    }
-    let challenge = || {
-        Some(Verdict::Refused {
-            status: 401,
-            realm: settings.authentication.realm.clone(),
-        })
-    };
-    let authentication = &settings.authentication;
-    let is_basic =
-        asks_password == Some("basic") && authentication.has_other_provider != Some(true);
-    if !is_basic || authentication.realm.is_none() {
-        return Some(refused(500));
-    }
-    let Some(user_file) = &authentication.user_file else {
-        return challenge();
-    };
-    let Some(user) = round.disk.user() else {
-        return challenge();
-    };
-    match round.disk.check_user(user_file) {
-        UserCheck::Right => {}
-        UserCheck::Wrong => return challenge(),
-        UserCheck::NoFile => return Some(refused(500)),
-    }
-    let outcome = require.outcome(method, &mut |question| {
-        answer(round, settings, question, Some(&user))
-    });
-    match outcome {
-        Outcome::Granted => None,
-        _ if authentication.refuses_with_403 == Some(true) => Some(refused(403)),
-        _ => challenge(),
-    }
-}
-
-fn answer(
-    round: &Round<'_>,
-    settings: &Settings,
-    question: &Question,
-    user: Option<&str>,
-) -> Outcome {
-    let granted_if = |holds: bool| match holds {
-        true => Outcome::Granted,
-        false => Outcome::Denied,
-    };
-    match question {
-        Question::All(is_granted) => granted_if(*is_granted),
-        Question::Networks(networks) => match round.visit.client {
-            Some(client) => granted_if(networks.iter().any(|it| it.contains(client))),
-            None => Outcome::Unknown,
-        },
-        Question::Local => {
-            let client = round.visit.client.map(|it| it.to_canonical());
-            let is_own = client.is_some() && client == round.visit.server_address;
-            granted_if(is_own || client.is_some_and(|it| it.is_loopback()))
-        }
-        Question::ValidUser | Question::Users(_) | Question::Groups(_) => {
-            let Some(user) = user else {
-                return Outcome::DeniedWithoutUser;
-            };
-            match question {
-                Question::Users(names) => granted_if(names.iter().any(|it| it == user)),
-                Question::Groups(groups) => {
-                    let Some(file) = &settings.authentication.group_file else {
-                        return Outcome::Denied;
-                    };
-                    let is_in = |group: &String| round.disk.is_in_group(file, group, user);
-                    let found: Option<Vec<bool>> = groups.iter().map(is_in).collect();
-                    found.map_or(Outcome::Unknown, |found| granted_if(found.contains(&true)))
-                }
-                _ => Outcome::Granted,
-            }
-        }
-        Question::Variables(names) => {
-            granted_if(names.iter().any(|it| round.variables.contains_key(it)))
-        }
-        Question::Methods(methods) => {
-            let own = crate::names::as_counted(round.method);
-            granted_if(methods.iter().any(|it| it == own))
-        }
-        Question::Expression(expression) => match expression.holds(&mut round.scope()) {
-            Some(holds) => granted_if(holds),
-            None => Outcome::Unknown,
-        },
-        Question::Unknown => Outcome::Unknown,
-    }
-}
-
 /// `Redirect` and `RedirectMatch`
 fn alias_redirect(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
     for redirect in &settings.redirects {
@@ -735,12 +524,12 @@ fn alias_redirect(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
             continue;
         };
         if !(300..400).contains(&redirect.status) {
-            return Some(refused(redirect.status));
+            return Some(Verdict::refused(redirect.status));
         }
         if scheme_bytes(&location).is_none() && !location.starts_with(b"/")
             || location.iter().any(|byte| *byte <= b' ' || *byte == 127)
         {
-            return Some(refused(500));
+            return Some(Verdict::refused(500));
         }
         return Some(Verdict::Redirect {
             status: redirect.status,

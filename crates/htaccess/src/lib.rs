@@ -11,7 +11,9 @@
 
 mod access;
 mod address;
+mod admission;
 mod alias;
+mod directives;
 mod environment;
 mod evaluate;
 mod expression;
@@ -26,6 +28,7 @@ mod require;
 mod rewrite;
 mod rewriting;
 mod round;
+mod set_variables;
 mod settings;
 mod values;
 mod variables;

@@ -98,3 +98,13 @@ pub enum Verdict {
         location: Vec<u8>,
     },
 }
+
+impl Verdict {
+    /// A refusal that asks for nothing.
+    pub fn refused(status: u16) -> Verdict {
+        Verdict::Refused {
+            status,
+            realm: None,
+        }
+    }
+}
