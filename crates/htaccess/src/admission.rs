@@ -6,10 +6,13 @@ use crate::round::Round;
 use crate::settings::Settings;
 use crate::visit::{UserCheck, Verdict};
 
-/// Whether the client may have it; `None`: yes.
-pub fn access(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
+/// Lets the client in, with the name that was asked for, if one was.
+///
+/// # Errors
+/// The refusal.
+pub fn access(round: &Round<'_>, settings: &Settings) -> Result<Option<String>, Verdict> {
     if let Some(status) = settings.closed {
-        return Some(Verdict::refused(status));
+        return Err(Verdict::refused(status));
     }
     let method = round.method;
     let by_address = settings
@@ -21,8 +24,8 @@ pub fn access(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
         .as_ref()
         .is_some_and(|it| it.is_satisfied_by_any(method));
     match (by_address, is_any) {
-        (true, true) => None,
-        (false, false) => Some(Verdict::refused(403)),
+        (true, true) => Ok(None),
+        (false, false) => Err(Verdict::refused(403)),
         _ => requirements(round, settings),
     }
 }
@@ -38,26 +41,29 @@ fn is_of(round: &Round<'_>, source: &Source) -> Option<bool> {
     })
 }
 
-fn requirements(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
+fn requirements(round: &Round<'_>, settings: &Settings) -> Result<Option<String>, Verdict> {
     let asks_password = settings
         .authentication
         .kind
         .as_deref()
         .filter(|it| *it != "none");
     let Some(require) = &settings.require else {
-        return asks_password.map(|_| Verdict::refused(500));
+        return match asks_password {
+            Some(_) => Err(Verdict::refused(500)),
+            None => Ok(None),
+        };
     };
     let method = round.method;
     let without = require.outcome(method, &mut |question| {
         answer(round, settings, question, None)
     });
     match without {
-        Outcome::Granted => return None,
+        Outcome::Granted => return Ok(None),
         Outcome::DeniedWithoutUser => {}
-        _ => return Some(Verdict::refused(403)),
+        _ => return Err(Verdict::refused(403)),
     }
     let challenge = || {
-        Some(Verdict::Refused {
+        Err(Verdict::Refused {
             status: 401,
             realm: settings.authentication.realm.clone(),
         })
@@ -66,7 +72,7 @@ fn requirements(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
     let is_basic =
         asks_password == Some("basic") && authentication.has_other_provider != Some(true);
     if !is_basic || authentication.realm.is_none() {
-        return Some(Verdict::refused(500));
+        return Err(Verdict::refused(500));
     }
     let Some(user_file) = &authentication.user_file else {
         return challenge();
@@ -77,14 +83,14 @@ fn requirements(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
     match round.disk.check_user(user_file) {
         UserCheck::Right => {}
         UserCheck::Wrong => return challenge(),
-        UserCheck::NoFile => return Some(Verdict::refused(500)),
+        UserCheck::NoFile => return Err(Verdict::refused(500)),
     }
     let outcome = require.outcome(method, &mut |question| {
         answer(round, settings, question, Some(&user))
     });
     match outcome {
-        Outcome::Granted => None,
-        _ if authentication.refuses_with_403 == Some(true) => Some(Verdict::refused(403)),
+        Outcome::Granted => Ok(Some(user)),
+        _ if authentication.refuses_with_403 == Some(true) => Err(Verdict::refused(403)),
         _ => challenge(),
     }
 }

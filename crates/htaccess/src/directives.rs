@@ -467,3 +467,24 @@ pub fn rewrite_options(item: &Item, rewriting: &mut Rewriting) {
         }
     }
 }
+
+/// How many patterns a line, and what is in it, compares for each request.
+pub fn patterns(item: &Item) -> usize {
+    let names = [
+        "rewriterule",
+        "rewritecond",
+        "redirectmatch",
+        "setenvif",
+        "setenvifnocase",
+        "browsermatch",
+        "browsermatchnocase",
+        "setenvifexpr",
+        "filesmatch",
+        "files",
+        "if",
+        "elseif",
+        "require",
+    ];
+    let inner = item.block.iter().flatten().map(patterns);
+    usize::from(names.contains(&item.name.as_str())) + inner.sum::<usize>()
+}

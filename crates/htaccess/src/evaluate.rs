@@ -19,6 +19,8 @@ use crate::visit::{Disk, Mount, RuleFile, Target, Verdict, Visit};
 const MAX_REDIRECTS: usize = 10;
 /// Indexes that are looked at for one request.
 const MAX_LOOKUPS: usize = 200;
+/// Patterns of all files on the way to one file.
+const MAX_PATTERNS: usize = 5000;
 /// Folders in one another, and names of a path.
 const MAX_NAMES: usize = 256;
 /// Suffixes of files that are scripts somewhere.
@@ -31,6 +33,7 @@ pub fn evaluate(visit: &Visit<'_>, disk: &dyn Disk, mounts: &[Mount]) -> Verdict
         disk,
         mounts,
         is_end: false,
+        has_other_handler: false,
         depth: 0,
         lookups: 0,
     };
@@ -68,6 +71,8 @@ struct Evaluator<'a> {
     mounts: &'a [Mount],
     /// A rule with `[END]` has held.
     is_end: bool,
+    /// A handler that is no script's would answer, also where an index was looked up.
+    has_other_handler: bool,
     /// Lookups within lookups, and all of them.
     depth: usize,
     lookups: usize,
@@ -108,8 +113,17 @@ impl<'a> Evaluator<'a> {
         if name.is_some_and(|name| name.starts_with(b".ht")) {
             return Step::Done(Verdict::refused(403));
         }
-        if let Some(verdict) = access(&round, &settings) {
-            return Step::Done(verdict);
+        match access(&round, &settings) {
+            Err(verdict) => return Step::Done(verdict),
+            Ok(None) => {}
+            Ok(Some(user)) => {
+                round
+                    .variables
+                    .insert("REMOTE_USER".to_owned(), user.into_bytes());
+                round
+                    .variables
+                    .insert("AUTH_TYPE".to_owned(), b"Basic".to_vec());
+            }
         }
         self.fix_up(round, &mut settings)
     }
@@ -198,6 +212,10 @@ impl<'a> Evaluator<'a> {
                     }
                     None => had,
                 };
+                walked.patterns += rules.patterns;
+                if walked.patterns > MAX_PATTERNS {
+                    return Err(500);
+                }
                 walked.files.push(rules);
             }
         }
@@ -239,6 +257,7 @@ impl<'a> Evaluator<'a> {
         {
             // A handler that is no script's would answer.
             if handler == Some(false) {
+                self.has_other_handler = true;
                 return Step::Done(Verdict::refused(403));
             }
             return self.lead(round, settings, path, args);
@@ -328,6 +347,7 @@ impl<'a> Evaluator<'a> {
                     Verdict::Refused { status: 401, .. } | Verdict::Redirect { .. } => {
                         return Some(Step::Done(verdict));
                     }
+                    verdict if self.has_other_handler => return Some(Step::Done(verdict)),
                     verdict => refusal = Some(verdict),
                 },
             }
@@ -436,6 +456,7 @@ enum Lookup {
 struct WalkedFolders {
     settings: Settings,
     files: Vec<std::sync::Arc<FolderRules>>,
+    patterns: usize,
 }
 
 impl WalkedFolders {

@@ -5,7 +5,7 @@ use pcre2::bytes::{Regex, RegexBuilder};
 /// A longer pattern is no pattern that was written by hand.
 const MAX_PATTERN_BYTES: usize = 8192;
 /// How often a match may try again. A usual one needs some hundreds.
-const MATCH_LIMIT: u32 = 200_000;
+const MATCH_LIMIT: u32 = 50_000;
 
 /// A pattern.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::directives::{
     Branch, LineOutcome, OWN_WORK, Place, SectionUse, WITHOUT_EFFECT, add, address_line,
     authentication, by_extension, closes_by_itself, end_chain, environment_condition, grants,
-    names, options, redirect, require, rewrite_options, section_use, shown_name,
+    names, options, patterns, redirect, require, rewrite_options, section_use, shown_name,
 };
 use crate::expression::Expression;
 use crate::item::{Item, parse};
@@ -18,6 +18,8 @@ use crate::settings::{Conditional, FilesSection, FolderRules, Note, Settings};
 pub const MAX_BYTES: usize = 1 << 20;
 /// Lines of a file.
 const MAX_LINES: usize = 20_000;
+/// Patterns of a file.
+const MAX_PATTERNS: usize = 2000;
 /// Notes that are kept of a file.
 const MAX_NOTES: usize = 50;
 
@@ -43,6 +45,16 @@ pub fn read_rules(bytes: &[u8]) -> FolderRules {
         return reader.end(settings);
     }
     let parsed = parse(text, "");
+    reader.patterns = parsed.items.iter().map(patterns).sum();
+    if reader.patterns > MAX_PATTERNS {
+        reader.patterns = 0;
+        reader.close(
+            1,
+            &mut settings,
+            "the file has too many patterns: take lines out",
+        );
+        return reader.end(settings);
+    }
     for mistake in &parsed.mistakes {
         reader.mistake(mistake.place.line, &mut settings, &mistake.message);
     }
@@ -54,6 +66,7 @@ pub fn read_rules(bytes: &[u8]) -> FolderRules {
 struct Reader {
     files: Vec<FilesSection>,
     notes: Vec<Note>,
+    patterns: usize,
     /// The `RewriteCond` lines before the next `RewriteRule`.
     conditions: Vec<Condition>,
 }
@@ -64,6 +77,7 @@ impl Reader {
             folder,
             files: self.files,
             notes: self.notes,
+            patterns: self.patterns,
         }
     }
 

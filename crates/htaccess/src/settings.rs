@@ -18,6 +18,8 @@ pub struct FolderRules {
     pub files: Vec<FilesSection>,
     /// Lines that have another effect than in Apache.
     pub notes: Vec<Note>,
+    /// Lines and sections that compare something with a pattern for each request.
+    pub patterns: usize,
 }
 
 /// `<Files>` and `<FilesMatch>`

@@ -509,6 +509,12 @@ fn odd_files_are_read_as_apache_reads_them() {
         ),
         ("FallbackResource none.php", "/m/none", "500"),
         ("DirectoryIndex s/ s/ s/", "/m/", "403"),
+        // The first index that is there answers, whatever would answer for it.
+        (
+            "DirectoryIndex x index.php\nRewriteEngine on\nRewriteRule ^x$ /index.php [H=text/plain]",
+            "/m/",
+            "403",
+        ),
         // An index is looked up by GET.
         (
             "<Files index.php>\nRequire method POST\n</Files>",
@@ -536,7 +542,9 @@ fn hostile_files_are_bounded_and_close_their_folder() {
     let loops = "RewriteEngine on\nRewriteRule ^(.*)$ $1$1 [N]".to_owned();
     let backtracks =
         "<FilesMatch \"^(?:(?:a|aa)+)+$\">\nRequire all denied\n</FilesMatch>".to_owned();
+    let patterns = "<FilesMatch ^x>\nFileETag none\n</FilesMatch>\n".repeat(3000);
     for (text, path, expected) in [
+        (patterns, "/m/a.txt", "403"),
         (deep, "/m/a.txt", "500"),
         (long, "/m/a.txt", "403"),
         (behind, "/m/a.txt", "403"),

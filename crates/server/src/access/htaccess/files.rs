@@ -19,8 +19,10 @@ use server_base::lru::Lru;
 const LOOK_MS: u64 = 1000;
 /// Folders that a thread knows.
 const MAX_FOLDERS: usize = 20_000;
-/// Bytes of all files that a thread has read.
-const MAX_BYTES: usize = 16 << 20;
+/// Bytes of all rules that a thread keeps.
+const MAX_BYTES: usize = 64 << 20;
+/// What a pattern takes beside its text, compiled.
+const PATTERN_BYTES: usize = 8 << 10;
 /// One more byte than rules are read of, so that a longer file is known.
 const READ_BYTES: u64 = (1 << 20) + 1;
 /// A group file is small.
@@ -157,8 +159,9 @@ impl KnownFolder {
         known.stamp = stamp;
         match read(&file, root, is_link) {
             Ok(bytes) => {
-                known.bytes = bytes.len();
-                known.rules = RuleFile::Rules(Arc::new(read_rules(&bytes)));
+                let rules = read_rules(&bytes);
+                known.bytes = bytes.len() + rules.patterns * PATTERN_BYTES;
+                known.rules = RuleFile::Rules(Arc::new(rules));
             }
             Err(_) => known.rules = RuleFile::Unreadable,
         }
