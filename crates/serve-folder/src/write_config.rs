@@ -263,6 +263,7 @@ mod tests {
             listen: vec!["80".into(), "[::]:80".into()],
             ttl: Duration::from_millis(200),
             vouched_ttl: None,
+            guest_sessions: true,
             learn: Some(LearnMode::Watch),
             learn_database: Some(DatabaseLogin {
                 server: "unix:/run/mysqld/mysqld.sock".to_owned(),
