@@ -31,8 +31,8 @@ use crate::replay::ReplaySession;
 use crate::schema_reader::ReadSchema;
 use crate::server_identity::OtherServers;
 use crate::sqlite::SqliteSeen;
-use crate::steady::{MadePage, SteadyPages};
 use crate::statement_text;
+use crate::steady::{MadePage, SteadyPages};
 use crate::told;
 
 pub use read_back::{Missing, PageReadBack};
