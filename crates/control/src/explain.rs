@@ -112,6 +112,21 @@ pub struct EvidencePart {
     /// The page differs each time it is made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs_each_time: bool,
+    /// With `cache_guest_sessions`: what is known of the session that the page begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionPart>,
+}
+
+/// What is known of the session that a page begins for each visitor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionPart {
+    /// Guests share the page, and places of it differ for each: times, counts and durations, and tokens.
+    Shared { numbers: usize, tokens: usize },
+    /// It was not found out yet whether the page depends on it.
+    Unproven,
+    /// Guests do not share the page; why.
+    Refused { why: String },
 }
 
 /// Whether the visitor of the request may be shown the shared answer.

@@ -98,6 +98,8 @@ pub struct GuestPages {
     pages: Mutex<Halves<Arc<GuestPage>>>,
     /// The same by address.
     addresses: Mutex<Halves<Arc<GuestPage>>>,
+    /// Why pages are not shared.
+    refusals: Mutex<Halves<&'static str>>,
     /// How many pages are shared whose addresses look like this.
     familiar: Mutex<Halves<u8>>,
     /// The latest page of each look, by host.
@@ -178,9 +180,14 @@ impl GuestPages {
             .unwrap_or_default()
     }
 
-    /// How many pages and tokens are known.
+    /// Notes why guests do not share a page.
+    pub fn note_refusal(&self, name: PageName, why: &'static str) {
+        self.refusals.lock().put(name.number(), why, MAX_PAGES);
+    }
+
+    /// Why guests do not share a page, as the last trial found.
     #[must_use]
-    pub fn count(&self) -> usize {
-        self.pages.lock().len()
+    pub fn refusal(&self, name: PageName) -> Option<&'static str> {
+        self.refusals.lock().get(name.number()).copied()
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use control::explain::{
     Effect, EvidencePart, KnownBy, LearnedPart, LearnedState, Limit, LimitVerdict, Outcome,
-    PlanKind, Standing, ToldReason, TriedAlteration, TriedEffect,
+    PlanKind, SessionPart, Standing, ToldReason, TriedAlteration, TriedEffect,
 };
 use control::{
     ClientError, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries, SearchRequest,
@@ -396,6 +396,9 @@ fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
         let text = "the last answer could not have been stored: each visitor has one of their own";
         all.push(("seen", text.to_owned()));
     }
+    if let Some(session) = &part.session {
+        all.push(("session", session_text(session)));
+    }
     if part.differs_each_time {
         all.push(("seen", "the page differs each time it is made".to_owned()));
     }
@@ -410,6 +413,21 @@ fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
         ));
     }
     all
+}
+
+/// What is known of the session that a page begins.
+fn session_text(session: &SessionPart) -> String {
+    match session {
+        SessionPart::Unproven => {
+            "it begins one for each visitor; that of a second one begins a trial of it".to_owned()
+        }
+        SessionPart::Refused { why } => {
+            format!("it begins one for each visitor, and is not shared: {why}")
+        }
+        SessionPart::Shared { numbers, tokens } => format!(
+            "guests share it without one; places for tokens: {tokens}, for times and counts: {numbers}"
+        ),
+    }
 }
 
 /// What an alteration did to the page.

@@ -92,6 +92,7 @@ pub async fn carry_out(
         Ok(verdict) => Ok(verdict),
         Err(TrialEnd::BrokenOff(why)) => Err(why),
         Err(TrialEnd::NotShared(why)) => {
+            seen.guests.note_refusal(order.page, why);
             let request = trial.source.request();
             error_log::request(
                 request,
