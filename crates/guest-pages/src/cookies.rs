@@ -5,6 +5,7 @@
 //! they are somebody's: they leave the table, for ever, since only answers to guests' requests put some into it.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use page_evidence::{Halves, PageName};
@@ -47,12 +48,29 @@ pub enum CookieStanding {
     Unknown,
 }
 
+/// A guest, whatever cookies they are given one after another.
+#[derive(Debug, Default)]
+struct KnownGuest {
+    /// They have written something: an answer that is still under way may give them one more cookie.
+    is_somebody: bool,
+    pending: Vec<PageName>,
+}
+
+impl KnownGuest {
+    fn ask_for(&mut self, page: PageName) {
+        if !self.pending.contains(&page) {
+            self.pending.push(page);
+        }
+        self.is_somebody |= self.pending.len() > MAX_PENDING;
+    }
+}
+
 /// The cookies of guests.
 #[derive(Debug, Default)]
 pub struct GuestCookies {
     secret: RandomState,
     has_any: AtomicBool,
-    given: Mutex<Halves<Vec<PageName>>>,
+    given: Mutex<Halves<Arc<Mutex<KnownGuest>>>>,
     constants: Mutex<Halves<()>>,
     choices: Mutex<Halves<()>>,
 }
@@ -96,8 +114,10 @@ impl GuestCookies {
         {
             return CookieStanding::Constant;
         }
-        match self.given.lock().get(mark.0) {
-            Some(pending) => CookieStanding::Guest(pending.clone()),
+        let guest = self.given.lock().get(mark.0).cloned();
+        let guest = guest.as_ref().map(|guest| guest.lock());
+        match guest.filter(|guest| !guest.is_somebody) {
+            Some(guest) => CookieStanding::Guest(guest.pending.clone()),
             None if self.choices.lock().get(self.constant(site, mark)).is_some() => {
                 CookieStanding::Choice
             }
@@ -109,61 +129,53 @@ impl GuestCookies {
     /// has not been compared. Nothing is noted where one of `had` is no guest's by now.
     pub fn give(&self, had: &[CookieMark], given: &[CookieMark], page: Option<PageName>) {
         let mut table = self.given.lock();
-        let mut pending = Vec::new();
-        for mark in had {
-            match table.get(mark.0) {
-                Some(pages) => pending.extend_from_slice(pages),
-                None => return,
-            }
-        }
-        pending.extend(page);
-        pending.dedup();
-        if pending.len() > MAX_PENDING {
+        let known: Option<Vec<_>> = had.iter().map(|mark| table.get(mark.0).cloned()).collect();
+        let Some(known) = known else {
+            return;
+        };
+        if known.iter().any(|guest| guest.lock().is_somebody) {
             return;
         }
+        let guest = known.first().cloned().unwrap_or_default();
+        let others = known.iter().filter(|other| !Arc::ptr_eq(other, &guest));
+        let pending: Vec<PageName> = others.flat_map(|it| it.lock().pending.clone()).collect();
+        let mut pages = guest.lock();
+        pending
+            .into_iter()
+            .chain(page)
+            .for_each(|page| pages.ask_for(page));
+        drop(pages);
         self.has_any.store(true, Ordering::Release);
-        for mark in given {
-            let mut pages = table.remove(mark.0).unwrap_or_default();
-            pages.extend(
-                pending
-                    .iter()
-                    .filter(|page| !pages.contains(page))
-                    .copied()
-                    .collect::<Vec<_>>(),
-            );
-            table.put(mark.0, pages, MAX_COOKIES);
+        for mark in given.iter().chain(had) {
+            table.put(mark.0, guest.clone(), MAX_COOKIES);
         }
+    }
+
+    fn known(&self, marks: &[CookieMark]) -> Vec<Arc<Mutex<KnownGuest>>> {
+        let table = self.given.lock();
+        let known = marks.iter().filter_map(|mark| table.get(mark.0).cloned());
+        known.collect()
     }
 
     /// Guests with these cookies ask the application for a page that has not been compared.
     pub fn note_pending(&self, marks: &[CookieMark], page: PageName) {
-        let mut table = self.given.lock();
-        for mark in marks {
-            let Some(mut pages) = table.remove(mark.0) else {
-                continue;
-            };
-            if !pages.contains(&page) {
-                pages.push(page);
-            }
-            if pages.len() <= MAX_PENDING {
-                table.put(mark.0, pages, MAX_COOKIES);
-            }
+        for guest in self.known(marks) {
+            guest.lock().ask_for(page);
         }
     }
 
     /// These pages were compared since: they leave a session as it was.
     pub fn settle(&self, marks: &[CookieMark], is_settled: &dyn Fn(PageName) -> bool) {
-        let mut table = self.given.lock();
-        for mark in marks {
-            if let Some(mut pages) = table.remove(mark.0) {
-                pages.retain(|page| !is_settled(*page));
-                table.put(mark.0, pages, MAX_COOKIES);
-            }
+        for guest in self.known(marks) {
+            guest.lock().pending.retain(|page| !is_settled(*page));
         }
     }
 
     /// Whoever has these cookies is somebody from now on.
     pub fn forget(&self, marks: &[CookieMark]) {
+        for guest in self.known(marks) {
+            guest.lock().is_somebody = true;
+        }
         let mut table = self.given.lock();
         for mark in marks {
             table.remove(mark.0);
@@ -194,6 +206,20 @@ mod tests {
         // An answer that was under way gives the same cookie once more.
         cookies.give(&[mark], &[mark], None);
         assert_eq!(cookies.standing(b"site", mark), CookieStanding::Unknown);
+    }
+
+    #[test]
+    fn a_guest_who_was_given_several_cookies_is_somebody_by_each_of_them() {
+        let cookies = GuestCookies::default();
+        let [first, second, third] =
+            ["1", "2", "3"].map(|value| cookies.mark(b"sid", value.as_bytes()));
+        cookies.give(&[], &[first], None);
+        cookies.give(&[first], &[second], None);
+        cookies.forget(&[second]);
+        assert_eq!(cookies.standing(b"", first), CookieStanding::Unknown);
+        // An answer to a request with the first one was under way.
+        cookies.give(&[first], &[third], None);
+        assert_eq!(cookies.standing(b"", third), CookieStanding::Unknown);
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod error_page;
 mod esi;
 mod explain;
 mod geo;
+mod guests;
 mod http1;
 mod http2;
 mod http3;

@@ -10,7 +10,7 @@ mod evidence;
 mod explained;
 mod old_copies;
 mod one_run;
-mod property;
+pub mod property;
 mod random_applications;
 mod seven_faults;
 
@@ -31,16 +31,16 @@ use crate::serve::expanded;
 
 /// The number of one visit. Seven digits that begin with a 9 stand in no other field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Mark(u32);
+pub struct Mark(pub u32);
 
 impl Mark {
-    fn next() -> Mark {
+    pub fn next() -> Mark {
         static COUNT: AtomicU32 = AtomicU32::new(9_000_000);
         Mark(COUNT.fetch_add(1, Relaxed))
     }
 
     /// The mark in the head of a request, if it has one.
-    fn of(head: &str) -> Option<Mark> {
+    pub fn of(head: &str) -> Option<Mark> {
         let mut numbers = head.split(|letter: char| !letter.is_ascii_digit());
         let number = numbers.find(|digits| digits.len() == 7 && digits.starts_with('9'))?;
         number.parse().ok().map(Mark)
@@ -48,20 +48,20 @@ impl Mark {
 }
 
 /// A run of the application.
-struct Run {
+pub struct Run {
     host: String,
     mark: Option<Mark>,
     head: String,
 }
 
 /// An application that records its runs.
-struct Application {
+pub struct Application {
     upstream: FakeHttp,
     runs: Arc<Mutex<Vec<Run>>>,
 }
 
 impl Application {
-    async fn start(answer: impl Fn(&Request) -> Script + Send + Sync + 'static) -> Application {
+    pub async fn start(answer: impl Fn(&Request) -> Script + Send + Sync + 'static) -> Application {
         let runs = Arc::new(Mutex::new(Vec::new()));
         let record = Arc::clone(&runs);
         let upstream = FakeHttp::start(move |request| {
@@ -102,33 +102,52 @@ impl Application {
 }
 
 /// An answer with a length; `line` is status and reason.
-fn answer_text(line: &str, fields: &str, body: &str) -> String {
+pub fn answer_text(line: &str, fields: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {line}\r\n{fields}Content-Length: {length}\r\n\r\n{body}")
 }
 
 /// A visitor who is given a session has pages of their own: what is shared in spite of a session is in `guests`.
 const OWN_SESSIONS: &str = "--guest-sessions=off";
+const SHARED_SESSIONS: &str = "--guest-sessions=on";
 
 /// `mayfly serve` that listens on a port as well.
-struct Site {
+pub struct Site {
     server: FolderServer,
-    port: u16,
+    pub port: u16,
 }
 
 impl Site {
     /// In front of an application; pages are kept for `ttl`.
-    async fn before(application: &Application, ttl: &str) -> Site {
+    pub async fn before(application: &Application, ttl: &str) -> Site {
+        Site::with_sessions(application, ttl, OWN_SESSIONS).await
+    }
+
+    /// The same, where guests share pages in spite of their sessions.
+    pub async fn of_guests(application: &Application, ttl: &str) -> Site {
+        Site::with_sessions(application, ttl, SHARED_SESSIONS).await
+    }
+
+    async fn with_sessions(application: &Application, ttl: &str, sessions: &str) -> Site {
         let port = free_port();
         let listen = format!("127.0.0.1:{port}");
         let url = application.upstream.url();
-        let arguments = ["--ttl", ttl, "--listen", &listen, OWN_SESSIONS];
+        let arguments = ["--ttl", ttl, "--listen", &listen, sessions];
         let server = FolderServer::start(program(), &url, &arguments).await;
         Site { server, port }
     }
 
     /// With a PHP of its own, for a site with these files.
-    async fn with_php(files: &[(&str, &str)], ttl: &str) -> Site {
+    pub async fn with_php(files: &[(&str, &str)], ttl: &str) -> Site {
+        Site::with_php_and_sessions(files, ttl, OWN_SESSIONS).await
+    }
+
+    /// The same, where guests share pages in spite of their sessions.
+    pub async fn of_guests_with_php(files: &[(&str, &str)], ttl: &str) -> Site {
+        Site::with_php_and_sessions(files, ttl, SHARED_SESSIONS).await
+    }
+
+    async fn with_php_and_sessions(files: &[(&str, &str)], ttl: &str, sessions: &str) -> Site {
         let port = free_port();
         let listen = format!("127.0.0.1:{port}");
         let arguments = [
@@ -138,7 +157,7 @@ impl Site {
             "2",
             "--listen",
             &listen,
-            OWN_SESSIONS,
+            sessions,
         ];
         let server = FolderServer::start_site(program(), files, &arguments).await;
         Site { server, port }
@@ -157,7 +176,7 @@ impl Site {
     }
 
     /// Removes all stored pages.
-    async fn purge(&self) {
+    pub async fn purge(&self) {
         let control = self.server.control();
         let purged = tokio::task::spawn_blocking(move || {
             let mut command = Command::new(program());
@@ -174,7 +193,7 @@ fn request(line: &str, host: &str, fields: &str) -> String {
 }
 
 /// One request to a port of this machine from 127.0.0.`from`. The body of the reply is expanded.
-async fn ask_port(port: u16, from: u8, request: &str) -> Reply {
+pub async fn ask_port(port: u16, from: u8, request: &str) -> Reply {
     let socket = TcpSocket::new_v4().expect("a socket");
     let source = SocketAddr::from((Ipv4Addr::new(127, 0, 0, from), 0));
     socket.bind(source).expect("an address of this machine");
@@ -191,13 +210,13 @@ async fn ask_port(port: u16, from: u8, request: &str) -> Reply {
 }
 
 /// Whether no run of the application was needed for an answer.
-fn is_from_memory(reply: &Reply) -> bool {
+pub fn is_from_memory(reply: &Reply) -> bool {
     ["HIT", "STALE", "UPDATING", "REVALIDATED"].contains(&reply.x_cache())
 }
 
 /// Lets the server work in the background. No test relies on its end: what is checked afterwards
 /// are bounds from above.
-async fn settle() {
+pub async fn settle() {
     tokio::time::sleep(Duration::from_millis(30)).await;
 }
 

@@ -25,7 +25,7 @@ const MOST_EXAMPLES: usize = 3;
 /// What is for them is never shown to others, which is another kind.
 const TOLERATED: [(&str, u64); 1] = [("address", 20)];
 
-fn from_environment(name: &str, default: u64) -> u64 {
+pub fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 

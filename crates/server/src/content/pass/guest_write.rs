@@ -111,7 +111,8 @@ pub async fn prepare(
         return None;
     }
     let answer = asking::ask(request, head_of_page(request, &page)).await?;
-    if answer.status >= 400 {
+    // A page that says that there is none may have a form, too.
+    if answer.status >= 500 {
         return None;
     }
     let tokens = page

@@ -1,0 +1,595 @@
+//! Applications that keep what they know of a visitor in a session. The lines of a page that do not begin with `<` are a
+//! function of the page and of the state in the session; tokens and times stand in the others.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use testkit::fake_http::{Request, Script};
+
+use crate::attacks::random::Random;
+use crate::visits::{Mark, answer_text};
+
+/// What is sent beside a page that has begun a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limiter {
+    #[default]
+    NoCache,
+    Private,
+    PrivateNoExpire,
+    Nothing,
+    /// Written by the application itself: its pages are for one visitor each.
+    OwnPrivate,
+    OwnNoStore,
+}
+
+impl Limiter {
+    pub const ALL: [Limiter; 6] = [
+        Limiter::NoCache,
+        Limiter::Private,
+        Limiter::PrivateNoExpire,
+        Limiter::Nothing,
+        Limiter::OwnPrivate,
+        Limiter::OwnNoStore,
+    ];
+
+    pub fn is_own(self) -> bool {
+        matches!(self, Limiter::OwnPrivate | Limiter::OwnNoStore)
+    }
+
+    fn fields(self) -> &'static str {
+        match self {
+            Limiter::NoCache => {
+                "Expires: Thu, 19 Nov 1981 08:52:00 GMT\r\n\
+                 Cache-Control: no-store, no-cache, must-revalidate\r\nPragma: no-cache\r\n"
+            }
+            Limiter::Private => {
+                "Expires: Thu, 19 Nov 1981 08:52:00 GMT\r\nCache-Control: private, max-age=10800\r\n\
+                 Last-Modified: Sat, 28 Nov 2026 10:00:00 GMT\r\n"
+            }
+            Limiter::PrivateNoExpire => {
+                "Cache-Control: private, max-age=10800\r\n\
+                 Last-Modified: Sat, 28 Nov 2026 10:00:00 GMT\r\n"
+            }
+            Limiter::Nothing => "",
+            Limiter::OwnPrivate => "Cache-Control: private\r\n",
+            Limiter::OwnNoStore => "Cache-Control: no-store\r\n",
+        }
+    }
+}
+
+/// What tokens look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Look {
+    #[default]
+    Hex,
+    Base64,
+    /// The name of its field is drawn, too.
+    Named,
+}
+
+/// What a token is bound to beside the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Binding {
+    #[default]
+    Nothing,
+    Agent,
+    Address,
+    /// It says when it was made, and is refused for three seconds.
+    Time,
+}
+
+/// How a page's script or form sends its token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sending {
+    #[default]
+    Form,
+    Multipart,
+    /// In the field `X-CSRF-Token`, with a body of JSON.
+    Header,
+    Json,
+}
+
+/// One application.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    pub limiter: Limiter,
+    pub look: Look,
+    pub binding: Binding,
+    pub sending: Sending,
+    /// Begins sessions only where something is written into them; its pages have no forms.
+    pub is_lazy: bool,
+    /// Language and cart are shown on the first page alone.
+    pub is_discreet: bool,
+    /// The cart is shown on `/trolley` alone.
+    pub has_trolley: bool,
+    /// Pages say `Vary: Cookie`.
+    pub varies: bool,
+    /// The first page counts its visits.
+    pub counts_visits: bool,
+    /// Links that write lead to the first page.
+    pub redirects: bool,
+    /// All guests are given a cookie with the same value.
+    pub gives_currency: bool,
+    pub shows_time: bool,
+}
+
+impl Rules {
+    pub fn random(random: &mut Random) -> Rules {
+        Rules {
+            limiter: match random.below(3) {
+                0 => Limiter::ALL[random.below(6)],
+                _ => Limiter::NoCache,
+            },
+            look: [Look::Hex, Look::Base64, Look::Named][random.below(3)],
+            binding: match random.below(8) {
+                0 => Binding::Agent,
+                1 => Binding::Address,
+                _ => Binding::Nothing,
+            },
+            sending: [
+                Sending::Form,
+                Sending::Multipart,
+                Sending::Header,
+                Sending::Json,
+            ][random.below(4)],
+            is_lazy: random.one_in(8),
+            is_discreet: random.one_in(3),
+            has_trolley: false,
+            varies: random.one_in(10),
+            counts_visits: random.one_in(6),
+            redirects: random.one_in(2),
+            gives_currency: random.one_in(3),
+            shows_time: random.one_in(3),
+        }
+    }
+
+    /// The lines of a page that are the same each time for this state.
+    pub fn lines(&self, path: &str, state: &State, edition: &str) -> Vec<String> {
+        let mut lines = vec![
+            format!("page={path}"),
+            format!("edition={edition}"),
+            format!("name={}", state.name),
+            format!("flash={}", state.flash),
+        ];
+        if path == "/" || !self.is_discreet {
+            lines.push(format!("language={}", state.language));
+        }
+        if path == "/trolley" || !self.has_trolley && (path == "/" || !self.is_discreet) {
+            lines.push(format!("cart={}", state.cart.len()));
+        }
+        if path == "/add" && self.has_trolley {
+            lines.push(format!("added={}", state.cart.join(" ")));
+        }
+        if path == "/" && self.counts_visits {
+            lines.push(format!("visits={}", state.visits));
+        }
+        lines
+    }
+}
+
+/// What is in a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub name: String,
+    pub language: String,
+    pub cart: Vec<String>,
+    pub partner: String,
+    pub flash: String,
+    pub visits: u32,
+}
+
+impl State {
+    /// What a visitor writes; the page that comes next says so once.
+    pub fn write(&mut self, what: &str, value: &str) {
+        match what {
+            "cart" => self.cart.push(value.to_owned()),
+            "name" => value.clone_into(&mut self.name),
+            "language" => value.clone_into(&mut self.language),
+            "order" => self.cart.clear(),
+            _ => {}
+        }
+        self.flash = format!("{what} {value} {}", self.partner);
+    }
+
+    /// What a link writes.
+    pub fn follow(&mut self, target: &str) {
+        let (path, arguments) = target.split_once('?').unwrap_or((target, ""));
+        for (name, value) in pairs(arguments) {
+            match (path, &*name) {
+                ("/set", "language") => self.language = value,
+                ("/add", "item") => self.cart.push(value),
+                (_, "ref") => self.partner = value,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The mark of a visitor's own request: in a cookie that only such requests have, or in the target of a write. Tokens may
+/// have as many digits.
+fn mark_of(head: &str) -> Option<Mark> {
+    let mut found = ["?n=", "_ga=GA1.1."].into_iter();
+    found.find_map(|before| Mark::of(head.split_once(before)?.1.get(..7)?))
+}
+
+fn is_written_by(target: &str) -> bool {
+    let mut state = State::default();
+    state.follow(target);
+    state != State::default()
+}
+
+#[derive(Clone, Default)]
+struct Session {
+    state: State,
+    secret: String,
+}
+
+/// The sessions of some applications, told apart by their hosts.
+pub struct Sessions {
+    rules: HashMap<String, Rules>,
+    kept: Mutex<HashMap<(String, String), Session>>,
+    /// All tokens that were ever shown.
+    issued: Mutex<HashSet<String>>,
+    /// Runs of each visitor's own request.
+    runs: Mutex<HashMap<Mark, usize>>,
+    edition: Mutex<String>,
+    drawn: AtomicU64,
+    secret: RandomState,
+}
+
+impl Sessions {
+    pub fn new(rules: impl IntoIterator<Item = (String, Rules)>) -> Sessions {
+        Sessions {
+            rules: rules.into_iter().collect(),
+            kept: Mutex::default(),
+            issued: Mutex::default(),
+            runs: Mutex::default(),
+            edition: Mutex::new("spring".to_owned()),
+            drawn: AtomicU64::new(0),
+            secret: RandomState::new(),
+        }
+    }
+
+    pub fn edit(&self, edition: &str) {
+        edition.clone_into(&mut self.edition.lock().expect("no panic"));
+    }
+
+    pub fn edition(&self) -> String {
+        self.edition.lock().expect("no panic").clone()
+    }
+
+    pub fn own_runs(&self, mark: Mark) -> usize {
+        let runs = self.runs.lock().expect("no panic");
+        runs.get(&mark).copied().unwrap_or_default()
+    }
+
+    /// Sessions that were begun so far.
+    pub fn count(&self) -> usize {
+        self.kept.lock().expect("no panic").len()
+    }
+
+    /// What is in a session.
+    pub fn state(&self, host: &str, sid: &str) -> Option<State> {
+        let kept = self.kept.lock().expect("no panic");
+        let session = kept.get(&(host.to_owned(), sid.to_owned()))?;
+        Some(session.state.clone())
+    }
+
+    pub fn has_issued(&self, token: &str) -> bool {
+        self.issued.lock().expect("no panic").contains(token)
+    }
+
+    fn draw(&self) -> String {
+        let number = self.drawn.fetch_add(1, Relaxed);
+        self.digest(&format!("{number}"))
+    }
+
+    /// 32 digits for a text.
+    fn digest(&self, text: &str) -> String {
+        let half = |salt: u8| self.secret.hash_one((salt, text));
+        format!("{:016x}{:016x}", half(0), half(1))
+    }
+
+    /// The name and the token of a form.
+    fn form(&self, rules: &Rules, secret: &str, bound: &Bound) -> (String, String) {
+        let bound = match rules.binding {
+            Binding::Nothing => "",
+            Binding::Agent => &bound.agent,
+            Binding::Address => &bound.address,
+            Binding::Time => &bound.time,
+        };
+        let digest = self.digest(&format!("{secret} {bound}"));
+        let name = match rules.look {
+            Look::Named => format!("f{}", &self.digest(secret)[..9]),
+            _ => "key".to_owned(),
+        };
+        let token = match rules.look {
+            Look::Base64 => base64(&format!("{digest}{}", self.digest(&digest))),
+            _ => digest,
+        };
+        let token = match rules.binding {
+            Binding::Time => format!("{bound}:{token}"),
+            _ => token,
+        };
+        (name, token)
+    }
+
+    /// Is this a token of the session `sid` for a visitor with these fields?
+    pub fn is_token_of(&self, host: &str, sid: &str, bound: &Bound, token: &str) -> bool {
+        let kept = self.kept.lock().expect("no panic");
+        let Some(session) = kept.get(&(host.to_owned(), sid.to_owned())) else {
+            return false;
+        };
+        self.accepts(&self.rules[host], session, bound, token)
+    }
+
+    fn accepts(&self, rules: &Rules, session: &Session, bound: &Bound, token: &str) -> bool {
+        let mut bound = bound.clone();
+        if let (Binding::Time, Some((time, _))) = (rules.binding, token.split_once(':')) {
+            time.clone_into(&mut bound.time);
+        }
+        self.form(rules, &session.secret, &bound).1 == token
+    }
+
+    pub fn answer(&self, request: &Request) -> Script {
+        if let Some(mark) = mark_of(&request.head) {
+            *self.runs.lock().expect("no panic").entry(mark).or_default() += 1;
+        }
+        let host = request.field("host").to_owned();
+        let rules = self.rules[&host];
+        let path = request.target.split('?').next().unwrap_or_default();
+        let is_post = request.method == "POST";
+        let mut kept = self.kept.lock().expect("no panic");
+        let cookies = cookies(request.field("cookie"));
+        let known = cookies.get("sid").filter(|sid| {
+            let name = (host.clone(), (*sid).clone());
+            kept.contains_key(&name)
+        });
+        let mut fields = "Content-Type: text/html\r\n".to_owned();
+        let needs = !rules.is_lazy || is_post || is_written_by(&request.target);
+        let mut sid = match known {
+            Some(sid) => sid.clone(),
+            None => self.draw(),
+        };
+        let mut session = kept.get(&(host.clone(), sid.clone())).cloned();
+        if session.is_none() && needs {
+            let secret = self.draw();
+            let state = State::default();
+            session = Some(Session { state, secret });
+            fields.push_str(&format!("Set-Cookie: sid={sid}; path=/; HttpOnly\r\n"));
+        }
+        let mut line = "200 OK";
+        let mut body = String::new();
+        if let Some(session) = &mut session {
+            fields.push_str(rules.limiter.fields());
+            session.state.follow(&request.target);
+            let sent = sent_by(request);
+            let sent_token = || {
+                let form = self.form(&rules, &session.secret, &Bound::of(request));
+                let named = |name: &str| sent.get(name).cloned();
+                named(&form.0).or_else(|| named("x-csrf-token"))
+            };
+            let bound = Bound::of(request);
+            let is_accepted = (is_post || path == "/leave")
+                && sent_token().is_some_and(|token| {
+                    let is_late = || match token.split_once(':') {
+                        Some((time, _)) => time.parse().is_ok_and(|time: u64| now() >= time + 3),
+                        None => true,
+                    };
+                    self.accepts(&rules, session, &bound, &token) && is_late()
+                });
+            match (is_post, path, is_accepted) {
+                (true, _, true) => {
+                    let value = |name: &str| sent.get(name).cloned().unwrap_or_default();
+                    session.state.write(&value("what"), &value("value"));
+                    if value("what") == "name" {
+                        // Who logs in gets another session.
+                        kept.remove(&(host.clone(), sid.clone()));
+                        sid = self.draw();
+                        fields.push_str(&format!("Set-Cookie: sid={sid}; path=/; HttpOnly\r\n"));
+                    }
+                    line = "303 See Other";
+                    fields.push_str("Location: /\r\n");
+                }
+                (true, _, false) | (false, "/leave", false) => {
+                    line = "403 Forbidden";
+                    "refused".clone_into(&mut body);
+                }
+                (false, "/leave", true) => {
+                    kept.remove(&(host.clone(), sid.clone()));
+                    line = "303 See Other";
+                    fields.push_str(
+                        "Location: /\r\nSet-Cookie: sid=deleted; \
+                         expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/\r\n",
+                    );
+                    return Script::new().raw(answer_text(line, &fields, ""));
+                }
+                (false, "/set" | "/add", _) if rules.redirects => {
+                    line = "302 Found";
+                    fields.push_str("Location: /\r\n");
+                }
+                _ => {}
+            }
+        }
+        if line == "200 OK" {
+            line = status_line(path);
+            body = self.page(&rules, path, session.as_mut(), &Bound::of(request));
+        }
+        if rules.varies {
+            fields.push_str("Vary: Cookie\r\n");
+        }
+        if rules.gives_currency && !cookies.contains_key("currency") {
+            fields.push_str("Set-Cookie: currency=USD; path=/\r\n");
+        }
+        if let Some(session) = session {
+            kept.insert((host, sid), session);
+        }
+        let text = answer_text(line, &fields, &body);
+        match request.method == "HEAD" {
+            true => Script::new().raw(&text[..text.len() - body.len()]),
+            false => Script::new().raw(text),
+        }
+    }
+
+    fn page(
+        &self,
+        rules: &Rules,
+        path: &str,
+        session: Option<&mut Session>,
+        bound: &Bound,
+    ) -> String {
+        let mut none = Session::default();
+        let is_there = session.is_some();
+        let session = session.unwrap_or(&mut none);
+        session.state.visits += u32::from(is_there && path == "/" && rules.counts_visits);
+        let mut lines = rules.lines(path, &session.state, &self.edition());
+        session.state.flash.clear();
+        if is_there {
+            let (name, token) = self.form(rules, &session.secret, bound);
+            let mut issued = self.issued.lock().expect("no panic");
+            issued.insert(token.clone());
+            lines.push(match rules.sending {
+                Sending::Header => format!("<meta name=\"csrf-token\" content=\"{token}\">"),
+                _ => format!(
+                    "<form><input type=\"hidden\" name=\"{name}\" value=\"{token}\"></form>"
+                ),
+            });
+            let link = percent(&token);
+            lines.push(format!("<a href=\"/leave?{name}={link}\">"));
+        }
+        if rules.shows_time {
+            lines.push(format!("<time>{}</time>", now()));
+        }
+        if path == "/large" {
+            lines.push(format!("<p>{}</p>", "a".repeat(MANY_BYTES)));
+        }
+        lines.join("\n")
+    }
+}
+
+/// More than is compared of a page.
+const MANY_BYTES: usize = 2_200_000;
+
+pub fn status_line(path: &str) -> &'static str {
+    match path {
+        "/missing" => "404 Not Found",
+        "/forbidden" => "403 Forbidden",
+        "/broken" => "500 Internal Server Error",
+        _ => "200 OK",
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.expect("after 1970").as_secs()
+}
+
+/// What tokens may be bound to.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    pub agent: String,
+    pub address: String,
+    pub time: String,
+}
+
+impl Bound {
+    fn of(request: &Request) -> Bound {
+        Bound {
+            agent: request.field("user-agent").to_owned(),
+            address: request.field("x-real-ip").to_owned(),
+            time: now().to_string(),
+        }
+    }
+}
+
+pub fn cookies(field: &str) -> HashMap<String, String> {
+    let pairs = field
+        .split(';')
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// The fields of a form, of a link and of a script.
+fn sent_by(request: &Request) -> HashMap<String, String> {
+    let body = String::from_utf8_lossy(&request.body);
+    let arguments = request
+        .target
+        .split_once('?')
+        .map_or("", |(_, after)| after);
+    let mut sent: HashMap<String, String> = pairs(arguments).into_iter().collect();
+    let kind = request.field("content-type");
+    if kind.starts_with("multipart/") {
+        for part in body.split("--boundary") {
+            let Some((head, value)) = part.split_once("\r\n\r\n") else {
+                continue;
+            };
+            let name = head.split("name=\"").nth(1).unwrap_or_default();
+            let name = name.split('"').next().unwrap_or_default();
+            sent.insert(name.to_owned(), value.trim_end().to_owned());
+        }
+    } else if kind.ends_with("json") {
+        let members = body.trim_matches(['{', '}']).split("\",\"");
+        for member in members {
+            if let Some((name, value)) = member.trim_matches('"').split_once("\":\"") {
+                sent.insert(name.to_owned(), value.replace("\\/", "/"));
+            }
+        }
+    } else {
+        sent.extend(pairs(&body));
+    }
+    let token = request.field("x-csrf-token");
+    if !token.is_empty() {
+        sent.insert("x-csrf-token".to_owned(), token.to_owned());
+    }
+    sent
+}
+
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| (plain(name), plain(value)))
+        .collect()
+}
+
+/// A text that is written with percent signs.
+fn plain(text: &str) -> String {
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| byte == b'%');
+        let digits = digits.and_then(|it| std::str::from_utf8(it).ok());
+        match digits.and_then(|it| u8::from_str_radix(it, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                out.push(if byte == b'+' { b' ' } else { byte });
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+pub fn percent(text: &str) -> String {
+    let byte = |byte: u8| match byte.is_ascii_alphanumeric() {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// 43 letters of base64 and their `=`, for 64 digits.
+fn base64(digits: &str) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |at: usize| usize::from_str_radix(&digits[at..=at], 16).expect("a digit");
+    let letter = |at: usize| LETTERS[(digit(at) * 16 + digit(at + 1)) % 64];
+    let letters = (0..43).map(|at| char::from(letter(at)));
+    letters.chain(['=']).collect()
+}

@@ -1,0 +1,172 @@
+//! Guests in rarer situations: requests of one guest at the same time, pages that are errors or large, hosts with ports.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use testkit::fake_http::{Request, Script};
+use testkit::wait::until;
+use tokio::sync::Semaphore;
+
+use super::application::{Rules, cookies};
+use super::{GuestSite, HOST, Origin, Visitor, line, warm};
+use crate::visits::{Application, Mark, Site, ask_port, is_from_memory};
+
+/// An application that gives its visitor another cookie of the same session with each answer. `/held` waits for the gate.
+struct Renewing {
+    carts: Mutex<HashSet<String>>,
+    drawn: AtomicU64,
+    held: AtomicU64,
+    gate: Arc<Semaphore>,
+}
+
+impl Renewing {
+    fn answer(&self, request: &Request) -> Script {
+        let number = self.drawn.fetch_add(1, Relaxed);
+        let cookies = cookies(request.field("cookie"));
+        let sid = match cookies.get("sid").and_then(|value| value.split_once('.')) {
+            Some((sid, _)) => sid.to_owned(),
+            None => format!("5e{number:014x}"),
+        };
+        let mut carts = self.carts.lock().expect("no panic");
+        if request.method == "POST" {
+            carts.insert(sid.clone());
+        }
+        let body = match carts.contains(&sid) {
+            true => "cart=full",
+            false => "cart=empty",
+        };
+        let fields =
+            format!("Content-Type: text/html\r\nSet-Cookie: sid={sid}.7a{number:014x}; path=/\r\n");
+        let is_held = request.target == "/held" && cookies.contains_key("sid");
+        let script = match is_held {
+            true => {
+                self.held.fetch_add(1, Relaxed);
+                Script::new().wait_for(&self.gate)
+            }
+            false => Script::new(),
+        };
+        script.raw(crate::visits::answer_text("200 OK", &fields, body))
+    }
+}
+
+/// A page is under way while its visitor gets another cookie, and writes with it. The cookie that comes with the page is
+/// somebody's, too.
+#[tokio::test]
+async fn an_answer_that_comes_after_a_write_makes_nobody_a_guest_again() {
+    let renewing = Arc::new(Renewing {
+        carts: Mutex::default(),
+        drawn: AtomicU64::new(0),
+        held: AtomicU64::new(0),
+        gate: Arc::new(Semaphore::new(0)),
+    });
+    let answering = Arc::clone(&renewing);
+    let application = Application::start(move |request| answering.answer(request)).await;
+    let site = Site::of_guests(&application, "1h").await;
+    let mut visitor = Visitor::new(HOST, 0);
+    visitor.get(&site, "/").await;
+    let early = visitor.clone();
+    let text = early.get_text("GET /held", Mark::next(), "");
+    let port = site.port;
+    let held = tokio::spawn(async move { ask_port(port, early.from, &text).await });
+    until("the page is made", || renewing.held.load(Relaxed) > 0).await;
+    visitor.get(&site, "/page").await;
+    let write = "Content-Length: 0\r\n\r\n";
+    let text = visitor.head(
+        "POST /cart-add",
+        &format!("Origin: http://{HOST}\r\n{write}"),
+    );
+    let reply = ask_port(site.port, visitor.from, &text).await;
+    assert_eq!(reply.text(), "cart=full");
+    renewing.gate.add_permits(1000);
+    // It is the last answer that the browser gets.
+    let reply = held.await.expect("no panic");
+    visitor.note("/held", &reply);
+    for page in ["/", "/page", "/held"] {
+        warm(&site, page).await;
+    }
+    for page in ["/", "/page", "/held"] {
+        let reply = visitor.get(&site, page).await;
+        assert_eq!(reply.text(), "cart=full", "{page}, {}", reply.x_cache());
+    }
+}
+
+#[tokio::test]
+async fn a_cart_that_only_its_own_page_shows_is_filled_by_a_link() {
+    let rules = Rules {
+        has_trolley: true,
+        ..Rules::default()
+    };
+    let guests = GuestSite::start(rules).await;
+    for page in ["/", "/page/1", "/trolley"] {
+        guests.warm(page).await;
+    }
+    for nth in 0..8 {
+        let mut visitor = Visitor::new(HOST, nth);
+        visitor.get(&guests.site, "/add?item=rose").await;
+        let reply = visitor.get(&guests.site, "/trolley").await;
+        assert_eq!(line(&reply, "cart"), "1", "{nth}");
+        tokio::time::sleep(std::time::Duration::from_millis(40)).await;
+    }
+}
+
+#[tokio::test]
+async fn errors_that_begin_sessions_have_their_status_and_no_others_session() {
+    let guests = GuestSite::start(Rules::default()).await;
+    for (page, status) in [("/missing", 404), ("/forbidden", 403), ("/broken", 500)] {
+        let mut sids = HashSet::new();
+        for nth in 0..10 {
+            let mut visitor = Visitor::new(HOST, nth);
+            let reply = visitor.get(&guests.site, page).await;
+            assert_eq!(reply.status, status, "{page}");
+            assert!(!is_from_memory(&reply) || visitor.jar.is_empty(), "{page}");
+            let is_new = visitor.jar.is_empty() || sids.insert(visitor.sid().to_owned());
+            assert!(is_new, "{page}");
+            assert_eq!(line(&reply, "page"), page);
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_is_too_large_to_compare_is_of_each_visitors_own_run() {
+    let guests = GuestSite::start(Rules::default()).await;
+    for nth in 0..6 {
+        let mut visitor = Visitor::new(HOST, nth);
+        let reply = visitor.get(&guests.site, "/large").await;
+        assert!(reply.is_complete && !visitor.jar.is_empty(), "{nth}");
+        let form = visitor.form.clone().expect("a form");
+        let (sid, bound) = (visitor.sid(), visitor.bound());
+        let sessions = &guests.sessions;
+        assert!(sessions.is_token_of(HOST, sid, &bound, &form.token));
+        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_host_with_a_port_is_an_origin_of_its_own() {
+    let rules = Rules::default();
+    let host = "site.test:8080";
+    let both = [HOST, host].map(|host| (host.to_owned(), rules));
+    let guests = GuestSite::with_hosts(both).await;
+    let mut visitor = Visitor::new(host, 0);
+    for nth in 0.. {
+        visitor = Visitor::new(host, nth);
+        let reply = visitor.get(&guests.site, "/page/1").await;
+        if is_from_memory(&reply) {
+            break;
+        }
+        assert!(nth < 100, "{}", reply.text());
+        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+    }
+    let form = visitor.form.clone();
+    let mut victim = Visitor::new(host, 1);
+    victim.form = form.clone();
+    let forged = Origin::Own(super::Browser::WithOrigin).fields(HOST, "/page/1");
+    let text = victim.write_text(&rules, ("cart", "x"), Origin::Nothing, Mark::next());
+    let text = text.replacen("\r\n", &format!("\r\n{forged}"), 1);
+    let reply = ask_port(guests.site.port, 3, &text).await;
+    assert_eq!(reply.text(), "refused");
+    let reply = visitor.write(&guests.site, &rules, ("cart", "rose")).await;
+    assert_eq!(reply.status, 303, "{}", reply.text());
+}

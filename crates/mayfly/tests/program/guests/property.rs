@@ -1,0 +1,469 @@
+//! Random applications that keep state in sessions, and random visitors: each has to get what the application gives to
+//! their own session. The state of each visitor is kept here a second time.
+//!
+//! `MAYFLY_GUESTS=100000` asks for more requests; `MAYFLY_SEED` repeats a run.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+use testkit::client::Reply;
+use tokio::task::JoinSet;
+
+use super::application::{Limiter, Look, Rules, Sessions, status_line};
+use super::{FORGED, Form, GuestSite, Origin, Visitor};
+use crate::attacks::random::Random;
+use crate::visits::property::from_environment;
+use crate::visits::{Application, Mark, Site, ask_port, is_from_memory, settle};
+
+/// Requests without `MAYFLY_GUESTS`.
+const REQUESTS: u64 = 3_000;
+/// Requests to one application.
+const REQUESTS_EACH: u64 = 100;
+/// Applications behind one server.
+const APPLICATIONS_EACH: u64 = 40;
+/// Applications that are asked at the same time.
+const AT_ONCE: usize = 20;
+/// Visitors of an application who come back.
+const REGULARS: usize = 6;
+/// Examples of each kind that a failure shows.
+const MOST_EXAMPLES: usize = 3;
+
+/// What a visitor does.
+#[derive(Clone, Debug)]
+enum Step {
+    Get(String),
+    /// A request for the head, or for a part, or for what has changed.
+    Other(&'static str, String, &'static str),
+    Write(&'static str, String),
+    /// Another site has the visitor's browser send a write with this form.
+    Forged(Form, Origin),
+    Leave,
+}
+
+impl Step {
+    fn random(random: &mut Random, visitor: &Visitor, found: &Option<Form>) -> Step {
+        let page = match random.one_in(12) {
+            true => random.one_of(&["/missing", "/forbidden", "/broken"]),
+            false => random.one_of(&["/", "/page/1", "/page/2", "/page/3"]),
+        };
+        let page = page.to_owned();
+        let value = random.one_of(&["rose", "oak", "fern"]);
+        match (random.below(28), &visitor.form, found) {
+            (0, ..) => Step::Get(format!(
+                "/set?language={}",
+                random.one_of(&["fr", "es", "it"])
+            )),
+            (1, ..) => Step::Get(format!("/add?item={value}")),
+            (2, ..) => Step::Get(format!("{page}?ref=partner{value}")),
+            (3..7, Some(_), _) => {
+                let what = ["cart", "name", "language", "order", "note"][random.below(5)];
+                let number = Mark::next().0;
+                Step::Write(what, format!("{value}{number}"))
+            }
+            (7, _, Some(form)) => {
+                let origin = FORGED[random.below(FORGED.len())];
+                Step::Forged(form.clone(), origin)
+            }
+            (8, Some(_), _) => Step::Leave,
+            (9, ..) => {
+                let (method, fields) = [
+                    ("HEAD", ""),
+                    ("GET", "Range: bytes=0-5\r\n"),
+                    ("GET", "If-None-Match: \"x\"\r\n"),
+                    ("GET", "Accept-Encoding: gzip\r\n"),
+                    ("GET", "Cache-Control: no-cache\r\n"),
+                ][random.below(5)];
+                Step::Other(method, "/page/2".to_owned(), fields)
+            }
+            _ => Step::Get(page),
+        }
+    }
+}
+
+/// Answers so far.
+#[derive(Default)]
+struct Results {
+    requests: u64,
+    gets: u64,
+    from_memory: u64,
+    writes: u64,
+    faults: BTreeMap<&'static str, u64>,
+    examples: BTreeMap<&'static str, Vec<String>>,
+    /// Which visitor was given a session.
+    owners: HashMap<String, u64>,
+}
+
+/// An application with its visitors.
+struct Crowd {
+    rules: Rules,
+    host: String,
+    sessions: Arc<Sessions>,
+    results: Arc<Mutex<Results>>,
+    port: u16,
+    random: Random,
+}
+
+impl Crowd {
+    async fn visit(mut self, site: Arc<Site>) {
+        let mut regulars: Vec<Visitor> = (0..REGULARS).map(|nth| self.guest(nth)).collect();
+        let mut found = None;
+        let mut left = REQUESTS_EACH;
+        while left > 0 {
+            if self.random.one_in(150) {
+                site.purge().await;
+            }
+            if self.random.one_in(60) {
+                settle().await;
+            }
+            let at_once = match self.random.one_in(5) {
+                true => left.min(3) as usize,
+                false => 1,
+            };
+            left -= at_once as u64;
+            // Different visitors at the same time.
+            let first = self.random.below(REGULARS);
+            let mut visits = Vec::new();
+            for nth in 0..at_once {
+                let place = (first + nth) % REGULARS;
+                if self.random.one_in(3) {
+                    regulars[place] = self.guest(place);
+                }
+                let visitor = regulars[place].clone();
+                let step = Step::random(&mut self.random, &visitor, &found);
+                let (rules, port) = (self.rules, self.port);
+                let visit = tokio::spawn(async move { visitor.take(&rules, port, step).await });
+                visits.push((place, visit));
+            }
+            for (place, visit) in visits {
+                let taken = visit.await.expect("no panic");
+                let visitor = self.check(taken);
+                // A form that an attacker has found: no regular's.
+                if self.random.one_in(6) {
+                    found = found.or(visitor.form.clone());
+                    regulars[place] = self.guest(place);
+                } else {
+                    regulars[place] = visitor;
+                }
+            }
+        }
+    }
+
+    fn guest(&mut self, place: usize) -> Visitor {
+        Visitor::new(&self.host, place + REGULARS * self.random.below(20))
+    }
+
+    /// The visitor after a step, whose answer is looked at.
+    fn check(&self, taken: Taken) -> Visitor {
+        let Taken {
+            mut visitor,
+            step,
+            mark,
+            reply,
+        } = taken;
+        let mut faults: Vec<&'static str> = Vec::new();
+        let is_hit = is_from_memory(&reply);
+        let had_written = visitor.has_written && visitor.jar.contains_key("sid");
+        if is_hit && had_written {
+            faults.push("from memory after a write");
+        }
+        if is_hit && self.rules.limiter.is_own() && !self.rules.is_lazy {
+            faults.push("from memory although private");
+        }
+        if is_hit && reply.has("set-cookie") {
+            faults.push("a cookie from memory");
+        }
+        let own = self.sessions.own_runs(mark);
+        let may_be_none = is_hit || reply.x_cache() == "MISS";
+        if own > 1 || own == 0 && !may_be_none || own > 0 && is_hit {
+            faults.push("number of own runs");
+        }
+        let before = visitor.clone();
+        let path = match &step {
+            Step::Get(target) => target.as_str(),
+            _ => "",
+        };
+        visitor.note(path, &reply);
+        let mut results = self.results.lock().expect("no panic");
+        if let sid @ [_, ..] = visitor.sid().as_bytes() {
+            let sid = String::from_utf8_lossy(sid).into_owned();
+            let owner = *results.owners.entry(sid).or_insert(visitor.id);
+            if owner != visitor.id {
+                faults.push("the session of another visitor");
+            }
+        }
+        match &step {
+            Step::Get(target) => {
+                results.gets += 1;
+                results.from_memory += u64::from(is_hit);
+                self.check_page(&mut visitor, target, &reply, &mut faults);
+            }
+            Step::Other(method, ..) => {
+                let is_part = reply.status == 206 || reply.status == 304;
+                if !is_part && reply.status != 200 {
+                    faults.push("status");
+                }
+                if reply.status != 200 || *method == "HEAD" {
+                    // The application has made the page all the same.
+                    visitor.state.flash.clear();
+                }
+                if reply.status == 200 && *method == "GET" {
+                    self.check_page(&mut visitor, "/page/2", &reply, &mut faults);
+                }
+                if reply.status == 206 && reply.body != b"page=/" {
+                    faults.push("part");
+                }
+            }
+            Step::Write(what, value) => {
+                results.writes += 1;
+                if reply.status != 303 {
+                    faults.push("a write was refused");
+                }
+                visitor.state.write(what, value);
+                visitor.has_written = true;
+                visitor.form = None;
+            }
+            Step::Forged(..) => {
+                if reply.status != 403 {
+                    faults.push("a forged write was accepted");
+                }
+                visitor.has_written = true;
+            }
+            Step::Leave => {
+                if reply.status != 303 {
+                    faults.push("who leaves stays");
+                }
+                visitor.state = Default::default();
+                visitor.has_written = false;
+                visitor.form = None;
+            }
+        }
+        if let Some(state) = self.sessions.state(&self.host, visitor.sid())
+            && state != visitor.state
+        {
+            faults.push("state of the session");
+        }
+        results.requests += 1;
+        for fault in &faults {
+            *results.faults.entry(fault).or_default() += 1;
+        }
+        let first = faults.first().copied().unwrap_or_default();
+        let examples = results.examples.entry(first).or_default();
+        if !faults.is_empty() && examples.len() < MOST_EXAMPLES {
+            let example = format!(
+                "{faults:?}\n{:?}\n{step:?}, {own} own runs\nbefore {before:?}\nafter {visitor:?}\nin the session {:?}\n\
+                 {} {:?}\n{}",
+                self.rules,
+                self.sessions.state(&self.host, visitor.sid()),
+                reply.status,
+                reply.fields,
+                reply.text()
+            );
+            examples.push(example);
+        }
+        visitor
+    }
+
+    fn check_page(
+        &self,
+        visitor: &mut Visitor,
+        target: &str,
+        reply: &Reply,
+        faults: &mut Vec<&'static str>,
+    ) {
+        visitor.state.follow(target);
+        let path = target.split('?').next().unwrap_or_default();
+        if reply.status == 302 && self.rules.redirects && ["/set", "/add"].contains(&path) {
+            return;
+        }
+        if reply.status.to_string() != status_line(path)[..3] {
+            return faults.push("status");
+        }
+        visitor.state.visits += u32::from(path == "/" && self.counts(visitor));
+        let wanted = self
+            .rules
+            .lines(path, &visitor.state, &self.sessions.edition());
+        visitor.state.flash.clear();
+        let text = reply.text();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('<')).collect();
+        if lines != wanted {
+            faults.push("another page");
+        }
+        let form = Form::of(path, reply);
+        if let Some(form) = form
+            && self.sessions.has_issued(&form.token)
+            && !self
+                .sessions
+                .is_token_of(&self.host, visitor.sid(), &visitor.bound(), &form.token)
+        {
+            faults.push("the token of another session");
+        }
+        // Who is given a session gets its tokens.
+        if text.contains("name=\"") && !visitor.jar.contains_key("sid") && !is_from_memory(reply) {
+            let token = Form::of(path, reply).map(|form| form.token);
+            if token.is_some_and(|token| self.sessions.has_issued(&token)) {
+                faults.push("a token without a session");
+            }
+        }
+    }
+
+    /// Does a view of the first page count?
+    fn counts(&self, visitor: &Visitor) -> bool {
+        self.rules.counts_visits && (!self.rules.is_lazy || visitor.jar.contains_key("sid"))
+    }
+}
+
+/// A step that was taken.
+struct Taken {
+    visitor: Visitor,
+    step: Step,
+    mark: Mark,
+    reply: Reply,
+}
+
+impl Visitor {
+    async fn take(self, rules: &Rules, port: u16, step: Step) -> Taken {
+        let mark = Mark::next();
+        let text = match &step {
+            Step::Get(target) => self.get_text(&format!("GET {target}"), mark, ""),
+            Step::Other(method, target, fields) => {
+                self.get_text(&format!("{method} {target}"), mark, fields)
+            }
+            Step::Write(what, value) => {
+                let origin = Origin::Own(self.browser);
+                self.write_text(rules, (what, value), origin, mark)
+            }
+            Step::Forged(form, origin) => {
+                let mut victim = self.clone();
+                victim.form = Some(form.clone());
+                victim.write_text(rules, ("cart", "forged"), *origin, mark)
+            }
+            Step::Leave => {
+                let form = self.form.as_ref().expect("a form");
+                let token = super::percent(&form.token);
+                let name = match form.name.as_str() {
+                    "csrf-token" => "x-csrf-token",
+                    name => name,
+                };
+                self.link_text(
+                    &format!("/leave?{name}={token}"),
+                    mark,
+                    Origin::Own(self.browser),
+                )
+            }
+        };
+        let reply = ask_port(port, self.from, &text).await;
+        Taken {
+            visitor: self,
+            step,
+            mark,
+            reply,
+        }
+    }
+}
+
+/// Some applications behind one server each.
+async fn visit_applications(random: &mut Random, count: u64, results: &Arc<Mutex<Results>>) {
+    let rules = (0..count).map(|nth| (format!("application{nth}.test"), Rules::random(random)));
+    let rules: Vec<(String, Rules)> = rules.collect();
+    let sessions = Arc::new(Sessions::new(rules.iter().cloned()));
+    let answering = Arc::clone(&sessions);
+    let application = Application::start(move |request| answering.answer(request)).await;
+    let lasting = Arc::new(Site::of_guests(&application, "1h").await);
+    let brief = Arc::new(Site::of_guests(&application, "20ms").await);
+    for (round, some) in rules.chunks(AT_ONCE).enumerate() {
+        let site = [&lasting, &brief][round % 2];
+        let crowds = some.iter().map(|(host, rules)| {
+            let crowd = Crowd {
+                rules: *rules,
+                host: host.clone(),
+                sessions: Arc::clone(&sessions),
+                results: Arc::clone(results),
+                port: site.port,
+                random: Random::new(random.below(1 << 30) as u64),
+            };
+            tokio::spawn(crowd.visit(Arc::clone(site)))
+        });
+        let crowds: Vec<_> = crowds.collect();
+        for crowd in crowds {
+            crowd.await.expect("no panic");
+        }
+    }
+}
+
+#[tokio::test]
+async fn random_visitors_get_what_random_applications_give_to_their_own_sessions() {
+    let seed = from_environment("MAYFLY_SEED", u64::from(std::process::id()) + 1);
+    let requests = from_environment("MAYFLY_GUESTS", REQUESTS);
+    let mut random = Random::new(seed);
+    let results = Arc::new(Mutex::new(Results::default()));
+    let mut left = requests.div_ceil(REQUESTS_EACH);
+    while left > 0 {
+        let some = left.min(APPLICATIONS_EACH);
+        visit_applications(&mut random, some, &results).await;
+        left -= some;
+    }
+    let results = results.lock().expect("no panic");
+    let Results {
+        requests,
+        gets,
+        from_memory,
+        writes,
+        faults,
+        examples,
+        ..
+    } = &*results;
+    println!(
+        "seed {seed}: {requests} requests, {from_memory} of {gets} pages from memory, {writes} writes, wrong {faults:?}"
+    );
+    let examples: Vec<String> = examples.values().flatten().cloned().collect();
+    let examples = examples.join("\n\n");
+    assert!(faults.is_empty(), "seed {seed}: {faults:?}\n{examples}");
+    // Half of the visitors have written, and a third of the applications share little.
+    assert!(
+        from_memory * 10 > *gets,
+        "{from_memory} of {gets} from memory"
+    );
+}
+
+/// Pages of guests until what can be found out is known.
+const WARM_UP: usize = 60;
+
+#[tokio::test]
+async fn pages_that_do_not_depend_on_their_session_come_from_memory() {
+    let hosts = ["one.test", "two.test", "three.test"].map(str::to_owned);
+    let rules = [
+        Rules::default(),
+        Rules {
+            gives_currency: true,
+            shows_time: true,
+            ..Rules::default()
+        },
+        Rules {
+            look: Look::Base64,
+            limiter: Limiter::Private,
+            ..Rules::default()
+        },
+    ];
+    let guests = GuestSite::with_hosts(hosts.iter().cloned().zip(rules)).await;
+    let guests = Arc::new(guests);
+    let mut at_once = JoinSet::new();
+    for host in hosts {
+        at_once.spawn(come_from_memory(Arc::clone(&guests), host));
+    }
+    at_once.join_all().await;
+}
+
+async fn come_from_memory(guests: Arc<GuestSite>, host: String) {
+    let pages = ["/", "/page/1", "/page/2"];
+    let mut from_memory = 0;
+    for nth in 0..WARM_UP + 100 {
+        let mut visitor = Visitor::new(&host, nth);
+        let reply = visitor.get(&guests.site, pages[nth % pages.len()]).await;
+        if nth < WARM_UP {
+            settle().await;
+        } else {
+            from_memory += usize::from(is_from_memory(&reply));
+        }
+    }
+    assert!(from_memory >= 90, "{host}: {from_memory} of 100");
+}

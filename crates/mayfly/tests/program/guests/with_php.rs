@@ -1,0 +1,58 @@
+//! PHP's own sessions.
+
+use super::{HOST, Visitor, warm};
+use crate::has_php_fpm;
+use crate::visits::{Site, is_from_memory};
+
+const PAGE: &str = "<?php
+ini_set('session.use_trans_sid', '1'); ini_set('session.use_only_cookies', '0');
+ini_set('session.trans_sid_tags', 'a=href,form='); ini_set('url_rewriter.tags', 'a=href,form=');
+session_cache_limiter(basename($_SERVER['SCRIPT_NAME'], '.php'));
+session_start();
+$_SESSION['key'] ??= bin2hex(random_bytes(16));
+if ($_SERVER['REQUEST_METHOD'] === 'POST') {
+    if (($_POST['key'] ?? '') !== $_SESSION['key']) { http_response_code(403); exit('refused'); }
+    $_SESSION['cart'][] = $_POST['item'];
+    exit(implode(',', $_SESSION['cart']));
+}
+echo '<a href=\"other.php?a=1\">other</a><form method=\"post\" action=\"\">',
+    '<input name=\"key\" value=\"', $_SESSION['key'], '\"></form>', count($_SESSION['cart'] ?? []);
+";
+
+/// The page of each `session_cache_limiter`, with the session's name in links where the visitor has no cookie.
+#[tokio::test]
+async fn pages_of_sessions_of_php_come_from_memory_and_their_forms_work() {
+    if !has_php_fpm() {
+        return;
+    }
+    let limiters = ["nocache", "private", "private_no_expire"];
+    let files = limiters.map(|name| (format!("{name}.php"), PAGE));
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, *text)).collect();
+    let site = Site::of_guests_with_php(&files, "1h").await;
+    for limiter in limiters {
+        let path = format!("/{limiter}.php");
+        let shown = warm(&site, &path).await;
+        assert!(!shown.has("set-cookie"), "{limiter}");
+        assert!(!shown.text().contains("PHPSESSID"), "{}", shown.text());
+        for nth in 0..4 {
+            let mut visitor = Visitor::new(HOST, nth);
+            let reply = visitor.get(&site, &path).await;
+            let text = reply.text();
+            let token = text.split("value=\"").nth(1).expect("a token");
+            let token = token.split('"').next().expect("its end");
+            let body = format!("key={token}&item=item{nth}");
+            let fields = format!(
+                "Origin: http://{HOST}\r\nSec-Fetch-Site: same-origin\r\nReferer: http://{HOST}{path}\r\n\
+                 Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let post = visitor.head(&format!("POST {path}"), &fields);
+            let reply = crate::visits::ask_port(site.port, visitor.from, &post).await;
+            assert_eq!(reply.text(), format!("item{nth}"), "{limiter}");
+            visitor.note("", &reply);
+            let reply = visitor.get(&site, &path).await;
+            assert!(!is_from_memory(&reply), "{limiter}");
+            assert!(reply.text().ends_with('1'), "{}", reply.text());
+        }
+    }
+}
