@@ -83,7 +83,7 @@ pub enum Binding {
 
 /// How a page's script or form sends its token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sending {
+pub enum FormEncoding {
     #[default]
     Form,
     Multipart,
@@ -98,7 +98,7 @@ pub struct Rules {
     pub limiter: Limiter,
     pub look: Look,
     pub binding: Binding,
-    pub sending: Sending,
+    pub sending: FormEncoding,
     /// Begins sessions only where something is written into them; its pages have no forms.
     pub is_lazy: bool,
     /// Language and cart are shown on the first page alone.
@@ -130,10 +130,10 @@ impl Rules {
                 _ => Binding::Nothing,
             },
             sending: [
-                Sending::Form,
-                Sending::Multipart,
-                Sending::Header,
-                Sending::Json,
+                FormEncoding::Form,
+                FormEncoding::Multipart,
+                FormEncoding::Header,
+                FormEncoding::Json,
             ][random.below(4)],
             is_lazy: random.one_in(8),
             is_discreet: random.one_in(3),
@@ -452,7 +452,7 @@ impl Sessions {
             let mut issued = self.issued.lock().expect("no panic");
             issued.insert(token.clone());
             lines.push(match rules.sending {
-                Sending::Header => format!("<meta name=\"csrf-token\" content=\"{token}\">"),
+                FormEncoding::Header => format!("<meta name=\"csrf-token\" content=\"{token}\">"),
                 _ => format!(
                     "<form><input type=\"hidden\" name=\"{name}\" value=\"{token}\"></form>"
                 ),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::application::{Binding, Limiter, Look, Rules, Sending};
+use super::application::{Binding, FormEncoding, Limiter, Look, Rules};
 use super::{Browser, Form, GuestSite, HOST, Origin, Visitor, line};
 use crate::visits::{Mark, ask_port, is_from_memory, settle};
 
@@ -105,10 +105,10 @@ async fn first_writes_from(page: &str, rules: Rules, visitors: usize) {
 async fn tokens_in_each_kind_of_write_are_exchanged() {
     let mut at_once = JoinSet::new();
     for sending in [
-        Sending::Form,
-        Sending::Multipart,
-        Sending::Header,
-        Sending::Json,
+        FormEncoding::Form,
+        FormEncoding::Multipart,
+        FormEncoding::Header,
+        FormEncoding::Json,
     ] {
         for look in [Look::Hex, Look::Base64, Look::Named] {
             let rules = Rules {

@@ -1,12 +1,12 @@
 //! Writes that no page of the site has sent: the application refuses them as it does without a cache.
 
-use super::application::{Look, Rules, Sending};
+use super::application::{FormEncoding, Look, Rules};
 use super::{FORGED, Form, GuestSite, HOST, Visitor};
 use crate::visits::{Mark, ask_port};
 
 #[tokio::test]
 async fn forged_writes_are_refused_as_the_application_refuses_them() {
-    for sending in [Sending::Form, Sending::Header] {
+    for sending in [FormEncoding::Form, FormEncoding::Header] {
         let rules = Rules {
             sending,
             look: Look::Base64,

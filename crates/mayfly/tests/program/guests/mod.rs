@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use testkit::client::Reply;
 
-use self::application::{Bound, Rules, Sending, Sessions, State, percent};
+use self::application::{Bound, FormEncoding, Rules, Sessions, State, percent};
 use crate::visits::{Application, Mark, Site, ask_port, is_from_memory};
 
 const HOST: &str = "site.test";
@@ -92,7 +92,7 @@ async fn warm(site: &Site, path: &str) -> Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Own(Browser),
-    OtherOrigin,
+    OtherSite,
     CrossSite,
     SameSite,
     Null,
@@ -101,7 +101,7 @@ enum Origin {
 }
 
 const FORGED: [Origin; 6] = [
-    Origin::OtherOrigin,
+    Origin::OtherSite,
     Origin::CrossSite,
     Origin::SameSite,
     Origin::Null,
@@ -127,7 +127,7 @@ impl Origin {
                 format!("Origin: http://{host}\r\nReferer: http://{host}{page}\r\n")
             }
             Origin::Own(Browser::WithReferer) => format!("Referer: http://{host}{page}\r\n"),
-            Origin::OtherOrigin => "Origin: http://other.test\r\n".to_owned(),
+            Origin::OtherSite => "Origin: http://other.test\r\n".to_owned(),
             Origin::CrossSite => {
                 format!("Origin: http://{host}\r\nSec-Fetch-Site: cross-site\r\n")
             }
@@ -304,11 +304,11 @@ impl Visitor {
         let (name, token) = (&form.name, &form.token);
         let multipart = "multipart/form-data; boundary=boundary";
         let (kind, body) = match rules.sending {
-            Sending::Form => (
+            FormEncoding::Form => (
                 "application/x-www-form-urlencoded",
                 format!("what={what}&{name}={}&value={value}", percent(token)),
             ),
-            Sending::Multipart => {
+            FormEncoding::Multipart => {
                 let part = |name: &str, value: &str| {
                     format!(
                         "--boundary\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"
@@ -317,17 +317,17 @@ impl Visitor {
                 let parts = [part("what", what), part(name, token), part("value", value)];
                 (multipart, parts.concat() + "--boundary--\r\n")
             }
-            Sending::Header => (
+            FormEncoding::Header => (
                 "application/json",
                 format!("{{\"what\":\"{what}\",\"value\":\"{value}\"}}"),
             ),
-            Sending::Json => (
+            FormEncoding::Json => (
                 "application/json",
                 format!("{{\"what\":\"{what}\",\"{name}\":\"{token}\",\"value\":\"{value}\"}}"),
             ),
         };
         let token = match rules.sending {
-            Sending::Header => format!("X-CSRF-Token: {token}\r\n"),
+            FormEncoding::Header => format!("X-CSRF-Token: {token}\r\n"),
             _ => String::new(),
         };
         let length = body.len();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use testkit::client::Reply;
 use tokio::task::JoinSet;
 
-use super::application::{Limiter, Look, Rules, Sessions, status_line};
+use super::application::{Limiter, Look, Rules, Sessions, State, status_line};
 use super::{FORGED, Form, GuestSite, Origin, Visitor};
 use crate::attacks::random::Random;
 use crate::visits::property::from_environment;
@@ -153,8 +153,8 @@ impl Crowd {
     }
 
     /// The visitor after a step, whose answer is looked at.
-    fn check(&self, taken: Taken) -> Visitor {
-        let Taken {
+    fn check(&self, taken: VisitorStep) -> Visitor {
+        let VisitorStep {
             mut visitor,
             step,
             mark,
@@ -229,12 +229,19 @@ impl Crowd {
                 visitor.has_written = true;
             }
             Step::Leave => {
-                if reply.status != 303 {
-                    faults.push("who leaves stays");
+                let form = visitor.form.take();
+                let is_of_application =
+                    form.is_some_and(|form| self.sessions.has_issued(&form.token));
+                // Others may have written a link with the server's token: one by a member is not given another.
+                let may_stay = !is_of_application && before.jar.contains_key("sid");
+                match reply.status {
+                    303 => {
+                        visitor.state = State::default();
+                        visitor.has_written = false;
+                    }
+                    403 if may_stay => {}
+                    _ => faults.push("who leaves stays"),
                 }
-                visitor.state = Default::default();
-                visitor.has_written = false;
-                visitor.form = None;
             }
         }
         if let Some(state) = self.sessions.state(&self.host, visitor.sid())
@@ -313,7 +320,7 @@ impl Crowd {
 }
 
 /// A step that was taken.
-struct Taken {
+struct VisitorStep {
     visitor: Visitor,
     step: Step,
     mark: Mark,
@@ -321,7 +328,7 @@ struct Taken {
 }
 
 impl Visitor {
-    async fn take(self, rules: &Rules, port: u16, step: Step) -> Taken {
+    async fn take(self, rules: &Rules, port: u16, step: Step) -> VisitorStep {
         let mark = Mark::next();
         let text = match &step {
             Step::Get(target) => self.get_text(&format!("GET {target}"), mark, ""),
@@ -352,7 +359,7 @@ impl Visitor {
             }
         };
         let reply = ask_port(port, self.from, &text).await;
-        Taken {
+        VisitorStep {
             visitor: self,
             step,
             mark,
