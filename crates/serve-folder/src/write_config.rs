@@ -284,7 +284,6 @@ mod tests {
                 place: "127.0.0.1:8090".parse().unwrap(),
                 tokens: "/run/mayfly/dashboard-127.0.0.1-8090.tokens".into(),
             }),
-            guest_sessions: true,
             service: false,
         };
         let local = ServeOptions {
