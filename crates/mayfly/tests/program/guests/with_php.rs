@@ -38,7 +38,8 @@ async fn pages_of_sessions_of_php_come_from_memory_and_their_forms_work() {
             let mut visitor = Visitor::new(HOST, nth);
             let reply = visitor.get(&site, &path).await;
             let text = reply.text();
-            let token = text.split("value=\"").nth(1).expect("a token");
+            // An own answer has a hidden field with the session's name before it.
+            let token = text.split("name=\"key\" value=\"").nth(1).expect("a token");
             let token = token.split('"').next().expect("its end");
             let body = format!("key={token}&item=item{nth}");
             let fields = format!(
