@@ -111,7 +111,8 @@ fn held_by_servers() -> BTreeSet<u64> {
 fn listed(list: &str) -> Vec<ListeningSocket> {
     let sockets = list.lines().filter_map(|line| {
         // Number, references, protocol, flags, type, state, inode, path.
-        let mut words = line.splitn(8, ' ').filter(|word| !word.is_empty());
+        let columns = line.get(..line.find('/')?)?;
+        let mut words = columns.split_ascii_whitespace();
         let (flags, kind, _state) = (words.nth(3)?, words.next()?, words.next()?);
         let inode = words.next()?.parse().ok()?;
         let path = PathBuf::from(line.get(line.find('/')?..)?);

@@ -144,7 +144,7 @@ fn different_answers_lead_to_a_trial_within_the_budget() {
         let order = evidence.own_ended(&run, OwnEnd::Storable(1), Some(2), 7);
         requests += order.map_or(0, |order| Trial::usual_requests(order.traits));
     }
-    assert!(requests <= 1000 + 32, "{requests}");
+    assert!(requests <= 1000 + 64, "{requests}");
 }
 
 /// Each page of such an application is tried. With a request of a trial in two seconds, the pages of a wiki

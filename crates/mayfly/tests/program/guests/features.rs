@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use control::explain::SessionPart;
 use tokio::task::JoinSet;
 
 use super::application::{Binding, FormEncoding, Limiter, Look, Rules};
 use super::{Browser, Form, GuestSite, HOST, Origin, Visitor, line};
+use crate::visits::explained::explain;
 use crate::visits::{Mark, ask_port, is_from_memory, settle};
 
 const FORM: &str = "/page/1";
@@ -39,6 +41,29 @@ async fn the_third_guest_gets_the_page_of_a_session_from_memory_without_the_sess
         let form = Form::of(FORM, &reply).expect("a form");
         assert!(!guests.sessions.has_issued(&form.token), "{limiter:?}");
     }
+}
+
+#[tokio::test]
+async fn explain_says_what_is_known_of_a_session() {
+    let guests = GuestSite::start(Rules::default()).await;
+    let session = async |path: &str| {
+        let told = explain(&guests.site, path, "", false).await;
+        told.evidence.and_then(|evidence| evidence.session)
+    };
+    assert_eq!(session(FORM).await, None, "nobody has asked yet");
+    guests.warm(FORM).await;
+    let told = session(FORM).await;
+    let Some(SessionPart::Shared { tokens, .. }) = told else {
+        panic!("{told:?}")
+    };
+    assert!(tokens > 0, "the form has a token");
+    // An address that names an action is never tried.
+    guests.tries("/vote?page=1").await;
+    let told = session("/vote?page=1").await;
+    assert!(
+        matches!(told, None | Some(SessionPart::Refused { .. })),
+        "{told:?}"
+    );
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ async fn in_each_language() -> Application {
     .await
 }
 
-async fn explain(site: &Site, path: &str, fields: &str, tries: bool) -> Explanation {
+pub async fn explain(site: &Site, path: &str, fields: &str, tries: bool) -> Explanation {
     // The port chooses the listener, and Host is what visitors send.
     let fields = format!("Host: site.test\r\n{fields}");
     let lines = fields.lines().filter_map(|line| line.split_once(": "));

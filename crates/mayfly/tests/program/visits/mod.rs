@@ -7,7 +7,7 @@
 
 mod crowd;
 mod evidence;
-mod explained;
+pub mod explained;
 mod old_copies;
 mod one_run;
 pub mod property;

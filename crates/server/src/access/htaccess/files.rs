@@ -1,7 +1,8 @@
 //! The files that rules ask for, and the rules of folders: each thread keeps those it has read, and looks once a second
 //! whether a file has changed.
 //!
-//! A `.htaccess` that is a link is read only where the link leads to a file of the site. What is there and cannot be read
+//! A `.htaccess` that is a link is read where the administrator or the owner of the file has made it, or where it leads to a
+//! file of the site. What is there and cannot be read
 //! closes its folder, as what is no regular file does.
 
 use std::cell::RefCell;
@@ -157,7 +158,7 @@ impl KnownFolder {
             };
         }
         known.stamp = stamp;
-        match read(&file, root, is_link) {
+        match read(&file, root, is_link.then_some(found.st_uid)) {
             Ok(bytes) => {
                 let rules = read_rules(&bytes);
                 known.bytes = bytes.len() + rules.patterns * PATTERN_BYTES;
@@ -182,12 +183,29 @@ fn stamp(found: &Stat) -> Stamp {
     )
 }
 
-/// The bytes of a regular file. Opening it does not wait.
-fn read(file: &[u8], root: &[u8], is_link: bool) -> Result<Vec<u8>, Errno> {
+const ROOT: u32 = 0;
+
+/// May a link of this account be followed out of the site?
+fn is_trusted_target(file: &[u8], owner: u32) -> bool {
+    let target = statat(CWD, file, AtFlags::empty());
+    owner == ROOT || target.is_ok_and(|it| it.st_uid == owner && kind(&it) == FileKind::File)
+}
+
+/// The bytes of a regular file. Opening it does not wait. `link_of`: it is a link of this account.
+fn read(file: &[u8], root: &[u8], link_of: Option<u32>) -> Result<Vec<u8>, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = match is_link {
-        false => open(file, flags | OFlags::NOFOLLOW, Mode::empty())?,
-        true => {
+    let opened = match link_of {
+        None => open(file, flags | OFlags::NOFOLLOW, Mode::empty())?,
+        // The administrator's (Debian's packages have theirs in /etc), or one to a file of the same account.
+        Some(owner) if is_trusted_target(file, owner) => {
+            let opened = open(file, flags, Mode::empty())?;
+            let target = fstat(&opened)?;
+            if owner != ROOT && target.st_uid != owner {
+                return Err(Errno::XDEV);
+            }
+            opened
+        }
+        Some(_) => {
             let below = file.strip_prefix(root).ok_or(Errno::XDEV)?;
             let below = below.strip_prefix(b"/").unwrap_or(below);
             let folder = openat(CWD, root, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
