@@ -2,8 +2,7 @@
 //! whether a file has changed.
 //!
 //! A `.htaccess` that is a link is read where the administrator or the owner of the file has made it, or where it leads to a
-//! file of the site. What is there and cannot be read
-//! closes its folder, as what is no regular file does.
+//! file of the site. What is there and cannot be read closes its folder, as what is no regular file does.
 
 use std::cell::RefCell;
 use std::io::Read as _;
