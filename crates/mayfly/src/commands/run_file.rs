@@ -10,8 +10,7 @@ use crate::processes::control_socket;
 /// A file that is removed when this is dropped, unless another has taken its place.
 pub struct RunFile {
     path: PathBuf,
-    /// Which file is ours: device and number.
-    identity: (u64, u64),
+    identity: FileIdentity,
 }
 
 impl RunFile {
@@ -44,6 +43,10 @@ impl Drop for RunFile {
     }
 }
 
-fn identity(facts: &fs::Metadata) -> (u64, u64) {
-    (facts.dev(), facts.ino())
+/// Which file is ours: its device and number, and when it was written. The number of a file that was replaced is given to
+/// another one.
+type FileIdentity = (u64, u64, i64, i64);
+
+fn identity(facts: &fs::Metadata) -> FileIdentity {
+    (facts.dev(), facts.ino(), facts.mtime(), facts.mtime_nsec())
 }
