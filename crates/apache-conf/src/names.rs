@@ -1,6 +1,8 @@
 //! What `<Files>` and `<FilesMatch>` choose, as patterns of paths.
 
-use crate::patterns::{anchored, glob_body, is_everything, literal, matches};
+use htaccess::anchors::anchored;
+
+use crate::patterns::{glob_body, is_everything, literal, matches};
 use crate::settings::Names;
 
 /// More alternatives of one pattern are not taken apart.

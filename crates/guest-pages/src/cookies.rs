@@ -1,8 +1,8 @@
 //! The cookies that guests were given.
 //!
-//! A guest has cookies that the application gave to somebody of whom it knew nothing, and has sent nothing since but
-//! requests for pages that leave a session as it was. At the first other request (a write, a page that nobody has compared)
-//! they are somebody's: they leave the table, for ever, since only answers to guests' requests put some into it.
+//! A guest has cookies that the application gave to a visitor of whom it knew nothing, and has sent nothing since but
+//! requests for pages that leave a session as it was. The first other request (a write, a page that was not compared)
+//! removes the cookies from this table. They never return to it: only answers to guests' requests put cookies into it.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::place::is_drawn;
 const MAX_COOKIES: usize = 32 * 1024;
 /// Cookies that are the same for all guests, in half the table.
 const MAX_CONSTANTS: usize = 1024;
-/// Pages that a guest asked for before they were compared. Whoever has asked for more is somebody.
+/// Pages that a guest asked for before they were compared. A visitor who has asked for more is no guest.
 const MAX_PENDING: usize = 32;
 
 /// The shortest value that is drawn for one visitor, and the digits of a time.
@@ -44,7 +44,7 @@ pub enum CookieStanding {
     Choice,
     /// A guest has it, who has asked for these pages before they were compared.
     Guest(Vec<PageName>),
-    /// Somebody may have it.
+    /// It may be the cookie of a visitor whom the application knows.
     Unknown,
 }
 
@@ -52,7 +52,7 @@ pub enum CookieStanding {
 #[derive(Debug, Default)]
 struct KnownGuest {
     /// They have written something: an answer that is still under way may give them one more cookie.
-    is_somebody: bool,
+    is_known: bool,
     pending: Vec<PageName>,
 }
 
@@ -61,7 +61,7 @@ impl KnownGuest {
         if !self.pending.contains(&page) {
             self.pending.push(page);
         }
-        self.is_somebody |= self.pending.len() > MAX_PENDING;
+        self.is_known |= self.pending.len() > MAX_PENDING;
     }
 }
 
@@ -116,7 +116,7 @@ impl GuestCookies {
         }
         let guest = self.given.lock().get(mark.0).cloned();
         let guest = guest.as_ref().map(|guest| guest.lock());
-        match guest.filter(|guest| !guest.is_somebody) {
+        match guest.filter(|guest| !guest.is_known) {
             Some(guest) => CookieStanding::Guest(guest.pending.clone()),
             None if self.choices.lock().get(self.constant(site, mark)).is_some() => {
                 CookieStanding::Choice
@@ -133,7 +133,7 @@ impl GuestCookies {
         let Some(known) = known else {
             return;
         };
-        if known.iter().any(|guest| guest.lock().is_somebody) {
+        if known.iter().any(|guest| guest.lock().is_known) {
             return;
         }
         let guest = known.first().cloned().unwrap_or_default();
@@ -171,10 +171,10 @@ impl GuestCookies {
         }
     }
 
-    /// Whoever has these cookies is somebody from now on.
+    /// A visitor with these cookies is no guest from now on.
     pub fn forget(&self, marks: &[CookieMark]) {
         for guest in self.known(marks) {
-            guest.lock().is_somebody = true;
+            guest.lock().is_known = true;
         }
         let mut table = self.given.lock();
         for mark in marks {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_somebody_from_the_first_write_on() {
+    fn a_guest_is_known_from_the_first_write_on() {
         let cookies = GuestCookies::default();
         let mark = cookies.mark(b"PHPSESSID", b"abc");
         assert_eq!(cookies.standing(b"site", mark), CookieStanding::Unknown);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_who_was_given_several_cookies_is_somebody_by_each_of_them() {
+    fn a_guest_who_was_given_several_cookies_is_known_by_each_of_them() {
         let cookies = GuestCookies::default();
         let [first, second, third] =
             ["1", "2", "3"].map(|value| cookies.mark(b"sid", value.as_bytes()));

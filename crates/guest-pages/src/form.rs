@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use page_evidence::Renderer;
 use twox_hash::XxHash3_64;
 
 use crate::place::{
@@ -297,9 +298,16 @@ impl PageForm {
         self.tail.strip(rest)?.is_empty().then_some(found)
     }
 
+    /// Reads an answer as far as answers of this form are compared; one of another form whole.
+    pub fn render(&self, answer: &[u8], renderer: &mut Renderer) {
+        if !self.read_blank(answer, &mut |piece| renderer.read(piece)) {
+            renderer.read(answer);
+        }
+    }
+
     /// Gives an answer of this form piece by piece, without what stands at its places; false where it is of another
     /// form.
-    pub fn read_blank(&self, answer: &[u8], read: &mut dyn FnMut(&[u8])) -> bool {
+    fn read_blank(&self, answer: &[u8], read: &mut dyn FnMut(&[u8])) -> bool {
         let Some(places) = self.find(answer) else {
             return false;
         };

@@ -13,6 +13,7 @@ mod access;
 mod address;
 mod admission;
 mod alias;
+pub mod anchors;
 mod directives;
 mod environment;
 mod evaluate;

@@ -1,5 +1,6 @@
 //! Regular expressions as Apache compiles them: `.` matches every byte, and `$` only the end.
 
+use crate::anchors::anchored;
 use pcre2::bytes::{Regex, RegexBuilder};
 
 /// A longer pattern is no pattern that was written by hand.
@@ -32,7 +33,11 @@ impl Pattern {
         if text.len() > MAX_PATTERN_BYTES || text.contains('\0') {
             return None;
         }
-        let text = format!("(*LIMIT_MATCH={MATCH_LIMIT}){}", with_strict_end(text));
+        // A `$` that means the end matches before no line break.
+        let text = format!(
+            "(*LIMIT_MATCH={MATCH_LIMIT}){}",
+            anchored(text, "^", "\\z", ".")
+        );
         let mut builder = RegexBuilder::new();
         builder.caseless(is_caseless).dotall(true);
         builder.jit_if_available(true);
@@ -59,44 +64,6 @@ impl Pattern {
         };
         Ok(Some(Groups((0..places.len()).map(group).collect())))
     }
-}
-
-/// Writes `\z` for each `$` that means the end: that matches before no line break.
-fn with_strict_end(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len() + 8);
-    let mut letters = text.chars();
-    let mut is_class = false;
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' => {
-                pattern.push(letter);
-                pattern.extend(letters.next());
-            }
-            '[' if !is_class => {
-                is_class = true;
-                pattern.push(letter);
-                let mut rest = letters.clone();
-                let mut first = rest.next();
-                if first == Some('^') {
-                    pattern.push('^');
-                    letters.next();
-                    first = rest.next();
-                }
-                // A bracket that is the first of a class is one of its letters.
-                if first == Some(']') {
-                    pattern.push(']');
-                    letters.next();
-                }
-            }
-            ']' => {
-                is_class = false;
-                pattern.push(letter);
-            }
-            '$' if !is_class => pattern.push_str("\\z"),
-            _ => pattern.push(letter),
-        }
-    }
-    pattern
 }
 
 /// Does a shell's pattern (`*`, `?`, `[a-z]`) match the whole of a name?

@@ -460,6 +460,20 @@ mod tests {
 
     use super::*;
 
+    fn of_first_page(head: RequestView<'_>) -> ReceivedRequest<'_> {
+        ReceivedRequest {
+            head,
+            scheme: "http",
+            host: b"a",
+            port: None,
+            server_port: 80,
+            target: b"/",
+            rewritten: None,
+            client: None,
+            is_guest: false,
+        }
+    }
+
     fn shared_head(class: Class, cookies: SentCookies, varied: &[String]) -> SharedHead<'_> {
         SharedHead {
             class,
@@ -483,17 +497,7 @@ mod tests {
         let text = "GET / HTTP/1.1\r\nUser-Agent: Odd/1\r\nAccept: text/html\r\nAccept-Language: DE-at, de\r\n\
             Referer: http://b/\r\nDNT: 1\r\nX-Forwarded-Host: b\r\nCookie: theme=dark; _ga=1; cur=EUR; consent=1\r\n\r\n";
         let head = parse_head(text, &HeadLimits::default()).unwrap();
-        let received = ReceivedRequest {
-            head: head.view(),
-            scheme: "http",
-            host: b"a",
-            port: None,
-            server_port: 80,
-            target: b"/",
-            rewritten: None,
-            client: None,
-            is_guest: false,
-        };
+        let received = of_first_page(head.view());
         let visitor = put_key(&received, &rules, &mut Vec::new()).unwrap();
         let sent = |keyed: &[Trait], tried: &[Trait]| {
             let set = |of: &[Trait]| of.iter().fold(TraitSet::NONE, |set, it| set.with(*it));
@@ -555,17 +559,7 @@ mod tests {
         };
         let text = format!("GET / HTTP/1.1\r\nHost: a\r\nDNT: 1\r\nCookie: {cookies}\r\n\r\n");
         let head = parse_head(text, &HeadLimits::default()).unwrap();
-        let received = ReceivedRequest {
-            head: head.view(),
-            scheme: "http",
-            host: b"a",
-            port: None,
-            server_port: 80,
-            target: b"/",
-            rewritten: None,
-            client: None,
-            is_guest: false,
-        };
+        let received = of_first_page(head.view());
         let (mut shared, mut own, mut sent) = (Vec::new(), Vec::new(), Vec::new());
         let shared = put_key(&received, &rules, &mut shared).ok().map(|_| shared);
         let class = put_visitors_key(&received, &rules, &mut own).unwrap();

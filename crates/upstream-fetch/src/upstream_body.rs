@@ -122,6 +122,18 @@ impl UpstreamBody {
         }
     }
 
+    /// The whole body; `None` where it has more than `most` bytes.
+    pub async fn whole(&mut self, most: usize) -> Result<Option<Vec<u8>>, TruncatedBody> {
+        let mut body = Vec::new();
+        while let Some(piece) = self.next().await? {
+            if body.len() + piece.len() > most {
+                return Ok(None);
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(Some(body))
+    }
+
     /// The next bytes; `None` when the response is complete.
     pub async fn next(&mut self) -> Result<Option<Bytes>, TruncatedBody> {
         if self.at_hand.is_some() || self.has_ended() {

@@ -9,9 +9,9 @@ use control::Refusal;
 use control::explain::{TriedAlteration, TriedEffect};
 
 use super::way::Question;
+use crate::content::through_cache::asking::whole_answer;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::own_visit::Purpose;
-use crate::exchange::subrequest;
 
 /// More of a page is not compared.
 const MAX_BODY_BYTES: usize = 4 << 20;
@@ -228,34 +228,12 @@ async fn answer(
 ) -> Result<Option<TriedAnswer>, Refusal> {
     let request = question.request(configuration, Purpose::Try);
     let mut request = request.map_err(|why| Refusal::field("url", why))?;
-    let Some(reply) = subrequest::serve(&mut request).await else {
-        return Ok(None);
-    };
-    let mut head = reply.head;
-    let status = request
-        .delivery
-        .error_page
-        .forced_status()
-        .unwrap_or(head.status);
-    head.unpack();
-    let location = head.fields.get(b"location").unwrap_or_default().to_vec();
-    let mut body = reply.body.into_arriving();
-    let mut bytes = Vec::new();
-    while let Ok(piece) = body.next(&mut request).await {
-        let Some(piece) = piece else {
-            return Ok(Some(TriedAnswer {
-                status,
-                location,
-                body: bytes,
-            }));
-        };
-        if bytes.len() + piece.len() > MAX_BODY_BYTES {
-            break;
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    body.discard();
-    Ok(None)
+    let answer = whole_answer(&mut request, MAX_BODY_BYTES).await;
+    Ok(answer.map(|answer| TriedAnswer {
+        status: answer.status,
+        location: answer.field(b"location").unwrap_or_default().to_vec(),
+        body: answer.body,
+    }))
 }
 
 #[cfg(test)]

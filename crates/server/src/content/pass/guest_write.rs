@@ -155,8 +155,11 @@ fn body_of(request: &Request) -> Option<Bytes> {
 }
 
 /// The server's tokens in a request.
+#[derive(Default)]
 struct FoundTokens {
     target: Vec<FoundToken>,
+    /// In the arguments of the target, which may be rewritten.
+    args: Vec<FoundToken>,
     body: Vec<FoundToken>,
     /// In fields, by their places in the head.
     fields: Vec<(usize, Vec<FoundToken>)>,
@@ -167,11 +170,7 @@ impl FoundTokens {
         let tokens = &guests::seen(request).guests.tokens;
         let head = request.received.head();
         if tokens.is_empty() {
-            return FoundTokens {
-                target: Vec::new(),
-                body: Vec::new(),
-                fields: Vec::new(),
-            };
+            return FoundTokens::default();
         }
         let fields = head.fields().enumerate();
         let fields = fields.filter(|(_, (name, _))| !name.eq_ignore_ascii_case(b"referer"));
@@ -182,6 +181,7 @@ impl FoundTokens {
         };
         FoundTokens {
             target: find(head.target()),
+            args: find(&request.route.args),
             body: find(body),
             fields: fields
                 .map(|(at, (_, value))| (at, find(value)))
@@ -357,18 +357,9 @@ impl CompletedWrite {
             put_field(b"Cookie", &cookies, &mut head);
         }
         head.extend_from_slice(b"\r\n");
-        let tokens_of_args = guests::seen(request)
-            .guests
-            .tokens
-            .find(&request.route.args);
         Some(CompletedWrite {
             head,
-            args: with_tokens(
-                &request.route.args,
-                &tokens_of_args,
-                Writing::Percent,
-                &token,
-            )?,
+            args: with_tokens(&request.route.args, &found.args, Writing::Percent, &token)?,
             body,
         })
     }

@@ -5,8 +5,9 @@ use guest_pages::MAX_BODY_BYTES;
 use http_semantics::Target;
 use http1::{HeadLimits, parse_head};
 
+use crate::exchange::extras::Extras;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
-use crate::exchange::request::Request;
+use crate::exchange::request::{Method, Request};
 use crate::exchange::request_route::TargetOrigin;
 use crate::exchange::subrequest;
 
@@ -42,12 +43,18 @@ pub async fn ask(request: &Request, head: Vec<u8>) -> Option<WholeAnswer> {
     };
     (made.route.path, made.route.args) = (path, args);
     made.route.origin = TargetOrigin::Received;
-    made.route.method = crate::exchange::request::Method::Get;
+    made.route.method = Method::Get;
     made.route.method_override = None;
-    made.extras = crate::exchange::extras::Extras::default();
+    made.extras = Extras::default();
     made.extras.own_visit = Some(Box::new(OwnVisit::new(Purpose::Try)));
     made.enter_server(request.route.server());
-    let reply = subrequest::serve(&mut made).await?;
+    whole_answer(&mut made, MAX_BODY_BYTES).await
+}
+
+/// Serves a request of the server's own, and reads what comes of it. `None`: there was no whole answer, or one with a body
+/// of more than `most` bytes.
+pub async fn whole_answer(made: &mut Request, most: usize) -> Option<WholeAnswer> {
+    let reply = subrequest::serve(made).await?;
     let mut head = reply.head;
     head.unpack();
     let status = made
@@ -58,7 +65,7 @@ pub async fn ask(request: &Request, head: Vec<u8>) -> Option<WholeAnswer> {
     let fields = head.fields.as_slice().to_vec();
     let mut arriving = reply.body.into_arriving();
     let mut body = Vec::new();
-    while let Ok(piece) = arriving.next(&mut made).await {
+    while let Ok(piece) = arriving.next(made).await {
         let Some(piece) = piece else {
             return Some(WholeAnswer {
                 status,
@@ -66,7 +73,7 @@ pub async fn ask(request: &Request, head: Vec<u8>) -> Option<WholeAnswer> {
                 body,
             });
         };
-        if body.len() + piece.len() > MAX_BODY_BYTES {
+        if body.len() + piece.len() > most {
             break;
         }
         body.extend_from_slice(&piece);

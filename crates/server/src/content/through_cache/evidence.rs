@@ -322,23 +322,13 @@ fn digest_of(stored: &StoredResponse, page: Option<&GuestPage>) -> u64 {
     let mut renderer = renderer_of(&stored.head);
     if let Some(page) = page {
         let body = stored.body.chunks().concat();
-        read_of_form(page, &body, &mut renderer);
+        page.form().render(&body, &mut renderer);
     } else {
         for chunk in stored.body.chunks() {
             renderer.read(chunk);
         }
     }
     renderer.finish().digest
-}
-
-/// Reads a body of the page's form without what stands at its places; of another form whole.
-fn read_of_form(page: &GuestPage, body: &[u8], renderer: &mut Renderer) {
-    if !page
-        .form()
-        .read_blank(body, &mut |piece| renderer.read(piece))
-    {
-        renderer.read(body);
-    }
 }
 
 impl OwnSession {
@@ -350,7 +340,7 @@ impl OwnSession {
     fn finish(self, mut renderer: Renderer) -> u64 {
         if let Some(page) = &self.page {
             let body = without_links(&self.fields, self.body);
-            read_of_form(page, &body, &mut renderer);
+            page.form().render(&body, &mut renderer);
         }
         renderer.finish().digest
     }

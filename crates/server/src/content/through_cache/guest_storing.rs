@@ -11,7 +11,7 @@ use guest_pages::{
 };
 use http_cache::Millis;
 use page_evidence::Renderer;
-use upstream_fetch::{FetchSpec, FetchedResponse};
+use upstream_fetch::{FetchSpec, FetchedResponse, TruncatedBody};
 
 use super::evidence::EvidenceLink;
 use super::guests;
@@ -59,12 +59,12 @@ pub async fn put_shown(
     else {
         return Err(Unshown::Unlike);
     };
-    let body = match read(fetched).await? {
-        WholeBody::Body(body) => body,
-        WholeBody::TooLong => {
-            link.doubts_session();
-            return Err(Unshown::Truncated);
-        }
+    let Some(body) = read(fetched)
+        .await
+        .map_err(|TruncatedBody| Unshown::Truncated)?
+    else {
+        link.doubts_session();
+        return Err(Unshown::Truncated);
     };
     let known = link.seen().guests.page(page);
     let shown = known.as_ref().and_then(|known| known.shown(&body));
@@ -86,22 +86,10 @@ pub async fn put_shown(
     Ok(link)
 }
 
-/// A body that was read.
-enum WholeBody {
-    Body(Vec<u8>),
-    TooLong,
-}
-
-/// Reads the body, and removes the names of the sessions that it begins.
-async fn read(fetched: &mut FetchedResponse) -> Result<WholeBody, Unshown> {
-    let mut body = Vec::new();
-    while let Some(piece) = fetched.body.next().await.map_err(|_| Unshown::Truncated)? {
-        if body.len() + piece.len() > MAX_BODY_BYTES {
-            return Ok(WholeBody::TooLong);
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(WholeBody::Body(without_links(&fetched.fields, body)))
+/// Reads the body, and removes the names of the sessions that it begins. `None`: it is too long.
+async fn read(fetched: &mut FetchedResponse) -> Result<Option<Vec<u8>>, TruncatedBody> {
+    let body = fetched.body.whole(MAX_BODY_BYTES).await?;
+    Ok(body.map(|body| without_links(&fetched.fields, body)))
 }
 
 /// The page with the form that it has now: it is made a few times more. What was a token before is one still, though all
@@ -119,7 +107,7 @@ async fn remade(
     while bodies.len() < MOST_ANSWERS {
         let mut fetched = upstream_fetch::fetch(spec).await.ok()?;
         match read(&mut fetched).await {
-            Ok(WholeBody::Body(body)) if fetched.status == status => bodies.push(body),
+            Ok(Some(body)) if fetched.status == status => bodies.push(body),
             _ => return None,
         }
         let mut all: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
@@ -148,8 +136,6 @@ async fn remade(
 fn digest_of(form: &PageForm, (status, fields): (u16, &[session::Field]), body: &[u8]) -> u64 {
     let fields = fields.iter().map(|(name, value)| (&name[..], &value[..]));
     let mut renderer = Renderer::new(status, fields, false);
-    if !form.read_blank(body, &mut |piece| renderer.read(piece)) {
-        renderer.read(body);
-    }
+    form.render(body, &mut renderer);
     renderer.finish().digest
 }

@@ -15,9 +15,9 @@ use shared_request::{Trait, TraitSet};
 use site::LogLevel;
 use tokio::task::JoinSet;
 
-use super::asking;
+use super::asking::{self, WholeAnswer};
 use super::guests;
-use super::tried::{BrokenOff, TrialSource, TriedAnswer, fetch, purge, store_shared, stored_body};
+use super::tried::{BrokenOff, TrialSource, fetch, purge, store_shared, stored_body};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
@@ -60,7 +60,7 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
     };
     // What guests are shown is an answer of a moment ago, with other tokens.
     if let Some(stored) = stored_body(trial.source) {
-        let stored = TriedAnswer {
+        let stored = WholeAnswer {
             status: neutral.first().map_or(0, |first| first.status),
             fields: Vec::new(),
             body: stored,
@@ -128,12 +128,12 @@ enum ComparedPage<'t> {
 
 /// Answers to guests who differ in nothing, and the form that they have in common.
 struct NeutralAnswers {
-    answers: Vec<TriedAnswer>,
+    answers: Vec<WholeAnswer>,
     form: PageForm,
 }
 
 impl NeutralAnswers {
-    fn first(&self) -> Option<&TriedAnswer> {
+    fn first(&self) -> Option<&WholeAnswer> {
         self.answers.first()
     }
 }
@@ -145,7 +145,7 @@ struct GuestTrial<'t> {
     /// The cookies of the first answer, as a browser sends them back.
     session: Option<Arc<[u8]>>,
     /// Answers to requests that were made ahead.
-    made: Vec<(TrialRequest, Result<Option<TriedAnswer>, BrokenOff>)>,
+    made: Vec<(TrialRequest, Result<Option<WholeAnswer>, BrokenOff>)>,
 }
 
 impl GuestTrial<'_> {
@@ -198,7 +198,7 @@ impl GuestTrial<'_> {
             self.look_at_other_pages(seen, &session).await?;
             self.look_at_arguments(seen, &neutral).await?;
         }
-        let has_in_field = |answer: &TriedAnswer| {
+        let has_in_field = |answer: &WholeAnswer| {
             let tokens: Vec<Vec<u8>> = neutral
                 .form
                 .tokens_of(&answer.body)
@@ -217,7 +217,7 @@ impl GuestTrial<'_> {
     }
 
     /// The session by which it is seen what the page does: the one that it begins, or that of the site's first page.
-    async fn session_of(&mut self, first: &TriedAnswer) -> Result<Option<Arc<[u8]>>, TrialEnd> {
+    async fn session_of(&mut self, first: &WholeAnswer) -> Result<Option<Arc<[u8]>>, TrialEnd> {
         if let Some(session) = cookies_sent_back(first) {
             return Ok(Some(session));
         }
@@ -253,7 +253,7 @@ impl GuestTrial<'_> {
     async fn neutral(
         &mut self,
         of: ComparedPage<'_>,
-        first: TriedAnswer,
+        first: WholeAnswer,
     ) -> Result<NeutralAnswers, TrialEnd> {
         let mut answers = vec![first];
         while answers.len() < MOST_ANSWERS {
@@ -285,7 +285,7 @@ impl GuestTrial<'_> {
         &mut self,
         of: ComparedPage<'_>,
         neutral: &mut NeutralAnswers,
-        answer: &TriedAnswer,
+        answer: &WholeAnswer,
     ) -> Result<bool, TrialEnd> {
         if neutral
             .first()
@@ -324,7 +324,7 @@ impl GuestTrial<'_> {
         if traits.is_empty() {
             return Ok(TrialVerdict::Agree { each_time: false });
         }
-        let mut answers: Vec<(TraitSet, Option<TriedAnswer>)> = Vec::new();
+        let mut answers: Vec<(TraitSet, Option<WholeAnswer>)> = Vec::new();
         loop {
             let mut trial = Trial::new(traits);
             for answer in &neutral.answers {
@@ -368,9 +368,9 @@ impl GuestTrial<'_> {
             others.push(b"/".to_vec());
         }
         let is_familiar = seen.guests.is_familiar(&host, &own);
-        let most = match !is_familiar {
-            true => MOST_WITNESSES,
-            false => 1,
+        let most = match is_familiar {
+            true => 1,
+            false => MOST_WITNESSES,
         };
         let witnesses = seen.guests.witnesses(&host);
         let known = witnesses.iter().map(|page| page.known().target.clone());
@@ -474,14 +474,14 @@ impl GuestTrial<'_> {
     }
 
     /// Asks as a guest does who has never been here. `None`: the answer may not be stored.
-    async fn ask(&mut self, of: ComparedPage<'_>) -> Result<Option<TriedAnswer>, BrokenOff> {
+    async fn ask(&mut self, of: ComparedPage<'_>) -> Result<Option<WholeAnswer>, BrokenOff> {
         match of {
             ComparedPage::Own => self.fetch(TraitSet::NONE).await,
             ComparedPage::Other(target) => self.ask_for(target, None).await.map(Some),
         }
     }
 
-    async fn fetch(&mut self, with: TraitSet) -> Result<Option<TriedAnswer>, BrokenOff> {
+    async fn fetch(&mut self, with: TraitSet) -> Result<Option<WholeAnswer>, BrokenOff> {
         let session = self.session.clone().filter(|_| with.has(Trait::Session));
         self.take(TrialRequest::Own(with, session)).await
     }
@@ -491,13 +491,13 @@ impl GuestTrial<'_> {
         &mut self,
         target: &[u8],
         session: Option<&Arc<[u8]>>,
-    ) -> Result<TriedAnswer, BrokenOff> {
+    ) -> Result<WholeAnswer, BrokenOff> {
         let wanted = TrialRequest::Other(target.to_vec(), session.cloned());
         self.take(wanted).await?.ok_or(BrokenOff::NoAnswer)
     }
 
     /// The answer to a request, which may have been made already.
-    async fn take(&mut self, wanted: TrialRequest) -> Result<Option<TriedAnswer>, BrokenOff> {
+    async fn take(&mut self, wanted: TrialRequest) -> Result<Option<WholeAnswer>, BrokenOff> {
         if let Some(at) = self.made.iter().position(|(it, _)| *it == wanted) {
             return self.made.swap_remove(at).1;
         }
@@ -559,7 +559,7 @@ enum TrialRequest {
 }
 
 impl TrialRequest {
-    async fn make(&self, source: &mut TrialSource) -> Result<Option<TriedAnswer>, BrokenOff> {
+    async fn make(&self, source: &mut TrialSource) -> Result<Option<WholeAnswer>, BrokenOff> {
         let mut answer = match self {
             TrialRequest::Own(with, session) => match fetch(source, *with, session.clone()).await {
                 Err(BrokenOff::TooLong) => return Ok(None),
@@ -580,7 +580,7 @@ async fn ask_for(
     request: &Request,
     target: &[u8],
     session: Option<&[u8]>,
-) -> Result<TriedAnswer, BrokenOff> {
+) -> Result<WholeAnswer, BrokenOff> {
     let mut head = [b"GET ", target, b" HTTP/1.1\r\nHost: "].concat();
     head.extend_from_slice(&guests::named_host(request));
     head.extend_from_slice(b"\r\nUser-Agent: Mozilla/5.0\r\nAccept: text/html,*/*;q=0.8\r\n");
@@ -590,38 +590,30 @@ async fn ask_for(
         head.extend_from_slice(b"\r\n");
     }
     head.extend_from_slice(b"\r\n");
-    let answer = asking::ask(request, head)
-        .await
-        .ok_or(BrokenOff::NoAnswer)?;
-    Ok(TriedAnswer {
-        status: answer.status,
-        fields: answer.fields,
-        body: answer.body,
-    })
+    let answer = asking::ask(request, head).await;
+    answer.ok_or(BrokenOff::NoAnswer)
 }
 
 /// The form that an answer to another guest has in common with the neutral ones.
-fn wider(neutral: &NeutralAnswers, answer: &TriedAnswer) -> Comparison {
+fn wider(neutral: &NeutralAnswers, answer: &WholeAnswer) -> Comparison {
     let bodies = neutral.answers.iter().chain([answer]);
     let bodies: Vec<&[u8]> = bodies.map(|answer| &answer.body[..]).collect();
     compare(&bodies, Guests::LastUnlike)
 }
 
 /// The answer as it is compared: without what stands at the places of the form.
-fn rendered(form: &PageForm, answer: &TriedAnswer) -> Rendering {
+fn rendered(form: &PageForm, answer: &WholeAnswer) -> Rendering {
     let fields = answer
         .fields
         .iter()
         .map(|(name, value)| (&name[..], &value[..]));
     let mut renderer = Renderer::new(answer.status, fields, true);
-    if !form.read_blank(&answer.body, &mut |piece| renderer.read(piece)) {
-        renderer.read(&answer.body);
-    }
+    form.render(&answer.body, &mut renderer);
     renderer.finish()
 }
 
 /// The cookies that an answer sets, as a browser sends them back.
-fn cookies_sent_back(answer: &TriedAnswer) -> Option<Arc<[u8]>> {
+fn cookies_sent_back(answer: &WholeAnswer) -> Option<Arc<[u8]>> {
     let cookies = session::set_cookies(&answer.fields);
     let pairs: Vec<Vec<u8>> = cookies
         .iter()
@@ -632,12 +624,11 @@ fn cookies_sent_back(answer: &TriedAnswer) -> Option<Arc<[u8]>> {
 }
 
 /// Where a redirect leads, if that is this site.
-fn same_site_target(host: &[u8], answer: &TriedAnswer) -> Option<Vec<u8>> {
+fn same_site_target(host: &[u8], answer: &WholeAnswer) -> Option<Vec<u8>> {
     if !(300..400).contains(&answer.status) {
         return None;
     }
-    let mut fields = answer.fields.iter();
-    let (_, location) = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"location"))?;
+    let location = answer.field(b"location")?;
     let is_relative = location.starts_with(b"/") && !location.starts_with(b"//");
     if is_relative {
         return Some(location.to_vec());
@@ -650,7 +641,7 @@ fn same_site_target(host: &[u8], answer: &TriedAnswer) -> Option<Vec<u8>> {
 }
 
 /// Cookies that both guests were given are given to all.
-fn note_constants(seen: &SeenPages, site: &[u8], one: &TriedAnswer, other: &TriedAnswer) {
+fn note_constants(seen: &SeenPages, site: &[u8], one: &WholeAnswer, other: &WholeAnswer) {
     let known = &seen.guests.cookies;
     let others = session::set_cookies(&other.fields);
     let is_common = |cookie: &&SetCookie<'_>| !cookie.is_removed && others.contains(cookie);

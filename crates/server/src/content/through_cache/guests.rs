@@ -185,25 +185,24 @@ pub fn is_by_guest(request: &Request, pass: &Pass) -> bool {
     let Some(rules) = rules.filter(|rules| rules.guest_sessions && !request.is_own_visit()) else {
         return false;
     };
-    let known = &seen(request).guests.cookies;
-    let site = request.received.host();
-    let is_guests = |name: &[u8], value: &[u8]| {
-        let standing = known.standing(site, known.mark(name, value));
-        matches!(
-            standing,
-            CookieStanding::Constant | CookieStanding::Guest(_) | CookieStanding::Choice
-        )
-    };
-    cookies::are_without_session(request.received.head().view(), &rules.request, &is_guests)
+    has_only(request, rules, |standing| {
+        !matches!(standing, CookieStanding::Unknown)
+    })
 }
 
 /// Has the visitor no cookie but those that all guests of the site are given?
 pub fn is_without_session(request: &Request, rules: &SharedRules) -> bool {
+    has_only(request, rules, |standing| {
+        *standing == CookieStanding::Constant
+    })
+}
+
+/// Has the visitor no unknown cookie but such ones?
+fn has_only(request: &Request, rules: &SharedRules, is_such: fn(&CookieStanding) -> bool) -> bool {
     let known = &seen(request).guests.cookies;
     let site = request.received.host();
-    let is_common = |name: &[u8], value: &[u8]| {
-        known.standing(site, known.mark(name, value)) == CookieStanding::Constant
-    };
+    let is_common =
+        |name: &[u8], value: &[u8]| is_such(&known.standing(site, known.mark(name, value)));
     cookies::are_without_session(request.received.head().view(), &rules.request, &is_common)
 }
 

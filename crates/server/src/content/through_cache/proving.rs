@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use cache_decision::{FetchRole, Plan, SharedPage, StandIn, UpstreamFacts};
-use http_cache::{Forward, FoundResponse, Leader, Millis, NotFresh, Reason, ServedFrom};
+use http_cache::{Forward, FoundResponse, Millis, Reason, ServedFrom};
 use http_semantics::same_name;
 use page_evidence::{OwnRun, Part};
 use site::Pass;
@@ -22,11 +22,11 @@ use transport::client::{ClientSide, unless_gone};
 use super::from_memory::note_not_stored;
 use super::guests;
 use super::miss::look_again;
-use super::purge_keys::address_of;
 use super::refreshing::Upstream;
 use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{self, Background};
+use super::tried;
 use crate::content::pass::fetch_purpose::NOT_FOR_CACHE;
 use crate::exchange::cache_facts::CacheFacts;
 use crate::exchange::handled::StageEnd;
@@ -194,11 +194,7 @@ fn visitor_of(request: &Request) -> u64 {
 
 /// Begins the shared request in the background; those who wait look at what is stored when it ends.
 fn begin_shared(request: &mut Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: &SharedPage) {
-    let began = match find(request, plan) {
-        FoundResponse::Fresh(_) => None,
-        FoundResponse::NotFresh(found) => lead_shared(request, plan, &found),
-    };
-    let Some(leader) = began else {
+    let Some(leader) = tried::lead(request, plan) else {
         let seen = &request.configuration.live.alive_zones.seen_pages;
         match plan.zone.refused(&plan.key.as_ref(), Millis(request.now)) {
             Some(_) => seen.evidence.shared_ended(page.name, None, request.now),
@@ -211,11 +207,4 @@ fn begin_shared(request: &mut Request, pass: &Arc<Pass>, plan: &Plan<'_>, page: 
     if let Ok((spec, store)) = prepare(request, pass, plan, &leader) {
         storing::begin_in_background(leader, spec, store, Background::AwaitedByVisitors);
     }
-}
-
-fn lead_shared(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Option<Leader> {
-    let fields = plan.fields(request.received.head());
-    let address = address_of(&request.received, plan.rules);
-    let join = plan.join_request(&fields, &address, Millis(request.now));
-    plan.zone.refresh(&join, found)
 }

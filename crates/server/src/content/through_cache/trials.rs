@@ -9,8 +9,9 @@ use live_state::evidence::SeenPages;
 use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
 use tokio::time::timeout;
 
+use super::asking::WholeAnswer;
 use super::guest_trials;
-use super::tried::{TrialSource, TriedAnswer, fetch, purge, store_shared};
+use super::tried::{TrialSource, fetch, purge, store_shared};
 
 /// A trial that takes longer is given up.
 const MAX_TRIAL: Duration = Duration::from_secs(60);
@@ -82,7 +83,7 @@ impl TrialRun {
 }
 
 /// The answer as far as it is compared.
-fn rendered(answer: &TriedAnswer) -> Rendering {
+fn rendered(answer: &WholeAnswer) -> Rendering {
     let fields = answer
         .fields
         .iter()

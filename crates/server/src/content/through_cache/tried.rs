@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use cache_decision::{FetchRole, Plan};
 use guest_pages::MAX_BODY_BYTES;
 use http_cache::{FoundResponse, Leader, Millis, PurgeMode, PurgeTarget};
@@ -10,6 +9,7 @@ use shared_request::TraitSet;
 use site::{Pass, SharedRules};
 use upstream::Class;
 
+use super::asking::WholeAnswer;
 use super::policy::{self, CachePlan};
 use super::purge_keys::address_of;
 use super::shared;
@@ -57,20 +57,13 @@ pub enum BrokenOff {
     TooLong,
 }
 
-/// A whole answer to a request of a trial.
-pub struct TriedAnswer {
-    pub status: u16,
-    pub fields: Vec<(Bytes, Bytes)>,
-    pub body: Vec<u8>,
-}
-
 /// Asks the application once, with some traits of the visitor. `session`: the cookies of a session. `None`: the answer
 /// could not be stored.
 pub async fn fetch(
     source: &mut TrialSource,
     with: TraitSet,
     session: Option<Arc<[u8]>>,
-) -> Result<Option<TriedAnswer>, BrokenOff> {
+) -> Result<Option<WholeAnswer>, BrokenOff> {
     let TrialSource { request, pass } = source;
     let configuration = request.configuration.clone();
     request.now = clock::now();
@@ -98,14 +91,10 @@ pub async fn fetch(
         return Err(BrokenOff::NoAnswer);
     }
     let is_storable = storability::decide(&mut store, &fetched, Millis(clock::now())).is_ok();
-    let mut body = Vec::new();
-    while let Some(piece) = fetched.body.next().await.map_err(|_| BrokenOff::NoAnswer)? {
-        if body.len() + piece.len() > MAX_BODY_BYTES {
-            return Err(BrokenOff::TooLong);
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(is_storable.then_some(TriedAnswer {
+    let body = fetched.body.whole(MAX_BODY_BYTES).await;
+    let body = body.map_err(|_| BrokenOff::NoAnswer)?;
+    let body = body.ok_or(BrokenOff::TooLong)?;
+    Ok(is_storable.then_some(WholeAnswer {
         status: fetched.status,
         fields: fetched.fields,
         body,
@@ -144,7 +133,7 @@ pub fn store_shared(source: &mut TrialSource) {
 }
 
 /// A leader for the shared request, if nothing fresh is stored.
-fn lead(request: &Request, plan: &Plan<'_>) -> Option<Leader> {
+pub fn lead(request: &Request, plan: &Plan<'_>) -> Option<Leader> {
     let (now, fields) = (Millis(request.now), plan.fields(request.received.head()));
     let address = address_of(&request.received, plan.rules);
     match plan.zone.find_again(&plan.key.as_ref(), &fields, now) {
