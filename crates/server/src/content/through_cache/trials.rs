@@ -26,7 +26,7 @@ pub fn begin(seen: &Arc<SeenPages>, source: TrialSource, order: TrialOrder) {
             requests: 0,
             verdict: None,
         };
-        let mut source = source;
+        let mut source = source.of_page(order.page);
         let _ = timeout(MAX_TRIAL, run.carry_out(&mut source)).await;
         let is_shared = matches!(run.verdict, Some(TrialVerdict::Agree { .. }));
         let is_to_be_stored = run.order.of_session && is_shared;

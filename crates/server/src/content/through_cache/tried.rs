@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cache_decision::{FetchRole, Plan};
 use guest_pages::MAX_BODY_BYTES;
 use http_cache::{FoundResponse, Leader, Millis, PurgeMode, PurgeTarget};
+use page_evidence::PageName;
 use shared_request::TraitSet;
 use site::{Pass, SharedRules};
 use upstream::Class;
@@ -13,6 +14,7 @@ use super::asking::WholeAnswer;
 use super::policy::{self, CachePlan};
 use super::purge_keys::address_of;
 use super::shared;
+use super::standing;
 use super::storability;
 use super::store_plan::prepare;
 use super::storing::{self, Background};
@@ -24,6 +26,8 @@ use crate::exchange::request::Request;
 pub struct TrialSource {
     request: Box<Request>,
     pass: Arc<Pass>,
+    /// The page that the trial is of.
+    page: Option<PageName>,
 }
 
 impl TrialSource {
@@ -33,12 +37,23 @@ impl TrialSource {
         TrialSource {
             request,
             pass: pass.clone(),
+            page: None,
         }
+    }
+
+    /// The same for a trial of this page.
+    #[must_use]
+    pub fn of_page(mut self, page: PageName) -> TrialSource {
+        self.page = Some(page);
+        self
     }
 
     /// The same once more.
     pub fn duplicate(&self) -> TrialSource {
-        TrialSource::new(shared::copy_of(&self.request), &self.pass)
+        TrialSource {
+            page: self.page,
+            ..TrialSource::new(shared::copy_of(&self.request), &self.pass)
+        }
     }
 
     pub fn request(&self) -> &Request {
@@ -64,7 +79,11 @@ pub async fn fetch(
     with: TraitSet,
     session: Option<Arc<[u8]>>,
 ) -> Result<Option<WholeAnswer>, BrokenOff> {
-    let TrialSource { request, pass } = source;
+    let TrialSource {
+        request,
+        pass,
+        page,
+    } = source;
     let configuration = request.configuration.clone();
     request.now = clock::now();
     if aim(request, pass).is_some() {
@@ -73,6 +92,11 @@ pub async fn fetch(
     let CachePlan::Use(mut plan) = policy::plan(request, &configuration, pass) else {
         return Err(BrokenOff::NoAnswer);
     };
+    let name = standing::name_of(request, plan.zone, plan.key.as_ref().bytes());
+    if page.is_some_and(|page| page != name) {
+        // Another trial has put something into the key meanwhile: the shared request would say it, too.
+        return Err(BrokenOff::NoAnswer);
+    }
     (plan.past, plan.role, plan.tried) = (None, FetchRole::Trial, with);
     plan.tried_session = session;
     let (mut spec, mut store) = {
@@ -103,7 +127,7 @@ pub async fn fetch(
 
 /// Removes what is stored for the page: it is not what the page is.
 pub fn purge(source: &mut TrialSource) {
-    let TrialSource { request, pass } = source;
+    let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();
     if let CachePlan::Use(plan) = policy::plan(request, &configuration, pass) {
         let target = PurgeTarget::Key(plan.key.as_ref());
@@ -114,7 +138,7 @@ pub fn purge(source: &mut TrialSource) {
 
 /// Begins the shared request, if nothing is stored for the page.
 pub fn store_shared(source: &mut TrialSource) {
-    let TrialSource { request, pass } = source;
+    let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();
     request.now = clock::now();
     if aim(request, pass).is_some() {
@@ -146,7 +170,7 @@ pub fn lead(request: &Request, plan: &Plan<'_>) -> Option<Leader> {
 
 /// What is stored for the page.
 pub fn stored_body(source: &mut TrialSource) -> Option<Vec<u8>> {
-    let TrialSource { request, pass } = source;
+    let TrialSource { request, pass, .. } = source;
     let configuration = request.configuration.clone();
     request.now = clock::now();
     let CachePlan::Use(plan) = policy::plan(request, &configuration, pass) else {
