@@ -365,7 +365,34 @@ impl PageForm {
             }
             return tokens;
         }
-        self.tokens.iter().map(|token| token.find(answer)).collect()
+        (0..self.tokens.len())
+            .map(|number| self.find_token(number, answer))
+            .collect()
+    }
+
+    /// A token in an answer of another form. Those with the same text before them stand in their order; `None` where there
+    /// are more or fewer of these than the form has.
+    fn find_token(&self, number: usize, answer: &[u8]) -> Option<Vec<u8>> {
+        let token = self.tokens.get(number)?;
+        let found = token.find_all(answer);
+        let alike = self
+            .tokens
+            .iter()
+            .filter(|it| it.context() == token.context());
+        let is_whole = found.len() == alike.count();
+        found
+            .get(self.nth_of_context(number))
+            .filter(|_| is_whole)
+            .map(|found| found.to_vec())
+    }
+
+    /// Which of the tokens with the same text before them this one is.
+    pub(crate) fn nth_of_context(&self, number: usize) -> usize {
+        let Some(token) = self.tokens.get(number) else {
+            return 0;
+        };
+        let earlier = self.tokens.iter().take(number);
+        earlier.filter(|it| it.context() == token.context()).count()
     }
 }
 
@@ -419,28 +446,26 @@ impl Token {
         }
     }
 
-    /// The token in an answer, by the text around it: `None` where that is not there, or there twice with different
-    /// tokens.
-    fn find(&self, answer: &[u8]) -> Option<Vec<u8>> {
+    /// The texts of an answer that stand where this token might, each once, in their order.
+    fn find_all<'a>(&self, answer: &'a [u8]) -> Vec<&'a [u8]> {
+        let mut found: Vec<&[u8]> = Vec::new();
         if self.before.len() < 4 {
-            return None;
+            return found;
         }
-        let mut found: Option<&[u8]> = None;
         for at in memchr::memmem::find_iter(answer, &self.before) {
-            let rest = answer.get(at + self.before.len()..)?;
+            let rest = answer.get(at + self.before.len()..).unwrap_or_default();
             let next = self.after;
             let is_in = |byte: &u8| is_in_token(*byte) && Some(*byte) != next;
             let most = rest.iter().take_while(|byte| is_in(byte)).count();
-            let value = rest.get(..most)?;
-            if rest.get(most).copied() != next || !self.may_be(value) {
-                continue;
+            let value = rest.get(..most).unwrap_or_default();
+            if rest.get(most).copied() == next && self.may_be(value) && !found.contains(&value) {
+                found.push(value);
             }
-            match found {
-                Some(known) if known != value => return None,
-                _ => found = Some(value),
+            if found.len() > MAX_TOKENS {
+                break;
             }
         }
-        found.map(<[u8]>::to_vec)
+        found
     }
 
     /// Does a text look like this token? Names of other fields do not.
@@ -540,6 +565,33 @@ mod tests {
         ));
         assert!(matches!(of("<b>1 + 7", "<b>1 + 3"), Comparison::Unlike(_)));
         assert!(matches!(of("same", "same"), Comparison::Form(_)));
+    }
+
+    #[test]
+    fn tokens_with_the_same_text_before_them_are_known_by_their_order() {
+        let text = |one: &str, two: &str| {
+            format!(
+                "<form><input name=\"id\" value=\"{one}\"></form><form><input name=\"id\" value=\"{two}\"></form>"
+            )
+        };
+        let pages = [
+            ("0cc175b9c0f1b6a8", "1111111111aa1111"),
+            ("92eb5ffee6ae2fec", "22222222bb222222"),
+            ("4a8a08f09d37b737", "3333cc3333333333"),
+        ];
+        let pages = pages.map(|(one, two)| text(one, two).into_bytes());
+        let Comparison::Form(form) = compared(&pages) else {
+            panic!("no form")
+        };
+        let other = "<p>news</p>".to_owned() + &text("ffffffffffffff01", "ffffffffffffff02");
+        let found = form.tokens_of(other.as_bytes());
+        let wanted = [Some(&b"ffffffffffffff01"[..]), Some(b"ffffffffffffff02")];
+        assert_eq!(
+            found.iter().map(Option::as_deref).collect::<Vec<_>>(),
+            wanted
+        );
+        let more = other + &text("ffffffffffffff03", "ffffffffffffff04");
+        assert_eq!(form.tokens_of(more.as_bytes()), [None, None]);
     }
 
     #[test]

@@ -406,12 +406,16 @@ fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFi
     if !is_token {
         return PlaceFinding::Other;
     }
+    // `\\/` and `%2B` make a token of one length longer, now and then.
+    let is_escaped = values
+        .iter()
+        .any(|value| value.iter().any(|byte| matches!(byte, b'\\' | b'%')));
     let is_known = guests == Guests::LastUnlike && values.len() >= FOR_TOKENS;
     match distinct.len() < FOR_TOKENS && !is_known {
         true => PlaceFinding::Needs(values.len() + 1),
         false => PlaceFinding::Place(PlaceKind::Token {
             // Short ones of one length may be of another next time.
-            length: (least == most && least >= LONG_TOKEN).then_some(least),
+            length: (least == most && least >= LONG_TOKEN && !is_escaped).then_some(least),
             alphabet: alphabet(values),
         }),
     }

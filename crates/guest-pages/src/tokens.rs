@@ -63,8 +63,7 @@ impl ServerTokens {
         tokens
             .map(|(number, token)| {
                 // Where the page has changed, its tokens have other numbers, and the same text before them.
-                let earlier = known.form.tokens().iter().take(number);
-                let nth = earlier.filter(|it| it.context() == token.context()).count();
+                let nth = known.form.nth_of_context(number);
                 let text = self.token(page, token, nth);
                 let place = TokenPlace {
                     page: known.clone(),
