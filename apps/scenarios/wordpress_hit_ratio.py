@@ -8,8 +8,10 @@ the same order; how fast they come is left to the machine.
 
 import collections
 import copy
+import math
 import random
 import threading
+import time
 
 from harness import subject as subjects
 from harness import wordpress
@@ -29,6 +31,9 @@ POSTS = 10
 # 95.6 to 97.0 % of these views, which all come to an empty cache, in an order that
 # the machine chooses.
 LEAST_HIT_SHARE = 0.95
+# So long after a page was compared, one visitor's answer is compared again, then after twice as long, and so on: how
+# many views that is depends on how fast the machine is, so these are not held against the share.
+FIRST_AUDIT_SECONDS = 10
 DESKTOP = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{}.0.0.0 Safari/537.36",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:{0}.0) Gecko/20100101 Firefox/{0}.0",
@@ -107,8 +112,9 @@ def run(options, report):
             if browser.is_logged_in:
                 wordpress.log_in(browser.client, admin)
         views = [(chance.choice(browsers), target(chance, slugs)) for _ in range(VIEWS)]
+        began = time.monotonic()
         counts, wrong = play(views)
-        judge(report, counts, wrong)
+        judge(report, counts, wrong, audits(time.monotonic() - began))
         report.check("hit ratio: the server ran to the end", not (wrong := subject.stop()), wrong)
 
 
@@ -147,7 +153,13 @@ def play(views):
     return counts, wrong
 
 
-def judge(report, counts, wrong):
+def audits(seconds):
+    """At most so many views of all pages are answered by PHP to compare a page again in so many seconds."""
+    of_page = int(math.log2(seconds / FIRST_AUDIT_SECONDS + 1))
+    return of_page * (POSTS + 3)
+
+
+def judge(report, counts, wrong, audits):
     def share(is_counted):
         counted = {key: number for key, number in counts.items() if is_counted(*key)}
         hits = sum(number for (_, _, is_hit), number in counted.items() if is_hit)
@@ -159,9 +171,10 @@ def judge(report, counts, wrong):
         report.note(f"{kind}: {anonymous:.2%} from memory")
     report.note(f"with those who have pages of their own: {share(lambda *_: True):.2%}")
     anonymous = share(lambda _, is_anonymous, __: is_anonymous)
+    views = sum(number for (_, is_anonymous, _), number in counts.items() if is_anonymous)
     report.check(
-        f"hit ratio: {anonymous:.2%} of anonymous views from memory, at least {LEAST_HIT_SHARE:.1%}",
-        anonymous >= LEAST_HIT_SHARE, f"{anonymous:.2%}",
+        f"hit ratio: {anonymous:.2%} of anonymous views from memory, at least {LEAST_HIT_SHARE:.1%} but for {audits} audits",
+        anonymous + audits / views >= LEAST_HIT_SHARE, f"{anonymous:.2%}",
     )  # fmt: skip
     personal = {is_hit: 0 for is_hit in (True, False)}
     for (_, is_anonymous, is_hit), number in counts.items():
