@@ -127,6 +127,8 @@ pub enum SessionPart {
     Unproven,
     /// Guests do not share the page; why.
     Refused { why: String },
+    /// Guests do not share the page, and who has seen it is a guest still.
+    Left { why: String },
 }
 
 /// Whether the visitor of the request may be shown the shared answer.

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use page_evidence::{Halves, PageName};
+use page_evidence::{AnswerOutline, Halves, PageName};
 use parking_lot::Mutex;
 
 use crate::place::is_drawn;
@@ -35,6 +35,14 @@ pub fn is_of_one_visitor(value: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CookieMark(u64);
 
+/// A page that a guest has asked the application for, before it was known to leave their session as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingPage {
+    pub page: PageName,
+    /// What the guest's answer showed, once it is there.
+    pub answer: Option<AnswerOutline>,
+}
+
 /// What a cookie says of who has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CookieStanding {
@@ -43,7 +51,7 @@ pub enum CookieStanding {
     /// Guests were given it, and perhaps not all: a choice.
     Choice,
     /// A guest has it, who has asked for these pages before they were compared.
-    Guest(Vec<PageName>),
+    Guest(Vec<PendingPage>),
     /// It may be the cookie of a visitor whom the application knows.
     Unknown,
 }
@@ -53,15 +61,25 @@ pub enum CookieStanding {
 struct KnownGuest {
     /// They have written something: an answer that is still under way may give them one more cookie.
     is_known: bool,
-    pending: Vec<PageName>,
+    pending: Vec<PendingPage>,
 }
 
 impl KnownGuest {
-    fn ask_for(&mut self, page: PageName) {
-        if !self.pending.contains(&page) {
-            self.pending.push(page);
+    fn ask_for(&mut self, asked: PendingPage) {
+        if !self.pending.contains(&asked) {
+            self.pending.push(asked);
         }
         self.is_known |= self.pending.len() > MAX_PENDING;
+    }
+
+    /// A request for a page has been answered.
+    fn note_answer(&mut self, answered: PendingPage) {
+        let asked = PendingPage {
+            page: answered.page,
+            answer: None,
+        };
+        self.pending.retain(|it| *it != asked);
+        self.ask_for(answered);
     }
 }
 
@@ -127,7 +145,7 @@ impl GuestCookies {
 
     /// A guest who has the cookies `had` (none: who came without) was given these in answer to a request for `page`, which
     /// has not been compared. Nothing is noted where one of `had` is no guest's by now.
-    pub fn give(&self, had: &[CookieMark], given: &[CookieMark], page: Option<PageName>) {
+    pub fn give(&self, had: &[CookieMark], given: &[CookieMark], page: Option<PendingPage>) {
         let mut table = self.given.lock();
         let known: Option<Vec<_>> = had.iter().map(|mark| table.get(mark.0).cloned()).collect();
         let Some(known) = known else {
@@ -138,7 +156,7 @@ impl GuestCookies {
         }
         let guest = known.first().cloned().unwrap_or_default();
         let others = known.iter().filter(|other| !Arc::ptr_eq(other, &guest));
-        let pending: Vec<PageName> = others.flat_map(|it| it.lock().pending.clone()).collect();
+        let pending: Vec<PendingPage> = others.flat_map(|it| it.lock().pending.clone()).collect();
         let mut pages = guest.lock();
         pending
             .into_iter()
@@ -160,14 +178,21 @@ impl GuestCookies {
     /// Guests with these cookies ask the application for a page that has not been compared.
     pub fn note_pending(&self, marks: &[CookieMark], page: PageName) {
         for guest in self.known(marks) {
-            guest.lock().ask_for(page);
+            guest.lock().ask_for(PendingPage { page, answer: None });
+        }
+    }
+
+    /// Such a request has been answered.
+    pub fn note_answer(&self, marks: &[CookieMark], answered: PendingPage) {
+        for guest in self.known(marks) {
+            guest.lock().note_answer(answered);
         }
     }
 
     /// These pages were compared since: they leave a session as it was.
-    pub fn settle(&self, marks: &[CookieMark], is_settled: &dyn Fn(PageName) -> bool) {
+    pub fn settle(&self, marks: &[CookieMark], is_settled: &dyn Fn(&PendingPage) -> bool) {
         for guest in self.known(marks) {
-            guest.lock().pending.retain(|page| !is_settled(*page));
+            guest.lock().pending.retain(|asked| !is_settled(asked));
         }
     }
 
@@ -241,22 +266,36 @@ mod tests {
         let cookies = GuestCookies::default();
         let mark = cookies.mark(b"sid", b"1");
         let (one, two) = (page("http://a/1\0"), page("http://a/2\0"));
-        cookies.give(&[], &[mark], Some(one));
+        let of = |page| PendingPage { page, answer: None };
+        cookies.give(&[], &[mark], Some(of(one)));
         cookies.note_pending(&[mark], two);
         assert_eq!(
             cookies.standing(b"", mark),
-            CookieStanding::Guest(vec![one, two])
+            CookieStanding::Guest(vec![of(one), of(two)])
         );
         let next = cookies.mark(b"sid", b"2");
         cookies.give(&[mark], &[next], None);
         assert_eq!(
             cookies.standing(b"", next),
-            CookieStanding::Guest(vec![one, two])
+            CookieStanding::Guest(vec![of(one), of(two)])
         );
-        cookies.settle(&[mark], &|page| page == one);
+        cookies.settle(&[mark], &|asked| asked.page == one);
         assert_eq!(
             cookies.standing(b"", mark),
-            CookieStanding::Guest(vec![two])
+            CookieStanding::Guest(vec![of(two)])
+        );
+        let led = AnswerOutline {
+            digest: 7,
+            ..AnswerOutline::default()
+        };
+        let answered = PendingPage {
+            page: two,
+            answer: Some(led),
+        };
+        cookies.note_answer(&[mark], answered);
+        assert_eq!(
+            cookies.standing(b"", mark),
+            CookieStanding::Guest(vec![answered])
         );
         for number in 0..MAX_PENDING {
             cookies.note_pending(&[mark], page(&format!("http://a/{number}x\0")));

@@ -11,6 +11,8 @@
 //!
 //! ```text
 //! session    what a response says of a session: PHP's fields, and the cookies that it sets
+//! policies   what a site says of caching with every page alike
+//! outline    what an answer shows of itself that is for one visitor
 //! target     addresses that look as if they did something for one visitor
 //! text       where two answers to the same request differ
 //! place      what stands at such a place: a number, or a token
@@ -29,8 +31,10 @@
 pub mod cookies;
 pub mod exchange;
 mod form;
+pub mod outline;
 mod pages;
 mod place;
+pub mod policies;
 pub mod session;
 pub mod target;
 mod text;
@@ -41,6 +45,6 @@ pub const MAX_BODY_BYTES: usize = 2 << 20;
 
 pub use cookies::GuestCookies;
 pub use form::{Comparison, PageForm, Unlike, compare};
-pub use pages::{GuestPage, GuestPages, LearnedForm};
+pub use pages::{GuestPage, GuestPages, LearnedForm, SessionTraces};
 pub use place::{Guests, PlaceKind};
 pub use tokens::{ServerTokens, TokenPage};

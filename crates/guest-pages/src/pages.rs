@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use crate::cookies::GuestCookies;
 use crate::form::PageForm;
+use crate::policies::SitePolicies;
 use crate::tokens::{ServerTokens, TokenPage};
 
 /// Pages in half the table.
@@ -89,11 +90,40 @@ fn replace_all(text: &mut [u8], token: &[u8], other: &[u8]) {
     }
 }
 
+/// On which pages a visit to a page that is not shared shows, and on which it does not, by their looks.
+#[derive(Clone, Debug, Default)]
+pub struct SessionTraces {
+    shown: Vec<u64>,
+    not_shown: Vec<u64>,
+}
+
+impl SessionTraces {
+    pub fn note(&mut self, look: u64, is_shown: bool) {
+        match is_shown {
+            true => self.shown.push(look),
+            false => self.not_shown.push(look),
+        }
+    }
+
+    /// Does a page show it?
+    #[must_use]
+    pub fn are_somewhere(&self) -> bool {
+        !self.shown.is_empty()
+    }
+
+    /// Was no page compared that does not show it?
+    #[must_use]
+    pub fn are_everywhere(&self) -> bool {
+        self.not_shown.is_empty()
+    }
+}
+
 /// What is known of guests, over all configurations.
 #[derive(Debug, Default)]
 pub struct GuestPages {
     pub cookies: GuestCookies,
     pub tokens: ServerTokens,
+    pub policies: SitePolicies,
     secret: RandomState,
     pages: Mutex<Halves<Arc<GuestPage>>>,
     /// The same by address.
@@ -102,6 +132,10 @@ pub struct GuestPages {
     refusals: Mutex<Halves<&'static str>>,
     /// How many pages are shared whose addresses look like this.
     familiar: Mutex<Halves<u8>>,
+    /// Values of arguments that pages show, by host, path and name: two of each.
+    shown_arguments: Mutex<Halves<[u64; 2]>>,
+    /// Which pages show that a guest has seen a page that is not shared.
+    traces: Mutex<Halves<SessionTraces>>,
     /// The latest page of each look, by host.
     witnesses: Mutex<Halves<VecDeque<Arc<GuestPage>>>>,
 }
@@ -152,8 +186,68 @@ impl GuestPages {
             .is_some_and(|count| *count >= FAMILIAR)
     }
 
+    /// A page is another one without this argument (`name=value`).
+    pub fn note_shown(&self, host: &[u8], path: &[u8], argument: &[u8]) {
+        let (number, value) = self.argument(host, path, argument);
+        let mut shown = self.shown_arguments.lock();
+        let values = shown.entry(number, MAX_PAGES);
+        if !values.contains(&value) {
+            values.rotate_right(1);
+            values[0] = value;
+        }
+    }
+
+    /// Do pages show what this argument says, as two of its values have shown? A value that shows nothing says then what
+    /// is said without it.
+    #[must_use]
+    pub fn is_shown(&self, host: &[u8], path: &[u8], argument: &[u8]) -> bool {
+        let (number, _) = self.argument(host, path, argument);
+        let shown = self.shown_arguments.lock();
+        let values = shown.get(number);
+        values.is_some_and(|values| values.iter().all(|it| *it != 0))
+    }
+
+    /// Is it such an argument, or has this value of it been shown?
+    #[must_use]
+    pub fn is_familiar_argument(&self, host: &[u8], path: &[u8], argument: &[u8]) -> bool {
+        let (number, value) = self.argument(host, path, argument);
+        let shown = self.shown_arguments.lock();
+        let values = shown.get(number);
+        values.is_some_and(|values| values.contains(&value) || values.iter().all(|it| *it != 0))
+    }
+
+    /// Numbers that stand for the name of an argument, and for its value.
+    fn argument(&self, host: &[u8], path: &[u8], argument: &[u8]) -> (u64, u64) {
+        let mut parts = argument.splitn(2, |&byte| byte == b'=');
+        let name = parts.next().unwrap_or_default();
+        let number = self.secret.hash_one((host, path, name));
+        (number, self.secret.hash_one(parts.next()).max(1))
+    }
+
+    /// Notes on which pages it shows that a guest has seen a page.
+    pub fn note_traces(&self, name: PageName, traces: SessionTraces) {
+        self.traces.lock().put(name.number(), traces, MAX_PAGES);
+    }
+
+    /// Does no page show that a guest has seen this one, as far as was seen?
+    #[must_use]
+    pub fn leaves_no_trace(&self, name: PageName) -> bool {
+        let traces = self.traces.lock();
+        let found = traces.get(name.number());
+        found.is_none_or(|traces| traces.shown.is_empty())
+    }
+
+    /// Does the page at an address with this look not show it?
+    #[must_use]
+    pub fn leaves_no_trace_at(&self, name: PageName, look: u64) -> bool {
+        let traces = self.traces.lock();
+        let found = traces.get(name.number());
+        found.is_none_or(|traces| traces.shown.is_empty() || traces.not_shown.contains(&look))
+    }
+
     /// Stands for addresses that differ in numbers alone.
-    fn look(&self, host: &[u8], target: &[u8]) -> u64 {
+    #[must_use]
+    pub fn look(&self, host: &[u8], target: &[u8]) -> u64 {
         let words: Vec<&[u8]> = target
             .split(u8::is_ascii_digit)
             .filter(|it| !it.is_empty())

@@ -3,14 +3,13 @@
 use crate::place::is_drawn;
 
 /// Words of a path or an argument that name an action.
-const ACTIONS: [&str; 40] = [
+const ACTIONS: [&str; 39] = [
     "activate",
     "add",
     "addtocart",
     "approve",
     "buy",
     "cancel",
-    "checkout",
     "confirm",
     "delete",
     "del",
@@ -71,6 +70,22 @@ pub fn is_for_one_visitor(target: &[u8]) -> bool {
         || words.any(|word| first_part(word) || is_drawn_word(word))
 }
 
+/// May a word of the address be a code that is used once, however short? What such an address does cannot be seen by
+/// asking for it again.
+#[must_use]
+pub fn has_code(target: &[u8]) -> bool {
+    /// The shortest code, and the shortest one that is a number.
+    const LEAST: usize = 4;
+    const LEAST_DIGITS: usize = 6;
+    let mut words = target.split(|byte| !byte.is_ascii_alphanumeric());
+    words.any(|word| {
+        let digits = word.iter().filter(|byte| byte.is_ascii_digit()).count();
+        let is_mixed = digits > 0 && digits < word.len();
+        let is_shouted = word.iter().all(u8::is_ascii_uppercase);
+        word.len() >= LEAST && (is_mixed || is_shouted) || digits >= LEAST_DIGITS
+    })
+}
+
 fn is_action(word: &[u8]) -> bool {
     ACTIONS
         .iter()
@@ -112,9 +127,27 @@ mod tests {
             ("/2026/11/address-book-additions-of-2026", false),
             ("/article-2026-11-29-hello-world-again", false),
             ("/index.php?page=register", false),
+            ("/index.php?route=checkout/cart", false),
             ("/", false),
         ] {
             assert_eq!(is_for_one_visitor(target.as_bytes()), is_one, "{target}");
+        }
+    }
+
+    #[test]
+    fn a_code_may_be_short() {
+        for (target, has) in [
+            ("/sso?ticket=ST-123abc", true),
+            ("/invite/K7P2", true),
+            ("/i/ABCD", true),
+            ("/otp?c=482913", true),
+            ("/search.php", false),
+            (
+                "/index.php?route=account/wishlist&language=en-gb&path=20_26",
+                false,
+            ),
+        ] {
+            assert_eq!(has_code(target.as_bytes()), has, "{target}");
         }
     }
 }

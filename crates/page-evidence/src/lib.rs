@@ -32,7 +32,7 @@ mod trial;
 
 pub use budget::Budget;
 pub use halves::Halves;
-pub use page::{PageFindings, SessionStanding, Standing};
+pub use page::{AnswerOutline, PageFindings, SessionStanding, Standing};
 pub use render::{Renderer, Rendering, differ_in_what_stays};
 pub use table::{Counts, Evidence, OwnEnd, OwnRun, PageName, Part, TrialOrder};
 pub use trial::{Trial, TrialStep, TrialVerdict};

@@ -27,6 +27,25 @@ pub enum SessionStanding {
     Indifferent,
 }
 
+/// What an answer shows of itself that may not be stored: two visitors whose answers show the same were led to the same
+/// place, and were given the same cookies or fewer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AnswerOutline {
+    /// Stands for its status and for where it leads.
+    pub digest: u32,
+    /// The names of the cookies that it sets, as bits.
+    pub cookies: u32,
+    /// It is a page, and neither a redirect nor an error.
+    pub is_page: bool,
+}
+
+impl AnswerOutline {
+    /// Does this answer show nothing beyond the other one?
+    fn is_within(self, other: AnswerOutline) -> bool {
+        self.digest == other.digest && self.cookies & !other.cookies == 0
+    }
+}
+
 /// So many answers to one visitor, over more than so many seconds, count as those to two: it is no double click, and no
 /// link that works once.
 const SAME_VISITOR_ANSWERS: u8 = 3;
@@ -44,6 +63,8 @@ const MAX_DIFFERING: usize = 6;
 const DIFFERING_STAND_FOR_ALL: u8 = 3;
 /// For how long it is remembered that something matters, in seconds; then it is tried again.
 const DIFFERING_SECONDS: u32 = 1800;
+/// For how long it is remembered that a page that is not shared leaves a session as it was, in seconds.
+const LEFT_SECONDS: u32 = 1800;
 /// How long after a comparison the answer of a visitor of another network is compared, in seconds. It
 /// doubles each time.
 const FIRST_AUDIT_SECONDS: u32 = 10;
@@ -65,8 +86,12 @@ pub(crate) struct PageRecord {
     begun_at: u32,
     begun_again: u8,
     /// From when on a trial of the session is made, in seconds, and how long the next pause is.
-    session_from: u32,
+    pub(crate) session_from: u32,
     session_pause: u32,
+    /// Until when, in seconds, a page that is not shared is known to leave a session as it was, where its answer
+    /// shows what this one showed.
+    left_until: u32,
+    left: AnswerOutline,
     /// The page differs each time it is made.
     pub(crate) differs_each_time: bool,
     /// Addresses of clients do not matter, as far as was seen.
@@ -146,6 +171,8 @@ pub struct PageFindings {
     pub is_shared: bool,
     pub is_refused: bool,
     pub session: SessionStanding,
+    /// It is not shared, and leaves a session as it was.
+    pub leaves_session: bool,
     pub differs_each_time: bool,
     pub is_of_any_network: bool,
     /// Values that did not matter.
@@ -278,10 +305,27 @@ impl PageRecord {
         (is_second || is_awaited) && now >= self.session_from
     }
 
-    /// Does the page leave a session as it was, as far as was seen?
-    pub(crate) fn leaves_session(&self) -> bool {
-        // A page that begins no session may write into one all the same.
-        self.session == SessionStanding::Indifferent
+    /// Does the page leave a session as it was, as far as was seen? `answer`: what a visitor's answer showed that could
+    /// not be stored.
+    pub(crate) fn leaves_session(&self, answer: Option<AnswerOutline>, now: u32) -> bool {
+        match answer {
+            // A page that begins no session may write into one all the same.
+            None => self.session == SessionStanding::Indifferent,
+            // Guests share it by now.
+            Some(answer) if answer.is_page && self.session == SessionStanding::Indifferent => true,
+            Some(answer) => now < self.left_until && answer.is_within(self.left),
+        }
+    }
+
+    /// Is it known by now what the page does to a session, although it is not shared?
+    pub(crate) fn is_known_to_leave(&self, now: u32) -> bool {
+        now < self.left_until
+    }
+
+    /// A trial found that the page, which is not shared, leaves a session as it was.
+    pub(crate) fn note_left(&mut self, answer: AnswerOutline, now: u32) {
+        self.left = answer;
+        self.left_until = now.saturating_add(LEFT_SECONDS);
     }
 
     /// A trial found that the page does not depend on its session.
@@ -348,6 +392,7 @@ impl PageRecord {
             is_shared: self.is_agreed,
             is_refused: self.is_refused,
             session: self.session,
+            leaves_session: self.is_refused && now < self.left_until,
             differs_each_time: self.differs_each_time,
             is_of_any_network: self.is_of_any_network,
             agreed: self.agreed.values.iter().filter(|it| **it != 0).count(),

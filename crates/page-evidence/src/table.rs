@@ -13,7 +13,7 @@ use shared_request::{LeftOut, Trait, TraitSet};
 
 use crate::budget::Budget;
 use crate::halves::Halves;
-use crate::page::{PageFindings, PageRecord, SessionStanding, Standing, named};
+use crate::page::{AnswerOutline, PageFindings, PageRecord, SessionStanding, Standing, named};
 use crate::shape::{Shape, shape_of};
 use crate::trial::{Trial, TrialVerdict, may_be_keyed};
 
@@ -103,6 +103,8 @@ pub struct OwnRun {
     pub page: PageName,
     pub left_out: LeftOut,
     number: u64,
+    /// Stands for the visitor.
+    who: u32,
 }
 
 /// How a visitor's own request ended.
@@ -114,6 +116,8 @@ pub enum OwnEnd {
     OfSession(u64),
     /// It could not.
     NotStorable,
+    /// It could not, and is a guest's.
+    Personal,
     /// The application failed.
     Failed,
     /// Its visitor left before it was asked, or the answer broke off: others take its place.
@@ -314,6 +318,7 @@ impl Evidence {
             page,
             left_out: *left_out,
             number: self.runs.fetch_add(1, Ordering::Relaxed),
+            who: visitor as u32,
         };
         if record.is_refused {
             // Each visitor has an answer of their own, until one could be stored again.
@@ -365,6 +370,7 @@ impl Evidence {
             page,
             left_out: *left_out,
             number: self.runs.fetch_add(1, Ordering::Relaxed),
+            who: 0,
         })
     }
 
@@ -383,11 +389,6 @@ impl Evidence {
         let record = records.entry(run.page.page, MAX_PAGES);
         let under_way = active.entry(run.page.page).or_default();
         under_way.touched = now;
-        let who = under_way
-            .own
-            .iter()
-            .find(|(it, ..)| it.number == run.number);
-        let who = who.map_or(0, |(.., who)| *who as u32);
         under_way.own.retain(|(it, _, _)| it.number != run.number);
         let begins_session = match (end, record.session) {
             (_, SessionStanding::Indifferent) => false,
@@ -404,7 +405,7 @@ impl Evidence {
                     self.epoch.fetch_add(1, Ordering::Release);
                 }
                 self.earn(run.page, SESSION_WORTH, now);
-                if record.begin_session(who, under_way.is_awaited, seconds(now)) {
+                if record.begin_session(run.who, under_way.is_awaited, seconds(now)) {
                     order = self.order((run.page, &run.left_out), true, under_way, now);
                 }
             }
@@ -425,12 +426,22 @@ impl Evidence {
                 }
             }
             // It may be this visitor alone who is refused: whoever is shown the copy goes on being shown it.
-            (OwnEnd::NotStorable, Some(_)) => {
+            (OwnEnd::NotStorable | OwnEnd::Personal, Some(_)) => {
                 let of_session = record.session == SessionStanding::Indifferent;
                 order = self.order((run.page, &run.left_out), of_session, under_way, now);
             }
             (OwnEnd::NotStorable, None) => {
                 under_way.waiting.clear();
+                self.refuse_record(record, now);
+            }
+            // Guests who see it are guests still, if it leaves their sessions as they were.
+            (OwnEnd::Personal, None) => {
+                under_way.waiting.clear();
+                let is_known = record.is_known_to_leave(seconds(now));
+                if !is_known && record.begin_session(run.who, false, seconds(now)) {
+                    self.earn(run.page, SESSION_WORTH, now);
+                    order = self.order((run.page, &run.left_out), true, under_way, now);
+                }
                 self.refuse_record(record, now);
             }
             // Visitors do not wait for one another where the application fails.
@@ -521,12 +532,21 @@ impl Evidence {
         }
     }
 
-    /// Does the page leave a visitor's session as it was, as far as was seen?
+    /// Does the page leave a visitor's session as it was, as far as was seen? `answer`: what the visitor's answer showed,
+    /// if it could not be stored.
     #[must_use]
-    pub fn leaves_session(&self, page: PageName) -> bool {
+    pub fn leaves_session(&self, page: PageName, answer: Option<AnswerOutline>, now: u64) -> bool {
         let shard = self.shard(page).lock();
         let record = shard.records.get(page.page);
-        record.is_some_and(PageRecord::leaves_session)
+        record.is_some_and(|record| record.leaves_session(answer, seconds(now)))
+    }
+
+    /// The answers of this page could not be stored lately.
+    #[must_use]
+    pub fn is_refused(&self, page: PageName) -> bool {
+        let shard = self.shard(page).lock();
+        let record = shard.records.get(page.page);
+        record.is_some_and(|record| record.is_refused)
     }
 
     /// What is known of the session that the page begins.
@@ -650,6 +670,18 @@ impl Evidence {
                 self.refuse_record(record, now);
                 if order.of_session {
                     record.put_off_session(seconds(now));
+                }
+            }
+            Some(TrialVerdict::LeavesSession {
+                answer,
+                is_storable,
+            }) => {
+                self.refuse_record(record, now);
+                record.note_left(answer, seconds(now));
+                match is_storable {
+                    true => record.put_off_session(seconds(now)),
+                    // Once they could be stored, it is tried whether guests share the page.
+                    false => record.session_from = 0,
                 }
             }
             None => {}

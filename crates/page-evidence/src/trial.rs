@@ -18,6 +18,7 @@ use std::ops::RangeInclusive;
 
 use shared_request::{Trait, TraitSet};
 
+use crate::page::AnswerOutline;
 use crate::render::{Rendering, differ_in_what_stays};
 
 /// So many answers make sure that a difference is none of chance.
@@ -32,6 +33,12 @@ pub enum TrialVerdict {
     Depends(TraitSet),
     /// The page cannot be shared at all, or could not be made.
     NotShareable,
+    /// It cannot be shared, and leaves a session as it was where its answer shows this. `is_storable`: its answers could
+    /// be stored, and differ.
+    LeavesSession {
+        answer: AnswerOutline,
+        is_storable: bool,
+    },
 }
 
 /// What a trial wants next.

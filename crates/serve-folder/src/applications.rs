@@ -7,6 +7,7 @@
 //! time, one that is wrongly shared costs trust. `Set-Cookie` and
 //! `Cache-Control` in the response still decide after these.
 
+use super::options::GuestSessions;
 use shared_request::NameSet;
 
 use super::kind::Kind;
@@ -26,6 +27,19 @@ pub(super) struct Rules {
     /// An application that is known: its answers 404 to strangers are the same for all of them,
     /// whatever it says of keeping them, and so are its redirects.
     pub(super) is_known: bool,
+    /// It writes the same `no-cache` into all its pages unless its settings say otherwise.
+    pub(super) says_no_cache_alike: bool,
+}
+
+impl Rules {
+    /// The paths whose pages are for one visitor each. Of an application that is not known they are a guess, which is not
+    /// needed where it is found out what a page depends on.
+    pub(super) fn personal_paths(&self, sessions: GuestSessions) -> &'static [&'static str] {
+        match self.cookies.are_all_known || sessions == GuestSessions::Off {
+            true => self.paths,
+            false => &[],
+        }
+    }
 }
 
 /// What cookies say of a request. Those of [`HARMLESS_COOKIES`] say nothing.
@@ -235,6 +249,7 @@ const GENERIC: Rules = Rules {
     refused: &[UPLOADS, LIBRARIES],
     scripts: Scripts::All,
     is_known: false,
+    says_no_cache_alike: false,
 };
 
 /// Its logged-in pages say neither `private` nor `Vary`: only the request's
@@ -310,6 +325,7 @@ const WORDPRESS: Rules = Rules {
     ],
     scripts: Scripts::All,
     is_known: true,
+    says_no_cache_alike: false,
 };
 
 /// Says itself what may be kept (`s-maxage`, `Vary: Cookie`).
@@ -359,6 +375,7 @@ const MEDIAWIKI: Rules = Rules {
     ],
     scripts: Scripts::Only("^/(?:[^/]+|mw-config/[^/]+)\\.php(?:/|$)"),
     is_known: true,
+    says_no_cache_alike: false,
 };
 
 /// Gives every visitor a session and says `no-store` on every page, because
@@ -385,6 +402,7 @@ const DOKUWIKI: Rules = Rules {
     ],
     scripts: Scripts::All,
     is_known: true,
+    says_no_cache_alike: false,
 };
 
 /// Says itself what may be kept.
@@ -425,4 +443,5 @@ const DRUPAL: Rules = Rules {
         "^/(?:index|update|cron|install|authorize|xmlrpc|core/(?:install|authorize|rebuild)|core/modules/statistics/statistics)\\.php(?:/|$)",
     ),
     is_known: true,
+    says_no_cache_alike: true,
 };

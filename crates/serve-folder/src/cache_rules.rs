@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::applications::{ANALYTICS_ARGUMENTS, CHOICE_COOKIES, HARMLESS_COOKIES, Rules};
 use super::conf_text::{CannotWrite, Conf, list, path, table_word, time};
-use super::options::ServeOptions;
+use super::options::{GuestSessions, ServeOptions};
 
 /// Crawlers get pages up to this age.
 const CRAWLER_TTL: Duration = Duration::from_secs(60);
@@ -80,6 +80,21 @@ const MOST_WRITER_TTL: Duration = Duration::from_secs(60);
 /// How many waiting requests are too many: more than a moment's crowd.
 const LONG_QUEUE: usize = 10;
 
+fn guest_sessions(conf: &mut Conf, wanted: GuestSessions) {
+    let word = match wanted {
+        GuestSessions::Off => return,
+        GuestSessions::On => "on",
+        GuestSessions::Uniform => "uniform",
+    };
+    conf.note(
+        "A session that every visitor is given makes no page personal that is the same for all.",
+    );
+    if wanted == GuestSessions::Uniform {
+        conf.note("Nor does a Cache-Control that is the same in all pages.");
+    }
+    conf.line(&format!("cache_guest_sessions {word};"));
+}
+
 pub(super) fn cache_rules(
     conf: &mut Conf,
     spelling: Spelling,
@@ -121,12 +136,13 @@ pub(super) fn cache_rules(
     list(conf, "cache_key_cookies", cookies.key);
     if cookies.are_all_known {
         conf.line("cache_unknown_cookies remove;");
-    } else if options.guest_sessions {
-        conf.note("A session that every visitor is given makes no page personal that is the same for all.");
-        conf.line("cache_guest_sessions on;");
     }
-    if !rules.paths.is_empty() {
-        let pattern = format!("~*/(?:{})(?:/|$)", rules.paths.join("|"));
+    if !cookies.are_all_known || rules.says_no_cache_alike {
+        guest_sessions(conf, options.guest_sessions);
+    }
+    let paths = rules.personal_paths(options.guest_sessions);
+    if !paths.is_empty() {
+        let pattern = format!("~*/(?:{})(?:/|$)", paths.join("|"));
         conf.line(&format!("cache_personal_paths {};", table_word(&pattern)));
     }
     list(conf, "cache_personal_args", rules.arguments);

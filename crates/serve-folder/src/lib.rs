@@ -37,7 +37,8 @@ pub use detect::{DetectedSite, detect};
 pub use https::port_of_urls;
 pub use kind::Kind;
 pub use options::{
-    AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, Https, LearnMode, ServeOptions,
+    AccessLogPlace, DEFAULT_TTL, Dashboard, DatabaseLogin, GuestSessions, Https, LearnMode,
+    ServeOptions,
 };
 pub use site_files::{Files, Folder, begin_of_text};
 pub use unreadable::WatchedFolder;

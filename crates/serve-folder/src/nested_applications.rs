@@ -7,6 +7,7 @@ use super::applications::{Cookies, PHP, Rules, Scripts, rules};
 use super::conf_text::{Conf, Refusals as _, list};
 use super::detect::{DetectedSite, NestedApplication};
 use super::kind::Kind;
+use super::options::GuestSessions;
 
 /// The named location that chooses between the applications.
 pub(super) const FALLBACK: &str = "@application";
@@ -26,7 +27,7 @@ pub(super) fn with_others(own: Rules, nested: &[NestedApplication]) -> Rules {
 }
 
 /// What is personal of the nested applications, beside what is of the document root's.
-pub(super) fn personal(conf: &mut Conf, nested: &[NestedApplication]) {
+pub(super) fn personal(conf: &mut Conf, nested: &[NestedApplication], sessions: GuestSessions) {
     for (application, rules) in with_rules(nested) {
         conf.note(&format!(
             "{} in {}.",
@@ -35,11 +36,12 @@ pub(super) fn personal(conf: &mut Conf, nested: &[NestedApplication]) {
         ));
         list(conf, "cache_personal_cookies", rules.cookies.personal);
         list(conf, "cache_key_cookies", rules.cookies.key);
-        if !rules.paths.is_empty() {
+        let paths = rules.personal_paths(sessions);
+        if !paths.is_empty() {
             let pattern = format!(
                 "\"~*^{}/(?:.*/)?(?:{})(?:/|$)\"",
                 pattern(&application.path),
-                rules.paths.join("|")
+                paths.join("|")
             );
             conf.line(&format!("cache_personal_paths {pattern};"));
         }

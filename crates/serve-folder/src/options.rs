@@ -35,6 +35,16 @@ impl fmt::Debug for DatabaseLogin {
     }
 }
 
+/// `--guest-sessions`: whether a session that every visitor is given makes a page personal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestSessions {
+    Off,
+    /// It does not by itself.
+    On,
+    /// Nor does what the site says of caching with every page alike.
+    Uniform,
+}
+
 /// What the command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
@@ -48,8 +58,8 @@ pub struct ServeOptions {
     pub learn: Option<LearnMode>,
     /// By which account the database is asked of what pages were made, if that is known.
     pub learn_database: Option<DatabaseLogin>,
-    /// `--guest-sessions`: a session that every visitor is given makes no page personal by itself.
-    pub guest_sessions: bool,
+    /// `--guest-sessions`
+    pub guest_sessions: GuestSessions,
     /// Pages are kept below this folder.
     pub cache_folder: PathBuf,
     /// PHP workers; `None` lets the machine decide.
@@ -120,7 +130,7 @@ impl Default for ServeOptions {
             vouched_ttl: None,
             learn: None,
             learn_database: None,
-            guest_sessions: true,
+            guest_sessions: GuestSessions::Uniform,
             cache_folder: "/var/cache/mayfly".into(),
             workers: None,
             php: None,

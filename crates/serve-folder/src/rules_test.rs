@@ -10,7 +10,7 @@ use pcre2::bytes::{Regex, RegexBuilder};
 use shared_request::{Bypass, ReceivedRequest, Rules};
 
 use super::detect::DetectedSite;
-use super::{Kind, ServeOptions, detect, write_config};
+use super::{GuestSessions, Kind, ServeOptions, detect, write_config};
 
 fn found(kind: Kind) -> DetectedSite {
     struct Nothing;
@@ -32,12 +32,32 @@ fn found(kind: Kind) -> DetectedSite {
 }
 
 fn config(kind: Kind) -> String {
-    write_config(
-        &found(kind),
-        Path::new("/srv/site"),
-        &ServeOptions::default(),
-    )
-    .unwrap()
+    config_with(kind, GuestSessions::Uniform)
+}
+
+fn config_with(kind: Kind, guest_sessions: GuestSessions) -> String {
+    let options = ServeOptions {
+        guest_sessions,
+        ..ServeOptions::default()
+    };
+    write_config(&found(kind), Path::new("/srv/site"), &options).unwrap()
+}
+
+#[test]
+fn paths_of_unknown_applications_are_personal_where_nothing_is_found_out() {
+    use Kind::{Drupal, Laravel, PlainPhp, WordPress};
+    for (kind, sessions, has) in [
+        (PlainPhp, GuestSessions::Off, true),
+        (PlainPhp, GuestSessions::On, false),
+        (PlainPhp, GuestSessions::Uniform, false),
+        (Laravel, GuestSessions::Uniform, false),
+        (Drupal, GuestSessions::Uniform, true),
+        (WordPress, GuestSessions::Uniform, true),
+    ] {
+        let config = config_with(kind, sessions);
+        let names = config.contains("cache_personal_paths \"~*/");
+        assert_eq!(names, has, "{kind:?} {sessions:?}");
+    }
 }
 
 fn regex(pattern: &str, ignores_case: bool) -> Regex {
@@ -551,7 +571,7 @@ fn cookies_that_may_make_a_page_personal_bypass_and_analytics_do_not() {
         (Symfony, "1", &["PHPSESSID=a", "REMEMBERME=a"]),
     ];
     for (kind, expected, cookies) in cases {
-        let rules = shared(&config(*kind));
+        let rules = shared(&config_with(*kind, GuestSessions::Off));
         for cookie in *cookies {
             let expected = (*expected == "1").then_some(Bypass::Cookie);
             assert_eq!(bypass(&rules, "/", cookie), expected, "{kind:?} {cookie:?}");
@@ -661,7 +681,7 @@ fn addresses_that_do_something_are_exempt_and_pages_are_not() {
         (PlainPhp, "0", &["/", "/index.php?page=login", "/logins"]),
     ];
     for (kind, expected, addresses) in cases {
-        let rules = shared(&config(*kind));
+        let rules = shared(&config_with(*kind, GuestSessions::Off));
         for address in *addresses {
             let is_exempt = bypass(&rules, address, "").is_some();
             assert_eq!(is_exempt, *expected == "1", "{kind:?} {address}");

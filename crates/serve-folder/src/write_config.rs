@@ -83,7 +83,7 @@ pub fn write_config(
             Kind::MediaWiki => mediawiki::changes(&mut conf, found, options),
             _ => max_valid(&mut conf, options),
         }
-        nested_applications::personal(&mut conf, &found.nested);
+        nested_applications::personal(&mut conf, &found.nested, options.guest_sessions);
     }
     conf.gap();
     let vouched = caching.and(options.vouched_ttl);
@@ -228,7 +228,7 @@ mod tests {
 
     use super::super::mediawiki_purges::PurgeSettings;
     use super::*;
-    use crate::{AccessLogPlace, Dashboard, DatabaseLogin, Https};
+    use crate::{AccessLogPlace, Dashboard, DatabaseLogin, GuestSessions, Https};
 
     fn found(kind: Kind) -> DetectedSite {
         DetectedSite {
@@ -263,7 +263,7 @@ mod tests {
             listen: vec!["80".into(), "[::]:80".into()],
             ttl: Duration::from_millis(200),
             vouched_ttl: None,
-            guest_sessions: true,
+            guest_sessions: GuestSessions::On,
             learn: Some(LearnMode::Watch),
             learn_database: Some(DatabaseLogin {
                 server: "unix:/run/mysqld/mysqld.sock".to_owned(),

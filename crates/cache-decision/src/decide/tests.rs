@@ -18,7 +18,7 @@ fn shared() -> CacheRules {
             crawler_lifetime: None,
             not_found: None,
             litespeed: false,
-            guest_sessions: false,
+            guest_sessions: site::GuestSessions::Off,
         })),
         ..rules()
     }

@@ -17,7 +17,9 @@ use std::path::PathBuf;
 
 pub use flags::{Action, Flags, SignalName};
 pub use manual::write as write_manual;
-pub use serve_args::{LearnMode, ServeArgs, Switch, Workers};
+#[cfg(test)]
+pub use serve_args::GuestSessionsMode;
+pub use serve_args::{LearnMode, ServeArgs, Workers};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
     AdviseArgs, BenchArgs, CacheWord, CheckArgs, ConvertArgs, DoctorArgs, ExplainArgs, NodesArgs,

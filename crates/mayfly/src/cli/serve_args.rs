@@ -96,10 +96,11 @@ pub struct ServeArgs {
     pub learn: Option<LearnMode>,
     /// Share pages that begin a session for every visitor, if they do not depend on it
     ///
-    /// The server finds out by asking PHP as several guests would. With off, a visitor who is given a session gets
-    /// pages of their own. It says nothing of WordPress, MediaWiki and Drupal, whose sessions are known.
+    /// The server finds out by asking PHP as several guests would. What the site says of caching with every page alike
+    /// (MyBB's private, Drupal's no-cache) does not count; with strict it does. With off, a visitor who is given a
+    /// session gets pages of their own. It says nothing of WordPress and MediaWiki, whose sessions are known.
     #[arg(long, value_name = "MODE", default_value = "on")]
-    pub guest_sessions: Switch,
+    pub guest_sessions: GuestSessionsMode,
     /// WordPress takes this address for its home [default: the one it is served at]
     ///
     /// For a copy of a live site, whose pages, redirects and login lead to the live address. WordPress's files and
@@ -165,11 +166,24 @@ pub enum LearnMode {
     Off,
 }
 
-/// An option that is on or off.
+/// `--guest-sessions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Switch {
+pub enum GuestSessionsMode {
     On,
+    Strict,
     Off,
+}
+
+impl GuestSessionsMode {
+    /// What `cache_guest_sessions` is set to.
+    pub fn written(self) -> serve_folder::GuestSessions {
+        use serve_folder::GuestSessions;
+        match self {
+            GuestSessionsMode::On => GuestSessions::Uniform,
+            GuestSessionsMode::Strict => GuestSessions::On,
+            GuestSessionsMode::Off => GuestSessions::Off,
+        }
+    }
 }
 
 /// `--workers`.

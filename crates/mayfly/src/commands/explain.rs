@@ -424,6 +424,11 @@ fn session_text(session: &SessionPart) -> String {
         SessionPart::Refused { why } => {
             format!("it begins one for each visitor, and is not shared: {why}")
         }
+        SessionPart::Left { why } => {
+            format!(
+                "it leaves one as it was, so whoever has seen it is a guest still; not shared: {why}"
+            )
+        }
         SessionPart::Shared { numbers, tokens } => format!(
             "guests share it without one; places for tokens: {tokens}, for times and counts: {numbers}"
         ),

@@ -14,7 +14,7 @@ use serve_folder::{
     write_upstream_config,
 };
 
-use crate::cli::{LearnMode, ServeArgs, Switch, Workers};
+use crate::cli::{LearnMode, ServeArgs, Workers};
 use crate::commands::local_authority::{self, LocalCertificate};
 use crate::commands::serve_dashboard;
 use crate::commands::serve_home::{self, Home};
@@ -124,7 +124,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         vouched_ttl: (has_plugin && args.ttl.is_none()).then_some(VOUCHED_TTL),
         learn: learned.as_ref().map(|learned| learned.mode),
         learn_database: learned.as_ref().and_then(|it| it.login.clone().ok()),
-        guest_sessions: args.guest_sessions == Switch::On,
+        guest_sessions: args.guest_sessions.written(),
         cache_folder: paths::cache(),
         workers: match args.workers {
             Workers::Auto => None,
@@ -546,7 +546,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         https: https.clone(),
         cache_folder: paths::cache(),
         local_certificate: local.map(|local| local.certificate),
-        guest_sessions: args.guest_sessions == Switch::On,
+        guest_sessions: args.guest_sessions.written(),
         service: args.service,
         ..ServeOptions::default()
     };
@@ -699,7 +699,7 @@ mod tests {
             ttl: None,
             wordpress_plugin: false,
             learn: None,
-            guest_sessions: Switch::On,
+            guest_sessions: crate::cli::GuestSessionsMode::On,
             home: None,
             workers: Workers::Auto,
             php: None,

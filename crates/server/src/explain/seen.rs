@@ -1,7 +1,7 @@
 //! What was seen of a page that visitors may share, and what follows for the one who asks.
 
 use control::explain::{EvidencePart, SessionPart, Standing as ToldStanding};
-use page_evidence::{PageName, SessionStanding, Standing};
+use page_evidence::{PageFindings, PageName, SessionStanding, Standing};
 use shared_request::TraitSet;
 
 use crate::content::through_cache::outlook::Lookup;
@@ -30,13 +30,17 @@ pub fn part(request: &Request, lookup: &Lookup) -> Option<EvidencePart> {
         in_key: words(page.keyed),
         is_refused: found.is_some_and(|found| found.is_refused),
         differs_each_time: found.is_some_and(|found| found.differs_each_time),
-        session: found.and_then(|found| session(request, page.name, found.session)),
+        session: found.and_then(|found| session(request, page.name, &found)),
     })
 }
 
-fn session(request: &Request, page: PageName, standing: SessionStanding) -> Option<SessionPart> {
+fn session(request: &Request, page: PageName, found: &PageFindings) -> Option<SessionPart> {
     let guests = &request.configuration.live.alive_zones.seen_pages.guests;
-    match standing {
+    if found.leaves_session {
+        let why = guests.refusal(page).unwrap_or_default().to_owned();
+        return Some(SessionPart::Left { why });
+    }
+    match found.session {
         SessionStanding::None => None,
         SessionStanding::Begun => Some(match guests.refusal(page) {
             Some(why) => SessionPart::Refused {

@@ -219,13 +219,16 @@ pub(super) const TABLE: &[Directive] = &[
             this time is used instead. Use it so that crawlers, which visit each page once, cost less.")
         .example("cache_crawler_valid 60s;"),
     Directive::new("cache_guest_sessions", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "on | off").inherited()
+        .takes(1, 1, "on | uniform | off").inherited()
         .default("off")
         .short("shares pages that begin a session for every visitor")
         .long("\
-            It needs `cache_shared on`, and cookies that no directive names bypass the cache (`cache_unknown_cookies \
-            bypass`). The fields that PHP's `session_cache_limiter` sends, and `Set-Cookie`, then no longer say that a page \
+            It needs `cache_shared on`. Cookies that no directive names bypass the cache (`cache_unknown_cookies bypass`), \
+            or the session's cookie is named (`cache_personal_cookies`). The fields that PHP's `session_cache_limiter` sends, and `Set-Cookie`, then no longer say that a page \
             is private. What the application writes itself still counts: `private` or `no-store` in another `Cache-Control`.\n\n\
+            With `uniform`, what a site says with every page alike no longer counts either: some applications write \
+            `private` or `no-cache` into each response. It takes four pages that were shown to visitors without a \
+            session. One page that says something else ends it for an hour.\n\n\
             When two visitors were given a session by a page, the server asks for the page a few times in the \
             background, as several guests would. These responses may differ in times, counts and tokens alone. The page \
             must be the same for a guest who comes back with the session. So must the site's first page, and others that \
@@ -235,7 +238,8 @@ pub(super) const TABLE: &[Directive] = &[
             origin (`Sec-Fetch-Site`, `Origin` or `Referer`), the server asks for that page once with the visitor's \
             fields. Its session and its tokens go into the request, and the visitor gets the session with the response.\n\n\
             Visitors who hold a session get shared pages as long as they are guests: until they send something other than \
-            requests for such pages. With `cache_nodes`, only visitors without a session do.")
+            requests for such pages. A page that is for one visitor alone, such as a redirect to the log-in form, is tried, too. \
+            If it leaves the session as it was, whoever has seen it is a guest still. With `cache_nodes`, only visitors without a session do.")
         .example("cache_guest_sessions on;"),
     Directive::new("cache_heuristic", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()

@@ -66,7 +66,12 @@ impl Lowering<'_> {
         if litespeed {
             personal_cookies = personal_cookies.or(&NameSet::new([LITESPEED_COOKIES]));
         }
-        let guest_sessions = self.guest_sessions(level, litespeed, unknown_cookies);
+        let guest_sessions = self.guest_sessions(
+            level,
+            litespeed,
+            unknown_cookies,
+            !personal_cookies.is_empty(),
+        );
         Some(Box::new(SharedRules {
             request: Arc::new(Rules {
                 personal_cookies,
@@ -92,32 +97,41 @@ impl Lowering<'_> {
         level: &Level<'_>,
         litespeed: bool,
         unknown_cookies: UnknownCookies,
-    ) -> bool {
-        if !self.flag(level, "cache_guest_sessions", false) {
-            return false;
+        names_personal: bool,
+    ) -> GuestSessions {
+        let modes = [
+            ("off", GuestSessions::Off),
+            ("on", GuestSessions::On),
+            ("uniform", GuestSessions::Uniform),
+        ];
+        let wanted = self.choice(level, "cache_guest_sessions", &modes, GuestSessions::Off);
+        if wanted == GuestSessions::Off {
+            return wanted;
         }
         let (label, hint) = match (litespeed, unknown_cookies) {
-            (false, UnknownCookies::Bypass) => return true,
+            (false, UnknownCookies::Bypass) => return wanted,
+            // Sessions are among the cookies that make a request personal.
+            (false, UnknownCookies::Remove) if names_personal => return wanted,
             (true, _) => (
                 "cache_litespeed is on: the application says who may share a page",
                 "remove this line",
             ),
             (false, UnknownCookies::Remove) => (
                 "cache_unknown_cookies is \"remove\": a session would not be seen",
-                "write cache_unknown_cookies bypass;",
+                "write cache_unknown_cookies bypass; or name the session in cache_personal_cookies",
             ),
         };
         if let Some(node) = level.find("cache_guest_sessions")
             && self.warned.insert(node.span())
         {
-            let message = "\"cache_guest_sessions on\" has no effect here";
+            let message = "\"cache_guest_sessions\" has no effect here";
             self.report(
                 Diagnostic::warning(node.span(), message)
                     .label(label)
                     .hint(hint),
             );
         }
-        false
+        GuestSessions::Off
     }
 
     fn warn_of_shared_off(&mut self, level: &Level<'_>) {

@@ -259,8 +259,25 @@ pub struct SharedRules {
     pub not_found: Option<Duration>,
     /// `cache_litespeed`: the application says by LiteSpeed's fields who may share a page.
     pub litespeed: bool,
-    /// `cache_guest_sessions`: that a page begins a session does not make it private.
-    pub guest_sessions: bool,
+    /// `cache_guest_sessions`
+    pub guest_sessions: GuestSessions,
+}
+
+/// Whether pages are shared although their responses say that they are private.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuestSessions {
+    Off,
+    /// That a page begins a session does not make it private.
+    On,
+    /// Nor does what all pages of the site say alike.
+    Uniform,
+}
+
+impl GuestSessions {
+    #[must_use]
+    pub fn are_shared(self) -> bool {
+        self != GuestSessions::Off
+    }
 }
 
 #[derive(Debug, Clone)]

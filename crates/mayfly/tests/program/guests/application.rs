@@ -35,10 +35,6 @@ impl Limiter {
         Limiter::OwnNoStore,
     ];
 
-    pub fn is_own(self) -> bool {
-        matches!(self, Limiter::OwnPrivate | Limiter::OwnNoStore)
-    }
-
     fn fields(self) -> &'static str {
         match self {
             Limiter::NoCache => {
@@ -114,6 +110,8 @@ pub struct Rules {
     /// All guests are given a cookie with the same value.
     pub gives_currency: bool,
     pub shows_time: bool,
+    /// `/page/2` says nothing of caching, whatever the others say.
+    pub is_mixed: bool,
 }
 
 impl Rules {
@@ -143,6 +141,7 @@ impl Rules {
             redirects: random.one_in(2),
             gives_currency: random.one_in(3),
             shows_time: random.one_in(3),
+            is_mixed: random.one_in(4),
         }
     }
 
@@ -197,9 +196,14 @@ impl State {
     /// What a link writes.
     pub fn follow(&mut self, target: &str) {
         let (path, arguments) = target.split_once('?').unwrap_or((target, ""));
+        if path == "/account" && self.name.is_empty() {
+            // Whoever logs in comes back.
+            "account".clone_into(&mut self.partner);
+        }
         for (name, value) in pairs(arguments) {
             match (path, &*name) {
                 ("/set", "language") => self.language = value,
+                ("/enter", "name") | ("/once", "word") => self.name = value,
                 ("/add", "item") => self.cart.push(value),
                 (_, "ref") => self.partner = value,
                 _ => {}
@@ -233,6 +237,8 @@ pub struct Sessions {
     kept: Mutex<HashMap<(String, String), Session>>,
     /// All tokens that were ever shown.
     issued: Mutex<HashSet<String>>,
+    /// Words of links that log in once.
+    used: Mutex<HashSet<String>>,
     /// Runs of each visitor's own request.
     runs: Mutex<HashMap<Mark, usize>>,
     edition: Mutex<String>,
@@ -246,6 +252,7 @@ impl Sessions {
             rules: rules.into_iter().collect(),
             kept: Mutex::default(),
             issued: Mutex::default(),
+            used: Mutex::default(),
             runs: Mutex::default(),
             edition: Mutex::new("spring".to_owned()),
             drawn: AtomicU64::new(0),
@@ -364,8 +371,15 @@ impl Sessions {
         let mut line = "200 OK";
         let mut body = String::new();
         if let Some(session) = &mut session {
-            fields.push_str(rules.limiter.fields());
-            session.state.follow(&request.target);
+            if path != "/page/2" || !rules.is_mixed {
+                fields.push_str(rules.limiter.fields());
+            }
+            let is_account = path == "/account" && session.state.name.is_empty();
+            let mut used = self.used.lock().expect("no panic");
+            if path != "/once" || used.insert(request.target.clone()) {
+                session.state.follow(&request.target);
+            }
+            drop(used);
             let sent = sent_by(request);
             let sent_token = || {
                 let form = self.form(&rules, &session.secret, &Bound::of(request));
@@ -410,6 +424,14 @@ impl Sessions {
                 (false, "/set" | "/add", _) if rules.redirects => {
                     line = "302 Found";
                     fields.push_str("Location: /\r\n");
+                }
+                (false, "/enter" | "/once", _) => {
+                    line = "302 Found";
+                    fields.push_str("Location: /\r\n");
+                }
+                (false, "/account", _) if is_account => {
+                    line = "302 Found";
+                    fields.push_str("Location: /page/1\r\n");
                 }
                 _ => {}
             }

@@ -66,19 +66,85 @@ async fn explain_says_what_is_known_of_a_session() {
     );
 }
 
+/// Guests ask for five pages again and again: how often they come from memory.
+async fn crawls(guests: &GuestSite) -> usize {
+    let mut from_memory = 0;
+    for page in ["/", "/page/1", "/page/2", "/page/3", "/page/4"] {
+        from_memory += guests.tries(page).await;
+    }
+    from_memory
+}
+
 #[tokio::test]
 async fn what_the_application_itself_calls_private_stays_personal() {
     for limiter in [Limiter::OwnPrivate, Limiter::OwnNoStore] {
-        let guests = GuestSite::start(Rules {
+        let rules = Rules {
             limiter,
             ..Rules::default()
-        })
-        .await;
-        assert_eq!(guests.tries(FORM).await, 0, "{limiter:?}");
+        };
+        let guests = GuestSite::strict(rules).await;
+        assert_eq!(crawls(&guests).await, 0, "{limiter:?}");
         let before = guests.sessions.count();
         guests.tries(FORM).await;
         let begun = guests.sessions.count() - before;
         assert_eq!(begun, 8, "{limiter:?}: one session for each guest");
+        // It says so of most pages, and not of each.
+        let is_mixed = true;
+        let guests = GuestSite::start(Rules { is_mixed, ..rules }).await;
+        guests.warm("/page/2").await;
+        for page in ["/", "/page/1", "/page/3", "/page/4", "/page/5"] {
+            assert_eq!(guests.tries(page).await, 0, "{limiter:?} {page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_application_says_of_all_pages_alike_says_nothing_of_one() {
+    for limiter in [Limiter::OwnPrivate, Limiter::OwnNoStore] {
+        let rules = Rules {
+            limiter,
+            ..Rules::default()
+        };
+        let guests = GuestSite::start(rules).await;
+        assert_eq!(guests.tries(FORM).await, 0, "{limiter:?}: of one page");
+        crawls(&guests).await;
+        let (mut visitor, _) = guests.arrive(0, FORM).await;
+        assert!(visitor.jar.is_empty());
+        let reply = visitor.write(&guests.site, &rules, ("cart", "rose")).await;
+        assert_eq!(reply.status, 303, "{limiter:?}: {}", reply.text());
+    }
+}
+
+#[tokio::test]
+async fn who_is_led_to_the_log_in_form_is_a_guest_still() {
+    let guests = GuestSite::start(Rules::default()).await;
+    for page in ["/", "/page/1", "/page/2"] {
+        guests.warm(page).await;
+    }
+    let settled = async |guests: &GuestSite, target: &str, nth| {
+        let mut visitor = Visitor::new(HOST, nth);
+        visitor.get(&guests.site, target).await;
+        assert!(!visitor.jar.is_empty(), "{target}");
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let reply = visitor.get(&guests.site, "/page/2").await;
+        (is_from_memory(&reply), line(&reply, "name"))
+    };
+    for nth in 0.. {
+        if settled(&guests, "/account", nth).await.0 {
+            break;
+        }
+        if nth == 50 {
+            let told = explain(&guests.site, "/account", "", false).await;
+            panic!("the redirect leaves the session as it was: {told:?}");
+        }
+    }
+    // A link that logs in leads elsewhere than one that does not, or shows in another page.
+    for (target, name) in [("/enter?name=rose", "rose"), ("/once?word=lily", "lily")] {
+        for nth in 0..8 {
+            let name = if nth > 0 && name == "lily" { "" } else { name };
+            let found = settled(&guests, target, nth).await;
+            assert_eq!(found, (false, name.to_owned()), "{target} {nth}");
+        }
     }
 }
 

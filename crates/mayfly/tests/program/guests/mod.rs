@@ -33,10 +33,23 @@ impl GuestSite {
     }
 
     async fn with_hosts(rules: impl IntoIterator<Item = (String, Rules)>) -> GuestSite {
+        GuestSite::started(rules, async |it| Site::of_guests(it, "1h").await).await
+    }
+
+    /// Where what the application says of caching counts in any case.
+    async fn strict(rules: Rules) -> GuestSite {
+        let rules = [(HOST.to_owned(), rules)];
+        GuestSite::started(rules, async |it| Site::of_guests_strictly(it, "1h").await).await
+    }
+
+    async fn started(
+        rules: impl IntoIterator<Item = (String, Rules)>,
+        start: impl AsyncFnOnce(&Application) -> Site,
+    ) -> GuestSite {
         let sessions = Arc::new(Sessions::new(rules));
         let answering = Arc::clone(&sessions);
         let application = Application::start(move |request| answering.answer(request)).await;
-        let site = Site::of_guests(&application, "1h").await;
+        let site = start(&application).await;
         GuestSite {
             sessions,
             site,

@@ -128,6 +128,11 @@ impl Site {
         Site::with_sessions(application, ttl, SHARED_SESSIONS).await
     }
 
+    /// Where what the application says of caching counts in any case.
+    pub async fn of_guests_strictly(application: &Application, ttl: &str) -> Site {
+        Site::with_sessions(application, ttl, "--guest-sessions=strict").await
+    }
+
     async fn with_sessions(application: &Application, ttl: &str, sessions: &str) -> Site {
         let port = free_port();
         let listen = format!("127.0.0.1:{port}");

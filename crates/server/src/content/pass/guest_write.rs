@@ -96,7 +96,7 @@ pub async fn prepare(
     is_by_guest: bool,
 ) -> Option<TakenSession> {
     let rules = pass.cache.as_ref()?.shared.as_deref()?;
-    if !rules.guest_sessions || request.is_own_visit() {
+    if !rules.guest_sessions.are_shared() || request.is_own_visit() {
         return None;
     }
     if !is_by_guest && !request.route.method.is_write() || !is_of_document(request) {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache_decision::fields::Fields;
-use guest_pages::cookies::{CookieMark, is_of_one_visitor};
-use guest_pages::session::without_links;
-use guest_pages::{GuestPage, MAX_BODY_BYTES, session};
+use guest_pages::cookies::{CookieMark, PendingPage, is_of_one_visitor};
+use guest_pages::session::{Field, without_links};
+use guest_pages::{GuestPage, GuestPages, MAX_BODY_BYTES, outline, session};
 use http_cache::{
     ArrivingResponse, CacheKey, FoundResponse, Millis, PurgeMode, PurgeTarget, StoredHead,
     StoredResponse, Zone,
@@ -111,33 +111,17 @@ impl EvidenceLink {
 
     /// The fields of an own answer that could be stored, but perhaps for its session. The cookies that it sets are a
     /// guest's from now on, if its visitor was one.
-    pub fn read_session(&mut self, fields: &[(Bytes, Bytes)]) {
+    pub fn read_session(&mut self, (status, fields): (u16, &[Field]), is_uniform: bool) {
         let Some(Role::Own(own)) = &mut self.role else {
             return;
         };
-        let guests = &self.seen.guests;
         let page = own.run.page;
         let is_shared = self.seen.evidence.session(page) == SessionStanding::Indifferent;
-        let mut given = Vec::new();
-        for cookie in session::set_cookies(fields)
-            .iter()
-            .filter(|cookie| !cookie.is_removed)
-        {
-            let mark = guests.cookies.mark(cookie.name, cookie.value);
-            match is_of_one_visitor(cookie.value) {
-                true => given.push(mark),
-                false => guests.cookies.note_choice(&own.site, mark),
-            }
-        }
-        if !given.is_empty() {
-            guests
-                .cookies
-                .give(&own.marks, &given, (!is_shared).then_some(page));
-        }
+        own.give(&self.seen.guests, (status, fields), is_shared);
         own.session = Some(OwnSession {
-            is_begun: session::is_of_session(fields),
+            is_begun: is_uniform || session::is_of_session(fields),
             fields: fields.to_vec(),
-            page: guests.page(page).filter(|_| is_shared),
+            page: self.seen.guests.page(page).filter(|_| is_shared),
             body: Vec::new(),
         });
     }
@@ -224,6 +208,20 @@ impl EvidenceLink {
         }
     }
 
+    /// Likewise, of a guest, who is one still if the page leaves their session as it was.
+    pub fn personal(mut self, place: StoredPlace<'_>, answer: (u16, &[Field])) {
+        match self.role.take() {
+            Some(Role::Own(own)) => {
+                own.give(&self.seen.guests, answer, false);
+                self.own_ended(*own, OwnEnd::Personal, place, clock::now());
+            }
+            role => {
+                self.role = role;
+                self.not_storable(place);
+            }
+        }
+    }
+
     /// The upstream gave no answer, or failed.
     pub fn failed(mut self) {
         if self.is_own()
@@ -245,7 +243,7 @@ impl EvidenceLink {
     fn own_ended(&self, own: OwnFetch, end: OwnEnd, place: StoredPlace<'_>, now: u64) {
         let copy = match end {
             OwnEnd::Failed | OwnEnd::Left => None,
-            OwnEnd::Storable(_) | OwnEnd::OfSession(_) | OwnEnd::NotStorable => {
+            OwnEnd::Storable(_) | OwnEnd::OfSession(_) | OwnEnd::NotStorable | OwnEnd::Personal => {
                 let page = self.guest_page(own.run.page);
                 copy_of(place, page.as_deref(), now).or_else(|| {
                     // Nothing is stored yet, and the page was compared a moment ago.
@@ -329,6 +327,33 @@ fn digest_of(stored: &StoredResponse, page: Option<&GuestPage>) -> u64 {
         }
     }
     renderer.finish().digest
+}
+
+impl OwnFetch {
+    /// The cookies that an answer sets are a guest's from now on, if its visitor was one. Where guests do not share the
+    /// page, it is remembered what the answer showed.
+    fn give(&self, guests: &GuestPages, (status, fields): (u16, &[Field]), is_shared: bool) {
+        let asked = PendingPage {
+            page: self.run.page,
+            answer: Some(outline::of(status, fields)),
+        };
+        let mut given = Vec::new();
+        let cookies = session::set_cookies(fields);
+        for cookie in cookies.iter().filter(|cookie| !cookie.is_removed) {
+            let mark = guests.cookies.mark(cookie.name, cookie.value);
+            match is_of_one_visitor(cookie.value) {
+                true => given.push(mark),
+                false => guests.cookies.note_choice(&self.site, mark),
+            }
+        }
+        if !is_shared {
+            guests.cookies.note_answer(&self.marks, asked);
+        }
+        if !given.is_empty() {
+            let asked = (!is_shared).then_some(asked);
+            guests.cookies.give(&self.marks, &given, asked);
+        }
+    }
 }
 
 impl OwnSession {

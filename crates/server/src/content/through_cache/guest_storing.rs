@@ -31,8 +31,7 @@ pub enum Unshown {
 
 /// Is this the answer to the shared request of a page that guests share?
 pub fn is_for_guests(store: &StorePlan, link: Option<&EvidenceLink>) -> bool {
-    store.privacy == ResponsePrivacy::OfGuests
-        && link.is_some_and(|link| link.shared_page().is_some())
+    store.privacy.is_of_guests() && link.is_some_and(|link| link.shared_page().is_some())
 }
 
 /// Would the answer to the shared request be stored but for the session that it begins?
@@ -40,12 +39,13 @@ pub fn begins_session(store: &mut StorePlan, fetched: &FetchedResponse, now: Mil
     let rules = &store.rules.shared;
     let is_asked = store.sent.is_shared
         && store.privacy == ResponsePrivacy::AsSaid
-        && rules.as_ref().is_some_and(|rules| rules.guest_sessions)
-        && session::is_of_session(&fetched.fields);
+        && rules
+            .as_ref()
+            .is_some_and(|rules| rules.guest_sessions.are_shared());
     if !is_asked {
         return false;
     }
-    store.privacy = ResponsePrivacy::OfGuests;
+    store.privacy = ResponsePrivacy::OfGuests { is_uniform: false };
     storability::decide(store, fetched, now).is_ok()
 }
 

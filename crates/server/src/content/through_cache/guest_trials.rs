@@ -7,17 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guest_pages::session::{self, SetCookie, without_links};
-use guest_pages::target;
-use guest_pages::{Comparison, GuestPage, Guests, LearnedForm, PageForm, compare};
+use guest_pages::{Comparison, GuestPage, Guests, LearnedForm, PageForm, SessionTraces, compare};
+use guest_pages::{outline, target};
 use live_state::evidence::SeenPages;
-use page_evidence::{Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict};
+use page_evidence::{
+    AnswerOutline, Renderer, Rendering, Trial, TrialOrder, TrialStep, TrialVerdict,
+};
 use shared_request::{Trait, TraitSet};
 use site::LogLevel;
 use tokio::task::JoinSet;
 
 use super::asking::{self, WholeAnswer};
 use super::guests;
-use super::tried::{BrokenOff, TrialSource, fetch, purge, store_shared, stored_body};
+use super::tried::{BrokenOff, TrialSource, TriedAnswer, fetch, purge, store_shared, stored_body};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 
@@ -145,8 +147,11 @@ struct GuestTrial<'t> {
     /// The cookies of the first answer, as a browser sends them back.
     session: Option<Arc<[u8]>>,
     /// Answers to requests that were made ahead.
-    made: Vec<(TrialRequest, Result<Option<WholeAnswer>, BrokenOff>)>,
+    made: Vec<(TrialRequest, TrialResult)>,
 }
+
+/// `None`: the answer is too long.
+type TrialResult = Result<Option<TriedAnswer>, BrokenOff>;
 
 impl GuestTrial<'_> {
     async fn try_page(
@@ -160,14 +165,47 @@ impl GuestTrial<'_> {
             ));
         }
         let traits = order.traits.without(Trait::Session);
+        let is_refused = seen.evidence.is_refused(order.page);
+        if is_refused && !self.is_tried_if_personal(seen)? {
+            // The page was not asked for.
+            return Err(TrialEnd::BrokenOff(BrokenOff::NoAnswer));
+        }
         let mut wanted = vec![TrialRequest::Own(TraitSet::NONE, None)];
-        if !traits.is_empty() {
+        if !traits.is_empty() && !is_refused {
             wanted.push(TrialRequest::Own(traits, None));
         }
         self.make(wanted).await;
-        let first = self.ask(ComparedPage::Own).await?;
-        let first = first.ok_or(TrialEnd::NotShared("an answer may not be stored"))?;
-        self.session = self.session_of(&first).await?;
+        let first = self.take(TrialRequest::Own(TraitSet::NONE, None)).await?;
+        let first = first.ok_or(TrialEnd::NotShared("an answer is too long"))?;
+        self.session = self.session_of(&first.answer).await?;
+        let outline = outline::of(first.answer.status, &first.answer.fields);
+        let is_storable = first.is_storable;
+        let why = match is_storable {
+            false => "an answer may not be stored",
+            true => match self.try_shared(seen, order, first.answer).await {
+                Err(TrialEnd::NotShared(why)) => why,
+                end => return end,
+            },
+        };
+        // Whoever has seen it may be a guest still.
+        if self.is_tried_if_personal(seen)? && self.leaves_session(seen, order, outline).await? {
+            seen.guests.note_refusal(order.page, why);
+            return Ok(TrialVerdict::LeavesSession {
+                answer: outline,
+                is_storable,
+            });
+        }
+        Err(TrialEnd::NotShared(why))
+    }
+
+    /// Is the page the same for guests, and does it leave a session as it was?
+    async fn try_shared(
+        &mut self,
+        seen: &Arc<SeenPages>,
+        order: &TrialOrder,
+        first: WholeAnswer,
+    ) -> Result<TrialVerdict, TrialEnd> {
+        let traits = order.traits.without(Trait::Session);
         self.make(self.second_requests(seen)).await;
         let mut neutral = self.neutral(ComparedPage::Own, first).await?;
         if let Some(known) = seen.guests.page(order.page) {
@@ -195,7 +233,19 @@ impl GuestTrial<'_> {
             if !neutral.form.counts_rise(first, &again.body) {
                 return Err(TrialEnd::NotShared("a number in it is the session's"));
             }
-            self.look_at_other_pages(seen, &session).await?;
+            let traces = self.look_at_other_pages(seen, &session).await?;
+            if traces.are_somewhere() {
+                return Err(TrialEnd::NotShared(
+                    "another page of the site differs for a guest who has seen it",
+                ));
+            }
+            let has_args = guests::asked_target(self.source.request()).contains(&b'?');
+            // With nothing to compare with, arguments may be what is written into the session.
+            if has_args && traces.are_everywhere() {
+                return Err(TrialEnd::NotShared(
+                    "it has arguments, and no page of the site shows what they do",
+                ));
+            }
             self.look_at_arguments(seen, &neutral).await?;
         }
         let has_in_field = |answer: &WholeAnswer| {
@@ -214,6 +264,50 @@ impl GuestTrial<'_> {
         }
         self.note(seen, order, neutral);
         Ok(verdict)
+    }
+
+    /// May a page be asked for that is for one visitor? What a link does that works once cannot be seen by asking for it
+    /// again. Arguments must be known from pages that show what they say; false: that may be so in a moment.
+    fn is_tried_if_personal(&self, seen: &SeenPages) -> Result<bool, TrialEnd> {
+        let request = self.source.request();
+        let (host, own) = (guests::named_host(request), guests::asked_target(request));
+        if target::has_code(own) {
+            return Err(TrialEnd::NotShared(
+                "it is for one visitor, and its address may have a code in it that is used once",
+            ));
+        }
+        let path = guests::path_of(own);
+        let arguments = guests::less_one_argument(own);
+        let mut arguments = arguments.iter().map(|(argument, _)| argument);
+        Ok(arguments.all(|it| seen.guests.is_familiar_argument(&host, path, it)))
+    }
+
+    /// Does a page that is not shared (a redirect to the log-in form) leave a visitor's session as it was, so that other
+    /// pages of the site are the same for who has seen it? It is noted on which pages it shows.
+    async fn leaves_session(
+        &mut self,
+        seen: &Arc<SeenPages>,
+        order: &TrialOrder,
+        first: AnswerOutline,
+    ) -> Result<bool, TrialEnd> {
+        let Some(session) = self.session.clone() else {
+            return Ok(false);
+        };
+        // The session may be that of the site's first page.
+        let again = TrialRequest::Own(TraitSet::of(Trait::Session), Some(session.clone()));
+        let Some(again) = self.take(again).await? else {
+            return Ok(false);
+        };
+        let again = outline::of(again.answer.status, &again.answer.fields);
+        if again.digest != first.digest {
+            return Ok(false);
+        }
+        let traces = self.look_at_other_pages(seen, &session).await?;
+        let is_left = !traces.are_everywhere();
+        if is_left {
+            seen.guests.note_traces(order.page, traces);
+        }
+        Ok(is_left)
     }
 
     /// The session by which it is seen what the page does: the one that it begins, or that of the site's first page.
@@ -358,11 +452,10 @@ impl GuestTrial<'_> {
         &mut self,
         seen: &Arc<SeenPages>,
         session: &Arc<[u8]>,
-    ) -> Result<(), TrialEnd> {
+    ) -> Result<SessionTraces, TrialEnd> {
         let request = self.source.request();
         let host = guests::named_host(request);
         let own = guests::asked_target(request).to_vec();
-        let has_args = own.contains(&b'?');
         let mut others: Vec<Vec<u8>> = Vec::new();
         if own != b"/" {
             others.push(b"/".to_vec());
@@ -381,32 +474,15 @@ impl GuestTrial<'_> {
         );
         let later = others.iter().filter(|target| *target != b"/");
         let later = later.map(|target| TrialRequest::Other(target.clone(), Some(session.clone())));
-        let mut wanted: Vec<TrialRequest> = later.collect();
-        if !is_familiar {
-            let less = guests::less_one_argument(&own).into_iter();
-            wanted.extend(less.map(|target| TrialRequest::Other(target, None)));
-        }
-        self.make(wanted).await;
-        let mut has_compared = others.is_empty();
+        self.make(later.collect()).await;
+        let mut traces = SessionTraces::default();
         for target in others {
             let known = seen.guests.at(&host, &target);
-            match self.is_same(&target, known.as_deref(), session).await? {
-                Some(true) => has_compared = true,
-                Some(false) => {
-                    return Err(TrialEnd::NotShared(
-                        "another page of the site differs for a guest who has seen it",
-                    ));
-                }
-                None => {}
+            if let Some(is_same) = self.is_same(&target, known.as_deref(), session).await? {
+                traces.note(seen.guests.look(&host, &target), !is_same);
             }
         }
-        // With nothing to compare with, arguments may be what is written into the session.
-        match has_compared || !has_args {
-            true => Ok(()),
-            false => Err(TrialEnd::NotShared(
-                "it has arguments, and no page of the site shows what they do",
-            )),
-        }
+        Ok(traces)
     }
 
     /// Is the page another one without each of its arguments? One that shows nothing may be for the session: a currency, a
@@ -422,7 +498,13 @@ impl GuestTrial<'_> {
         if seen.guests.is_familiar(&host, &own) {
             return Ok(());
         }
-        for target in guests::less_one_argument(&own) {
+        let path = guests::path_of(&own).to_vec();
+        let mut less = guests::less_one_argument(&own);
+        less.retain(|(argument, _)| !seen.guests.is_shown(&host, &path, argument));
+        let wanted = less.iter();
+        let wanted = wanted.map(|(_, target)| TrialRequest::Other(target.clone(), None));
+        self.make(wanted.collect()).await;
+        for (argument, target) in less {
             let without = self.ask_for(&target, None).await?;
             let is_alike = neutral
                 .first()
@@ -437,6 +519,7 @@ impl GuestTrial<'_> {
                     "an argument shows nothing, and may be for the session",
                 ));
             }
+            seen.guests.note_shown(&host, &path, &argument);
         }
         Ok(())
     }
@@ -483,7 +566,8 @@ impl GuestTrial<'_> {
 
     async fn fetch(&mut self, with: TraitSet) -> Result<Option<WholeAnswer>, BrokenOff> {
         let session = self.session.clone().filter(|_| with.has(Trait::Session));
-        self.take(TrialRequest::Own(with, session)).await
+        let tried = self.take(TrialRequest::Own(with, session)).await?;
+        Ok(tried.and_then(TriedAnswer::storable))
     }
 
     /// Asks for another page of the site, as a browser that has never been here, or with a session.
@@ -493,11 +577,12 @@ impl GuestTrial<'_> {
         session: Option<&Arc<[u8]>>,
     ) -> Result<WholeAnswer, BrokenOff> {
         let wanted = TrialRequest::Other(target.to_vec(), session.cloned());
-        self.take(wanted).await?.ok_or(BrokenOff::NoAnswer)
+        let tried = self.take(wanted).await?;
+        tried.map(|it| it.answer).ok_or(BrokenOff::NoAnswer)
     }
 
     /// The answer to a request, which may have been made already.
-    async fn take(&mut self, wanted: TrialRequest) -> Result<Option<WholeAnswer>, BrokenOff> {
+    async fn take(&mut self, wanted: TrialRequest) -> TrialResult {
         if let Some(at) = self.made.iter().position(|(it, _)| *it == wanted) {
             return self.made.swap_remove(at).1;
         }
@@ -559,20 +644,20 @@ enum TrialRequest {
 }
 
 impl TrialRequest {
-    async fn make(&self, source: &mut TrialSource) -> Result<Option<WholeAnswer>, BrokenOff> {
-        let mut answer = match self {
+    async fn make(&self, source: &mut TrialSource) -> TrialResult {
+        let mut tried = match self {
             TrialRequest::Own(with, session) => match fetch(source, *with, session.clone()).await {
                 Err(BrokenOff::TooLong) => return Ok(None),
-                answer => answer?,
+                tried => tried?,
             },
-            TrialRequest::Other(target, session) => {
-                Some(ask_for(source.request(), target, session.as_deref()).await?)
-            }
+            TrialRequest::Other(target, session) => TriedAnswer {
+                answer: ask_for(source.request(), target, session.as_deref()).await?,
+                is_storable: true,
+            },
         };
-        if let Some(answer) = &mut answer {
-            answer.body = without_links(&answer.fields, std::mem::take(&mut answer.body));
-        }
-        Ok(answer)
+        let answer = &mut tried.answer;
+        answer.body = without_links(&answer.fields, std::mem::take(&mut answer.body));
+        Ok(Some(tried))
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use cache_decision::{Audience, FetchRole, Plan};
 use guest_pages::TokenPage;
-use guest_pages::cookies::{CookieMark, CookieStanding};
+use guest_pages::cookies::{CookieMark, CookieStanding, PendingPage};
 use live_state::evidence::SeenPages;
-use page_evidence::{PageName, SessionStanding};
+use page_evidence::SessionStanding;
 use shared_request::{arguments, cookies};
 use site::{Pass, SharedRules};
 
@@ -91,13 +91,18 @@ pub fn asked_target(request: &Request) -> &[u8] {
     clean.map_or(request.received.target(), |clean| &clean.target)
 }
 
-/// The target without each of its arguments, of which there may be several.
-pub fn less_one_argument(target: &[u8]) -> Vec<Vec<u8>> {
+/// The path of a target.
+pub fn path_of(target: &[u8]) -> &[u8] {
+    target
+        .split(|&byte| byte == b'?')
+        .next()
+        .unwrap_or_default()
+}
+
+/// The arguments of a target, of which there may be several, each with the target without it.
+pub fn less_one_argument(target: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     const MOST: usize = 8;
-    let Some(at) = memchr::memchr(b'?', target) else {
-        return Vec::new();
-    };
-    let args = target.get(at + 1..).unwrap_or_default();
+    let args = target.get(path_of(target).len() + 1..).unwrap_or_default();
     let args = args
         .split(|byte| matches!(byte, b'&' | b';'))
         .filter(|it| !it.is_empty());
@@ -105,7 +110,7 @@ pub fn less_one_argument(target: &[u8]) -> Vec<Vec<u8>> {
         .map(|argument| {
             let mut less = target.to_vec();
             remove_argument(&mut less, argument);
-            less
+            (argument.to_vec(), less)
         })
         .collect()
 }
@@ -118,12 +123,19 @@ pub fn is_settled(request: &Request) -> bool {
     let seen = seen(request);
     let known = &seen.guests.cookies;
     let site = request.received.host();
-    let is_settled = |page: PageName| seen.evidence.leaves_session(page);
+    let now = request.now;
+    let look = seen
+        .guests
+        .look(&named_host(request), asked_target(request));
+    let leaves = |asked: &PendingPage| seen.evidence.leaves_session(asked.page, asked.answer, now);
+    let is_settled =
+        |asked: &PendingPage| leaves(asked) && seen.guests.leaves_no_trace_at(asked.page, look);
+    let is_done = |asked: &PendingPage| leaves(asked) && seen.guests.leaves_no_trace(asked.page);
     let mut has_waited = false;
     for mark in &guest.marks {
         match known.standing(site, *mark) {
             CookieStanding::Guest(pending) => {
-                if !pending.iter().all(|page| is_settled(*page)) {
+                if !pending.iter().all(is_settled) {
                     return false;
                 }
                 has_waited |= !pending.is_empty();
@@ -133,7 +145,7 @@ pub fn is_settled(request: &Request) -> bool {
         }
     }
     if has_waited {
-        known.settle(&guest.marks, &is_settled);
+        known.settle(&guest.marks, &is_done);
     }
     true
 }
@@ -143,7 +155,7 @@ pub fn may_share(request: &Request, plan: &Plan<'_>) -> bool {
     let Some(rules) = &plan.rules.shared else {
         return false;
     };
-    if !rules.guest_sessions || !matches!(plan.audience, Audience::Class(_, None)) {
+    if !rules.guest_sessions.are_shared() || !matches!(plan.audience, Audience::Class(_, None)) {
         return false;
     }
     match plan.role {
@@ -166,7 +178,7 @@ pub fn note_asked(request: &Request) {
     }
     let is_read = matches!(request.route.method, Method::Get | Method::Head);
     match &request.cache.guest {
-        Some(guest) if is_read && guest.page.is_some() => note_page(seen, guest),
+        Some(guest) if is_read && guest.page.is_some() => note_page(seen, guest, request.now),
         _ => {
             let pairs = cookies::pairs(request.received.head().view());
             let marks: Vec<CookieMark> =
@@ -182,7 +194,9 @@ pub fn is_by_guest(request: &Request, pass: &Pass) -> bool {
         .cache
         .as_ref()
         .and_then(|rules| rules.shared.as_deref());
-    let Some(rules) = rules.filter(|rules| rules.guest_sessions && !request.is_own_visit()) else {
+    let Some(rules) =
+        rules.filter(|rules| rules.guest_sessions.are_shared() && !request.is_own_visit())
+    else {
         return false;
     };
     has_only(request, rules, |standing| {
@@ -207,9 +221,9 @@ fn has_only(request: &Request, rules: &SharedRules, is_such: fn(&CookieStanding)
 }
 
 /// A guest asks the upstream for a page.
-fn note_page(seen: &SeenPages, guest: &GuestVisit) {
+fn note_page(seen: &SeenPages, guest: &GuestVisit, now: u64) {
     if let Some(page) = guest.page
-        && !seen.evidence.leaves_session(page)
+        && !seen.evidence.leaves_session(page, None, now)
     {
         seen.guests.cookies.note_pending(&guest.marks, page);
     }

@@ -318,7 +318,10 @@ fn audience(
         return Ok((audience, nothing));
     };
     let mut keyed = put_shared_key(request, shared, key);
-    if shared.guest_sessions && keyed == Err(Reason::Cookie) && guests::recognise(request, shared) {
+    if shared.guest_sessions.are_shared()
+        && keyed == Err(Reason::Cookie)
+        && guests::recognise(request, shared)
+    {
         key.clear();
         keyed = put_shared_key(request, shared, key);
     }
@@ -363,7 +366,7 @@ fn put_shared_key(
     if !matches!(request.route.method, Method::Get | Method::Head) {
         return Err(Reason::Method);
     }
-    if rules.guest_sessions && guests::sends_token(request) {
+    if rules.guest_sessions.are_shared() && guests::sends_token(request) {
         return Err(Reason::Argument);
     }
     let visitor = shared::put_key(request, rules, key).map_err(of_shared)?;

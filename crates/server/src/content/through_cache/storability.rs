@@ -7,10 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cache_decision::fields::Fields;
 use cache_decision::with_cookies::as_standard;
-use guest_pages::session;
+use guest_pages::{policies, session};
 use http_cache::{Millis, Reason, RequestFacts, ResponseFacts, Storable};
 
-use site::CacheRules;
+use site::{CacheRules, GuestSessions};
 
 use super::learned;
 use super::store_plan::{ResponsePrivacy, StorePlan};
@@ -81,24 +81,75 @@ pub fn decide(
         None if store.privacy == ResponsePrivacy::OfSession => {
             Cow::Owned(sharing_within_a_session(&fetched.fields))
         }
-        None if store.privacy == ResponsePrivacy::OfGuests => {
+        None if store.privacy.is_of_guests() => {
             Cow::Owned(session::without_session(&fetched.fields))
         }
         None => Cow::Borrowed(&fetched.fields[..]),
     };
     store.name_what_was_sent(&mut fields);
-    let facts = ResponseFacts {
-        status: fetched.status,
-        fields: &fields,
-        declared_length: fetched.content_length,
+    let judge = |fields: &[(Bytes, Bytes)]| {
+        let facts = ResponseFacts {
+            status: fetched.status,
+            fields,
+            declared_length: fetched.content_length,
+        };
+        http_cache::decide(
+            &request_facts(store, &store.fields(), condition),
+            &facts,
+            &policy,
+            // Fields are dated by the wall clock, here and elsewhere.
+            Millis(clock::wall(now.0)),
+        )
     };
-    http_cache::decide(
-        &request_facts(store, &store.fields(), condition),
-        &facts,
-        &policy,
-        // Fields are dated by the wall clock, here and elsewhere.
-        Millis(clock::wall(now.0)),
-    )
+    let judged = judge(&fields);
+    if !says_what_all_pages_say(store, fetched, now) || judged.is_ok() {
+        return judged;
+    }
+    let judged = judge(&policies::without_caching(&fields));
+    if judged.is_ok() {
+        store.privacy = ResponsePrivacy::OfGuests { is_uniform: true };
+    }
+    judged
+}
+
+/// Does a page that a guest was shown say of caching what all pages of the site say? It is noted; what feeds say is judged
+/// by the pages.
+fn says_what_all_pages_say(store: &StorePlan, fetched: &FetchedResponse, now: Millis) -> bool {
+    let rules = store.rules.shared.as_ref();
+    let is_asked = store.privacy.is_of_guests()
+        && rules.is_some_and(|rules| rules.guest_sessions == GuestSessions::Uniform)
+        && fetched.status == 200;
+    let (Some(seen), Some(site), true) = (&store.links.guests, &store.sent.site, is_asked) else {
+        return false;
+    };
+    let (policies, site) = (&seen.guests.policies, site.as_ref());
+    match document_type(&fetched.fields) {
+        None => return false,
+        Some(DocumentType::Html) => {
+            let page = store.key.as_ref().hash();
+            policies.note(site.bytes(), page, &fetched.fields, now.0);
+        }
+        Some(DocumentType::Xml) => {}
+    }
+    policies.is_said_of_all(site.bytes(), &fetched.fields, now.0)
+}
+
+enum DocumentType {
+    Html,
+    Xml,
+}
+
+fn document_type(fields: &[(Bytes, Bytes)]) -> Option<DocumentType> {
+    let mut types = fields
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
+    let (_, value) = types.next()?;
+    let essence = value.split(|&byte| byte == b';').next()?.trim_ascii();
+    if essence.eq_ignore_ascii_case(b"text/html") {
+        return Some(DocumentType::Html);
+    }
+    let is_xml = essence.len() > 3 && essence[essence.len() - 3..].eq_ignore_ascii_case(b"xml");
+    is_xml.then_some(DocumentType::Xml)
 }
 
 /// Does `*_no_cache` say that the response to a request is not to be stored?

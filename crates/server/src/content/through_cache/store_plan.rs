@@ -13,6 +13,7 @@ use cache_decision::with_cookies::{RequestMemory, learned_cookies};
 use cache_decision::{Audience, FetchRole, PastCache, Plan};
 use cache_decision::{storing_policy, use_stale};
 use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
+use live_state::evidence::SeenPages;
 use live_state::shared_pages::{LEAST_LIFETIME, PageSharing, WantedPage};
 use recoding::Conversions;
 use shared_request::{Class, SentCookies, SharedHead, Trait, TraitSet};
@@ -80,6 +81,8 @@ pub struct FetchLinks {
     pub trace: Option<Box<FetchTrace>>,
     /// With `cache_shared`: what is known of the page.
     pub evidence: Option<EvidenceLink>,
+    /// With `cache_guest_sessions`.
+    pub guests: Option<Arc<SeenPages>>,
     /// Of a page that is not stored: PHP's report of it is heard until the fetch is over.
     pub visit: Option<learning::Fetch>,
 }
@@ -111,8 +114,15 @@ pub enum ResponsePrivacy {
     AsSaidAlthoughIgnored,
     /// It is shown within the visitor's session only.
     OfSession,
-    /// That it begins a session says nothing (`cache_guest_sessions`).
-    OfGuests,
+    /// That it begins a session says nothing (`cache_guest_sessions`). `is_uniform`: nor does what it says of caching,
+    /// which all pages of the site say alike.
+    OfGuests { is_uniform: bool },
+}
+
+impl ResponsePrivacy {
+    pub fn is_of_guests(self) -> bool {
+        matches!(self, ResponsePrivacy::OfGuests { .. })
+    }
 }
 
 impl StorePlan {
@@ -310,7 +320,7 @@ pub fn prepare(
         // A session's copies are told apart by its cookies.
         Some(_) => ResponsePrivacy::OfSession,
         None if minds_private() => ResponsePrivacy::AsSaidAlthoughIgnored,
-        None if guests::may_share(request, plan) => ResponsePrivacy::OfGuests,
+        None if guests::may_share(request, plan) => ResponsePrivacy::OfGuests { is_uniform: false },
         None => ResponsePrivacy::AsSaid,
     };
     let conditions = asks_later.then(|| {
@@ -362,10 +372,16 @@ pub fn prepare(
                 },
                 trace,
                 evidence,
+                guests: shares_with_guests(plan).then(|| guests::seen(request).clone()),
                 visit,
             },
         },
     ))
+}
+
+fn shares_with_guests(plan: &Plan<'_>) -> bool {
+    let rules = plan.rules.shared.as_ref();
+    rules.is_some_and(|rules| rules.guest_sessions.are_shared())
 }
 
 /// How long other nodes wait for a fetch, as a multiple of what the page took the last time, with bounds; and where

@@ -218,10 +218,10 @@ async fn fetch_and_store(
             if transcoder.is_some() {
                 fetched.content_length = None;
             }
-            if store.privacy == ResponsePrivacy::OfGuests
+            if let ResponsePrivacy::OfGuests { is_uniform } = store.privacy
                 && let Some(evidence) = &mut evidence
             {
-                evidence.read_session(&fetched.fields);
+                evidence.read_session((fetched.status, &fetched.fields), is_uniform);
             }
             let mut filling = publish(leader, &mut fetched, &store, &storable, now);
             *filling.tags() = tags;
@@ -258,7 +258,11 @@ async fn fetch_and_store(
                     let refusal = Refusal { why, status, at };
                     store.zone.note_refusal(&store.key.as_ref(), refusal);
                 }
-                match fetched.status < 500 || evidence.is_own() {
+                let is_of_page = fetched.status < 500 || evidence.is_own();
+                match is_of_page {
+                    true if store.privacy.is_of_guests() => {
+                        evidence.personal(store.place(), (fetched.status, &fetched.fields));
+                    }
                     true => evidence.not_storable(store.place()),
                     false => evidence.failed(),
                 }
@@ -270,7 +274,7 @@ async fn fetch_and_store(
 
 /// Is it an answer that begins a session, and that is no page for others?
 fn is_own_session(store: &StorePlan, fetched: &FetchedResponse) -> bool {
-    store.privacy == ResponsePrivacy::OfGuests && session::is_of_session(&fetched.fields)
+    store.privacy.is_of_guests() && session::is_of_session(&fetched.fields)
 }
 
 /// The page as another node has fetched it (`cache_nodes_pages`), if one has or does so now.

@@ -64,7 +64,7 @@ impl TrialRun {
                 TrialStep::Fetch(with) => {
                     self.requests += 1;
                     match fetch(source, with, None).await {
-                        Ok(answer) => trial.note(with, answer.as_ref().map(rendered)),
+                        Ok(tried) => trial.note(with, tried.storable().as_ref().map(rendered)),
                         Err(_) => return,
                     }
                 }

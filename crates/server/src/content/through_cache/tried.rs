@@ -72,13 +72,26 @@ pub enum BrokenOff {
     TooLong,
 }
 
-/// Asks the application once, with some traits of the visitor. `session`: the cookies of a session. `None`: the answer
-/// could not be stored.
+/// An answer to a request of a trial.
+#[derive(Debug)]
+pub struct TriedAnswer {
+    pub answer: WholeAnswer,
+    pub is_storable: bool,
+}
+
+impl TriedAnswer {
+    /// `None`: it could not be stored.
+    pub fn storable(self) -> Option<WholeAnswer> {
+        self.is_storable.then_some(self.answer)
+    }
+}
+
+/// Asks the application once, with some traits of the visitor. `session`: the cookies of a session.
 pub async fn fetch(
     source: &mut TrialSource,
     with: TraitSet,
     session: Option<Arc<[u8]>>,
-) -> Result<Option<WholeAnswer>, BrokenOff> {
+) -> Result<TriedAnswer, BrokenOff> {
     let TrialSource {
         request,
         pass,
@@ -118,11 +131,14 @@ pub async fn fetch(
     let body = fetched.body.whole(MAX_BODY_BYTES).await;
     let body = body.map_err(|_| BrokenOff::NoAnswer)?;
     let body = body.ok_or(BrokenOff::TooLong)?;
-    Ok(is_storable.then_some(WholeAnswer {
-        status: fetched.status,
-        fields: fetched.fields,
-        body,
-    }))
+    Ok(TriedAnswer {
+        answer: WholeAnswer {
+            status: fetched.status,
+            fields: fetched.fields,
+            body,
+        },
+        is_storable,
+    })
 }
 
 /// Removes what is stored for the page: it is not what the page is.

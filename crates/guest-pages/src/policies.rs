@@ -1,0 +1,134 @@
+//! What an application says of caching with every page alike says nothing of one page.
+//!
+//! Some write `private` or `no-cache` into each answer, of the front page as of a letter. Where all pages of a site that
+//! guests have seen say the same, it is a default, as PHP's own fields are; what a page depends on is then seen from its
+//! answers. One page that says something else, and what is said counts again.
+
+use std::hash::{BuildHasher, RandomState};
+
+use page_evidence::Halves;
+use parking_lot::Mutex;
+
+use crate::session::Field;
+
+/// Sites of which it is remembered, in half the table.
+const MAX_SITES: usize = 1024;
+/// So many pages must say the same.
+const LEAST_PAGES: usize = 4;
+/// For so many milliseconds it counts that one page said something else.
+const MIXED_MILLIS: u64 = 3_600_000;
+
+/// What the pages of one site said last.
+#[derive(Debug, Default)]
+struct SitePolicy {
+    /// Stands for the fields; 0: none was seen.
+    said: u64,
+    /// Numbers of pages that said it.
+    pages: Vec<u64>,
+    mixed_until: u64,
+}
+
+/// What the pages of all sites say of caching.
+#[derive(Debug, Default)]
+pub struct SitePolicies {
+    secret: RandomState,
+    sites: Mutex<Halves<SitePolicy>>,
+}
+
+impl SitePolicies {
+    /// A guest was shown a page of the site with these fields, at `now` in milliseconds.
+    pub fn note(&self, site: &[u8], page: u64, fields: &[Field], now: u64) {
+        let said = self.said(fields);
+        let mut sites = self.sites.lock();
+        let policy = sites.entry(self.secret.hash_one(site), MAX_SITES);
+        if policy.said != said {
+            if policy.said != 0 {
+                policy.mixed_until = now.saturating_add(MIXED_MILLIS);
+            }
+            policy.said = said;
+            policy.pages.clear();
+        }
+        if policy.pages.len() < LEAST_PAGES && !policy.pages.contains(&page) {
+            policy.pages.push(page);
+        }
+    }
+
+    /// Do all pages of the site say what these fields say, as far as was seen?
+    #[must_use]
+    pub fn is_said_of_all(&self, site: &[u8], fields: &[Field], now: u64) -> bool {
+        let said = self.said(fields);
+        let mut sites = self.sites.lock();
+        let policy = sites.entry(self.secret.hash_one(site), MAX_SITES);
+        policy.said == said && policy.pages.len() >= LEAST_PAGES && now >= policy.mixed_until
+    }
+
+    /// Stands for what the fields say: dates of the past and the order of directives do not count.
+    fn said(&self, fields: &[Field]) -> u64 {
+        let mut directives: Vec<Vec<u8>> = Vec::new();
+        for (name, value) in fields.iter().filter(|field| is_of_caching(field)) {
+            match name.eq_ignore_ascii_case(b"cache-control") {
+                true => directives.extend(
+                    value
+                        .split(|&byte| byte == b',')
+                        .map(|it| it.trim_ascii().to_ascii_lowercase()),
+                ),
+                false => directives.push(name.to_ascii_lowercase()),
+            }
+        }
+        directives.sort();
+        self.secret.hash_one(&directives).max(1)
+    }
+}
+
+fn is_of_caching((name, _): &Field) -> bool {
+    let names: [&[u8]; 3] = [b"cache-control", b"expires", b"pragma"];
+    names.iter().any(|it| name.eq_ignore_ascii_case(it))
+}
+
+/// The fields without those that say something of caching.
+#[must_use]
+pub fn without_caching(fields: &[Field]) -> Vec<Field> {
+    let others = fields.iter().filter(|field| !is_of_caching(field));
+    others.cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn control(value: &'static str) -> Vec<Field> {
+        let name = Bytes::from_static(b"Cache-Control");
+        vec![(name, Bytes::from_static(value.as_bytes()))]
+    }
+
+    #[test]
+    fn what_every_page_says_says_nothing_of_one() {
+        let policies = SitePolicies::default();
+        let private = control("no-cache, private");
+        for page in 0..LEAST_PAGES as u64 {
+            assert!(!policies.is_said_of_all(b"forum", &private, 0));
+            // The same page again is no other one.
+            policies.note(b"forum", page, &private, 0);
+            policies.note(b"forum", page, &control("Private,no-cache"), 0);
+        }
+        assert!(policies.is_said_of_all(b"forum", &private, 0));
+        assert!(!policies.is_said_of_all(b"other", &private, 0));
+        assert!(!policies.is_said_of_all(b"forum", &control("private"), 0));
+    }
+
+    #[test]
+    fn one_page_that_says_something_else_ends_it_for_a_while() {
+        let policies = SitePolicies::default();
+        let private = control("private");
+        let note_all = |now| (0..20).for_each(|page| policies.note(b"shop", page, &private, now));
+        note_all(0);
+        assert!(policies.is_said_of_all(b"shop", &private, 1));
+        policies.note(b"shop", 99, &[], 2);
+        assert!(!policies.is_said_of_all(b"shop", &private, 3));
+        note_all(4);
+        assert!(!policies.is_said_of_all(b"shop", &private, 5));
+        assert!(policies.is_said_of_all(b"shop", &private, 5 + MIXED_MILLIS));
+    }
+}
