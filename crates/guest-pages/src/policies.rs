@@ -1,8 +1,9 @@
 //! What an application says of caching with every page alike says nothing of one page.
 //!
-//! Some write `private` or `no-cache` into each answer, of the front page as of a letter. Where all pages of a site that
-//! guests have seen say the same, it is a default, as PHP's own fields are; what a page depends on is then seen from its
-//! answers. One page that says something else, and what is said counts again.
+//! Some write `no-cache, private` into each answer, of the front page as of a letter: MyBB does, and all that is built on
+//! Symfony. Where all pages of a site that guests have seen say the same, it is a default, as PHP's own fields are; what a
+//! page depends on is then seen from its answers. One page that says something else, and what is said counts again. So
+//! does `private` or `no-store` without `no-cache`: who says just that means it.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -56,6 +57,9 @@ impl SitePolicies {
     /// Do all pages of the site say what these fields say, as far as was seen?
     #[must_use]
     pub fn is_said_of_all(&self, site: &[u8], fields: &[Field], now: u64) -> bool {
+        if !is_default(fields) {
+            return false;
+        }
         let said = self.said(fields);
         let mut sites = self.sites.lock();
         let policy = sites.entry(self.secret.hash_one(site), MAX_SITES);
@@ -64,20 +68,26 @@ impl SitePolicies {
 
     /// Stands for what the fields say: dates of the past and the order of directives do not count.
     fn said(&self, fields: &[Field]) -> u64 {
-        let mut directives: Vec<Vec<u8>> = Vec::new();
-        for (name, value) in fields.iter().filter(|field| is_of_caching(field)) {
-            match name.eq_ignore_ascii_case(b"cache-control") {
-                true => directives.extend(
-                    value
-                        .split(|&byte| byte == b',')
-                        .map(|it| it.trim_ascii().to_ascii_lowercase()),
-                ),
-                false => directives.push(name.to_ascii_lowercase()),
-            }
-        }
+        let mut directives: Vec<Vec<u8>> = directives(fields).collect();
+        let others = fields.iter().filter(|field| is_of_caching(field));
+        directives.extend(others.map(|(name, _)| name.to_ascii_lowercase()));
         directives.sort();
         self.secret.hash_one(&directives).max(1)
     }
+}
+
+/// Does `Cache-Control` say that nothing is to be shown again unasked, or is there none?
+fn is_default(fields: &[Field]) -> bool {
+    let mut said = directives(fields).peekable();
+    said.peek().is_none() || said.any(|it| it == b"no-cache" || it == b"max-age=0")
+}
+
+fn directives(fields: &[Field]) -> impl Iterator<Item = Vec<u8>> {
+    let controls = fields
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case(b"cache-control"));
+    let directives = controls.flat_map(|(_, value)| value.split(|&byte| byte == b','));
+    directives.map(|it| it.trim_ascii().to_ascii_lowercase())
 }
 
 fn is_of_caching((name, _): &Field) -> bool {
@@ -114,14 +124,17 @@ mod tests {
             policies.note(b"forum", page, &control("Private,no-cache"), 0);
         }
         assert!(policies.is_said_of_all(b"forum", &private, 0));
+        let private_alone = control("private");
+        (0..20).for_each(|page| policies.note(b"ledger", page, &private_alone, 0));
+        assert!(!policies.is_said_of_all(b"ledger", &private_alone, 0));
         assert!(!policies.is_said_of_all(b"other", &private, 0));
-        assert!(!policies.is_said_of_all(b"forum", &control("private"), 0));
+        assert!(!policies.is_said_of_all(b"forum", &control("no-cache"), 0));
     }
 
     #[test]
     fn one_page_that_says_something_else_ends_it_for_a_while() {
         let policies = SitePolicies::default();
-        let private = control("private");
+        let private = control("no-cache");
         let note_all = |now| (0..20).for_each(|page| policies.note(b"shop", page, &private, now));
         note_all(0);
         assert!(policies.is_said_of_all(b"shop", &private, 1));

@@ -23,17 +23,25 @@ pub enum Limiter {
     /// Written by the application itself: its pages are for one visitor each.
     OwnPrivate,
     OwnNoStore,
+    /// Written into each page, as frameworks do.
+    OwnDefault,
 }
 
 impl Limiter {
-    pub const ALL: [Limiter; 6] = [
+    pub const ALL: [Limiter; 7] = [
         Limiter::NoCache,
         Limiter::Private,
         Limiter::PrivateNoExpire,
         Limiter::Nothing,
         Limiter::OwnPrivate,
         Limiter::OwnNoStore,
+        Limiter::OwnDefault,
     ];
+
+    /// Does the application say that its pages are for one visitor each?
+    pub fn is_own(self) -> bool {
+        matches!(self, Limiter::OwnPrivate | Limiter::OwnNoStore)
+    }
 
     fn fields(self) -> &'static str {
         match self {
@@ -52,6 +60,7 @@ impl Limiter {
             Limiter::Nothing => "",
             Limiter::OwnPrivate => "Cache-Control: private\r\n",
             Limiter::OwnNoStore => "Cache-Control: no-store\r\n",
+            Limiter::OwnDefault => "Cache-Control: no-cache, private\r\n",
         }
     }
 }
@@ -118,7 +127,7 @@ impl Rules {
     pub fn random(random: &mut Random) -> Rules {
         Rules {
             limiter: match random.below(3) {
-                0 => Limiter::ALL[random.below(6)],
+                0 => Limiter::ALL[random.below(Limiter::ALL.len())],
                 _ => Limiter::NoCache,
             },
             look: [Look::Hex, Look::Base64, Look::Named][random.below(3)],

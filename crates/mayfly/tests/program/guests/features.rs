@@ -77,42 +77,50 @@ async fn crawls(guests: &GuestSite) -> usize {
 
 #[tokio::test]
 async fn what_the_application_itself_calls_private_stays_personal() {
-    for limiter in [Limiter::OwnPrivate, Limiter::OwnNoStore] {
-        let rules = Rules {
-            limiter,
-            ..Rules::default()
+    let rules_of = |limiter| Rules {
+        limiter,
+        ..Rules::default()
+    };
+    for limiter in [
+        Limiter::OwnPrivate,
+        Limiter::OwnNoStore,
+        Limiter::OwnDefault,
+    ] {
+        let guests = match limiter {
+            Limiter::OwnDefault => GuestSite::strict(rules_of(limiter)).await,
+            _ => GuestSite::start(rules_of(limiter)).await,
         };
-        let guests = GuestSite::strict(rules).await;
         assert_eq!(crawls(&guests).await, 0, "{limiter:?}");
         let before = guests.sessions.count();
         guests.tries(FORM).await;
         let begun = guests.sessions.count() - before;
         assert_eq!(begun, 8, "{limiter:?}: one session for each guest");
-        // It says so of most pages, and not of each.
-        let is_mixed = true;
-        let guests = GuestSite::start(Rules { is_mixed, ..rules }).await;
-        guests.warm("/page/2").await;
-        for page in ["/", "/page/1", "/page/3", "/page/4", "/page/5"] {
-            assert_eq!(guests.tries(page).await, 0, "{limiter:?} {page}");
-        }
+    }
+    // It says so of most pages, and not of each.
+    let rules = Rules {
+        is_mixed: true,
+        ..rules_of(Limiter::OwnDefault)
+    };
+    let guests = GuestSite::start(rules).await;
+    guests.warm("/page/2").await;
+    for page in ["/", "/page/1", "/page/3", "/page/4", "/page/5"] {
+        assert_eq!(guests.tries(page).await, 0, "{page}");
     }
 }
 
 #[tokio::test]
 async fn what_the_application_says_of_all_pages_alike_says_nothing_of_one() {
-    for limiter in [Limiter::OwnPrivate, Limiter::OwnNoStore] {
-        let rules = Rules {
-            limiter,
-            ..Rules::default()
-        };
-        let guests = GuestSite::start(rules).await;
-        assert_eq!(guests.tries(FORM).await, 0, "{limiter:?}: of one page");
-        crawls(&guests).await;
-        let (mut visitor, _) = guests.arrive(0, FORM).await;
-        assert!(visitor.jar.is_empty());
-        let reply = visitor.write(&guests.site, &rules, ("cart", "rose")).await;
-        assert_eq!(reply.status, 303, "{limiter:?}: {}", reply.text());
-    }
+    let rules = Rules {
+        limiter: Limiter::OwnDefault,
+        ..Rules::default()
+    };
+    let guests = GuestSite::start(rules).await;
+    assert_eq!(guests.tries(FORM).await, 0, "of one page");
+    crawls(&guests).await;
+    let (mut visitor, _) = guests.arrive(0, FORM).await;
+    assert!(visitor.jar.is_empty());
+    let reply = visitor.write(&guests.site, &rules, ("cart", "rose")).await;
+    assert_eq!(reply.status, 303, "{}", reply.text());
 }
 
 #[tokio::test]

@@ -176,6 +176,11 @@ impl Crowd {
         if is_hit && had_written {
             faults.push("from memory after a write");
         }
+        // A page that says nothing is told from one whose session has not begun.
+        let says_private = self.rules.limiter.is_own() && !self.rules.is_lazy;
+        if is_hit && says_private && !self.rules.is_mixed {
+            faults.push("from memory although private");
+        }
         if is_hit && reply.has("set-cookie") {
             faults.push("a cookie from memory");
         }
