@@ -8,6 +8,7 @@ use crate::environment::Variables;
 use crate::names::Methods;
 use crate::paths::{escaped, resolved, scheme_bytes};
 use crate::require::{Question, Requirement};
+use crate::response::ResponseRules;
 use crate::rewrite::{Rewritten, rewrite};
 use crate::round::{MappedFile, Round};
 use crate::set_variables::{set_conditional_variables, set_script_variables};
@@ -27,7 +28,7 @@ const MAX_NAMES: usize = 256;
 const SCRIPT_EXTENSIONS: [&str; 5] = ["phtml", "phtm", "pht", "phar", "phps"];
 
 /// What the rules say of a request. `mounts`: where files are, the folder of the whole site last.
-pub fn evaluate(visit: &Visit<'_>, disk: &dyn Disk, mounts: &[Mount]) -> Verdict {
+pub fn evaluate(visit: &Visit<'_>, disk: &dyn Disk, mounts: &[Mount]) -> Evaluation {
     let mut site = Evaluator {
         visit,
         disk,
@@ -36,7 +37,26 @@ pub fn evaluate(visit: &Visit<'_>, disk: &dyn Disk, mounts: &[Mount]) -> Verdict
         has_other_handler: false,
         depth: 0,
         lookups: 0,
+        cookies: Vec::new(),
+        response: None,
     };
+    let verdict = verdict(&mut site);
+    Evaluation {
+        verdict,
+        response: site.response,
+    }
+}
+
+/// What comes of a request.
+#[derive(Debug)]
+pub struct Evaluation {
+    pub verdict: Verdict,
+    /// What holds for the response, whatever it is; `None`: nothing.
+    pub response: Option<Box<ResponseRules>>,
+}
+
+fn verdict(site: &mut Evaluator<'_>) -> Verdict {
+    let visit = site.visit;
     let mut address = Address {
         path: visit.path.to_vec(),
         args: (!visit.args.is_empty()).then(|| visit.args.to_vec()),
@@ -76,6 +96,9 @@ struct Evaluator<'a> {
     /// Lookups within lookups, and all of them.
     depth: usize,
     lookups: usize,
+    /// Values of `Set-Cookie` that rules have made.
+    cookies: Vec<Vec<u8>>,
+    response: Option<Box<ResponseRules>>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -108,6 +131,7 @@ impl<'a> Evaluator<'a> {
         }
         if !is_lookup {
             set_conditional_variables(&mut round, &settings.environment.conditions);
+            self.response = settings.response.judged(&round, &self.cookies);
         }
         let name = round.file.name.rsplit(|byte| *byte == b'/').next();
         if name.is_some_and(|name| name.starts_with(b".ht")) {
@@ -237,6 +261,10 @@ impl<'a> Evaluator<'a> {
                 let (rewritten, effects) = rewrite(&mut round, rewriting);
                 self.is_end |= effects.is_end;
                 handler = effects.handler;
+                if !effects.cookies.is_empty() && !round.is_lookup {
+                    self.cookies.extend(effects.cookies);
+                    self.response = settings.response.judged(&round, &self.cookies);
+                }
                 match rewritten {
                     Rewritten::Nothing => {}
                     Rewritten::Refused(status) => return Step::Done(Verdict::refused(status)),
@@ -388,6 +416,7 @@ impl<'a> Evaluator<'a> {
         }
         // A lookup has rules of its own to end.
         let is_end = std::mem::take(&mut self.is_end);
+        let response = self.response.clone();
         self.lookups += 1;
         self.depth += 1;
         let step = self.round(
@@ -401,6 +430,10 @@ impl<'a> Evaluator<'a> {
         );
         self.depth -= 1;
         self.is_end = is_end;
+        let is_answer = matches!(step, Step::Done(Verdict::Target(_)) if is_file);
+        if !is_answer {
+            self.response = response;
+        }
         match step {
             Step::Done(Verdict::Target(_)) | Step::Again(_) if !is_file => Lookup::Missing,
             Step::Done(Verdict::Refused { status: 404, .. }) => Lookup::Missing,
@@ -416,7 +449,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The file, or the script.
-    fn target(&self, round: Round<'_>, settings: &Settings) -> Verdict {
+    fn target(&mut self, round: Round<'_>, settings: &Settings) -> Verdict {
+        self.response = settings.response.judged(&round, &self.cookies);
         let is_file = round.file.is(FileKind::File);
         if is_file && !may_run(&round.file.name, settings) {
             return Verdict::refused(403);

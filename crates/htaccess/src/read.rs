@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::directives::{
     Branch, LineOutcome, OWN_WORK, Place, SectionUse, WITHOUT_EFFECT, add, address_line,
     authentication, by_extension, closes_by_itself, end_chain, environment_condition, grants,
-    names, options, patterns, redirect, require, rewrite_options, section_use, shown_name,
+    names, options, patterns, redirect, require, response, rewrite_options, section_use,
+    shown_name,
 };
 use crate::expression::Expression;
 use crate::item::{Item, parse};
@@ -380,16 +381,20 @@ impl Reader {
             "sethandler" | "forcetype" => {
                 let names_php = first.contains("php") || first.starts_with("proxy:");
                 settings.scripts.handler = Some(names_php);
-                LineOutcome::Yes
+                self.media_type(item, settings, names_php)
             }
             "addhandler" | "addtype" => {
                 let runs = first.contains("php");
                 by_extension(settings, args.get(1..), runs);
-                LineOutcome::Yes
+                self.media_type(item, settings, runs)
             }
             "removehandler" | "removetype" => {
                 by_extension(settings, args.get(..), false);
-                LineOutcome::Yes
+                self.media_type(item, settings, false)
+            }
+            "header" | "errordocument" | "expiresactive" | "expiresdefault" | "expiresbytype"
+            | "addcharset" | "removecharset" | "adddefaultcharset" => {
+                response(item, &mut settings.response)
             }
             "setenv" | "unsetenv" | "passenv" => {
                 let value = args.get(1).cloned().unwrap_or_default();
@@ -427,10 +432,19 @@ impl Reader {
                 "this line may limit access and is not obeyed; write it with Require",
             ),
             name if OWN_WORK.iter().any(|it| name.starts_with(it)) => LineOutcome::Yes,
-            name if WITHOUT_EFFECT.iter().any(|it| name.starts_with(it)) => {
-                LineOutcome::Without("the line has no effect here")
+            name => {
+                let mut known = WITHOUT_EFFECT.iter();
+                let known = known.find(|(begin, _)| name.starts_with(begin));
+                LineOutcome::Without(known.map_or("there is no such directive here", |it| it.1))
             }
-            _ => LineOutcome::Without("there is no such directive here"),
+        }
+    }
+
+    /// What a line that may name a handler says of the types of files.
+    fn media_type(&self, item: &Item, settings: &mut Settings, names_php: bool) -> LineOutcome {
+        match item.name.ends_with("type") && !names_php {
+            true => response(item, &mut settings.response),
+            false => LineOutcome::Yes,
         }
     }
 

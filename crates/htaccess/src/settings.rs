@@ -9,6 +9,7 @@ use crate::environment::Environment;
 use crate::expression::Expression;
 use crate::names::NameTest;
 use crate::require::{Merging, Requirement};
+use crate::response::ResponseSettings;
 use crate::rewriting::Rewriting;
 
 /// What a file says.
@@ -59,6 +60,7 @@ pub struct Settings {
     pub links: Option<LinkOptions>,
     pub scripts: ScriptSettings,
     pub environment: Environment,
+    pub response: ResponseSettings,
     /// A status that all requests get: a line cannot be evaluated, or Apache would not take it.
     pub closed: Option<u16>,
     /// `<If>` sections, in order.
@@ -145,6 +147,7 @@ impl Settings {
         self.environment.conditions.extend(conditions);
         let set = inner.environment.set.iter().cloned();
         self.environment.set.extend(set);
+        self.response.merge(&inner.response);
         take(&mut self.closed, &inner.closed);
         self.conditional.extend(inner.conditional.iter().cloned());
     }

@@ -109,7 +109,7 @@ fn answer(site: &Site, request: &str) -> String {
         prefix: b"/".to_vec(),
         folder: b"/s".to_vec(),
     }];
-    match evaluate(&visit, site, &mounts) {
+    match evaluate(&visit, site, &mounts).verdict {
         Verdict::Target(target) if target.is_missing => "missing".to_owned(),
         Verdict::Target(target) => {
             let mut text = String::from_utf8(target.path).unwrap();
@@ -588,7 +588,7 @@ fn variables_reach_scripts() {
         prefix: b"/".to_vec(),
         folder: b"/s".to_vec(),
     }];
-    let Verdict::Target(target) = evaluate(&visit, &site, &mounts) else {
+    let Verdict::Target(target) = evaluate(&visit, &site, &mounts).verdict else {
         panic!("it is not refused");
     };
     let expected = [
