@@ -172,6 +172,41 @@ def tree(seed, users, groups):
     return files
 
 
+def server(seed, root, rules):
+    """The inside of a virtual host: some of the rules in sections for their folders, others in the files of the tree, and
+    sections for addresses and patterns. Gives the text and the folders whose files stay."""
+    chance = random.Random(seed * 13 + 5)
+    writer = Writer(chance)
+    quote = lambda folder: f'"{root}/{folder}"'.replace('/"', '"')
+    kept = [folder for folder in rules if chance.random() < 0.4]
+    lines = [f"<Directory {quote('')}>", f"AllowOverride {'All' if kept else 'None'}", "Options FollowSymLinks", "Require all granted", "</Directory>"]
+    for folder in sorted(set(rules) - set(kept), key=lambda it: chance.random()):
+        lines += [f"<Directory {quote(folder)}>", *rules[folder].splitlines(), "</Directory>"]
+    for _ in range(chance.randrange(3)):
+        inner = writer.access()
+        head = writer.pick((
+            lambda: f"Location {writer.pick(PATHS)}", lambda: f'LocationMatch "{writer.pick(PATH_PATTERNS)}"',
+            lambda: f'Location ~ "{writer.pick(PATH_PATTERNS)}"', lambda: f"Location {writer.pick(('/a/*', '/*.txt', '/up/?.php'))}",
+            lambda: f'Directory ~ "{root}/{writer.pick(("a.*", "up", "a/b/", "[^/]+$"))}"', lambda: f'DirectoryMatch "{writer.pick(("/b$", "/up/", "x.php"))}"',
+            lambda: f'Directory "{root}/{writer.pick(("*", "a/*", "*/b", "u?"))}"', lambda: f"Files {writer.quoted(writer.pick(NAMES))}",
+            lambda: f'FilesMatch "{writer.pick(NAME_PATTERNS)}"', lambda: f"Directory {quote(writer.pick(FOLDERS))}",
+        ))()
+        if chance.random() < 0.3:
+            methods = writer.pick(("LimitExcept POST", "Limit GET", "LimitExcept GET"))
+            inner = [f"<{methods}>", writer.pick(("Require all denied", "Deny from all", "Require ip 127.0.0.2")), f"</{methods.split()[0]}>"]
+        lines += [f"<{head}>", *inner, f"</{head.split()[0]}>"]
+    if chance.random() < 0.3:
+        lines.append("RewriteEngine on")
+        if chance.random() < 0.5:
+            lines.append(f"RewriteCond {writer.pick(CONDITIONS)}")
+        pattern = writer.pick(("^/a/(.*)$", r"\.txt$", "^/none", "^/(.+)$", "!^/index", r"^/(.*)\.pdf$"))
+        lines.append(f"RewriteRule {pattern} {writer.pick(('-', '/front.php', '/a/x.php', '/up/$1', 'http://other.test/$1'))} {writer.pick(FLAGS[:12])}".rstrip())
+    if chance.random() < 0.2:
+        lines.append(writer.pick(("Redirect /a/b http://other.test/b", "Redirect 410 /up", r"RedirectMatch 403 ^/a/.*\.php$", "Redirect 301 /x.txt /doc.pdf")))
+    text = "\n".join(lines) + "\n"
+    return text, kept
+
+
 def requests(seed, count):
     """Method, target, fields and the address that they come from."""
     chance = random.Random(seed * 7 + 1)

@@ -57,7 +57,7 @@ pub const OWN_WORK: [&str; 13] = [
 ];
 
 const NO_EFFECT: &str = "the line has no effect here";
-const NO_LISTINGS: &str = "folders are not listed";
+const NO_LISTINGS: &str = "folders are listed only with `autoindex on` in the server";
 
 /// What is known and has no effect, with the reason.
 pub const WITHOUT_EFFECT: [(&str, &str); 11] = [
@@ -67,7 +67,7 @@ pub const WITHOUT_EFFECT: [(&str, &str); 11] = [
     ("addicon", NO_LISTINGS),
     ("addinputfilter", NO_EFFECT),
     ("contentdigest", NO_EFFECT),
-    ("index", NO_LISTINGS),
+    ("index", NO_EFFECT),
     (
         "php_",
         "PHP-FPM would keep the setting for other requests; write it into .user.ini, or into php_pool",
@@ -329,7 +329,8 @@ pub fn authentication(item: &Item, settings: &mut Settings) -> LineOutcome {
     LineOutcome::Yes
 }
 
-pub fn options(item: &Item, settings: &mut Settings) -> LineOutcome {
+pub fn options(item: &Item, settings: &mut Settings, is_of_server: bool) -> LineOutcome {
+    let lists = &mut settings.folder.lists;
     let links = settings.links.get_or_insert(LinkOptions {
         follows: None,
         follows_of_owner: None,
@@ -338,6 +339,7 @@ pub fn options(item: &Item, settings: &mut Settings) -> LineOutcome {
     if item.args.iter().any(is_absolute) {
         links.follows = Some(false);
         links.follows_of_owner = Some(false);
+        *lists = Some(false);
     }
     let mut outcome = LineOutcome::Yes;
     for word in item.all_lower() {
@@ -345,16 +347,25 @@ pub fn options(item: &Item, settings: &mut Settings) -> LineOutcome {
         match word.trim_start_matches(['+', '-']) {
             "followsymlinks" => links.follows = Some(is_on),
             "symlinksifownermatch" => links.follows_of_owner = Some(is_on),
-            "all" => links.follows = Some(is_on),
+            "all" => {
+                links.follows = Some(is_on);
+                *lists = Some(is_on);
+            }
             "none" => {
+                *lists = Some(false);
                 links.follows = Some(false);
                 links.follows_of_owner = Some(false);
             }
-            "indexes" if is_on => outcome = LineOutcome::Without(NO_LISTINGS),
+            "indexes" => {
+                *lists = Some(is_on);
+                if is_on && !is_of_server {
+                    outcome = LineOutcome::Without(NO_LISTINGS);
+                }
+            }
             "multiviews" if is_on => {
                 outcome = LineOutcome::Without("no file is looked for under another name");
             }
-            "indexes" | "multiviews" | "execcgi" | "includes" | "includesnoexec" => {}
+            "multiviews" | "execcgi" | "includes" | "includesnoexec" => {}
             _ => return LineOutcome::Mistake("there is no such option".to_owned()),
         }
     }

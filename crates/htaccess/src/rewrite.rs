@@ -216,6 +216,9 @@ impl Way<'_, '_> {
         self.split_args(rule, output);
         if let Some(status) = rule.flags.status {
             if scheme_bytes(&self.name).is_none() {
+                if !self.name.starts_with(b"/") {
+                    self.name.insert(0, b'/');
+                }
                 self.name.splice(0..0, self.own_address());
             }
             self.status = Some(status);

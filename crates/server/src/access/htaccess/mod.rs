@@ -42,7 +42,7 @@ pub fn obey(request: &mut Request) -> Option<StageEnd> {
 fn obey_rules(request: &mut Request) -> Option<StageEnd> {
     let configuration = request.configuration.clone();
     let site = configuration.htaccess[request.route.server().0].as_ref()?;
-    if !files::has_rules(&site.mounts, &request.route.path) {
+    if !site.rules.is_given && !files::has_rules(&site.mounts, &request.route.path) {
         set_response(request, None);
         return None;
     }
@@ -171,13 +171,15 @@ fn evaluation(request: &Request, site: &HtaccessSite) -> (Evaluation, Vec<RuleNo
         field_names: &field_names,
         time: (seconds, local_time(seconds)),
         indexes: &site.indexes,
+        lists_folders: site.lists_folders,
     };
     let disk = FolderFiles {
         site: &site.mounts,
+        reads_rules: site.reads_files,
         credentials: basic_auth::credentials(head.field("authorization")),
         notes: RefCell::default(),
     };
-    let evaluation = evaluate(&visit, &disk, &site.mounts);
+    let evaluation = evaluate(&visit, &disk, &site.mounts, &site.rules);
     (evaluation, disk.notes.into_inner())
 }
 
