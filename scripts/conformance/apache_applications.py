@@ -186,15 +186,18 @@ def fact(answer):
 
 
 def some_of(facts):
-    """One path for each way to be answered, and of refusals one for each of some folders."""
-    kinds = {}
+    """Paths that rules lead to a script or elsewhere, files that are refused, and, where there are too few, others."""
+    kinds = {"led": {}, "refused": {}, "other": {}}
     for target, answer in facts:
-        folder = os.path.dirname(target.split("?")[0].rstrip("/")) if answer in ("403", "404") else ""
-        is_own = "uploaded." in target and answer != "403" or "/none" in target and answer == "404"
-        if not is_own and not answer.startswith("500"):
-            kinds.setdefault((answer.split("?")[0] if answer[0] != "3" else "3", folder), (target, answer))
-    order = sorted(kinds, key=lambda it: (not it[0].startswith("script"), it[0] in ("404", "3"), len(it[1])))
-    return [kinds[kind] for kind in order[:FACTS_OF_EACH]]
+        path = target.split("?")[0]
+        if answer.startswith("500") or path.endswith("/.htaccess"):
+            continue
+        leads = answer.startswith("script ") and not path.startswith(answer[7:]) and answer != f"script {path}index.php"
+        kind = "led" if leads or answer[0] == "3" and answer != f"301 {path}/" else "refused" if answer[0] == "4" else "other"
+        if kind != "refused" or not path.endswith("/") and "/none" not in path:
+            kinds[kind].setdefault((answer.split("?")[0], os.path.dirname(path) if kind == "refused" else ""), (target, answer))
+    led, refused, other = ([*found.values()] for found in kinds.values())
+    return (led[:3] + refused[:4] + other)[:FACTS_OF_EACH]
 
 
 def read_facts():

@@ -5,7 +5,7 @@ use nginx_conf::text::Conf;
 
 use crate::note::{Kind, Note};
 use crate::rules;
-use crate::server::Server;
+use crate::virtual_host::Server;
 use crate::write;
 
 /// What the texts do not say.

@@ -14,11 +14,14 @@ mod fuzz;
 mod left_out;
 mod lines;
 mod note;
+mod outcome;
 mod php;
 mod proxy;
 mod rules;
 mod server;
 mod servers;
+mod virtual_host;
+mod words;
 mod write;
 
 pub use convert::{Conversion, HtaccessFile, Options, convert_htaccess};

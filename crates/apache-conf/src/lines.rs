@@ -4,27 +4,9 @@ use htaccess::item::Item;
 
 use crate::left_out;
 use crate::note::{Kind, Note};
-use crate::server::Server;
+use crate::outcome::{LineOutcome, Place};
+use crate::virtual_host::Server;
 use crate::{php, proxy, server};
-
-/// What became of a line.
-pub enum LineOutcome {
-    Taken,
-    /// The server evaluates it.
-    Rule,
-    LeftOut(String),
-    /// Why, and what to do.
-    Not(String),
-}
-
-/// Where a line stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place<'a> {
-    Server,
-    /// In a section for this path of an address.
-    Location(&'a str),
-    Section,
-}
 
 /// Reads lines.
 #[derive(Debug, Default)]

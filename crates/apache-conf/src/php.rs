@@ -3,8 +3,8 @@
 use htaccess::item::Item;
 use nginx_conf::text::{Conf, quoted};
 
-use crate::lines::LineOutcome;
-use crate::server::Server;
+use crate::outcome::LineOutcome;
+use crate::virtual_host::Server;
 
 /// Scripts, where they are not run.
 pub const ANY_SCRIPT: &str = r"\.(?i:ph(?:p\d?|ar|tml|t))(?:/|$)";

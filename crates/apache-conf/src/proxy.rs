@@ -2,10 +2,10 @@
 
 use htaccess::item::Item;
 
-use crate::lines::{LineOutcome, Place};
+use crate::outcome::{LineOutcome, Place};
 use crate::php::fastcgi_address;
-use crate::server::{PlaceKind, Server, ServerPlace};
-use crate::write::argument;
+use crate::virtual_host::{PlaceKind, Server, ServerPlace};
+use crate::words::argument;
 
 /// Parameters of other servers that need no counterpart.
 const LEFT_OUT: [&str; 16] = [

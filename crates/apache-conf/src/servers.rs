@@ -6,7 +6,8 @@ use nginx_conf::text::Conf;
 
 use crate::convert::{Conversion, Options, comments, in_order, tidy};
 use crate::expand::{Expander, Load};
-use crate::lines::{LineReader, Place};
+use crate::lines::LineReader;
+use crate::outcome::Place;
 use crate::write;
 
 /// Translates the configuration of servers: each `<VirtualHost>` becomes a `server`. What stands outside of them holds for

@@ -3,7 +3,8 @@
 use nginx_conf::text::{Conf, quoted};
 
 use crate::php;
-use crate::server::{PlaceKind, Server, ServerPlace};
+use crate::virtual_host::{PlaceKind, Server, ServerPlace};
+use crate::words::{argument, text};
 
 /// Names that begin with a dot, but for proofs of ownership.
 const DOT: &str = r"/\.(?!well-known(?:/|$))";
@@ -140,19 +141,4 @@ fn listeners(conf: &mut Conf, server: &Server, addresses: &[String]) {
         conf.line(&format!("server_name {};", own.names.join(" ")));
     }
     conf.gap();
-}
-
-/// A word, in quotes where it needs some.
-pub fn argument(text: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-:?&=+,@%$~[]".contains(it);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => quoted(text),
-    }
-}
-
-/// Lines as they are, as one argument.
-fn text(lines: &str) -> String {
-    let escaped = lines.replace('\\', "\\\\").replace('\'', "\\'");
-    format!("'\n{escaped}'")
 }

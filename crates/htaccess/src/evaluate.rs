@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::admission::access;
 use crate::alias::AliasRedirect;
 use crate::environment::Variables;
+use crate::judge_response::judged;
 use crate::paths::{escaped, resolved, scheme_bytes};
 use crate::response::ResponseRules;
 use crate::rewrite::{Rewritten, SideEffects, rewrite};
@@ -147,7 +148,7 @@ impl<'a> Evaluator<'a> {
         self.is_end |= effects.is_end;
         self.cookies.extend(effects.cookies);
         if !is_lookup {
-            self.response = common.response.judged(&round, &self.cookies);
+            self.response = judged(&common.response, &round, &self.cookies);
         }
         if effects.handler == Some(false) {
             return Err(Verdict::refused(403));
@@ -209,7 +210,7 @@ impl<'a> Evaluator<'a> {
         }
         if !is_lookup {
             set_conditional_variables(&mut round, &settings.environment.conditions);
-            self.response = settings.response.judged(&round, &self.cookies);
+            self.response = judged(&settings.response, &round, &self.cookies);
         }
         let name = round.file.name.rsplit(|byte| *byte == b'/').next();
         if name.is_some_and(|name| name.starts_with(b".ht")) {
@@ -247,7 +248,7 @@ impl<'a> Evaluator<'a> {
                 handler = effects.handler;
                 if !effects.cookies.is_empty() && !round.is_lookup {
                     self.cookies.extend(effects.cookies);
-                    self.response = settings.response.judged(&round, &self.cookies);
+                    self.response = judged(&settings.response, &round, &self.cookies);
                 }
                 match rewritten {
                     Rewritten::Nothing => {}
@@ -288,6 +289,9 @@ impl<'a> Evaluator<'a> {
         } else if round.file.is(FileKind::Missing)
             && let Some(fallback) = settings.folder.fallback.as_deref()
             && !matches!(fallback, "" | "disabled")
+            // What has a handler falls back to nothing.
+            && settings.scripts.handler.is_none()
+            && !is_script(&round.file.name)
             && let Some(step) = self.fallback(&round, fallback)
         {
             return step;
@@ -442,7 +446,7 @@ impl<'a> Evaluator<'a> {
 
     /// The file, or the script.
     fn target(&mut self, round: Round<'_>, settings: &Settings) -> Verdict {
-        self.response = settings.response.judged(&round, &self.cookies);
+        self.response = judged(&settings.response, &round, &self.cookies);
         let is_file = round.file.is(FileKind::File);
         if is_file && !may_run(&round.file.name, settings) {
             return Verdict::refused(403);

@@ -19,6 +19,7 @@ mod environment;
 mod evaluate;
 mod expression;
 pub mod item;
+mod judge_response;
 pub mod lexer;
 mod lifetimes;
 mod media;

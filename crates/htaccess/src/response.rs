@@ -7,8 +7,6 @@ use crate::expression::Expression;
 use crate::lifetimes::{ExpiresSettings, Lifetime};
 use crate::media::{FileType, MediaSettings};
 use crate::pattern::Pattern;
-use crate::round::Round;
-use crate::values::{FileKind, Values as _};
 
 /// Fields that frame a message, or that the server writes itself.
 const OWN_FIELDS: [&str; 10] = [
@@ -86,10 +84,10 @@ pub enum ErrorDocument {
 pub struct ResponseRules {
     /// Those whose conditions hold, with their values.
     pub fields: Vec<FieldLine>,
-    expires: ExpiresSettings,
+    pub(crate) expires: ExpiresSettings,
     /// Of a file.
     pub file_type: FileType,
-    error_documents: Vec<(u16, ErrorDocument)>,
+    pub(crate) error_documents: Vec<(u16, ErrorDocument)>,
 }
 
 impl ResponseSettings {
@@ -107,31 +105,6 @@ impl ResponseSettings {
         let documents = inner.error_documents.iter().cloned();
         self.error_documents.extend(documents);
     }
-
-    /// What of it holds for a request; `None`: nothing.
-    pub fn judged(&self, round: &Round<'_>, cookies: &[Vec<u8>]) -> Option<Box<ResponseRules>> {
-        if self.is_empty() && cookies.is_empty() {
-            return None;
-        }
-        let lines = self.fields.iter().filter(|it| it.condition.holds(round));
-        let mut fields: Vec<FieldLine> = lines.map(|line| line.filled(round)).collect();
-        fields.extend(cookies.iter().map(|cookie| FieldLine {
-            name: "Set-Cookie".to_owned(),
-            is_always: true,
-            change: FieldChange::Add(cookie.clone()),
-            condition: FieldCondition::Always,
-        }));
-        let is_file = round.file.is(FileKind::File);
-        Some(Box::new(ResponseRules {
-            fields,
-            expires: self.expires.clone(),
-            file_type: match is_file {
-                true => self.media.of_file(&round.file.name),
-                false => self.media.of_no_file(),
-            },
-            error_documents: self.error_documents.clone(),
-        }))
-    }
 }
 
 impl ResponseRules {
@@ -148,41 +121,7 @@ impl ResponseRules {
     }
 }
 
-impl FieldCondition {
-    fn holds(&self, round: &Round<'_>) -> bool {
-        match self {
-            FieldCondition::Always => true,
-            FieldCondition::Variable { name, is_negated } => {
-                round.variables.contains_key(name) != *is_negated
-            }
-            FieldCondition::Expression(expression) => {
-                expression.holds(&mut round.scope()) == Some(true)
-            }
-        }
-    }
-}
-
 impl FieldLine {
-    /// With the values of variables.
-    fn filled(&self, round: &Round<'_>) -> FieldLine {
-        use FieldChange::*;
-        let fill = |value: &[u8]| filled(value, round);
-        let change = match &self.change {
-            Add(value) => Add(fill(value)),
-            Append(value) => Append(fill(value)),
-            Merge(value) => Merge(fill(value)),
-            Set(value) => Set(fill(value)),
-            SetIfEmpty(value) => SetIfEmpty(fill(value)),
-            Unset => Unset,
-            Edit { .. } => self.change.clone(),
-        };
-        FieldLine {
-            change,
-            condition: FieldCondition::Always,
-            ..self.clone()
-        }
-    }
-
     /// The line behind `Header`; `Ok(None)`: it is none for answers.
     ///
     /// # Errors
@@ -309,38 +248,6 @@ fn value_text(value: &str) -> Result<Vec<u8>, FieldLineError> {
         };
     }
     Ok(value.as_bytes().to_vec())
-}
-
-/// A value with its variables; Apache writes `(null)` for one that is not set.
-fn filled(value: &[u8], round: &Round<'_>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(value.len());
-    let mut rest = value;
-    while let [first, after @ ..] = rest {
-        rest = after;
-        match (first, after) {
-            (b'%', [b'%', behind @ ..]) => {
-                out.push(b'%');
-                rest = behind;
-            }
-            (b'%', [b'{', inner @ ..]) => {
-                let end = inner
-                    .iter()
-                    .position(|byte| *byte == b'}')
-                    .unwrap_or(inner.len());
-                let name = String::from_utf8_lossy(&inner[..end]);
-                let value = match inner.get(end + 1) {
-                    Some(b's') => round
-                        .variable(&format!("SSL:{name}"))
-                        .filter(|it| !it.is_empty()),
-                    _ => round.variables.get(&*name).cloned(),
-                };
-                out.extend(value.unwrap_or_else(|| b"(null)".to_vec()));
-                rest = inner.get(end + 2..).unwrap_or_default();
-            }
-            (byte, _) => out.push(*byte),
-        }
-    }
-    out
 }
 
 /// What a line makes of a field.

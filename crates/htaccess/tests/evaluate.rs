@@ -454,6 +454,12 @@ fn rules_lead_elsewhere() {
             "301 /link/?a=b",
         ),
         ("FallbackResource /index.php", "/a/b", "/index.php"),
+        ("FallbackResource /index.php", "/none.php", "missing"),
+        (
+            "FallbackResource /index.php\nSetHandler default-handler",
+            "/none",
+            "missing",
+        ),
         ("DirectoryIndex x.html index.php", "/", "/index.php"),
         ("Options -FollowSymLinks", "/link/a", "403"),
         (
@@ -519,7 +525,8 @@ fn odd_files_are_read_as_apache_reads_them() {
             "/m/a.txt",
             "/m/a.txt",
         ),
-        ("FallbackResource none.php", "/m/none", "500"),
+        ("FallbackResource none", "/m/none", "500"),
+        ("FallbackResource none.php", "/m/none", "missing"),
         ("DirectoryIndex s/ s/ s/", "/m/", "403"),
         // The first index that is there answers, whatever would answer for it.
         (
