@@ -177,7 +177,7 @@ def add_upload_scripts(root, names, ruled):
 
 def fact(answer):
     """An answer in few words."""
-    status, location, body = answer
+    status, location, body, _ = answer
     if status in (301, 302, 303, 307, 308):
         return f"{status} {location}"
     if status != 200:
@@ -288,7 +288,7 @@ def main():
         shutil.rmtree(work, ignore_errors=True)
     if chosen.write_facts:
         write_facts(chosen.facts)
-    given = sum(total[kind] for kind in ("same", "stricter", "different"))
+    given = sum(total[kind] for kind in ("same", "stricter", "different", "other fields"))
     stricter = total["stricter"] / max(given, 1)
     shown = ", ".join(f"{count} {kind}" for kind, count in sorted(total.items()))
     print(f"{applications} applications: {shown}; {1000 * stricter:.1f} of 1,000 that Apache gives are refused")

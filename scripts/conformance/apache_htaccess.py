@@ -397,11 +397,15 @@ class Asker:
                 self.connections.pop(address, None)
                 if is_last:
                     # Some rules end a process of Apache.
-                    return 500, "no answer", ""
+                    return 500, "no answer", "", ()
         location = (reply.getheader("Location") or "").replace(f"//t{seed}:{self.port}/", f"//t{seed}/")
         is_own_page = body.startswith(("[", "the file "))
-        return reply.status, location, body if is_own_page and method != "HEAD" else ""
+        fields = tuple(reply.getheader(name) or "" for name in FIELDS)
+        return reply.status, location, body if is_own_page and method != "HEAD" else "", fields
 
+
+# Fields that are compared where the rest is the same.
+FIELDS = ("X-A", "X-B", "Cache-Control")
 
 # Lines by which scripts are meant not to run. In Debian's Apache they do: what names PHP's handler stands behind.
 NO_SCRIPTS = re.compile(r"^(?:AddType text|ForceType|RemoveHandler|SetHandler|php_flag engine [o0]f?f?$)", re.MULTILINE)
@@ -415,11 +419,12 @@ def judge_tree(theirs, ours, method, rules):
     if ours[1] == "no answer":
         return "no answer"
     if theirs[0] >= 400 and ours[0] >= 400:
-        return "both refuse"
+        # The page of an error; Apache's own pages are not compared.
+        return "both refuse" if theirs[2] == ours[2] or theirs[0] != ours[0] else "other page"
     if theirs[0] >= 500:
         return "open where Apache breaks"
     if theirs[:2] == ours[:2] and (theirs[2] == ours[2] or theirs[0] >= 300):
-        return "same"
+        return "same" if theirs[3] == ours[3] else "other fields"
     # A converted server runs scripts with the suffix .php only.
     is_other_script = ".phtml" in theirs[2]
     if ours[0] == 405 and method == "POST" or ours[0] == 403 and (is_other_script or NO_SCRIPTS.search(rules)):
@@ -479,7 +484,7 @@ def compare_generated(chosen):
         seeds = range(begin, min(begin + TREES_AT_A_TIME, first + count))
         for kind, number in compare_trees(seeds, chosen).items():
             counts[kind] = counts.get(kind, 0) + number
-    given = sum(counts.get(kind, 0) for kind in ("same", "stricter", "different"))
+    given = sum(counts.get(kind, 0) for kind in ("same", "stricter", "different", "other fields"))
     same = counts.get("same", 0) / max(given, 1)
     shown = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
     print(f"seeds {first} to {first + count - 1}: {shown}; {same:.2%} of what Apache gives is the same")

@@ -125,7 +125,10 @@ class Writer:
             lambda: [f"SetEnvIfNoCase User-Agent BAD {pick(('bad', 'good'))}"], lambda: ["BrowserMatch bad bad"],
             lambda: [f"SetEnvIfExpr \"{pick(EXPRESSIONS)}\" {pick(('bad', 'good'))}"],
             lambda: [f"SetEnv {pick(('HTTP_MOD_REWRITE On', 'good 1', 'X y'))}"], lambda: ["UnsetEnv X"],
-            lambda: ["Header set X-A b"], lambda: ["ExpiresActive on"], lambda: ["ErrorDocument 403 \"no\""], lambda: ["FileETag none"],
+            lambda: [f"Header {pick(('set X-A b', 'append X-A c', 'unset X-A', 'set X-A %{seen}e env=seen', 'merge X-A b', 'set X-A d env=!bad'))}"],
+            lambda: ["Header always set X-B e", "Header edit X-B e f"], lambda: [f"Header edit X-A {pick(('b c', '^ z', '(.) $1$1'))}"],
+            lambda: ["ExpiresActive on", f"ExpiresDefault {pick(('A60', 'A0'))}"], lambda: ["ExpiresActive on", "ExpiresByType text/css A90"],
+            lambda: ["ErrorDocument 403 \"no\""], lambda: [f"ErrorDocument {pick(('403', '404', '410'))} {pick(('/x.txt', '/front.php?e=1', '/none'))}"], lambda: ["FileETag none"],
             lambda: ["# Deny from all"], lambda: ["Require \\", "all denied"], lambda: ["ServerSignature Off"], lambda: ["ExpiresDefault A60"],
             lambda: ["php_value upload_max_filesize 10M"], lambda: ["AddOutputFilterByType DEFLATE text/css"],
         ))()

@@ -122,6 +122,16 @@ impl ResponseRules {
 }
 
 impl FieldLine {
+    /// Does it add to the lines of its field, whatever they are?
+    pub fn adds(&self) -> bool {
+        matches!(self.change, FieldChange::Add(_))
+    }
+
+    /// Does it change or remove what is there?
+    pub fn takes_away(&self) -> bool {
+        matches!(self.change, FieldChange::Unset | FieldChange::Edit { .. })
+    }
+
     /// The line behind `Header`; `Ok(None)`: it is none for answers.
     ///
     /// # Errors

@@ -88,48 +88,62 @@ fn with_charset(media_type: &[u8], charset: &str) -> Vec<u8> {
     [bare, b"; charset=", charset.as_bytes()].concat()
 }
 
-/// Applies the lines of `Header`, behind what directives add. Those for all answers come first, as in Apache.
+/// Applies the lines of `Header`, behind what directives add. As in Apache, those for all answers have a table of their own, so
+/// that others do not see it. Its fields take the place of those with their names, unless a line adds one.
 pub fn apply_fields(rules: &ResponseRules, reply: &mut Reply) {
     if rules.fields.is_empty() {
         return;
     }
     reply.head.unpack();
     let is_made_here = is_made_here(reply);
-    for is_always in [true, false] {
-        for line in rules.fields.iter().filter(|it| it.is_always == is_always) {
-            if is_always || !is_made_here {
-                apply_line(line, reply);
-            }
+    let fields = &mut reply.head.fields;
+    let is_kept = fields.contains(KEPT_FIELD);
+    let is_free = |line: &&FieldLine| !is_kept || !same_name(line.name.as_bytes(), KEPT_FIELD);
+    let (always, others): (Vec<&FieldLine>, Vec<&FieldLine>) = rules
+        .fields
+        .iter()
+        .filter(is_free)
+        .partition(|it| it.is_always);
+    let mut for_all = Fields::new();
+    for line in &always {
+        match for_all.contains(&line.name) || !line.takes_away() {
+            true => apply_line(line, &mut for_all),
+            // It may be meant for what a script says.
+            false => apply_line(line, fields),
         }
     }
+    for line in others.iter().filter(|_| !is_made_here) {
+        apply_line(line, fields);
+    }
+    let replaces = |line: &&&FieldLine| !line.adds() && for_all.contains(&line.name);
+    for line in always.iter().filter(replaces) {
+        fields.remove(&line.name);
+    }
+    for (name, value) in for_all.as_slice() {
+        fields.append(name.clone(), value.clone());
+    }
+    let changed = fields.get("last-modified");
+    let changed = changed.and_then(http_semantics::date::parse);
+    reply.head.last_modified = changed.or(reply.head.last_modified);
 }
 
-fn apply_line(line: &FieldLine, reply: &mut Reply) {
-    let name = line.name.as_bytes();
-    let fields = &mut reply.head.fields;
-    if same_name(name, KEPT_FIELD) && fields.contains(name) {
-        return;
-    }
+fn apply_line(line: &FieldLine, fields: &mut Fields) {
     let before: Vec<Bytes> = {
         let own = fields.as_slice().iter();
-        let own = own.filter(|(own, _)| same_name(own, name));
+        let own = own.filter(|(own, _)| same_name(own, line.name.as_bytes()));
         own.map(|(_, value)| value.clone()).collect()
     };
     let before: Vec<&[u8]> = before.iter().map(|value| &value[..]).collect();
     let one_line = |value: Vec<u8>| on_one_line(value.into());
     match line.change.effect(&before) {
-        FieldEffect::Keep => return,
+        FieldEffect::Keep => {}
         FieldEffect::Added(value) => fields.append(line.name.clone(), one_line(value)),
         FieldEffect::Lines(lines) => {
-            fields.remove(name);
+            fields.remove(&line.name);
             for value in lines {
                 fields.append(line.name.clone(), one_line(value));
             }
         }
-    }
-    if same_name(name, b"last-modified") {
-        let changed = fields.get("last-modified");
-        reply.head.last_modified = changed.and_then(http_semantics::date::parse);
     }
 }
 
