@@ -179,7 +179,7 @@ def fact(answer):
     """An answer in few words."""
     status, location, body, _ = answer
     if status in (301, 302, 303, 307, 308):
-        return f"{status} {location}"
+        return f"{status} {re.sub('^http://t[0-9]+/', '/', location)}"
     if status != 200:
         return str(status)
     return "script " + body.split('"')[1].replace("\\/", "/") if body.startswith('["') else "file"

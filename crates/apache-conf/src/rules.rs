@@ -1,4 +1,4 @@
-//! The lines that the server evaluates itself, as the text of `apache_rules`, and what is to be said of them.
+//! The lines that the server evaluates itself, as the text of `apache_rules`, and the notes about them.
 
 use htaccess::item::Item;
 
@@ -48,7 +48,7 @@ impl RulesText {
         self.items.push(item.clone());
     }
 
-    /// What is to be said of the lines.
+    /// The notes about the lines.
     pub fn notes(&self) -> Vec<Note> {
         let notes = htaccess::read_server_rules(&self.text).notes;
         let found = notes.iter().filter_map(|note| {
@@ -59,7 +59,7 @@ impl RulesText {
     }
 }
 
-/// What is to be said of a line that has another effect than in Apache. One that closes keeps out whom Apache keeps out.
+/// The note about a line that has another effect than in Apache. One that closes keeps out whom Apache keeps out.
 pub fn note_of(item: &Item, note: &htaccess::Note) -> Note {
     if let Some(why) = left_out::reason(&item.name) {
         return Note::of(item, why, Kind::LeftOut);

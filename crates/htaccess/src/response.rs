@@ -1,5 +1,5 @@
 //! What rules say of a response: its fields (`Header`), its lifetime (`Expires*`), the type of a file and the pages of
-//! errors. Conditions are judged with the request; whoever answers it applies what is left, to stored pages as well.
+//! errors. Conditions are judged with the request. What is left is applied to the response, to stored pages as well.
 
 use std::sync::Arc;
 

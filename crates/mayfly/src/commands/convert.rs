@@ -1,4 +1,4 @@
-//! `mayfly convert`: Apache's virtual hosts as servers of Mayfly, and what is to be known of `.htaccess` files. Files are read
+//! `mayfly convert`: Apache's virtual hosts as servers of Mayfly, and notes about `.htaccess` files. Files are read
 //! and written here; the translation is `apache-conf`'s.
 
 use std::io::{self, Read, Write};
