@@ -43,6 +43,8 @@ pub fn read_server_rules(text: &str) -> ServerRules {
     };
     let (mut common, server) = reader.read(text.as_bytes());
     let folder = &mut common.folder;
+    let mut server = server.unwrap_or_default();
+    server.folders.sort_by_key(|section| section.slashes);
     let rewriting = folder.rewriting.take();
     // Whether rules are run, and which are inherited, holds for folders as well.
     folder.rewriting = rewriting.as_ref().map(|own| Rewriting {
@@ -56,7 +58,7 @@ pub fn read_server_rules(text: &str) -> ServerRules {
         notes: std::mem::take(&mut common.notes),
         common: Arc::new(common),
         is_given: true,
-        ..server.unwrap_or_default()
+        ..server
     }
 }
 
@@ -315,8 +317,14 @@ impl Reader {
             true => &mut server.addresses,
             false => &mut server.folders,
         };
+        let head = item.args.last().map_or("", String::as_str);
+        let head = match test {
+            PlaceTest::Pattern(_) => head,
+            _ => head.trim_end_matches('/'),
+        };
         sections.push(ServerSection {
             place: test,
+            slashes: head.matches('/').count(),
             rules: Arc::new(rules),
         });
     }

@@ -29,6 +29,8 @@ pub struct ServerRules {
 #[derive(Clone, Debug)]
 pub struct ServerSection {
     pub place: PlaceTest,
+    /// Slashes in its head: Apache merges sections for folders in the order of these.
+    pub slashes: usize,
     pub rules: Arc<FolderRules>,
 }
 

@@ -487,36 +487,44 @@ async fn a_script_that_the_htaccess_refuses_does_not_run() {
     }
 }
 
-/// Trees of files that are made from seeds are answered as Debian's Apache answers them; what Apache refuses is refused. Without
-/// Apache, its PHP or root nothing is compared.
-#[test]
-fn generated_trees_are_answered_as_by_apache() {
+/// What the comparison with Debian's Apache says; `None` without Apache, its PHP or root.
+fn compared_with_apache(arguments: &[&str]) -> Option<String> {
     let modules = std::fs::read_dir("/usr/lib/apache2/modules")
         .into_iter()
         .flatten();
     let mut names = modules.flatten().map(|it| it.file_name());
     let has_php = names.any(|name| name.to_string_lossy().starts_with("libphp"));
     if !has_php || !has_php_fpm() || !rustix::process::geteuid().is_root() {
-        return;
+        return None;
     }
     let script = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../scripts/conformance/apache_htaccess.py"
     );
     let compared = std::process::Command::new("python3")
-        .args([
-            script,
-            "--generated",
-            "500",
-            "--requests",
-            "6",
-            "--binary",
-            program(),
-        ])
+        .args([script, "--binary", program()])
+        .args(arguments)
         .output()
         .expect("python3");
-    let said = String::from_utf8_lossy(&compared.stdout);
+    let said = String::from_utf8_lossy(&compared.stdout).into_owned();
     let failed = String::from_utf8_lossy(&compared.stderr);
     assert!(compared.status.success(), "{said}{failed}");
-    assert!(said.contains("seeds 1 to 500: "), "{said}");
+    Some(said)
+}
+
+/// Trees of files that are made from seeds are answered as Debian's Apache answers them; what Apache refuses is refused.
+#[test]
+fn generated_trees_are_answered_as_by_apache() {
+    if let Some(said) = compared_with_apache(&["--generated", "500", "--requests", "6"]) {
+        assert!(said.contains("seeds 1 to 500: "), "{said}");
+    }
+}
+
+/// So are virtual hosts that `mayfly convert` has made servers of.
+#[test]
+fn converted_virtual_hosts_are_answered_as_by_apache() {
+    let arguments = ["--generated", "30", "--requests", "10", "--way", "convert"];
+    if let Some(said) = compared_with_apache(&arguments) {
+        assert!(said.contains("30 virtual hosts converted"), "{said}");
+    }
 }
