@@ -20,7 +20,7 @@ const KEPT_FIELD: &[u8] = b"x-content-type-options";
 /// Applies type and lifetime, ahead of what directives say. Whether a lifetime was set.
 pub fn apply_lifetime(rules: &ResponseRules, reply: &mut Reply, now: i64) -> bool {
     set_type(&rules.file_type, reply);
-    if reply.head.status >= 400 || is_made_here(reply) || reply.head.has("expires") {
+    if reply.head.status >= 400 || reply.head.has("expires") {
         return false;
     }
     let media_type = reply.head.field("content-type").unwrap_or_default();
