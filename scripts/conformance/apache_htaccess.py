@@ -4,20 +4,20 @@
     scripts/conformance/apache_htaccess.py [--binary FILE] [--way WAY] [--show] [SITE...]
     scripts/conformance/apache_htaccess.py --generated TREES [--seed FIRST] [--requests COUNT] [--binary FILE] [--show]
 
-All serve the same folder (htaccess_sites.py) on loopback and get the same 200 requests for each site, in three ways:
-`serve` is `mayfly serve` on the folder; `convert` is Mayfly with what `mayfly convert` makes of the files, in a server
-of its own with PHP by FastCGI; `nginx` is Debian's nginx with the same text. Compared are the status, where a redirect
+All serve the same folder (htaccess_sites.py) on loopback and get the same 200 requests for each site, in two ways:
+`serve` is `mayfly serve` on the folder; `convert` is Mayfly with what `mayfly convert` makes of a virtual host that lets the
+files count, with PHP by FastCGI. Compared are the status, where a redirect
 leads, and what is served: a script with its path and query, or a file. Each request is `same`; `closed`, where what
 Apache hands out is refused (`serve` keeps more closed than Apache does, and no file opens it); `asked`, where Apache has
 no such file and the application is asked, which says so itself; `known`, for a reason that htaccess_sites.py gives; or
 `different`, which fails the comparison. `--show` prints all that is not the same.
 
 `--generated` compares trees of .htaccess files that htaccess_generator.py makes, one for each seed, with `htaccess on`, or with
-`--way convert` what they are converted to, unless the converter names a line that keeps visitors out. An
+`--way convert` what a virtual host is converted to that has their lines in sections, beside sections for addresses and patterns. An
 answer is `closed here` where Mayfly refuses by intent: a POST to a file, and scripts where a line is meant to keep them from
-running. It is `open` where Apache refuses (401, 403, 404, 405, 410) and Mayfly does not, which fails the comparison, as it does if
+running, and a virtual host with a line that `mayfly convert` names as one that keeps visitors out is not asked. It is `open` where Apache refuses (401, 403, 404, 405, 410) and Mayfly does not, which fails the comparison, as it does if
 less than 97 % of what Apache gives is the same. Needs Debian's apache2 with mod_php,
-nginx, php-fpm, and root, as whom all change to www-data.
+php-fpm, and root, as whom all change to www-data.
 """
 
 import argparse
@@ -42,7 +42,7 @@ MODULES = "/usr/lib/apache2/modules"
 LOADED = "mpm_prefork auth_basic authn_core authn_file authz_core authz_groupfile authz_host authz_user access_compat alias autoindex deflate dir env expires filter headers" \
     " mime negotiation rewrite setenvif".split()
 START_SECONDS = 30
-WAYS = ("serve", "convert", "nginx")
+WAYS = ("serve", "convert")
 # What a refusal may be called. Its page is not compared.
 REFUSALS = (403, 404)
 OUTCOMES = ("same", "closed", "asked", "known", "different")
@@ -83,20 +83,23 @@ Require all denied
 CONVERTED = """
 user www-data;
 daemon off;
-pid {work}/{way}.pid;
-error_log {work}/{way}.log;
+pid {work}/converted.pid;
+error_log {work}/converted.log;
 worker_processes 1;
 events {{ }}
 http {{
     access_log off;
     include /etc/nginx/mime.types;
-    index index.html index.php;
-    server {{
-        listen 127.0.0.1:{port};
-        root {root};
-        include {work}/converted.conf;
-    }}
+{servers}
 }}
+"""
+
+VIRTUAL_HOST = """
+<VirtualHost 127.0.0.1:{port}>
+ServerName {name}
+DocumentRoot {root}
+{lines}
+</VirtualHost>
 """
 
 FPM = """
@@ -110,7 +113,7 @@ listen = {work}/fpm.sock
 listen.owner = www-data
 pm = static
 pm.max_children = 2
-security.limit_extensions = .php .phtml
+security.limit_extensions = .php .phtml .phar
 """
 
 
@@ -160,13 +163,16 @@ def running(command, port, log, environment=None):
             process.wait()
 
 
-def apache(work, root, port, extra=""):
-    """`extra` stands at the end of the configuration."""
+def apache(work, root, port, extra="", checks=False):
+    """`extra` stands at the end of the configuration. With `checks`, whether Apache takes the whole."""
     config = os.path.join(work, "apache.conf")
     modules = "\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in LOADED)
     php = sorted(glob.glob(f"{MODULES}/libphp*.so"))[-1]
     with open(config, "w", encoding="utf-8") as file:
         file.write(APACHE.format(work=work, port=port, modules=modules, php=php, root=root) + extra)
+    if checks:
+        done = subprocess.run(["/usr/sbin/apache2", "-t", "-f", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return contextlib.nullcontext(done.returncode == 0)
     return running(["/usr/sbin/apache2", "-D", "FOREGROUND", "-f", config], port, os.path.join(work, "apache.out"))
 
 
@@ -196,24 +202,24 @@ def php_fpm(work):
         process.wait(START_SECONDS)
 
 
-def convert(binary, work, root):
-    """What `mayfly convert` makes of all files of the site. It says with its exit code whether something was lost."""
-    files = glob.glob("**/.htaccess", root_dir=root, recursive=True, include_hidden=True)
-    files = [os.path.join(root, file) for file in sorted(files)]
-    output = os.path.join(work, "converted.conf")
-    command = [binary, "convert", "--root", root, "--php", f"unix:{work}/fpm.sock", "--output", output, *files]
+def convert(binary, work, name, virtual_host):
+    """What `mayfly convert` makes of a virtual host, and what it says; None where it names a line that keeps visitors out."""
+    source, output = os.path.join(work, f"{name}.apache"), os.path.join(work, f"{name}.server")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(virtual_host)
+    command = [binary, "convert", "--php", f"unix:{work}/fpm.sock", "--output", output, source]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
-    if done.returncode not in (0, 3):
+    if done.returncode not in (0, 3, 4):
         sys.exit(f"mayfly convert: {done.stderr}")
-    return done.stderr.splitlines()[-1]
+    with open(output, encoding="utf-8") as file:
+        return None if done.returncode == 4 else file.read(), done.stderr.splitlines()[-1]
 
 
-def converted(way, binary, work, root, port):
-    config = os.path.join(work, f"{way}.conf")
+def converted(binary, work, servers, port):
+    config = os.path.join(work, "converted.conf")
     with open(config, "w", encoding="utf-8") as file:
-        file.write(CONVERTED.format(work=work, way=way, port=port, root=root))
-    program = binary if way == "convert" else "/usr/sbin/nginx"
-    return running([program, "-p", work, "-c", config], port, os.path.join(work, f"{way}.out"))
+        file.write(CONVERTED.format(work=work, servers=servers))
+    return running([binary, "-p", work, "-c", config], port, os.path.join(work, "converted.out"))
 
 
 def ask(port, target):
@@ -274,14 +280,13 @@ def compare_site(name, ways, binary, shows):
             port = free_port()
             with mayfly(binary, work, folder, port):
                 different += compare(name, "serve", port, answers, shows)
-        others = [way for way in ways if way != "serve"]
-        if others:
-            print(f"{name}: {convert(binary, work, root)}")
-            with php_fpm(work):
-                for way in others:
-                    port = free_port()
-                    with converted(way, binary, work, root, port):
-                        different += compare(name, way, port, answers, shows)
+        if "convert" in ways:
+            port = free_port()
+            lines = f"<Directory {root}>\nOptions FollowSymLinks\nAllowOverride All\nRequire all granted\n</Directory>"
+            server, said = convert(binary, work, "site", VIRTUAL_HOST.format(port=port, name="localhost", root=root, lines=lines))
+            print(f"{name}: {said}")
+            with php_fpm(work), converted(binary, work, server, port):
+                different += compare(name, "convert", port, answers, shows)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return different
@@ -321,8 +326,8 @@ MAYFLY_TREE = """    server {{
         listen 127.0.0.1:{port};
         server_name t{seed};
         root {root};
-        location ~ \\.ph(?:p|tml)(?:/|$) {{
-            fastcgi_split_path_info ^(.+?\\.ph(?:p|tml))(/.*)?$;
+        location ~ \\.ph(?:p|tml|ar)(?:/|$) {{
+            fastcgi_split_path_info ^(.+?\\.ph(?:p|tml|ar))(/.*)?$;
             if (!-f $document_root$fastcgi_script_name) {{ return 404; }}
             fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
             fastcgi_param PATH_INFO $fastcgi_path_info;
@@ -335,22 +340,17 @@ MAYFLY_TREE = """    server {{
 """
 
 
-CONVERTED_TREE = """    server {{
-        listen 127.0.0.1:{port};
-        server_name t{seed};
-        root {root};
-        include {work}/converted-{seed}.conf;
-    }}
-"""
-
-
-def convert_tree(seed, root, work, binary):
-    """Whether `mayfly convert` translates the files of a tree without a line that keeps visitors out and is not translated."""
-    files = glob.glob("**/.htaccess", root_dir=root, recursive=True, include_hidden=True)
-    output = os.path.join(work, f"converted-{seed}.conf")
-    command = [binary, "convert", "--root", root, "--php", f"unix:{work}/fpm.sock", "--output", output]
-    done = subprocess.run([*command, *(os.path.join(root, file) for file in sorted(files))], stderr=subprocess.DEVNULL)
-    return done.returncode in (0, 3)
+def convert_tree(seed, root, rules, work, binary, port):
+    """A virtual host of Apache's for a tree, and the server that it is converted to; None where Apache does not take the first,
+    or a line is named as one that keeps visitors out."""
+    text, kept = htaccess_generator.server(seed, root, rules)
+    for folder in set(rules) - set(kept):
+        os.remove(os.path.join(root, folder, ".htaccess"))
+    host = VIRTUAL_HOST.format(port=port, name=f"t{seed}", root=root, lines=text)
+    with apache(work, root, port, host, checks=True) as is_taken:
+        if not is_taken:
+            return None, None
+    return host, convert(binary, work, f"t{seed}", host)[0]
 
 
 def write_tree(seed, root, work):
@@ -368,7 +368,7 @@ def write_tree(seed, root, work):
     for folder, text in rules.items():
         with open(os.path.join(root, folder, ".htaccess"), "w", encoding="utf-8") as file:
             file.write(text)
-    return "".join(rules.values())
+    return rules
 
 
 class Asker:
@@ -397,11 +397,15 @@ class Asker:
                 self.connections.pop(address, None)
                 if is_last:
                     # Some rules end a process of Apache.
-                    return 500, "no answer", ""
+                    return 500, "no answer", "", ()
         location = (reply.getheader("Location") or "").replace(f"//t{seed}:{self.port}/", f"//t{seed}/")
         is_own_page = body.startswith(("[", "the file "))
-        return reply.status, location, body if is_own_page and method != "HEAD" else ""
+        fields = tuple(reply.getheader(name) or "" for name in FIELDS)
+        return reply.status, location, body if is_own_page and method != "HEAD" else "", fields
 
+
+# Fields that are compared where the rest is the same.
+FIELDS = ("X-A", "X-B", "Cache-Control")
 
 # Lines by which scripts are meant not to run. In Debian's Apache they do: what names PHP's handler stands behind.
 NO_SCRIPTS = re.compile(r"^(?:AddType text|ForceType|RemoveHandler|SetHandler|php_flag engine [o0]f?f?$)", re.MULTILINE)
@@ -415,12 +419,15 @@ def judge_tree(theirs, ours, method, rules):
     if ours[1] == "no answer":
         return "no answer"
     if theirs[0] >= 400 and ours[0] >= 400:
-        return "both refuse"
+        # The page of an error; Apache's own pages are not compared.
+        return "both refuse" if theirs[2] == ours[2] or theirs[0] != ours[0] else "other page"
     if theirs[0] >= 500:
         return "open where Apache breaks"
     if theirs[:2] == ours[:2] and (theirs[2] == ours[2] or theirs[0] >= 300):
-        return "same"
-    if ours[0] == 405 and method == "POST" or ours[0] == 403 and NO_SCRIPTS.search(rules):
+        return "same" if theirs[3] == ours[3] else "other fields"
+    # A converted server runs scripts with the suffix .php only.
+    is_other_script = ".phtml" in theirs[2]
+    if ours[0] == 405 and method == "POST" or ours[0] == 403 and (is_other_script or NO_SCRIPTS.search(rules)):
         return "closed here"
     return "stricter" if ours[0] >= 400 else "different"
 
@@ -439,23 +446,28 @@ def compare_trees(seeds, chosen):
         roots = {seed: os.path.join(work, "trees", str(seed)) for seed in seeds}
         rules = {seed: write_tree(seed, root, work) for seed, root in roots.items()}
         theirs_port, ours_port = free_port(), free_port()
-        extra = "".join(APACHE_TREE.format(port=theirs_port, seed=seed, root=root) for seed, root in roots.items())
         if is_converted:
-            seeds = [seed for seed in seeds if convert_tree(seed, roots[seed], work, binary)]
-            counts["trees converted"] = len(seeds)
-        template = CONVERTED_TREE if is_converted else MAYFLY_TREE
-        servers = "".join(template.format(port=ours_port, seed=seed, root=roots[seed], work=work) for seed in seeds)
-        config = os.path.join(work, "trees.conf")
-        with open(config, "w", encoding="utf-8") as file:
-            text = MAYFLY_TREES.format(work=work, servers=servers)
-            file.write(text.replace("htaccess on;", "") if is_converted else text)
-        mayfly_server = running([binary, "-p", work, "-c", config], ours_port, os.path.join(work, "trees.out"))
+            found = {seed: convert_tree(seed, roots[seed], rules[seed], work, binary, theirs_port) for seed in seeds}
+            seeds = [seed for seed in seeds if found[seed][1] is not None]
+            counts["virtual hosts converted"] = len(seeds)
+            counts["of them named as open"] = sum(host is not None and ours is None for host, ours in found.values())
+            extra = "".join(found[seed][0] for seed in seeds)
+            servers = "".join(found[seed][1] for seed in seeds).replace(f":{theirs_port}", f":{ours_port}")
+            mayfly_server = converted(binary, work, servers, ours_port)
+            rules = {seed: {"": found[seed][0], **rules[seed]} for seed in seeds}
+        else:
+            extra = "".join(APACHE_TREE.format(port=theirs_port, seed=seed, root=root) for seed, root in roots.items())
+            servers = "".join(MAYFLY_TREE.format(port=ours_port, seed=seed, root=roots[seed], work=work) for seed in seeds)
+            config = os.path.join(work, "trees.conf")
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(MAYFLY_TREES.format(work=work, servers=servers))
+            mayfly_server = running([binary, "-p", work, "-c", config], ours_port, os.path.join(work, "trees.out"))
         with apache(work, os.path.join(work, "trees"), theirs_port, extra), php_fpm(work), mayfly_server:
             askers = Asker(theirs_port), Asker(ours_port)
             for seed in seeds:
                 for request in htaccess_generator.requests(seed, chosen.requests):
                     theirs, ours = (asker.ask(seed, *request) for asker in askers)
-                    found = judge_tree(theirs, ours, request[0], rules[seed])
+                    found = judge_tree(theirs, ours, request[0], "".join(rules[seed].values()))
                     counts[found] = counts.get(found, 0) + 1
                     if found == "open" or chosen.show and found not in ("same", "both refuse"):
                         print(f"{found}, seed {seed}: {request}\n  Apache: {theirs}\n  Mayfly: {ours}")
@@ -472,7 +484,7 @@ def compare_generated(chosen):
         seeds = range(begin, min(begin + TREES_AT_A_TIME, first + count))
         for kind, number in compare_trees(seeds, chosen).items():
             counts[kind] = counts.get(kind, 0) + number
-    given = sum(counts.get(kind, 0) for kind in ("same", "stricter", "different"))
+    given = sum(counts.get(kind, 0) for kind in ("same", "stricter", "different", "other fields"))
     same = counts.get("same", 0) / max(given, 1)
     shown = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
     print(f"seeds {first} to {first + count - 1}: {shown}; {same:.2%} of what Apache gives is the same")

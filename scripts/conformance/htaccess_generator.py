@@ -125,7 +125,10 @@ class Writer:
             lambda: [f"SetEnvIfNoCase User-Agent BAD {pick(('bad', 'good'))}"], lambda: ["BrowserMatch bad bad"],
             lambda: [f"SetEnvIfExpr \"{pick(EXPRESSIONS)}\" {pick(('bad', 'good'))}"],
             lambda: [f"SetEnv {pick(('HTTP_MOD_REWRITE On', 'good 1', 'X y'))}"], lambda: ["UnsetEnv X"],
-            lambda: ["Header set X-A b"], lambda: ["ExpiresActive on"], lambda: ["ErrorDocument 403 \"no\""], lambda: ["FileETag none"],
+            lambda: [f"Header {pick(('set X-A b', 'append X-A c', 'unset X-A', 'set X-A %{seen}e env=seen', 'merge X-A b', 'set X-A d env=!bad'))}"],
+            lambda: ["Header always set X-B e", "Header edit X-B e f"], lambda: [f"Header edit X-A {pick(('b c', '^ z', '(.) $1$1'))}"],
+            lambda: ["ExpiresActive on", f"ExpiresDefault {pick(('A60', 'A0'))}"], lambda: ["ExpiresActive on", "ExpiresByType text/css A90"],
+            lambda: ["ErrorDocument 403 \"no\""], lambda: [f"ErrorDocument {pick(('403', '404', '410'))} {pick(('/x.txt', '/front.php?e=1', '/none'))}"], lambda: ["FileETag none"],
             lambda: ["# Deny from all"], lambda: ["Require \\", "all denied"], lambda: ["ServerSignature Off"], lambda: ["ExpiresDefault A60"],
             lambda: ["php_value upload_max_filesize 10M"], lambda: ["AddOutputFilterByType DEFLATE text/css"],
         ))()
@@ -170,6 +173,41 @@ def tree(seed, users, groups):
         text = "\n".join(lines) + "\n"
         files[folder] = text.replace("{users}", users).replace("{groups}", groups)
     return files
+
+
+def server(seed, root, rules):
+    """The inside of a virtual host: some of the rules in sections for their folders, others in the files of the tree, and
+    sections for addresses and patterns. Gives the text and the folders whose files stay."""
+    chance = random.Random(seed * 13 + 5)
+    writer = Writer(chance)
+    quote = lambda folder: f'"{root}/{folder}"'.replace('/"', '"')
+    kept = [folder for folder in rules if chance.random() < 0.4]
+    lines = [f"<Directory {quote('')}>", f"AllowOverride {'All' if kept else 'None'}", "Options FollowSymLinks", "Require all granted", "</Directory>"]
+    for folder in sorted(set(rules) - set(kept), key=lambda it: chance.random()):
+        lines += [f"<Directory {quote(folder)}>", *rules[folder].splitlines(), "</Directory>"]
+    for _ in range(chance.randrange(3)):
+        inner = writer.access()
+        head = writer.pick((
+            lambda: f"Location {writer.pick(PATHS)}", lambda: f'LocationMatch "{writer.pick(PATH_PATTERNS)}"',
+            lambda: f'Location ~ "{writer.pick(PATH_PATTERNS)}"', lambda: f"Location {writer.pick(('/a/*', '/*.txt', '/up/?.php'))}",
+            lambda: f'Directory ~ "{root}/{writer.pick(("a.*", "up", "a/b/", "[^/]+$"))}"', lambda: f'DirectoryMatch "{writer.pick(("/b$", "/up/", "x.php"))}"',
+            lambda: f'Directory "{root}/{writer.pick(("*", "a/*", "*/b", "u?"))}"', lambda: f"Files {writer.quoted(writer.pick(NAMES))}",
+            lambda: f'FilesMatch "{writer.pick(NAME_PATTERNS)}"', lambda: f"Directory {quote(writer.pick(FOLDERS))}",
+        ))()
+        if chance.random() < 0.3:
+            methods = writer.pick(("LimitExcept POST", "Limit GET", "LimitExcept GET"))
+            inner = [f"<{methods}>", writer.pick(("Require all denied", "Deny from all", "Require ip 127.0.0.2")), f"</{methods.split()[0]}>"]
+        lines += [f"<{head}>", *inner, f"</{head.split()[0]}>"]
+    if chance.random() < 0.3:
+        lines.append("RewriteEngine on")
+        if chance.random() < 0.5:
+            lines.append(f"RewriteCond {writer.pick(CONDITIONS)}")
+        pattern = writer.pick(("^/a/(.*)$", r"\.txt$", "^/none", "^/(.+)$", "!^/index", r"^/(.*)\.pdf$"))
+        lines.append(f"RewriteRule {pattern} {writer.pick(('-', '/front.php', '/a/x.php', '/up/$1', 'http://other.test/$1'))} {writer.pick(FLAGS[:12])}".rstrip())
+    if chance.random() < 0.2:
+        lines.append(writer.pick(("Redirect /a/b http://other.test/b", "Redirect 410 /up", r"RedirectMatch 403 ^/a/.*\.php$", "Redirect 301 /x.txt /doc.pdf")))
+    text = "\n".join(lines) + "\n"
+    return text, kept
 
 
 def requests(seed, count):

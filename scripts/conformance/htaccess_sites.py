@@ -2,7 +2,7 @@
 
 The rules are those that each application documents or ships, without comments and in our own order. Every script is
 the same: it prints how it was called. Every other file holds its own path. `known` are patterns of what `mayfly serve`
-answers differently, with the reason, and `known_converted` of what the result of `mayfly convert` does.
+answers differently, with the reason, and `known_converted` of what a server made by `mayfly convert` does.
 """
 
 import os

@@ -1,11 +1,12 @@
-//! `.htaccess` files in, the inside of a `server` out.
+//! `.htaccess` files in, the inside of a `server` out: the server reads these files itself.
 
+use htaccess::item::{Item, Mistake, parse};
 use nginx_conf::text::Conf;
 
-use crate::collect::{Collector, Scope};
 use crate::note::{Kind, Note};
+use crate::rules;
+use crate::virtual_host::Server;
 use crate::write;
-use htaccess::item::{Item, Mistake, parse};
 
 /// What the texts do not say.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +21,6 @@ pub struct HtaccessFile<'a> {
     /// What messages call it.
     pub name: &'a str,
     pub text: &'a str,
-    /// The path of the address of its folder, with a slash at both ends.
-    pub folder: &'a str,
 }
 
 /// The result.
@@ -29,7 +28,7 @@ pub struct HtaccessFile<'a> {
 pub struct Conversion {
     /// The configuration.
     pub text: String,
-    /// Lines that are not translated, in the order in which they were read.
+    /// Lines that have another effect than in Apache, in the order in which they were read.
     pub notes: Vec<Note>,
     /// Sections that do not fit together. What is in them is read all the same.
     pub mistakes: Vec<Mistake>,
@@ -45,35 +44,37 @@ impl Conversion {
         self.notes.iter().filter(|it| it.kind == kind).count()
     }
 
-    /// Lines that have a counterpart.
+    /// Lines that are obeyed, or have a counterpart.
     pub fn translated(&self) -> usize {
         self.lines.saturating_sub(self.notes.len())
     }
 }
 
-/// Translates the `.htaccess` files of one site, for the inside of a `server`.
+/// Lets a server read the `.htaccess` files of its site; the result is for its inside.
 pub fn convert_htaccess(files: &[HtaccessFile<'_>], options: &Options) -> Conversion {
-    let mut collector = Collector::default();
-    collector.site.php.clone_from(&options.php);
     let mut conversion = Conversion::default();
-    // The order of folders is that of their depth, wherever they stand on a command line.
-    let mut files: Vec<&HtaccessFile<'_>> = files.iter().collect();
-    files.sort_by_key(|it| it.folder.len());
-    for file in &files {
+    for file in files {
         let parsed = parse(file.text, file.name);
-        conversion.mistakes.extend(parsed.mistakes);
         conversion.lines += parsed.items.iter().map(Item::count).sum::<usize>();
-        collector.items(&parsed.items, &Scope::of_folder(file.folder));
+        if parsed.mistakes.is_empty() {
+            let notes = htaccess::read_rules(file.text.as_bytes()).notes;
+            let found = notes.iter().filter_map(|note| {
+                let item = rules::line(&parsed.items, note.line)?;
+                Some(rules::note_of(item, note))
+            });
+            conversion.notes.extend(found);
+        }
+        conversion.mistakes.extend(parsed.mistakes);
     }
-    if options.php.is_some() {
-        collector.site.php.clone_from(&options.php);
-    }
-    let written = write::site(&collector.site);
-    conversion.refuses_scripts = written.refuses_scripts;
-    conversion.notes = in_order(collector.notes.into_iter().chain(written.notes));
+    conversion.notes = in_order(std::mem::take(&mut conversion.notes).into_iter());
+    let server = Server {
+        php: options.php.clone(),
+        reads_htaccess: true,
+        ..Server::default()
+    };
     let mut conf = Conf::default();
     comments(&mut conf, &conversion.notes);
-    conf.text.push_str(&written.text);
+    write::inside(&mut conf, &server);
     conversion.text = tidy(&conf.text);
     conversion
 }
@@ -92,7 +93,7 @@ pub fn in_order(notes: impl Iterator<Item = Note>) -> Vec<Note> {
     all
 }
 
-/// The lines that are not translated, as comments.
+/// The lines that have another effect, as comments.
 pub fn comments(conf: &mut Conf, notes: &[Note]) {
     for note in notes {
         conf.note(&note.to_string());

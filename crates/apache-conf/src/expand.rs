@@ -51,6 +51,7 @@ impl<'a> Expander<'a> {
             for argument in &mut item.args {
                 *argument = self.with_values(argument);
             }
+            item.text = self.with_values(&item.text);
             match item.name.as_str() {
                 "define" => {
                     if let [name, value] = &item.args[..] {

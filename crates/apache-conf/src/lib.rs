@@ -1,47 +1,34 @@
-//! Apache's configuration language, and what of it is said in nginx's: `.htaccess` files become the inside of a `server`,
-//! virtual hosts become whole servers.
+//! Apache's configuration as one of Mayfly: virtual hosts become servers. Names, addresses, logs, TLS, folders and other servers
+//! are said in nginx's syntax. What says who may have what, rewrites or changes responses is not translated: its lines go into
+//! `apache_rules` as they are, which the server evaluates as it evaluates `.htaccess` files.
 //!
 //! ```text
-//! text --lexer--> lines and words --item--> Items --collect--> Site --write--> nginx's syntax, and Notes
+//! text --item--> Items --expand--> Items of all files --servers--> Server --write--> nginx's syntax, and Notes
 //! ```
 //!
-//! A line is translated so that it means the same, or it is a [`Note`]: nothing is dropped without a word. What limits
-//! access and cannot be said is closed. Nothing here opens a file.
+//! A line is in the result, or it is a [`Note`]: nothing is dropped without a word. Nothing here opens a file.
 
-mod access;
-mod collect;
 mod convert;
-mod directives;
-mod environment;
 mod expand;
-mod fields;
 mod fuzz;
-mod lifetimes;
-mod media_types;
-mod names;
+mod left_out;
+mod lines;
 mod note;
-pub mod patterns;
+mod outcome;
 mod php;
 mod proxy;
-mod redirects;
-mod require;
-mod rewrite;
-mod sections;
+mod rules;
 mod server;
 mod servers;
-mod settings;
-mod site;
-mod types;
-mod walk;
+mod virtual_host;
+mod words;
 mod write;
-mod write_files;
-mod write_folders;
 
 pub use convert::{Conversion, HtaccessFile, Options, convert_htaccess};
 pub use expand::Load;
 #[doc(hidden)]
 pub use fuzz::fuzz_convert;
-pub use htaccess::item::{Item, Mistake, ParsedText, Place, parse};
+pub use htaccess::item::Mistake;
 pub use note::{Kind, Note};
 pub use php::PARAMS;
 pub use servers::{convert_servers, is_of_servers};

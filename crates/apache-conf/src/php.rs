@@ -1,11 +1,13 @@
-//! PHP: what it is told about a request, and the location that runs it.
+//! PHP: where it listens, what it is told about a request, and the location that runs it.
 
-use nginx_conf::text::quoted;
+use htaccess::item::Item;
+use nginx_conf::text::{Conf, quoted};
 
-use crate::rewrite::environment;
-use crate::settings::Settings;
-use crate::site::Site;
-use crate::write::{ANY_SCRIPT, Writer};
+use crate::outcome::LineOutcome;
+use crate::virtual_host::Server;
+
+/// Scripts, where they are not run.
+pub const ANY_SCRIPT: &str = r"\.(?i:ph(?:p\d?|ar|tml|t))(?:/|$)";
 
 /// What PHP is told about each request: Debian's fastcgi.conf, with the folder's real path so that a link to the current
 /// release may change, and without a field that scripts take for the environment variable.
@@ -32,33 +34,65 @@ pub const PARAMS: [(&str, &str); 20] = [
     ("SERVER_NAME", "$host"),
 ];
 
-/// Does the site say something to PHP?
-pub fn says_something(site: &Site) -> bool {
-    !site.php_params.is_empty() || !site.php_values.is_empty() || !site.php_admin_values.is_empty()
+/// `php_value` and its relatives, of a server.
+pub fn setting(server: &mut Server, item: &Item) -> LineOutcome {
+    let [name, value, ..] = &item.args[..] else {
+        return LineOutcome::Not("a name and a value were expected".to_owned());
+    };
+    let name = name.to_ascii_lowercase();
+    let is_of_name = |it: u8| it.is_ascii_alphanumeric() || b"_.".contains(&it);
+    if value.contains(['$', '\n', '\r', '"', '\\']) || !name.bytes().all(is_of_name) {
+        return LineOutcome::Not("write it into the pool of PHP-FPM".to_owned());
+    }
+    if name == "post_max_size" {
+        let size = value.to_ascii_lowercase();
+        let unit = match size.trim_start_matches(|it: char| it.is_ascii_digit()) {
+            "" => Some(1),
+            "k" => Some(1 << 10),
+            "m" => Some(1 << 20),
+            "g" => Some(1 << 30),
+            _ => None,
+        };
+        let number: Option<u64> = size.trim_end_matches(['k', 'm', 'g']).parse().ok();
+        let bytes = unit.and_then(|unit: u64| number?.checked_mul(unit));
+        server.body_bytes = bytes.or(server.body_bytes);
+    }
+    let setting = format!("{name}={value}");
+    match item.name.contains("admin") {
+        true => server.php_settings.admin_values.push(setting),
+        false => server.php_settings.values.push(setting),
+    }
+    LineOutcome::Taken
 }
 
-/// What the site's own lines tell PHP.
-pub fn own_params(site: &Site) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for (name, value) in &site.php_params {
-        lines.push(format!("fastcgi_param {name} {value};"));
-    }
-    for variable in &site.environment {
-        let is_name = variable
-            .name
-            .bytes()
-            .all(|it| it.is_ascii_alphanumeric() || it == b'_');
-        if is_name && site.php.is_some() {
-            lines.push(format!(
-                "fastcgi_param {} ${} if_not_empty;",
-                variable.name,
-                environment(&variable.name)
-            ));
-        }
+/// Where PHP listens, of `proxy:unix:/run/php.sock|fcgi://localhost` in `SetHandler`.
+pub fn handler(text: &str) -> Option<String> {
+    let (scheme, address) = text.split_once(':')?;
+    let is_proxy = scheme.eq_ignore_ascii_case("proxy");
+    is_proxy.then(|| fastcgi_address(address)).flatten()
+}
+
+/// All that PHP is told, for a server.
+pub fn params(server: &Server) -> Vec<String> {
+    let mut lines: Vec<String> = PARAMS
+        .iter()
+        .map(|(name, value)| match *name {
+            // `try_files` makes another path of it, and forgets this.
+            "PATH_INFO" => "fastcgi_param PATH_INFO $path_info;".to_owned(),
+            _ => format!("fastcgi_param {name} {value};"),
+        })
+        .collect();
+    lines.push("fastcgi_param REDIRECT_STATUS 200;".to_owned());
+    let proxy = ("Proxy".to_owned(), String::new());
+    let fields = server.request_fields.iter();
+    let fields = fields.filter(|it| !it.0.eq_ignore_ascii_case("proxy"));
+    for (name, value) in fields.chain([&proxy]) {
+        let name = name.to_ascii_uppercase().replace('-', "_");
+        lines.push(format!("fastcgi_param HTTP_{name} {};", quoted(value)));
     }
     for (name, values) in [
-        ("PHP_VALUE", &site.php_values),
-        ("PHP_ADMIN_VALUE", &site.php_admin_values),
+        ("PHP_VALUE", &server.php_settings.values),
+        ("PHP_ADMIN_VALUE", &server.php_settings.admin_values),
     ] {
         if !values.is_empty() {
             lines.push(format!(
@@ -70,69 +104,51 @@ pub fn own_params(site: &Site) -> Vec<String> {
     lines
 }
 
-/// All that PHP is told, for a server.
-pub fn params(site: &Site) -> Vec<String> {
-    let own = |name: &str| site.php_params.iter().any(|it| it.0 == name);
-    let params = PARAMS.iter().filter(|it| !own(it.0));
-    let mut lines: Vec<String> = params
-        .map(|(name, value)| match *name {
-            // `try_files` makes another path of it, and forgets this.
-            "PATH_INFO" => "fastcgi_param PATH_INFO $path_info;".to_owned(),
-            _ => format!("fastcgi_param {name} {value};"),
-        })
-        .collect();
-    lines.push("fastcgi_param REDIRECT_STATUS 200;".to_owned());
-    if !own("HTTP_PROXY") {
-        lines.push("fastcgi_param HTTP_PROXY \"\";".to_owned());
+/// The location of scripts. Where it is not known how PHP is reached, they are refused: they would be shown as text. Whether
+/// they are is the answer.
+pub fn location(conf: &mut Conf, server: &Server) -> bool {
+    if let Some(address) = &server.php {
+        conf.open(r"location ~ \.php(?:/|$)");
+        conf.line(r"fastcgi_split_path_info ^(.+?\.php)(/.*)?$;");
+        conf.line("set $path_info $fastcgi_path_info;");
+        conf.line("try_files $fastcgi_script_name =404;");
+        conf.line(&format!("fastcgi_pass {address};"));
+        conf.close();
+        conf.gap();
     }
-    lines.extend(own_params(site));
-    lines
-}
-
-/// The location of scripts in a server.
-pub fn location(writer: &mut Writer<'_>) {
-    let settings = writer.root.settings.clone();
-    if settings.is_without_php {
-        writer.deny(false, ANY_SCRIPT);
-    } else if writer.site.php.is_some() || writer.site.shows_files() {
-        location_in(writer, &settings);
+    if server.php.is_none() {
+        conf.note("Scripts run with --php ADDRESS, or with a location with fastcgi_pass here.");
     }
+    refuse(conf, ANY_SCRIPT);
+    server.php.is_none()
 }
 
-/// The location of scripts, also in that of a folder. Where it is not known how PHP is reached, scripts are refused there:
-/// they would be shown as text.
-pub fn location_in(writer: &mut Writer<'_>, settings: &Settings) {
-    writer.conf.open(r"location ~ \.php(?:/|$)");
-    body(writer, settings);
-    writer.conf.close();
-    writer.conf.gap();
+pub fn refuse(conf: &mut Conf, pattern: &str) {
+    conf.open(&format!("location ~ {pattern}"));
+    conf.line("deny all;");
+    conf.close();
+    conf.gap();
 }
 
-/// What runs a script.
-pub fn body(writer: &mut Writer<'_>, settings: &Settings) {
-    let Some(address) = &writer.site.php else {
-        writer
-            .conf
-            .note("Write fastcgi_pass here, in the place of this refusal: --php ADDRESS does it.");
-        writer.conf.line("deny all;");
-        writer.refuses_scripts = true;
-        return;
+/// The address of PHP-FPM: `unix:/run/php/php.sock|fcgi://localhost` or `fcgi://127.0.0.1:9000`.
+pub fn fastcgi_address(text: &str) -> Option<String> {
+    let address = match text.split_once('|') {
+        Some((socket, to)) if socket.starts_with("unix:/") && to.starts_with("fcgi:") => {
+            socket.to_owned()
+        }
+        Some(_) => return None,
+        None => {
+            let rest = text.strip_prefix("fcgi://")?;
+            let host = rest.split('/').next()?;
+            if host.contains(':') {
+                host.to_owned()
+            } else {
+                format!("{host}:8000")
+            }
+        }
     };
-    let front = writer.front("/").map(|it| it.1);
-    let otherwise = front.map_or_else(|| "=404".to_owned(), crate::write::last_argument);
-    let address = address.clone();
-    writer
-        .conf
-        .line(r"fastcgi_split_path_info ^(.+?\.php)(/.*)?$;");
-    writer.conf.line("set $path_info $fastcgi_path_info;");
-    writer
-        .conf
-        .line(&format!("try_files $fastcgi_script_name {otherwise};"));
-    if settings.expires.is_some() {
-        writer
-            .conf
-            .note("PHP says itself how long its pages are fresh.");
-        writer.conf.line("expires off;");
-    }
-    writer.conf.line(&format!("fastcgi_pass {address};"));
+    let is_plain = address
+        .bytes()
+        .all(|it| it.is_ascii_alphanumeric() || b"/._-:[]".contains(&it));
+    is_plain.then_some(address)
 }

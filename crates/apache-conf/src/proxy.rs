@@ -1,9 +1,11 @@
 //! `ProxyPass` and its relatives.
 
-use crate::collect::{Collector, LineOutcome, Scope};
-use crate::rewrite::argument;
-use crate::types::fastcgi_address;
 use htaccess::item::Item;
+
+use crate::outcome::{LineOutcome, Place};
+use crate::php::fastcgi_address;
+use crate::virtual_host::{PlaceKind, Server, ServerPlace};
+use crate::words::argument;
 
 /// Parameters of other servers that need no counterpart.
 const LEFT_OUT: [&str; 16] = [
@@ -26,11 +28,11 @@ const LEFT_OUT: [&str; 16] = [
 ];
 
 /// `ProxyPass /path http://host/path`, or with the address alone in a `<Location>`.
-pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
+pub fn pass(server: &mut Server, item: &Item, place: Place<'_>) -> LineOutcome {
     let is_path = item.args.first().is_some_and(|it| it.starts_with('/'));
-    let (path, rest) = match &item.args[..] {
-        [path, rest @ ..] if is_path => (path.clone(), rest),
-        rest if !scope.is_server => (scope.folder.clone(), rest),
+    let (path, rest) = match (&item.args[..], place) {
+        ([path, rest @ ..], _) if is_path => (path.clone(), rest),
+        (rest, Place::Location(path)) if path.starts_with('/') => (path.to_owned(), rest),
         _ => return LineOutcome::Not("a path and an address were expected".to_owned()),
     };
     let [to, params @ ..] = rest else {
@@ -41,8 +43,11 @@ pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcom
     }
     let folder = format!("{}/", path.trim_end_matches('/'));
     if to == "!" {
-        collector.site.folder(&folder).content =
-            vec!["# Not for the server behind this one.".to_owned()];
+        server.put(ServerPlace {
+            path: folder,
+            kind: PlaceKind::Folder { runs_scripts: true },
+            lines: vec!["# Not for the server behind this one.".to_owned()],
+        });
         return LineOutcome::Taken;
     }
     let (is_websocket, address) = match to.strip_prefix("ws") {
@@ -84,9 +89,8 @@ pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcom
         (_, _) if path.ends_with('/') => address,
         _ => format!("{}/", address.trim_end_matches('/')),
     };
-    let server = &collector.site.server;
-    let asked = server.asked_host;
-    let host = if server.passes_host {
+    let asked = server.address.asked_host;
+    let host = if server.address.passes_host {
         asked
     } else {
         "$proxy_host"
@@ -104,9 +108,13 @@ pub fn pass(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcom
         all.push("proxy_set_header Connection \"upgrade\";".to_owned());
     }
     all.extend(lines);
-    let place = collector.site.folder(&folder);
-    place.content = all;
-    place.is_exact = !path.ends_with('/');
+    server.put(ServerPlace {
+        kind: PlaceKind::OtherServer {
+            is_exact: !path.ends_with('/'),
+        },
+        path: folder,
+        lines: all,
+    });
     LineOutcome::Taken
 }
 
@@ -122,13 +130,13 @@ fn unix(address: &str) -> Option<String> {
 }
 
 /// `ProxyPassMatch ^/(.*\.php)$ fcgi://127.0.0.1:9000/srv/www/$1`: PHP.
-pub fn pass_match(collector: &mut Collector, item: &Item) -> LineOutcome {
+pub fn pass_match(server: &mut Server, item: &Item) -> LineOutcome {
     let [pattern, to, ..] = &item.args[..] else {
         return LineOutcome::Not("a pattern and an address were expected".to_owned());
     };
     match fastcgi_address(to) {
         Some(address) if pattern.contains("\\.php") => {
-            collector.site.php = Some(address);
+            server.php = Some(address);
             LineOutcome::Taken
         }
         _ => LineOutcome::Not("write a location by pattern with proxy_pass".to_owned()),

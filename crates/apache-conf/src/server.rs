@@ -1,9 +1,11 @@
 //! Directives of servers: names, folders, logs and TLS.
 
-use crate::collect::{Collector, LineOutcome, Scope};
-use crate::proxy;
-use crate::rewrite::argument;
 use htaccess::item::Item;
+
+use crate::outcome::LineOutcome;
+use crate::proxy;
+use crate::virtual_host::{PlaceKind, Server, ServerPlace};
+use crate::words::argument;
 
 /// TLS of Apache, and the line that says the same.
 const TLS: [(&str, &str); 6] = [
@@ -16,26 +18,19 @@ const TLS: [(&str, &str); 6] = [
 ];
 
 /// A directive that stands in a server.
-pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> LineOutcome {
+pub fn directive(server: &mut Server, item: &Item, is_of_server: bool) -> LineOutcome {
     let value = item.args.first().map_or("", String::as_str).to_owned();
     let name = item.name.as_str();
-    match name {
-        "allowoverride" | "allowoverridelist" => return allow_override(item),
-        "proxypass" => return proxy::pass(collector, item, scope),
-        "proxypassmatch" => return proxy::pass_match(collector, item),
-        _ => {}
-    }
-    if !scope.is_server {
-        return LineOutcome::Not(format!("{name} has no counterpart"));
+    if !is_of_server {
+        return LineOutcome::Rule;
     }
     if let Some((_, line)) = TLS.iter().find(|it| it.0 == name) {
-        return plain(collector, &format!("{line} {};", argument(&value)), &value);
+        return plain(server, &format!("{line} {};", argument(&value)), &value);
     }
-    let server = &mut collector.site.server;
     match name {
         "servername" => match host(&value) {
             Some(host) => {
-                server.names.insert(0, host);
+                server.address.names.insert(0, host);
                 LineOutcome::Taken
             }
             None => LineOutcome::Not("it is no name of a host".to_owned()),
@@ -44,7 +39,7 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> LineO
             let names: Option<Vec<String>> = item.args.iter().map(|it| host(it)).collect();
             match names {
                 Some(names) => {
-                    server.names.extend(names);
+                    server.address.names.extend(names);
                     LineOutcome::Taken
                 }
                 None => LineOutcome::Not(
@@ -57,26 +52,26 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> LineO
             server.root = Some(value);
             LineOutcome::Taken
         }
-        "alias" => alias(collector, item),
+        "alias" => alias(server, item),
         "scriptalias" | "scriptaliasmatch" => {
             LineOutcome::Not("CGI has no counterpart; run the script by FastCGI".to_owned())
         }
         "aliasmatch" => LineOutcome::Not("write a location by pattern with alias".to_owned()),
-        "loglevel" => log_level(collector, item),
-        "errorlog" | "customlog" | "transferlog" => log(collector, item, &value),
+        "loglevel" => log_level(server, item),
+        "errorlog" | "customlog" | "transferlog" => log(server, item, &value),
         "protocols" => {
-            server.has_http2 = item.all_lower().iter().any(|it| it == "h2");
+            server.address.has_http2 = item.all_lower().iter().any(|it| it == "h2");
             LineOutcome::Taken
         }
         "sslengine" => {
-            server.is_tls = ["on", "optional"].contains(&item.lower(0).as_str());
+            server.address.is_tls = ["on", "optional"].contains(&item.lower(0).as_str());
             LineOutcome::Taken
         }
-        "sslprotocol" => tls_protocols(collector, item),
+        "sslprotocol" => tls_protocols(server, item),
         "sslciphersuite" => match &item.args[..] {
             [ciphers] if !ciphers.starts_with("PROFILE=") && !ciphers.contains('$') => {
                 let line = format!("ssl_ciphers {};", argument(ciphers));
-                plain(collector, &line, ciphers)
+                plain(server, &line, ciphers)
             }
             _ => LineOutcome::LeftOut(
                 "the ciphers that are set without it are those of today".to_owned(),
@@ -89,15 +84,15 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> LineO
                 _ => "ssl_stapling",
             };
             let is_on = if item.lower(0) == "on" { "on" } else { "off" };
-            plain(collector, &format!("{line} {is_on};"), &value)
+            plain(server, &format!("{line} {is_on};"), &value)
         }
         "sslverifyclient" => match item.lower(0).as_str() {
             "none" => {
                 LineOutcome::LeftOut("clients are not asked for certificates anyway".to_owned())
             }
-            "require" => plain(collector, "ssl_verify_client on;", &value),
-            "optional" => plain(collector, "ssl_verify_client optional;", &value),
-            _ => plain(collector, "ssl_verify_client optional_no_ca;", &value),
+            "require" => plain(server, "ssl_verify_client on;", &value),
+            "optional" => plain(server, "ssl_verify_client optional;", &value),
+            _ => plain(server, "ssl_verify_client optional_no_ca;", &value),
         },
         "ssloptions" => LineOutcome::LeftOut(
             "what of TLS applications need is passed on by fastcgi_param".to_owned(),
@@ -107,7 +102,7 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> LineO
                 .to_owned(),
         ),
         "proxypreservehost" => {
-            server.passes_host = item.lower(0) == "on";
+            server.address.passes_host = item.lower(0) == "on";
             LineOutcome::Taken
         }
         "proxypassreverse" | "proxypassreversecookiedomain" | "proxypassreversecookiepath" => {
@@ -117,11 +112,7 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> LineO
             LineOutcome::LeftOut("it is so here anyway".to_owned())
         }
         "proxytimeout" => match value.parse::<u64>() {
-            Ok(seconds) => plain(
-                collector,
-                &format!("proxy_read_timeout {seconds}s;"),
-                &value,
-            ),
+            Ok(seconds) => plain(server, &format!("proxy_read_timeout {seconds}s;"), &value),
             Err(_) => LineOutcome::Not("a number of seconds was expected".to_owned()),
         },
         "proxyvia"
@@ -133,25 +124,16 @@ pub fn directive(collector: &mut Collector, item: &Item, scope: &Scope) -> LineO
         | "proxyfcgisetenvif"
         | "proxyset" => LineOutcome::LeftOut("other servers are asked without it".to_owned()),
         "define" | "undefine" => LineOutcome::Taken,
-        _ => LineOutcome::Not(format!("{name} has no counterpart")),
+        _ => LineOutcome::Rule,
     }
 }
 
-fn plain(collector: &mut Collector, line: &str, value: &str) -> LineOutcome {
+fn plain(server: &mut Server, line: &str, value: &str) -> LineOutcome {
     if value.contains('$') || value.is_empty() {
         return LineOutcome::Not("its value is not known here".to_owned());
     }
-    collector.site.server.lines.push(line.to_owned());
+    server.lines.push(line.to_owned());
     LineOutcome::Taken
-}
-
-fn allow_override(item: &Item) -> LineOutcome {
-    match item.lower(0).as_str() {
-        "none" => LineOutcome::LeftOut(".htaccess files have no effect here".to_owned()),
-        _ => LineOutcome::Not(
-            ".htaccess files have no effect here; translate each with mayfly convert --root DIR FILE".to_owned(),
-        ),
-    }
 }
 
 /// A name of a server without what stands around it.
@@ -170,7 +152,7 @@ fn host(text: &str) -> Option<String> {
     is_name.then_some(name)
 }
 
-fn alias(collector: &mut Collector, item: &Item) -> LineOutcome {
+fn alias(server: &mut Server, item: &Item) -> LineOutcome {
     let [address, path] = &item.args[..] else {
         return LineOutcome::Not("an address and a path were expected".to_owned());
     };
@@ -180,30 +162,29 @@ fn alias(collector: &mut Collector, item: &Item) -> LineOutcome {
     }
     let last = path.rsplit('/').next().unwrap_or_default();
     if last.contains('.') && !address.ends_with('/') {
-        collector.site.locations.push(format!(
-            "location = {} {{\n    alias {};\n}}",
-            argument(address),
-            argument(path)
-        ));
+        server.put(ServerPlace {
+            path: address.clone(),
+            kind: PlaceKind::File,
+            lines: vec![format!("alias {};", argument(path))],
+        });
         return LineOutcome::Taken;
     }
     let address = format!("{}/", address.trim_end_matches('/'));
     let path = path.trim_end_matches('/');
-    let place = match path.strip_suffix(address.trim_end_matches('/')) {
+    let (line, runs_scripts) = match path.strip_suffix(address.trim_end_matches('/')) {
         // Scripts find their files below a root.
-        Some(root) if !root.is_empty() => format!("root {};", argument(root)),
-        _ => format!("alias {};", argument(&format!("{path}/"))),
+        Some(root) if !root.is_empty() => (format!("root {};", argument(root)), true),
+        _ => (format!("alias {};", argument(&format!("{path}/"))), false),
     };
-    collector.site.folder(&address).place = Some(place);
-    collector
-        .site
-        .server
-        .aliases
-        .push((address, path.to_owned()));
+    server.put(ServerPlace {
+        path: address,
+        kind: PlaceKind::Folder { runs_scripts },
+        lines: vec![line],
+    });
     LineOutcome::Taken
 }
 
-fn log_level(collector: &mut Collector, item: &Item) -> LineOutcome {
+fn log_level(server: &mut Server, item: &Item) -> LineOutcome {
     let level = item
         .all_lower()
         .into_iter()
@@ -221,11 +202,11 @@ fn log_level(collector: &mut Collector, item: &Item) -> LineOutcome {
     if !is_known {
         return LineOutcome::LeftOut("the level of modules is not set one by one".to_owned());
     }
-    collector.site.server.log_level = Some(level);
+    server.log_level = Some(level);
     LineOutcome::Taken
 }
 
-fn log(collector: &mut Collector, item: &Item, path: &str) -> LineOutcome {
+fn log(server: &mut Server, item: &Item, path: &str) -> LineOutcome {
     if path.starts_with('|') || path.contains('$') {
         return LineOutcome::Not("logs are written to files and syslog servers only".to_owned());
     }
@@ -239,11 +220,7 @@ fn log(collector: &mut Collector, item: &Item, path: &str) -> LineOutcome {
         None => argument(path),
     };
     if item.name == "errorlog" {
-        collector
-            .site
-            .server
-            .lines
-            .push(format!("error_log {path} LEVEL;"));
+        server.lines.push(format!("error_log {path} LEVEL;"));
         return LineOutcome::Taken;
     }
     let format = item.args.get(1).map_or("combined", String::as_str);
@@ -257,15 +234,11 @@ fn log(collector: &mut Collector, item: &Item, path: &str) -> LineOutcome {
         return LineOutcome::Not("write a log_format, and access_log with its name".to_owned());
     }
     // It holds what common does, and more.
-    collector
-        .site
-        .server
-        .lines
-        .push(format!("access_log {path} combined;"));
+    server.lines.push(format!("access_log {path} combined;"));
     LineOutcome::Taken
 }
 
-fn tls_protocols(collector: &mut Collector, item: &Item) -> LineOutcome {
+fn tls_protocols(server: &mut Server, item: &Item) -> LineOutcome {
     let mut versions = [("TLSv1.2", false), ("TLSv1.3", false)];
     for word in item.all_lower() {
         let (is_on, name) = match word.strip_prefix('-') {
@@ -282,7 +255,7 @@ fn tls_protocols(collector: &mut Collector, item: &Item) -> LineOutcome {
     match chosen.is_empty() {
         true => LineOutcome::Not("of the versions of TLS, 1.2 and 1.3 are left".to_owned()),
         false => plain(
-            collector,
+            server,
             &format!("ssl_protocols {};", chosen.join(" ")),
             "known",
         ),

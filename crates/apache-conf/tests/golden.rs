@@ -1,28 +1,12 @@
-//! What whole files become: `tests/sites/NAME.htaccess` and `NAME.apache`, with the result beside them in `NAME.conf`.
+//! What virtual hosts become: `tests/sites/NAME.apache`, with the result beside them in `NAME.conf`.
 //! With `MAYFLY_BLESS=1`, the results are written.
 
 use std::path::{Path, PathBuf};
 
-use apache_conf::{Conversion, HtaccessFile, Kind, Options, convert_htaccess, convert_servers};
+use apache_conf::{Kind, Options, convert_servers};
 
 fn sites() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sites")
-}
-
-fn made(path: &Path, text: &str) -> Conversion {
-    let name = path.file_name().and_then(|it| it.to_str()).expect("a name");
-    match name.ends_with(".htaccess") {
-        true => {
-            let file = HtaccessFile {
-                name: ".htaccess",
-                text,
-                folder: "/",
-            };
-            let php = Some("unix:/run/php/php-fpm.sock".to_owned());
-            convert_htaccess(&[file], &Options { php })
-        }
-        false => convert_servers(name, text, &|_| Ok(Vec::new()), &Options::default()),
-    }
 }
 
 #[test]
@@ -30,12 +14,13 @@ fn whole_files_become_what_stands_beside_them() {
     let mut count = 0;
     for entry in std::fs::read_dir(sites()).expect("the folder of sites") {
         let path = entry.expect("a file").path();
-        if path.extension().is_some_and(|it| it == "conf") {
+        if path.extension().is_none_or(|it| it != "apache") {
             continue;
         }
         count += 1;
         let text = std::fs::read_to_string(&path).expect("a text");
-        let made = made(&path, &text);
+        let name = path.file_name().and_then(|it| it.to_str()).expect("a name");
+        let made = convert_servers(name, &text, &|_| Ok(Vec::new()), &Options::default());
         assert_eq!(
             (made.mistakes.len(), made.count(Kind::Unsafe)),
             (0, 0),
@@ -45,5 +30,5 @@ fn whole_files_become_what_stands_beside_them() {
         );
         testkit::golden::assert_file(&path.with_extension("conf"), &made.text);
     }
-    assert_eq!(count, 9);
+    assert_eq!(count, 3);
 }

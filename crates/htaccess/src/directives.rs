@@ -8,10 +8,13 @@ use crate::alias::{AliasRedirect, From};
 use crate::environment::{EnvironmentCondition, Subject};
 use crate::expression::Expression;
 use crate::item::Item;
+use crate::lifetimes::lifetime;
+use crate::media::{self, is_charset, is_media_type};
 use crate::modules;
 use crate::names::{Methods, NameTest};
 use crate::pattern::Pattern;
 use crate::require::{Logic, Question, Requirement};
+use crate::response::{FieldLine, FieldLineError, ResponseSettings, error_document};
 use crate::rewriting::{Inheritance, RewriteOptions, Rewriting};
 use crate::settings::{Conditional, LinkOptions, Settings};
 
@@ -37,15 +40,12 @@ pub enum LineOutcome {
 }
 
 /// What Mayfly does by itself, or what concerns no visitor.
-pub const OWN_WORK: [&str; 16] = [
+pub const OWN_WORK: [&str; 13] = [
     "addoutputfilter",
-    "addcharset",
-    "adddefaultcharset",
     "addencoding",
     "addlanguage",
     "brotli",
     "deflate",
-    "expires",
     "filter",
     "fileetag",
     "serversignature",
@@ -56,21 +56,25 @@ pub const OWN_WORK: [&str; 16] = [
     "cachedisable",
 ];
 
-/// What is known and has no effect.
-pub const WITHOUT_EFFECT: [&str; 13] = [
-    "acceptpathinfo",
-    "addalt",
-    "adddescription",
-    "addicon",
-    "addinputfilter",
-    "contentdigest",
-    "errordocument",
-    "header",
-    "index",
-    "php_",
-    "requestheader",
-    "setinputfilter",
-    "setoutputfilter",
+const NO_EFFECT: &str = "the line has no effect here";
+const NO_LISTINGS: &str = "folders are listed only with `autoindex on` in the server";
+
+/// What is known and has no effect, with the reason.
+pub const WITHOUT_EFFECT: [(&str, &str); 11] = [
+    ("acceptpathinfo", NO_EFFECT),
+    ("addalt", NO_LISTINGS),
+    ("adddescription", NO_LISTINGS),
+    ("addicon", NO_LISTINGS),
+    ("addinputfilter", NO_EFFECT),
+    ("contentdigest", NO_EFFECT),
+    ("index", NO_EFFECT),
+    (
+        "php_",
+        "PHP-FPM would keep the setting for other requests; write it into .user.ini, or into php_pool",
+    ),
+    ("requestheader", NO_EFFECT),
+    ("setinputfilter", NO_EFFECT),
+    ("setoutputfilter", NO_EFFECT),
 ];
 
 /// The name of a directive, short enough for a note. The file may be one of another account.
@@ -167,6 +171,7 @@ fn is_usual(name: &str) -> bool {
         "negotiation",
         "rewrite",
         "setenvif",
+        "version",
     ];
     let name = name.trim_start_matches("mod_").trim_end_matches(".c");
     usual.contains(&name.trim_end_matches("_module"))
@@ -324,7 +329,8 @@ pub fn authentication(item: &Item, settings: &mut Settings) -> LineOutcome {
     LineOutcome::Yes
 }
 
-pub fn options(item: &Item, settings: &mut Settings) -> LineOutcome {
+pub fn options(item: &Item, settings: &mut Settings, is_of_server: bool) -> LineOutcome {
+    let lists = &mut settings.folder.lists;
     let links = settings.links.get_or_insert(LinkOptions {
         follows: None,
         follows_of_owner: None,
@@ -333,22 +339,37 @@ pub fn options(item: &Item, settings: &mut Settings) -> LineOutcome {
     if item.args.iter().any(is_absolute) {
         links.follows = Some(false);
         links.follows_of_owner = Some(false);
+        *lists = Some(false);
     }
+    let mut outcome = LineOutcome::Yes;
     for word in item.all_lower() {
         let is_on = !word.starts_with('-');
         match word.trim_start_matches(['+', '-']) {
             "followsymlinks" => links.follows = Some(is_on),
             "symlinksifownermatch" => links.follows_of_owner = Some(is_on),
-            "all" => links.follows = Some(is_on),
+            "all" => {
+                links.follows = Some(is_on);
+                *lists = Some(is_on);
+            }
             "none" => {
+                *lists = Some(false);
                 links.follows = Some(false);
                 links.follows_of_owner = Some(false);
             }
-            "indexes" | "multiviews" | "execcgi" | "includes" | "includesnoexec" => {}
+            "indexes" => {
+                *lists = Some(is_on);
+                if is_on && !is_of_server {
+                    outcome = LineOutcome::Without(NO_LISTINGS);
+                }
+            }
+            "multiviews" if is_on => {
+                outcome = LineOutcome::Without("no file is looked for under another name");
+            }
+            "multiviews" | "execcgi" | "includes" | "includesnoexec" => {}
             _ => return LineOutcome::Mistake("there is no such option".to_owned()),
         }
     }
-    LineOutcome::Yes
+    outcome
 }
 
 pub fn by_extension(settings: &mut Settings, extensions: Option<&[String]>, runs: bool) {
@@ -359,6 +380,63 @@ pub fn by_extension(settings: &mut Settings, extensions: Option<&[String]>, runs
             settings.scripts.by_extension.push((extension, runs));
         }
     }
+}
+
+/// `Header`, `ErrorDocument`, `Expires*` and what the types of files are.
+pub fn response(item: &Item, settings: &mut ResponseSettings) -> LineOutcome {
+    let args = &item.args[..];
+    let first = item.lower(0);
+    let behind = args.get(1..).unwrap_or_default();
+    let media = &mut settings.media;
+    let refused = |error| match error {
+        FieldLineError::Mistake(why) => LineOutcome::Mistake(why.to_owned()),
+        FieldLineError::Without(why) => LineOutcome::Without(why),
+    };
+    const NO_LIFETIME: &str = "write a time as in \"access plus 1 month\"";
+    match item.name.as_str() {
+        "header" => match FieldLine::of(args) {
+            Ok(line) => settings.fields.push(Arc::new(line)),
+            Err(error) => return refused(error),
+        },
+        "errordocument" => match error_document(args) {
+            Ok(document) => settings.error_documents.push(document),
+            Err(error) => return refused(error),
+        },
+        "expiresactive" => match first.as_str() {
+            "on" | "off" => settings.expires.is_active = Some(first == "on"),
+            _ => return LineOutcome::Mistake("write on or off".to_owned()),
+        },
+        "expiresdefault" => match lifetime(args) {
+            Some(lifetime) => settings.expires.default = Some(lifetime),
+            None => return LineOutcome::Mistake(NO_LIFETIME.to_owned()),
+        },
+        "expiresbytype" => match lifetime(behind) {
+            Some(lifetime) => settings.expires.by_type.push((first, lifetime)),
+            None => return LineOutcome::Mistake(NO_LIFETIME.to_owned()),
+        },
+        "forcetype" if first == "none" => media.forced = Some(String::new()),
+        "forcetype" if is_media_type(&first) => media.forced = args.first().cloned(),
+        "addtype" if is_media_type(&first) => {
+            let of_type = args.first().map(String::as_str);
+            media.types.extend(media::by_extension(behind, of_type));
+        }
+        "removetype" => media.types.extend(media::by_extension(args, None)),
+        "addcharset" if is_charset(&first) => {
+            let charset = args.first().map(String::as_str);
+            media.charsets.extend(media::by_extension(behind, charset));
+        }
+        "removecharset" => media.charsets.extend(media::by_extension(args, None)),
+        "adddefaultcharset" => {
+            media.default_charset = match first.as_str() {
+                "off" => Some(String::new()),
+                "on" => Some("iso-8859-1".to_owned()),
+                charset if is_charset(charset) => args.first().cloned(),
+                _ => return LineOutcome::Mistake("write on, off or a charset".to_owned()),
+            }
+        }
+        _ => return LineOutcome::Without("this is no media type, or no charset"),
+    }
+    LineOutcome::Yes
 }
 
 pub fn environment_condition(item: &Item) -> Result<EnvironmentCondition, String> {

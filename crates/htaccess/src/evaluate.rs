@@ -2,41 +2,67 @@
 //! the index of a folder. Where rules lead to another path of the site, all of it begins again.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::admission::access;
+use crate::alias::AliasRedirect;
 use crate::environment::Variables;
-use crate::names::Methods;
+use crate::judge_response::judged;
 use crate::paths::{escaped, resolved, scheme_bytes};
-use crate::require::{Question, Requirement};
-use crate::rewrite::{Rewritten, rewrite};
+use crate::response::ResponseRules;
+use crate::rewrite::{Rewritten, SideEffects, rewrite};
 use crate::round::{MappedFile, Round};
+use crate::server_rules::ServerRules;
 use crate::set_variables::{set_conditional_variables, set_script_variables};
-use crate::settings::{Conditional, FolderRules, LinkOptions, Settings};
+use crate::settings::{Conditional, Settings};
 use crate::values::FileKind;
-use crate::visit::{Disk, Mount, RuleFile, Target, Verdict, Visit};
+use crate::visit::{Disk, Mount, Target, Verdict, Visit};
+use crate::walk::{Walk, follows};
 
 /// How often rules may lead to another path (Apache: `LimitInternalRecursion`).
 const MAX_REDIRECTS: usize = 10;
 /// Indexes that are looked at for one request.
 const MAX_LOOKUPS: usize = 200;
-/// Patterns of all files on the way to one file.
-const MAX_PATTERNS: usize = 5000;
-/// Folders in one another, and names of a path.
-const MAX_NAMES: usize = 256;
 /// Suffixes of files that are scripts somewhere.
 const SCRIPT_EXTENSIONS: [&str; 5] = ["phtml", "phtm", "pht", "phar", "phps"];
 
-/// What the rules say of a request. `mounts`: where files are, the folder of the whole site last.
-pub fn evaluate(visit: &Visit<'_>, disk: &dyn Disk, mounts: &[Mount]) -> Verdict {
+/// What the rules say of a request. `mounts`: where files are, the folder of the whole site last. `server`: what the server's
+/// own configuration says.
+pub fn evaluate(
+    visit: &Visit<'_>,
+    disk: &dyn Disk,
+    mounts: &[Mount],
+    server: &ServerRules,
+) -> Evaluation {
     let mut site = Evaluator {
         visit,
         disk,
         mounts,
+        server,
         is_end: false,
         has_other_handler: false,
         depth: 0,
         lookups: 0,
+        cookies: Vec::new(),
+        response: None,
     };
+    let verdict = verdict(&mut site);
+    Evaluation {
+        verdict,
+        response: site.response,
+    }
+}
+
+/// What comes of a request.
+#[derive(Debug)]
+pub struct Evaluation {
+    pub verdict: Verdict,
+    /// What holds for the response, whatever it is; `None`: nothing.
+    pub response: Option<Box<ResponseRules>>,
+}
+
+fn verdict(site: &mut Evaluator<'_>) -> Verdict {
+    let visit = site.visit;
     let mut address = Address {
         path: visit.path.to_vec(),
         args: (!visit.args.is_empty()).then(|| visit.args.to_vec()),
@@ -69,6 +95,7 @@ struct Evaluator<'a> {
     visit: &'a Visit<'a>,
     disk: &'a dyn Disk,
     mounts: &'a [Mount],
+    server: &'a ServerRules,
     /// A rule with `[END]` has held.
     is_end: bool,
     /// A handler that is no script's would answer, also where an index was looked up.
@@ -76,18 +103,92 @@ struct Evaluator<'a> {
     /// Lookups within lookups, and all of them.
     depth: usize,
     lookups: usize,
+    /// Values of `Set-Cookie` that rules have made.
+    cookies: Vec<Vec<u8>>,
+    response: Option<Box<ResponseRules>>,
 }
 
 impl<'a> Evaluator<'a> {
-    fn round(&mut self, address: Address, is_lookup: bool) -> Step {
-        let mount = self
-            .mounts
-            .iter()
-            .find(|it| is_below(&address.path, &it.prefix));
+    /// Runs the rules and redirects of the server, which come before files are looked for. Gives the path that is mapped in the
+    /// place of the address; sections for addresses and redirects of folders go on with the address itself.
+    fn before_mapping(
+        &mut self,
+        address: &mut Address,
+        is_lookup: bool,
+    ) -> Result<Option<Vec<u8>>, Verdict> {
+        let common = &self.server.common.folder;
+        let rewriting = self.server.rewriting.as_ref();
+        let rewriting = rewriting.filter(|it| it.engine == Some(true));
+        if rewriting.is_none() && self.server.redirects.is_empty() {
+            return Ok(None);
+        }
+        let mut round = Round {
+            visit: self.visit,
+            disk: self.disk,
+            method: if is_lookup { "GET" } else { self.visit.method },
+            root: self.mounts.last().map_or(&[], |it| &it.folder),
+            path: address.path.clone(),
+            mapped: None,
+            args: address.args.clone(),
+            file: MappedFile {
+                name: address.path.clone(),
+                ..MappedFile::default()
+            },
+            variables: std::mem::take(&mut address.variables),
+            is_redirected: address.is_redirected,
+            is_lookup,
+        };
+        if !is_lookup {
+            set_conditional_variables(&mut round, &common.environment.conditions);
+        }
+        let (rewritten, effects) = match rewriting {
+            Some(rewriting) => rewrite(&mut round, rewriting),
+            None => (Rewritten::Nothing, SideEffects::default()),
+        };
+        self.is_end |= effects.is_end;
+        self.cookies.extend(effects.cookies);
+        if !is_lookup {
+            self.response = judged(&common.response, &round, &self.cookies);
+        }
+        if effects.handler == Some(false) {
+            return Err(Verdict::refused(403));
+        }
+        let mapped = match rewritten {
+            Rewritten::Nothing => {
+                if let Some(verdict) = alias_redirect(&round, &self.server.redirects) {
+                    return Err(verdict);
+                }
+                address.args = round.args;
+                None
+            }
+            Rewritten::Refused(status) => return Err(Verdict::refused(status)),
+            Rewritten::Redirect { status, location } => {
+                return Err(Verdict::Redirect { status, location });
+            }
+            Rewritten::Internal { path, args } => {
+                address.args = args;
+                Some(resolved(&path).ok_or(Verdict::refused(404))?)
+            }
+        };
+        address.variables = round.variables;
+        Ok(mapped)
+    }
+
+    fn round(&mut self, mut address: Address, is_lookup: bool) -> Step {
+        let mapped = match self.before_mapping(&mut address, is_lookup) {
+            Ok(mapped) => mapped,
+            Err(verdict) => return Step::Done(verdict),
+        };
+        let path = mapped.as_ref().unwrap_or(&address.path);
+        let mount = self.mounts.iter().find(|it| is_below(path, &it.prefix));
         let Some(mount) = mount else {
             return Step::Done(Verdict::refused(404));
         };
-        let (file, mut settings) = match self.walk(mount, &address.path) {
+        let walk = Walk {
+            disk: self.disk,
+            server: self.server,
+        };
+        let (file, mut settings) = match walk.to(mount, path, &address.path) {
             Ok(found) => found,
             Err(status) => return Step::Done(Verdict::refused(status)),
         };
@@ -97,6 +198,7 @@ impl<'a> Evaluator<'a> {
             method: if is_lookup { "GET" } else { self.visit.method },
             root: &mount.folder,
             path: address.path,
+            mapped,
             args: address.args,
             file,
             variables: address.variables,
@@ -108,6 +210,7 @@ impl<'a> Evaluator<'a> {
         }
         if !is_lookup {
             set_conditional_variables(&mut round, &settings.environment.conditions);
+            self.response = judged(&settings.response, &round, &self.cookies);
         }
         let name = round.file.name.rsplit(|byte| *byte == b'/').next();
         if name.is_some_and(|name| name.starts_with(b".ht")) {
@@ -128,100 +231,6 @@ impl<'a> Evaluator<'a> {
         self.fix_up(round, &mut settings)
     }
 
-    /// Walks from the folder of the site to the file, as far as there are folders, and merges what their rules say.
-    fn walk(&self, mount: &Mount, path: &[u8]) -> Result<(MappedFile, Settings), u16> {
-        let below = path.get(mount.prefix.len()..).unwrap_or_default();
-        let mut folder = mount.folder.clone();
-        let mut walked = WalkedFolders::default();
-        let granted = Requirement::line(false, Methods::All, Question::All(true));
-        walked.settings.require = Some(granted);
-        let mut file = MappedFile {
-            name: [&folder[..], b"/"].concat(),
-            path_info: Vec::new(),
-            kind: Some(FileKind::Folder),
-        };
-        self.enter(&folder, &mut walked)?;
-        let mut rest = below;
-        let mut count = 0;
-        while !rest.is_empty() {
-            count += 1;
-            if count > MAX_NAMES || folder.len() > 4000 {
-                return Err(403);
-            }
-            let end = rest
-                .iter()
-                .position(|byte| *byte == b'/')
-                .unwrap_or(rest.len());
-            let (name, after) = rest.split_at(end);
-            let here = [&folder[..], b"/", name].concat();
-            let facts = self.disk.look(&here);
-            if let Some(is_of_owner) = facts.link_of_owner
-                && !walked.follows(is_of_owner)
-            {
-                return Err(403);
-            }
-            match facts.kind {
-                FileKind::Forbidden => return Err(403),
-                FileKind::Other => return Err(403),
-                FileKind::Folder => {
-                    self.enter(&here, &mut walked)?;
-                    file.name = match after.is_empty() {
-                        true => here.clone(),
-                        false => [&here[..], b"/"].concat(),
-                    };
-                    folder = here;
-                    rest = after.strip_prefix(b"/").unwrap_or_default();
-                }
-                kind => {
-                    file = MappedFile {
-                        name: here,
-                        path_info: after.to_vec(),
-                        kind: Some(kind),
-                    };
-                    break;
-                }
-            }
-        }
-        let name = file.name.rsplit(|byte| *byte == b'/').next();
-        let name = name.unwrap_or_default().to_vec();
-        let mut settings = walked.settings;
-        for rules in &walked.files {
-            for section in &rules.files {
-                if section.names.holds(&name, section.closes) {
-                    settings.merge(&section.settings);
-                }
-            }
-        }
-        Ok((file, settings))
-    }
-
-    /// Merges the rules of a folder.
-    fn enter(&self, folder: &[u8], walked: &mut WalkedFolders) -> Result<(), u16> {
-        match self.disk.rules(folder) {
-            RuleFile::None => {}
-            RuleFile::Unreadable => return Err(403),
-            RuleFile::Rules(rules) => {
-                let had = walked.settings.rewriting.take();
-                let own = rules.folder.rewriting.as_ref();
-                walked.settings.merge(&rules.folder);
-                walked.settings.rewriting = match own {
-                    Some(own) => {
-                        let mut merged = own.within(had.as_ref());
-                        merged.folder = [folder, b"/"].concat();
-                        Some(merged)
-                    }
-                    None => had,
-                };
-                walked.patterns += rules.patterns;
-                if walked.patterns > MAX_PATTERNS {
-                    return Err(500);
-                }
-                walked.files.push(rules);
-            }
-        }
-        Ok(())
-    }
-
     /// Rewriting, redirects, the index of a folder: what stands between access and the content.
     fn fix_up(&mut self, mut round: Round<'_>, settings: &mut Settings) -> Step {
         let mut led = None;
@@ -237,6 +246,10 @@ impl<'a> Evaluator<'a> {
                 let (rewritten, effects) = rewrite(&mut round, rewriting);
                 self.is_end |= effects.is_end;
                 handler = effects.handler;
+                if !effects.cookies.is_empty() && !round.is_lookup {
+                    self.cookies.extend(effects.cookies);
+                    self.response = judged(&settings.response, &round, &self.cookies);
+                }
                 match rewritten {
                     Rewritten::Nothing => {}
                     Rewritten::Refused(status) => return Step::Done(Verdict::refused(status)),
@@ -247,14 +260,18 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        if let Some(verdict) = alias_redirect(&round, settings) {
+        if let Some(verdict) = alias_redirect(&round, &settings.redirects) {
             return Step::Done(verdict);
         }
         let lacks_slash = round.file.is(FileKind::Folder) && !round.path.ends_with(b"/");
         // The slash comes first, whatever the rules say.
-        if let Some((path, args)) =
-            led.filter(|_| !lacks_slash || settings.folder.adds_slash == Some(false))
-        {
+        if lacks_slash && settings.folder.adds_slash != Some(false) {
+            // With the arguments that rules have made.
+            if let Some((_, args)) = led.take() {
+                round.args = args;
+            }
+        }
+        if let Some((path, args)) = led {
             // A handler that is no script's would answer.
             if handler == Some(false) {
                 self.has_other_handler = true;
@@ -272,6 +289,9 @@ impl<'a> Evaluator<'a> {
         } else if round.file.is(FileKind::Missing)
             && let Some(fallback) = settings.folder.fallback.as_deref()
             && !matches!(fallback, "" | "disabled")
+            // What has a handler falls back to nothing.
+            && settings.scripts.handler.is_none()
+            && !is_script(&round.file.name)
             && let Some(step) = self.fallback(&round, fallback)
         {
             return step;
@@ -352,6 +372,10 @@ impl<'a> Evaluator<'a> {
                 },
             }
         }
+        let lists = settings.folder.lists.unwrap_or(!self.server.is_given);
+        if refusal.is_none() && lists && self.visit.lists_folders && !settings.folder.hides_names {
+            return None;
+        }
         Some(Step::Done(refusal.unwrap_or_else(|| Verdict::refused(403))))
     }
 
@@ -388,6 +412,7 @@ impl<'a> Evaluator<'a> {
         }
         // A lookup has rules of its own to end.
         let is_end = std::mem::take(&mut self.is_end);
+        let response = self.response.clone();
         self.lookups += 1;
         self.depth += 1;
         let step = self.round(
@@ -401,6 +426,10 @@ impl<'a> Evaluator<'a> {
         );
         self.depth -= 1;
         self.is_end = is_end;
+        let is_answer = matches!(step, Step::Done(Verdict::Target(_)) if is_file);
+        if !is_answer {
+            self.response = response;
+        }
         match step {
             Step::Done(Verdict::Target(_)) | Step::Again(_) if !is_file => Lookup::Missing,
             Step::Done(Verdict::Refused { status: 404, .. }) => Lookup::Missing,
@@ -416,7 +445,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The file, or the script.
-    fn target(&self, round: Round<'_>, settings: &Settings) -> Verdict {
+    fn target(&mut self, round: Round<'_>, settings: &Settings) -> Verdict {
+        self.response = judged(&settings.response, &round, &self.cookies);
         let is_file = round.file.is(FileKind::File);
         if is_file && !may_run(&round.file.name, settings) {
             return Verdict::refused(403);
@@ -433,12 +463,12 @@ impl<'a> Evaluator<'a> {
         let mut variables = round.variables;
         set_script_variables(&mut variables, settings);
         let args = round.args.unwrap_or_default();
-        let is_changed =
-            round.is_redirected || round.path != self.visit.path || args != self.visit.args;
+        let path = round.mapped.unwrap_or(round.path);
+        let is_changed = round.is_redirected || path != self.visit.path || args != self.visit.args;
         Verdict::Target(Target {
             is_changed,
             is_missing: round.file.is(FileKind::Missing) && (is_led || has_fallback),
-            path: round.path,
+            path,
             args,
             variables: variables.into_iter().collect(),
         })
@@ -449,28 +479,6 @@ enum Lookup {
     File(Step),
     Missing,
     Refused(Verdict),
-}
-
-/// What a walk has come by.
-#[derive(Default)]
-struct WalkedFolders {
-    settings: Settings,
-    files: Vec<std::sync::Arc<FolderRules>>,
-    patterns: usize,
-}
-
-impl WalkedFolders {
-    fn follows(&self, is_of_owner: bool) -> bool {
-        follows(self.settings.links, is_of_owner)
-    }
-}
-
-/// `Options FollowSymLinks` is what a site begins with.
-fn follows(links: Option<LinkOptions>, is_of_owner: bool) -> bool {
-    let Some(links) = links else {
-        return true;
-    };
-    links.follows.unwrap_or(true) || is_of_owner && links.follows_of_owner.unwrap_or(false)
 }
 
 fn is_below(path: &[u8], prefix: &[u8]) -> bool {
@@ -539,8 +547,8 @@ fn branch(
 }
 
 /// `Redirect` and `RedirectMatch`
-fn alias_redirect(round: &Round<'_>, settings: &Settings) -> Option<Verdict> {
-    for redirect in &settings.redirects {
+fn alias_redirect(round: &Round<'_>, redirects: &[Arc<AliasRedirect>]) -> Option<Verdict> {
+    for redirect in redirects {
         let Some(location) = redirect.target(&round.path, round.args.as_deref()) else {
             continue;
         };

@@ -7,6 +7,9 @@ use pcre2::bytes::{Regex, RegexBuilder};
 const MAX_PATTERN_BYTES: usize = 8192;
 /// How often a match may try again. A usual one needs some hundreds.
 const MATCH_LIMIT: u32 = 50_000;
+/// Matches that are replaced in one value, and the bytes that it may come to.
+const MAX_REPLACED: usize = 1000;
+const MAX_REPLACED_BYTES: usize = 64 << 10;
 
 /// A pattern.
 #[derive(Clone, Debug)]
@@ -63,6 +66,29 @@ impl Pattern {
             subject.get(begin..end).map(<[u8]>::to_vec)
         };
         Ok(Some(Groups((0..places.len()).map(group).collect())))
+    }
+
+    /// The subject with the first match, or each, replaced by `to`, in which `$1` stands for a group. A pattern that gave up
+    /// replaces nothing.
+    pub fn replaced(&self, subject: &[u8], to: &[u8], is_global: bool) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut at = 0;
+        for found in self.0.captures_iter(subject).take(MAX_REPLACED) {
+            let (Ok(groups), true) = (found, out.len() < MAX_REPLACED_BYTES) else {
+                return subject.to_vec();
+            };
+            let group = |number| groups.get(number).map(|it| it.as_bytes().to_vec());
+            let places = groups.get(0).map_or(at..at, |it| it.start()..it.end());
+            let groups = Groups((0..groups.len()).map(group).collect());
+            out.extend_from_slice(&subject[at..places.start]);
+            out.extend(crate::rewriting::substituted(to, &groups));
+            at = places.end;
+            if !is_global {
+                break;
+            }
+        }
+        out.extend_from_slice(&subject[at..]);
+        out
     }
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use crate::directives::{
     Branch, LineOutcome, OWN_WORK, Place, SectionUse, WITHOUT_EFFECT, add, address_line,
     authentication, by_extension, closes_by_itself, end_chain, environment_condition, grants,
-    names, options, patterns, redirect, require, rewrite_options, section_use, shown_name,
+    names, options, patterns, redirect, require, response, rewrite_options, section_use,
+    shown_name,
 };
 use crate::expression::Expression;
 use crate::item::{Item, parse};
 use crate::names::{Methods, NameTest};
 use crate::require::{Logic, Merging, Question, Requirement};
-use crate::rewriting::{Condition, Rule};
+use crate::rewriting::{Condition, Rewriting, Rule};
+use crate::server_rules::{PlaceTest, ServerRules, ServerSection};
 use crate::settings::{Conditional, FilesSection, FolderRules, Note, Settings};
 
 /// A longer file closes its folder: what stands behind this is not read.
@@ -23,47 +25,87 @@ const MAX_PATTERNS: usize = 2000;
 /// Notes that are kept of a file.
 const MAX_NOTES: usize = 50;
 
+/// What is said of `AllowOverride` with kinds of lines.
+pub const ALL_LINES: &str = "all lines of .htaccess files count; write None or All";
+
 const ONLY_NEGATIVE: &str = "Require not and <RequireNone> stand in <RequireAll> only: among alternatives they let nobody in";
 
-/// Reads a file.
+/// Reads a `.htaccess`.
 pub fn read_rules(bytes: &[u8]) -> FolderRules {
-    let mut reader = Reader::default();
-    let mut settings = Settings::default();
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        let line = bytes
-            .split(|byte| *byte == b'\n')
-            .position(|line| std::str::from_utf8(line).is_err());
-        reader.close(
-            line.unwrap_or(0) + 1,
-            &mut settings,
-            "the line is not UTF-8: write the file in UTF-8",
-        );
-        return reader.end(settings);
+    Reader::default().read(bytes).0
+}
+
+/// Reads lines and sections of a server's configuration.
+pub fn read_server_rules(text: &str) -> ServerRules {
+    let reader = Reader {
+        server: Some(ServerRules::default()),
+        ..Reader::default()
     };
-    if bytes.len() > MAX_BYTES || text.lines().count() > MAX_LINES {
-        reader.close(1, &mut settings, "the file is too long: take lines out");
-        return reader.end(settings);
+    let (mut common, server) = reader.read(text.as_bytes());
+    let folder = &mut common.folder;
+    let mut server = server.unwrap_or_default();
+    server.folders.sort_by_key(|section| section.slashes);
+    let rewriting = folder.rewriting.take();
+    // Whether rules are run, and which are inherited, holds for folders as well.
+    folder.rewriting = rewriting.as_ref().map(|own| Rewriting {
+        engine: own.engine,
+        options: own.options,
+        ..Rewriting::default()
+    });
+    ServerRules {
+        rewriting,
+        redirects: std::mem::take(&mut folder.redirects),
+        notes: std::mem::take(&mut common.notes),
+        common: Arc::new(common),
+        is_given: true,
+        ..server
     }
-    let parsed = parse(text, "");
-    reader.patterns = parsed.items.iter().map(patterns).sum();
-    if reader.patterns > MAX_PATTERNS {
-        reader.patterns = 0;
-        reader.close(
-            1,
-            &mut settings,
-            "the file has too many patterns: take lines out",
-        );
-        return reader.end(settings);
+}
+
+impl Reader {
+    fn read(self, bytes: &[u8]) -> (FolderRules, Option<ServerRules>) {
+        let mut reader = self;
+        let mut settings = Settings::default();
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            let line = bytes
+                .split(|byte| *byte == b'\n')
+                .position(|line| std::str::from_utf8(line).is_err());
+            reader.close(
+                line.unwrap_or(0) + 1,
+                &mut settings,
+                "the line is not UTF-8: write the file in UTF-8",
+            );
+            return reader.end(settings);
+        };
+        if bytes.len() > MAX_BYTES || text.lines().count() > MAX_LINES {
+            reader.close(1, &mut settings, "the file is too long: take lines out");
+            return reader.end(settings);
+        }
+        let parsed = parse(text, "");
+        reader.patterns = parsed.items.iter().map(patterns).sum();
+        if reader.patterns > MAX_PATTERNS {
+            reader.patterns = 0;
+            reader.close(
+                1,
+                &mut settings,
+                "the file has too many patterns: take lines out",
+            );
+            return reader.end(settings);
+        }
+        for mistake in &parsed.mistakes {
+            reader.mistake(mistake.place.line, &mut settings, &mistake.message);
+        }
+        reader.items(&parsed.items, &mut settings, &Place::default());
+        reader.end(settings)
     }
-    for mistake in &parsed.mistakes {
-        reader.mistake(mistake.place.line, &mut settings, &mistake.message);
-    }
-    reader.items(&parsed.items, &mut settings, &Place::default());
-    reader.end(settings)
 }
 
 #[derive(Default)]
 struct Reader {
+    /// The sections of a server's configuration so far; `None` in a `.htaccess`, and within such a section.
+    server: Option<ServerRules>,
+    /// Lines of a server's configuration count.
+    is_of_server: bool,
     files: Vec<FilesSection>,
     notes: Vec<Note>,
     patterns: usize,
@@ -72,13 +114,14 @@ struct Reader {
 }
 
 impl Reader {
-    fn end(self, folder: Settings) -> FolderRules {
-        FolderRules {
+    fn end(self, folder: Settings) -> (FolderRules, Option<ServerRules>) {
+        let rules = FolderRules {
             folder,
             files: self.files,
             notes: self.notes,
             patterns: self.patterns,
-        }
+        };
+        (rules, self.server)
     }
 
     fn note(&mut self, line: usize, text: &str, closes: bool) {
@@ -177,6 +220,11 @@ impl Reader {
                     Err((line, why)) => self.mistake(line, settings, &why),
                 }
             }
+            "directory" | "directorymatch" | "location" | "locationmatch"
+                if self.server.is_some() =>
+            {
+                self.server_section(item, block, settings, place);
+            }
             _ if item.denies() => {
                 let why =
                     "this section has no effect in a .htaccess of Mayfly, and has refusals in it";
@@ -227,6 +275,58 @@ impl Reader {
             "<Files> within another section: Apache does not obey it",
             closes,
         );
+    }
+
+    /// A section for folders or addresses.
+    fn server_section(
+        &mut self,
+        item: &Item,
+        block: &[Item],
+        settings: &mut Settings,
+        place: &Place,
+    ) {
+        let line = item.place.line;
+        let Some(test) = PlaceTest::of(&item.name, &item.args) else {
+            let why = "the path of this section cannot be read";
+            return self.mistake(line, settings, why);
+        };
+        let is_of_addresses = item.name.starts_with("location");
+        let mut reader = Reader {
+            is_of_server: true,
+            ..Reader::default()
+        };
+        let mut inner = Settings::default();
+        let place_within = Place {
+            is_inner: is_of_addresses,
+            ..place.clone()
+        };
+        reader.items(block, &mut inner, &place_within);
+        if matches!(test, PlaceTest::Pattern(_)) && inner.rewriting.take().is_some() {
+            reader.close(
+                line,
+                &mut inner,
+                "rules of a section by pattern are not run",
+            );
+        }
+        let (mut rules, _) = reader.end(inner);
+        self.notes.append(&mut rules.notes);
+        let Some(server) = &mut self.server else {
+            return;
+        };
+        let sections = match is_of_addresses {
+            true => &mut server.addresses,
+            false => &mut server.folders,
+        };
+        let head = item.args.last().map_or("", String::as_str);
+        let head = match test {
+            PlaceTest::Pattern(_) => head,
+            _ => head.trim_end_matches('/'),
+        };
+        sections.push(ServerSection {
+            place: test,
+            slashes: head.matches('/').count(),
+            rules: Arc::new(rules),
+        });
     }
 
     fn branch(&mut self, item: &Item, block: &[Item], place: &Place) -> Branch {
@@ -370,7 +470,19 @@ impl Reader {
                 settings.folder.fallback = args.first().cloned();
                 LineOutcome::Yes
             }
-            "options" => options(item, settings),
+            "options" => options(item, settings, self.is_of_server),
+            "indexignore" => {
+                settings.folder.hides_names = true;
+                LineOutcome::Without("folders with such a line are not listed")
+            }
+            "allowoverride" if self.is_of_server => {
+                settings.overrides = Some(first != "none");
+                match args.len() == 1 && matches!(first.as_str(), "none" | "all") {
+                    true => LineOutcome::Yes,
+                    false => LineOutcome::Without(ALL_LINES),
+                }
+            }
+            "rewritemap" => LineOutcome::Closes("maps of addresses are not read"),
             "php_flag" | "php_value" if first == "engine" => {
                 let value = item.lower(1);
                 let is_on = matches!(value.as_str(), "on" | "1" | "yes" | "true");
@@ -380,16 +492,23 @@ impl Reader {
             "sethandler" | "forcetype" => {
                 let names_php = first.contains("php") || first.starts_with("proxy:");
                 settings.scripts.handler = Some(names_php);
-                LineOutcome::Yes
+                self.media_type(item, settings, names_php)
+            }
+            "addhandler" | "addtype" if args.len() < 2 => {
+                LineOutcome::Mistake("it needs a value and extensions".to_owned())
             }
             "addhandler" | "addtype" => {
                 let runs = first.contains("php");
                 by_extension(settings, args.get(1..), runs);
-                LineOutcome::Yes
+                self.media_type(item, settings, runs)
             }
             "removehandler" | "removetype" => {
                 by_extension(settings, args.get(..), false);
-                LineOutcome::Yes
+                self.media_type(item, settings, false)
+            }
+            "header" | "errordocument" | "expiresactive" | "expiresdefault" | "expiresbytype"
+            | "addcharset" | "removecharset" | "adddefaultcharset" => {
+                response(item, &mut settings.response)
             }
             "setenv" | "unsetenv" | "passenv" => {
                 let value = args.get(1).cloned().unwrap_or_default();
@@ -427,10 +546,19 @@ impl Reader {
                 "this line may limit access and is not obeyed; write it with Require",
             ),
             name if OWN_WORK.iter().any(|it| name.starts_with(it)) => LineOutcome::Yes,
-            name if WITHOUT_EFFECT.iter().any(|it| name.starts_with(it)) => {
-                LineOutcome::Without("the line has no effect here")
+            name => {
+                let mut known = WITHOUT_EFFECT.iter();
+                let known = known.find(|(begin, _)| name.starts_with(begin));
+                LineOutcome::Without(known.map_or("there is no such directive here", |it| it.1))
             }
-            _ => LineOutcome::Without("there is no such directive here"),
+        }
+    }
+
+    /// What a line that may name a handler says of the types of files.
+    fn media_type(&self, item: &Item, settings: &mut Settings, names_php: bool) -> LineOutcome {
+        match item.name.ends_with("type") && !names_php {
+            true => response(item, &mut settings.response),
+            false => LineOutcome::Yes,
         }
     }
 
@@ -477,7 +605,13 @@ impl Reader {
             },
             _ => match Rule::of(&item.args, std::mem::take(&mut self.conditions)) {
                 Ok(rule) => {
+                    let is_proxied = rule.flags.is_proxied;
                     rewriting.rules.push(Arc::new(rule));
+                    if is_proxied {
+                        let why =
+                            "rewriterule: no other server is asked; what [P] is for is refused";
+                        self.note(item.place.line, why, true);
+                    }
                     LineOutcome::Yes
                 }
                 Err(why) => LineOutcome::Mistake(why),

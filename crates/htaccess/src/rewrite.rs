@@ -9,6 +9,9 @@ const MAX_ROUNDS: usize = 100;
 /// A longer path comes from rules that repeat.
 const MAX_PATH_BYTES: usize = 16 << 10;
 
+/// Cookies that rules set.
+const MAX_COOKIES: usize = 50;
+
 /// What the rules come to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Rewritten {
@@ -33,6 +36,8 @@ pub struct SideEffects {
     pub is_end: bool,
     /// `[H]` and `[T]`: whether they name PHP.
     pub handler: Option<bool>,
+    /// `[CO]`: values of `Set-Cookie`.
+    pub cookies: Vec<Vec<u8>>,
 }
 
 /// Whether a rule holds.
@@ -175,6 +180,12 @@ impl Way<'_, '_> {
             }
         }
         effects.handler = rule.flags.handler.or(effects.handler);
+        for cookie in &rule.flags.cookies {
+            let cookie = expand(cookie, self.round, &self.captured, None);
+            let cookie = cookie.and_then(|it| set_cookie(&it));
+            effects.cookies.extend(cookie);
+            effects.cookies.truncate(MAX_COOKIES);
+        }
         if let Some(status) = rule.flags.status.filter(|it| !(300..400).contains(it)) {
             return RuleOutcome::Refused(status);
         }
@@ -205,6 +216,9 @@ impl Way<'_, '_> {
         self.split_args(rule, output);
         if let Some(status) = rule.flags.status {
             if scheme_bytes(&self.name).is_none() {
+                if !self.name.starts_with(b"/") {
+                    self.name.insert(0, b'/');
+                }
                 self.name.splice(0..0, self.own_address());
             }
             self.status = Some(status);
@@ -363,6 +377,67 @@ impl Way<'_, '_> {
         Rewritten::Internal {
             path,
             args: self.args,
+        }
+    }
+}
+
+/// The value of `Set-Cookie` for what `[CO]` has behind its `=`: name, value, domain, minutes, path, and what begins with
+/// `secure`, `httponly` and the value of `SameSite`.
+fn set_cookie(flag: &[u8]) -> Option<Vec<u8>> {
+    let text = String::from_utf8_lossy(flag);
+    let (separator, text) = match text.strip_prefix(';') {
+        Some(text) => (';', text),
+        None => (':', &*text),
+    };
+    let mut parts = text.split(separator);
+    let mut next = || parts.next().filter(|it| !it.is_empty());
+    let (name, value, domain) = (next()?, next().unwrap_or_default(), next()?);
+    let is_set = |word: Option<&str>, name: &str| {
+        word.is_some_and(|it| {
+            it == "1" || it.eq_ignore_ascii_case("true") || it.eq_ignore_ascii_case(name)
+        })
+    };
+    let minutes = next().and_then(|it| it.parse::<i64>().ok());
+    let path = next().unwrap_or("/");
+    let (secure, http_only, same_site) = (next(), next(), next());
+    let mut cookie = format!("{name}={value}; path={path}; domain={domain}");
+    if let Some(minutes) = minutes.filter(|it| *it != 0) {
+        let seconds = minutes.saturating_mul(60);
+        cookie.push_str(&format!("; Max-Age={seconds}"));
+    }
+    if is_set(secure, "secure") {
+        cookie.push_str("; secure");
+    }
+    if is_set(http_only, "HttpOnly") {
+        cookie.push_str("; HttpOnly");
+    }
+    if let Some(same_site) = same_site.filter(|it| !matches!(*it, "0" | "false")) {
+        cookie.push_str(&format!("; SameSite={same_site}"));
+    }
+    // What a request has brought ends no field, and adds no attribute.
+    let is_plain = !cookie.bytes().any(|byte| byte < b' ' || byte == 127);
+    (is_plain && !name.contains([';', '=']) && !value.contains(';')).then(|| cookie.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::set_cookie;
+
+    #[test]
+    fn a_cookie_has_its_attributes() {
+        for (flag, expected) in [
+            ("a:b:x.test", Some("a=b; path=/; domain=x.test")),
+            (
+                "a:b:x.test:10:/p:true:1:Lax",
+                Some("a=b; path=/p; domain=x.test; Max-Age=600; secure; HttpOnly; SameSite=Lax"),
+            ),
+            (";a;b:c;x.test", Some("a=b:c; path=/; domain=x.test")),
+            ("a:b; domain=evil:x.test", None),
+            ("a:b\r\nB: c:x.test", None),
+            ("a:b", None),
+        ] {
+            let found = set_cookie(flag.as_bytes());
+            assert_eq!(found.as_deref(), expected.map(str::as_bytes), "{flag}");
         }
     }
 }

@@ -18,6 +18,8 @@ pub struct Round<'a> {
     pub root: &'a [u8],
     /// The path of the address.
     pub path: Vec<u8>,
+    /// The path that is mapped to a file in its place, where rules of the server say so.
+    pub mapped: Option<Vec<u8>>,
     pub args: Option<Vec<u8>>,
     pub file: MappedFile,
     pub variables: Variables,

@@ -9,6 +9,7 @@ use crate::environment::Environment;
 use crate::expression::Expression;
 use crate::names::NameTest;
 use crate::require::{Merging, Requirement};
+use crate::response::ResponseSettings;
 use crate::rewriting::Rewriting;
 
 /// What a file says.
@@ -59,8 +60,11 @@ pub struct Settings {
     pub links: Option<LinkOptions>,
     pub scripts: ScriptSettings,
     pub environment: Environment,
+    pub response: ResponseSettings,
     /// A status that all requests get: a line cannot be evaluated, or Apache would not take it.
     pub closed: Option<u16>,
+    /// `AllowOverride`: whether `.htaccess` files count.
+    pub overrides: Option<bool>,
     /// `<If>` sections, in order.
     pub conditional: Vec<Arc<Conditional>>,
 }
@@ -86,6 +90,10 @@ pub struct FolderAnswers {
     pub adds_slash: Option<bool>,
     /// `FallbackResource`; an empty text: none.
     pub fallback: Option<String>,
+    /// `Options Indexes`: folders without an index are listed.
+    pub lists: Option<bool>,
+    /// `IndexIgnore`: a list would show names that it must not.
+    pub hides_names: bool,
 }
 
 /// Which symbolic links may be followed.
@@ -132,6 +140,8 @@ impl Settings {
         take(&mut self.folder.indexes, &inner.folder.indexes);
         take(&mut self.folder.adds_slash, &inner.folder.adds_slash);
         take(&mut self.folder.fallback, &inner.folder.fallback);
+        take(&mut self.folder.lists, &inner.folder.lists);
+        self.folder.hides_names |= inner.folder.hides_names;
         if let Some(links) = inner.links {
             let own = self.links.get_or_insert(links);
             own.follows = links.follows.or(own.follows);
@@ -145,7 +155,9 @@ impl Settings {
         self.environment.conditions.extend(conditions);
         let set = inner.environment.set.iter().cloned();
         self.environment.set.extend(set);
+        self.response.merge(&inner.response);
         take(&mut self.closed, &inner.closed);
+        take(&mut self.overrides, &inner.overrides);
         self.conditional.extend(inner.conditional.iter().cloned());
     }
 

@@ -28,6 +28,8 @@ pub struct Visit<'a> {
     pub time: (i64, [u32; 7]),
     /// Indexes of folders, unless rules name others.
     pub indexes: &'a [String],
+    /// The server lists folders, unless rules say otherwise.
+    pub lists_folders: bool,
 }
 
 /// A folder of files and the paths of addresses that lead to it.
@@ -35,7 +37,7 @@ pub struct Visit<'a> {
 pub struct Mount {
     /// With a slash at the end.
     pub prefix: Vec<u8>,
-    /// The folder, without a slash at the end.
+    /// The folder, without a slash at the end; empty where another server has the files.
     pub folder: Vec<u8>,
 }
 

@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use htaccess::{
-    Disk, FileFacts, FileKind, Mount, RuleFile, UserCheck, Verdict, Visit, evaluate, read_rules,
+    Disk, FileFacts, FileKind, Mount, RuleFile, ServerRules, UserCheck, Verdict, Visit, evaluate,
+    read_rules, read_server_rules,
 };
 
 /// A site in memory: the paths of its files, and its `.htaccess` files by folder.
 struct Site {
     files: Vec<String>,
     rules: BTreeMap<String, Arc<htaccess::FolderRules>>,
+    /// What the server's own configuration says.
+    server: ServerRules,
+    lists: bool,
 }
 
 impl Site {
@@ -28,6 +32,8 @@ impl Site {
                     (folder, Arc::new(read_rules(text.as_bytes())))
                 })
                 .collect(),
+            server: ServerRules::default(),
+            lists: false,
         }
     }
 }
@@ -104,12 +110,13 @@ fn answer(site: &Site, request: &str) -> String {
         field_names: &names,
         time: (0, [1970, 1, 1, 0, 0, 0, 4]),
         indexes: &["index.php".to_owned(), "index.html".to_owned()],
+        lists_folders: site.lists,
     };
-    let mounts = [Mount {
-        prefix: b"/".to_vec(),
-        folder: b"/s".to_vec(),
-    }];
-    match evaluate(&visit, site, &mounts) {
+    let mounts = [("/app/", ""), ("/", "/s")].map(|(prefix, folder)| Mount {
+        prefix: prefix.into(),
+        folder: folder.into(),
+    });
+    match evaluate(&visit, site, &mounts, &site.server).verdict {
         Verdict::Target(target) if target.is_missing => "missing".to_owned(),
         Verdict::Target(target) => {
             let mut text = String::from_utf8(target.path).unwrap();
@@ -441,7 +448,18 @@ fn rules_lead_elsewhere() {
         ),
         ("RedirectMatch ^/a/(.*)$ /b/$1", "/a/c", "302 /b/c"),
         ("Redirect gone /a", "/a", "410"),
+        (
+            "RewriteRule ^link$ /index.php?a=b",
+            "/link",
+            "301 /link/?a=b",
+        ),
         ("FallbackResource /index.php", "/a/b", "/index.php"),
+        ("FallbackResource /index.php", "/none.php", "missing"),
+        (
+            "FallbackResource /index.php\nSetHandler default-handler",
+            "/none",
+            "missing",
+        ),
         ("DirectoryIndex x.html index.php", "/", "/index.php"),
         ("Options -FollowSymLinks", "/link/a", "403"),
         (
@@ -507,7 +525,8 @@ fn odd_files_are_read_as_apache_reads_them() {
             "/m/a.txt",
             "/m/a.txt",
         ),
-        ("FallbackResource none.php", "/m/none", "500"),
+        ("FallbackResource none", "/m/none", "500"),
+        ("FallbackResource none.php", "/m/none", "missing"),
         ("DirectoryIndex s/ s/ s/", "/m/", "403"),
         // The first index that is there answers, whatever would answer for it.
         (
@@ -563,6 +582,36 @@ fn hostile_files_are_bounded_and_close_their_folder() {
 }
 
 #[test]
+fn folders_are_listed_where_options_say_so() {
+    for (server, text, expected) in [
+        (None, "Require all granted", "/d/"),
+        (None, "Options -Indexes", "403"),
+        (None, "Options FollowSymLinks", "403"),
+        (None, "Options +Indexes\nIndexIgnore *", "403"),
+        (
+            Some("<Directory /s>\nAllowOverride All\n</Directory>"),
+            "",
+            "403",
+        ),
+        (
+            Some("<Directory /s>\nAllowOverride All\nOptions Indexes\n</Directory>"),
+            "",
+            "/d/",
+        ),
+        (
+            Some("<Directory /s>\nAllowOverride All\nOptions Indexes\n</Directory>"),
+            "Options -Indexes",
+            "403",
+        ),
+    ] {
+        let mut site = Site::new("/index.php /d/a.txt", &[("/d", text)]);
+        site.lists = true;
+        site.server = server.map(read_server_rules).unwrap_or_default();
+        assert_eq!(answer(&site, "/d/"), expected, "{server:?} {text}");
+    }
+}
+
+#[test]
 fn variables_reach_scripts() {
     let site = Site::new(
         "/index.php",
@@ -583,12 +632,13 @@ fn variables_reach_scripts() {
         field_names: &Vec::new,
         time: (0, [0; 7]),
         indexes: &[],
+        lists_folders: false,
     };
     let mounts = [Mount {
         prefix: b"/".to_vec(),
         folder: b"/s".to_vec(),
     }];
-    let Verdict::Target(target) = evaluate(&visit, &site, &mounts) else {
+    let Verdict::Target(target) = evaluate(&visit, &site, &mounts, &site.server).verdict else {
         panic!("it is not refused");
     };
     let expected = [
@@ -596,4 +646,189 @@ fn variables_reach_scripts() {
         ("H".to_owned(), b"x.test".to_vec()),
     ];
     assert_eq!(target.variables, expected);
+}
+
+/// Sections of a server's configuration, merged in the order in which Apache merges them.
+#[test]
+fn sections_of_a_server_hold_for_their_folders_and_addresses() {
+    let closed = "<Directory /s>\nAllowOverride All\n</Directory>\n<Directory /s/m>\nRequire all denied\n</Directory>\n";
+    for (server, htaccess, request, expected) in [
+        (closed, "", "/m/a.txt", "403"),
+        (closed, "", "/a.txt", "/a.txt"),
+        (closed, "Require all granted", "/m/a.txt", "/m/a.txt"),
+        // Without AllowOverride, such files have no effect.
+        (
+            "<Directory /s/m>\nRequire all denied\n</Directory>",
+            "Require all granted",
+            "/m/a.txt",
+            "403",
+        ),
+        (
+            "ServerSignature Off",
+            "Require all denied",
+            "/m/a.txt",
+            "/m/a.txt",
+        ),
+        (
+            "<Directory />\nRequire all denied\n</Directory>",
+            "",
+            "/a.txt",
+            "403",
+        ),
+        (
+            "<Directory /s>\nRequire all granted\n</Directory>\n<Directory />\nRequire all denied\n</Directory>",
+            "",
+            "/a.txt",
+            "/a.txt",
+        ),
+        (
+            "<Directory ~ \"/m.*\">\nRequire all denied\n</Directory>",
+            "",
+            "/m/a.txt",
+            "403",
+        ),
+        (
+            "<DirectoryMatch ^/s/m/>\nRequire all denied\n</DirectoryMatch>",
+            "",
+            "/m/index.php",
+            "403",
+        ),
+        (
+            "<Directory /s/*>\nRequire all denied\n</Directory>",
+            "",
+            "/m/a.txt",
+            "403",
+        ),
+        ("<Directory s>\n</Directory>", "", "/a.txt", "500"),
+        (
+            "<FilesMatch \\.php$>\nSetHandler none\n</FilesMatch>",
+            "",
+            "/m/",
+            "403",
+        ),
+        (
+            "<Files a.txt>\nRequire all denied\n</Files>",
+            "",
+            "/m/a.txt",
+            "403",
+        ),
+        // Locations come last.
+        (
+            "<Location /m>\nRequire all granted\n</Location>\n<Files a.txt>\nRequire all denied\n</Files>",
+            "",
+            "/m/a.txt",
+            "/m/a.txt",
+        ),
+        (
+            "<Location /m/>\nRequire all denied\n</Location>",
+            "",
+            "/m/",
+            "403",
+        ),
+        (
+            "<LocationMatch \"\\.php$\">\nRequire method POST\n</LocationMatch>",
+            "",
+            "/m/",
+            "403",
+        ),
+        (
+            "<Location /m>\n<LimitExcept POST>\nRequire all denied\n</LimitExcept>\n</Location>",
+            "",
+            "/m/index.php",
+            "403",
+        ),
+        (
+            "<Directory /s>\nRequire all denied\n</Directory>\n<Directory /s/m>\nAuthMerging And\nRequire all granted\n</Directory>",
+            "",
+            "/m/a.txt",
+            "403",
+        ),
+        // Rules of the server come before files are looked for, and see the path of the address.
+        (
+            "RewriteEngine on\nRewriteRule ^/x$ /m/a.txt",
+            "",
+            "/x",
+            "/m/a.txt",
+        ),
+        (
+            "RewriteEngine on\nRewriteRule ^/x$ /m/a.txt",
+            "Require all denied",
+            "/x",
+            "/m/a.txt",
+        ),
+        (
+            "RewriteEngine on\nRewriteRule ^/m/ - [F]",
+            "",
+            "/m/a.txt",
+            "403",
+        ),
+        ("RewriteRule ^/m/ - [F]", "", "/m/a.txt", "/m/a.txt"),
+        // Sections are for the address that was asked for.
+        (
+            "RewriteEngine on\nRewriteRule ^/x$ /m/a.txt\n<Location /x>\nRequire all denied\n</Location>",
+            "",
+            "/x",
+            "403",
+        ),
+        (
+            "<Directory /s/m/a.txt>\nRequire all denied\n</Directory>",
+            "",
+            "/m/a.txt",
+            "403",
+        ),
+        (
+            "<Directory /s>\nRequire all denied\n</Directory>\n<Directory /s/*.php>\nRequire all granted\n</Directory>",
+            "",
+            "/index.php/a",
+            "403",
+        ),
+        // An index is looked up with them, and folders inherit that rules are run.
+        (
+            "RewriteEngine on\nRewriteRule ^/m/index - [F]",
+            "",
+            "/m/",
+            "403",
+        ),
+        (
+            "RewriteEngine on\n<Directory /s/m>\nRewriteRule ^ - [G]\n</Directory>",
+            "",
+            "/m/a.txt",
+            "410",
+        ),
+        (
+            "RewriteEngine on\nRewriteRule ^/(.*) https://x.org/$1 [R=301]",
+            "",
+            "/a.txt",
+            "301 https://x.org/a.txt",
+        ),
+        (
+            "Redirect permanent / https://x.org/",
+            "",
+            "/a.txt?b",
+            "301 https://x.org/a.txt?b",
+        ),
+        ("RewriteMap m txt:/x", "", "/a.txt", "403"),
+    ] {
+        let mut site = Site::new(
+            "/index.php /a.txt /m/a.txt /m/index.php",
+            &[("/m", htaccess)],
+        );
+        site.server = read_server_rules(server);
+        assert_eq!(answer(&site, request), expected, "{server}\n{htaccess}");
+    }
+}
+
+#[test]
+fn paths_of_other_servers_have_the_rules_of_their_addresses() {
+    let mut site = Site::new("/a.txt", &[]);
+    site.server = read_server_rules(
+        "<Directory />\nRequire all denied\n</Directory>\n<Location /app/admin>\nRequire all denied\n</Location>",
+    );
+    for (path, expected) in [
+        ("/app/x", "/app/x"),
+        ("/app/admin/x", "403"),
+        ("/a.txt", "403"),
+    ] {
+        assert_eq!(answer(&site, path), expected, "{path}");
+    }
 }

@@ -31,6 +31,8 @@ pub struct Flags {
     pub allows_escaped_mark: bool,
     /// `[E=name:value]`; without a value the variable is removed.
     pub variables: Vec<(String, Option<String>)>,
+    /// `[CO]`: what is behind the `=`.
+    pub cookies: Vec<String>,
     /// `[H]` or `[T]`: whether it names PHP.
     pub handler: Option<bool>,
 }
@@ -101,7 +103,8 @@ impl Flags {
             None => (flag, None),
         };
         match name.to_ascii_lowercase().as_str() {
-            "" | "co" | "cookie" | "unsafeprefixstat" | "unc" | "bne" | "bctls" => {}
+            "co" | "cookie" => self.cookies.extend(value.map(str::to_owned)),
+            "" | "unsafeprefixstat" | "unc" | "bne" | "bctls" => {}
             "b" | "escapebackreferences" => self.escapes = Some(true),
             "bnp" | "backrefnoplus" => self.escapes = Some(true),
             "c" | "chain" => self.is_chained = true,

@@ -39,11 +39,11 @@ pub enum Word {
     /// Exit codes: 0 the configuration is accepted and has no hazards; 1 it is refused; 3 it has hazards that
     /// are warnings; 4 it has hazards that are errors.
     Check(CheckArgs),
-    /// Translate Apache's configuration, .htaccess files or virtual hosts, into nginx's syntax
+    /// Make servers of Apache's virtual hosts, or say what is to be known of .htaccess files
     ///
-    /// Each line without a counterpart becomes a comment that says why. Exit codes: 0 all lines are translated, or nothing is
-    /// lost without them; 1 a file cannot be read or written, or its sections do not fit together; 3 some lines are not
-    /// translated; 4 some of these keep visitors out.
+    /// Each line that has another effect than in Apache becomes a comment that says why. Exit codes: 0 all lines are obeyed or
+    /// translated, or nothing is lost without them; 1 a file cannot be read or written, or its sections do not fit together; 3
+    /// some lines are not translated; 4 some of these keep visitors out.
     Convert(ConvertArgs),
     /// Say what a running server would do with a request and why, or show what it has stored; audit pages for
     /// cache poisoning
@@ -119,9 +119,6 @@ pub struct CheckArgs {
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct ConvertArgs {
-    /// The folder that is the document root of .htaccess files [default: the one of the first]
-    #[arg(long, value_name = "DIR")]
-    pub root: Option<PathBuf>,
     /// Where PHP-FPM listens, such as unix:/run/php/php-fpm.sock: the result then runs scripts itself
     #[arg(long, value_name = "ADDRESS", value_parser = fastcgi_address)]
     pub php: Option<String>,

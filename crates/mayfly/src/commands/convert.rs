@@ -1,5 +1,5 @@
-//! `mayfly convert`: Apache's `.htaccess` files and virtual hosts in nginx's syntax. Files are read and written here; the
-//! translation is `apache-conf`'s.
+//! `mayfly convert`: Apache's virtual hosts as servers of Mayfly, and notes about `.htaccess` files. Files are read
+//! and written here; the translation is `apache-conf`'s.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -81,29 +81,16 @@ fn converted(args: &ConvertArgs, files: &[ReadFile]) -> Result<Conversion, Strin
             "{file} is the configuration of a server: translate it alone"
         ));
     }
-    let root = match (&args.root, files.first()) {
-        (Some(root), _) => Some(absolute(root)?),
-        (None, Some(first)) if first.path.as_os_str() != "-" => {
-            absolute(&first.path)?.parent().map(Path::to_owned)
-        }
-        (None, _) => None,
-    };
     let names: Vec<String> = files
         .iter()
         .map(|it| it.path.display().to_string())
         .collect();
-    let folders: Result<Vec<String>, String> = files
-        .iter()
-        .map(|it| folder(&it.path, root.as_deref()))
-        .collect();
-    let folders = folders?;
     let htaccess: Vec<HtaccessFile<'_>> = files
         .iter()
-        .zip(names.iter().zip(&folders))
-        .map(|(file, (name, folder))| HtaccessFile {
+        .zip(&names)
+        .map(|(file, name)| HtaccessFile {
             name,
             text: &file.text,
-            folder,
         })
         .collect();
     Ok(convert_htaccess(&htaccess, &options))
@@ -136,28 +123,6 @@ fn included(from: &Path, pattern: &str) -> Result<Vec<(String, String)>, String>
         }
     }
     Ok(files)
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, String> {
-    let absolute = path.canonicalize();
-    absolute.map_err(|error| format!("{}: {}", path.display(), SystemError(&error)))
-}
-
-/// The path of the address of the folder in which a file is.
-fn folder(file: &Path, root: Option<&Path>) -> Result<String, String> {
-    let Some(root) = root.filter(|_| file.as_os_str() != "-") else {
-        return Ok("/".to_owned());
-    };
-    let file = absolute(file)?;
-    let folder = file.parent().and_then(|it| it.strip_prefix(root).ok());
-    let folder = folder.and_then(Path::to_str).ok_or_else(|| {
-        let (file, root) = (file.display(), root.display());
-        format!("{file} is not in {root}: give the document root with --root DIR")
-    })?;
-    match folder {
-        "" => Ok("/".to_owned()),
-        folder => Ok(format!("/{folder}/")),
-    }
 }
 
 fn write(output: Option<&Path>, text: &str) -> Result<(), String> {
@@ -193,7 +158,7 @@ fn summarize(conversion: &Conversion) -> Exit {
     }
     let _ = writeln!(
         stderr,
-        "{} lines: {} translated, {left_out} left out without a loss, {} not translated{}",
+        "{} lines: {} obeyed or translated, {left_out} left out without a loss, {} not translated{}",
         conversion.lines,
         conversion.translated(),
         others + guards,

@@ -7,6 +7,7 @@ mod access_log;
 mod acme;
 mod add_header;
 mod advise;
+mod apache_rules;
 mod attacks;
 mod auth_basic;
 mod auth_request;

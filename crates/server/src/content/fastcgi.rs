@@ -51,11 +51,17 @@ pub fn params(
             encoder.push(name, value);
         }
     }
+    let has_path_info = values
+        .iter()
+        .any(|(name, value)| *name == b"PATH_INFO" && !value.is_empty());
     for (name, value) in &request.extras.values.of_script {
         let name = name.as_bytes();
-        let is_own = fastcgi.params.iter().any(|param| *param.name == *name);
+        let is_own =
+            fastcgi.params.iter().any(|param| *param.name == *name) && name != b"REDIRECT_STATUS";
         let is_for_php = SETTINGS_OF_PHP.contains(&name) || name.starts_with(b"MAYFLY_");
-        if !is_own && !is_for_php {
+        // PHP-FPM takes the path info away from a script that has both.
+        let hides_path_info = has_path_info && name == b"REDIRECT_URL";
+        if !is_own && !is_for_php && !hides_path_info {
             encoder.push(name, value);
         }
     }

@@ -98,6 +98,8 @@ pub struct CarriedToResponse {
     /// Text of the `Server` field, where it is configured with variables.
     pub server_text: Option<Vec<u8>>,
     pub accel_charset: Option<Vec<u8>>,
+    /// What `.htaccess` files say of the response to this request.
+    pub rules: Option<Box<htaccess::ResponseRules>>,
 }
 
 /// What a page of fragments, or a part of one, has.
@@ -187,6 +189,7 @@ static NOTHING: Extra = Extra {
         trailers: Fields::new(),
         server_text: None,
         accel_charset: None,
+        rules: None,
     },
     fragments: FragmentFacts {
         ssi: None,
@@ -231,6 +234,7 @@ impl Extras {
     pub fn reach_response(&self) -> bool {
         self.0.as_ref().is_some_and(|extra| {
             extra.carried.accel_charset.is_some()
+                || extra.carried.rules.is_some()
                 || !extra.carried.fields.is_empty()
                 || !extra.carried.error_fields.is_empty()
         })

@@ -3,8 +3,9 @@
 
 use bytes::Bytes;
 use http_semantics::Fields;
-use site::{ErrorAnswer, LocationId, LogLevel, Server};
+use site::{LocationId, LogLevel, Server};
 
+use super::by_htaccess::{self, ErrorAnswer};
 use super::pages::page_with;
 use super::status_page;
 use crate::exchange::captures::Failures;
@@ -131,8 +132,20 @@ fn broken(request: &mut Request) -> Next {
 /// error or a redirect in the place of a page counts instead of the first error.
 fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     request.delivery.error_page.stop_forcing();
-    let settings = request.settings_held();
     let may_use_page = request.delivery.error_page.may_follow();
+    let by_rules = match may_use_page {
+        true => by_htaccess::error_answer(request, status, &fields),
+        false => None,
+    };
+    match by_rules {
+        Some(ErrorAnswer::Reply(reply)) => return Next::Reply(reply),
+        Some(ErrorAnswer::Redirected) => {
+            carry(request, &fields);
+            return Next::Redirected;
+        }
+        None => {}
+    }
+    let settings = request.settings_held();
     let page = settings
         .error_pages
         .iter()
@@ -140,25 +153,12 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     let Some(page) = page.filter(|_| may_use_page) else {
         return Next::Reply(Box::new(page_with(request, status, &fields)));
     };
-    for (name, value) in fields.as_slice() {
-        match name.eq_ignore_ascii_case(b"location") {
-            true => request
-                .extras
-                .carried
-                .error_fields
-                .set(name.clone(), value.clone()),
-            false => request
-                .extras
-                .carried
-                .error_fields
-                .append(name.clone(), value.clone()),
-        }
-    }
+    carry(request, &fields);
     let target = variable::evaluate(request, &page.target);
     let forced = match page.answer {
-        ErrorAnswer::Same => Some(status),
-        ErrorAnswer::Status(status) => Some(status),
-        ErrorAnswer::OfPage => None,
+        site::ErrorAnswer::Same => Some(status),
+        site::ErrorAnswer::Status(status) => Some(status),
+        site::ErrorAnswer::OfPage => None,
     };
     let is_here = matches!(target.first(), Some(b'@' | b'/'));
     request.delivery.error_page = ErrorPage::Tried {
@@ -178,10 +178,21 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     }
     // Elsewhere: an external redirect.
     let status = match page.answer {
-        ErrorAnswer::Status(status @ (301 | 302 | 303 | 307 | 308)) => status,
+        site::ErrorAnswer::Status(status @ (301 | 302 | 303 | 307 | 308)) => status,
         _ => 302,
     };
     let mut fields = Fields::new();
     fields.append("Location", Bytes::from(target));
     Next::Reply(Box::new(page_with(request, status, &fields)))
+}
+
+/// Notes the fields of an error for the page that takes its place.
+fn carry(request: &mut Request, fields: &Fields) {
+    for (name, value) in fields.as_slice() {
+        let carried = &mut request.extras.carried.error_fields;
+        match name.eq_ignore_ascii_case(b"location") {
+            true => carried.set(name.clone(), value.clone()),
+            false => carried.append(name.clone(), value.clone()),
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::exchange::reply::{Reply, ReplySource};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::respond::{charset, user_id};
+use crate::respond::{by_htaccess, charset, user_id};
 use recoding::Transcoder;
 
 /// Statuses for which `add_header` without `always` and `expires` count.
@@ -29,9 +29,15 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
     }
     let settings = request.settings_held();
     let headers = &settings.headers;
+    let rules = request.extras.given();
+    let rules = rules.and_then(|extra| extra.carried.rules.take());
     edit(request, reply, &headers.edits);
+    let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(0);
+    let has_lifetime = rules
+        .as_ref()
+        .is_some_and(|rules| by_htaccess::apply_lifetime(rules, reply, now));
     let is_usual = ADDED_TO.contains(&reply.head.status);
-    if is_usual && headers.expires != Expires::Off {
+    if is_usual && headers.expires != Expires::Off && !has_lifetime {
         expires(request, reply, &headers.expires);
     }
     if let Some(user_id) = &headers.user_id {
@@ -53,7 +59,11 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
             put(reply, &added.name, on_one_line(value));
         }
     }
-    charset(request, reply, &settings.charset)
+    let transcoder = charset(request, reply, &settings.charset);
+    if let Some(rules) = rules {
+        by_htaccess::apply_fields(&rules, reply);
+    }
+    transcoder
 }
 
 /// `more_set_headers` and `more_clear_headers`, ahead of all that adds, as in the module headers-more.
@@ -93,13 +103,14 @@ fn begins_with(name: &[u8], start: &[u8]) -> bool {
 }
 
 fn adds_nothing(request: &Request) -> bool {
-    !adds_fields(request.settings()) && request.extras.carried.accel_charset.is_none()
+    let carried = &request.extras.carried;
+    !adds_fields(request.settings()) && carried.accel_charset.is_none() && carried.rules.is_none()
 }
 
 /// A value with line breaks or NUL, with spaces in their place (RFC 9110 §5.5):
 /// the operator may write one by mistake, a variable may bring one, and no
 /// response is split by either.
-fn on_one_line(value: Bytes) -> Bytes {
+pub(super) fn on_one_line(value: Bytes) -> Bytes {
     let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
     if !value.iter().any(breaks) {
         return value;
@@ -223,7 +234,7 @@ fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
     reply.head.fields.append("Cache-Control", cache_control);
 }
 
-fn relative(date: i64, seconds: i64) -> (String, String) {
+pub(super) fn relative(date: i64, seconds: i64) -> (String, String) {
     let cache_control = if seconds < 0 {
         "no-cache".to_owned()
     } else {

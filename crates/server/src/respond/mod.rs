@@ -4,6 +4,7 @@
 //! The order is nginx's: what is decided later sees what was added earlier.
 
 mod addition;
+mod by_htaccess;
 pub mod charset;
 mod composition;
 pub mod error_pages;

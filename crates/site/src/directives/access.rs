@@ -12,6 +12,24 @@ pub(super) const TABLE: &[Directive] = &[
             client's address decides. If no line contains it, the client is allowed. `unix:` means \
             connections to a unix socket.")
         .example("allow 192.0.2.0/24;"),
+    Directive::new("apache_rules", &[Context::Server])
+        .takes(1, 1, "TEXT")
+        .short("evaluates sections of Apache's configuration")
+        .long("\
+            The text holds what stands in a virtual host of Apache 2.4: `<Directory>`, `<Files>`, \
+            `<Location>` and `<If>` sections, and directives that a `.htaccess` may contain. It is \
+            evaluated together with the `.htaccess` files, in Apache's order, before a location is \
+            chosen. Rules outside of sections are run before the path is mapped to a file. \
+            `AllowOverride` says in which directories `.htaccess` files count: in none without it, as \
+            in Apache. They also need `htaccess on`.\n\n\
+            The text opens nothing that a location refuses. A line that may limit access and cannot be \
+            evaluated closes what it stands in, and `mayfly check` names it. Directories and passwords \
+            have absolute paths. `mayfly convert` writes this directive.")
+        .example(r#"apache_rules '
+    <Directory /srv/www/private>
+        Require ip 192.0.2.0/24
+    </Directory>
+';"#),
     Directive::new("auth_basic", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "REALM | off").inherited()
         .default("off")
@@ -79,7 +97,10 @@ pub(super) const TABLE: &[Directive] = &[
             another path of the site. They open nothing that a location refuses. A changed file counts \
             within a second. A line that may limit access and cannot be evaluated closes its folder, and \
             the error log says so. The files are looked for below a `root` or `alias` without variables \
-            of the server or of a location for a prefix.")
+            of the server or of a location for a prefix.\n\n\
+            Fields (`Header`), lifetimes (`ExpiresByType`), types of files (`AddType`) and pages of \
+            errors (`ErrorDocument`) are added when a response is sent, so that a stored page has \
+            nothing of them.")
         .example("htaccess on;"),
     Directive::new("limit_except", &[Context::Location])
         .takes(1, usize::MAX, "METHOD ... { }").block()

@@ -3,7 +3,10 @@
 //! Names are declared first (variables, groups, zones), so that values may use them wherever
 //! they are written.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use nginx_conf::Diagnostic;
 
 use super::Lowering;
 use super::cache::{name_set, names};
@@ -119,10 +122,25 @@ impl Lowering<'_> {
             head: self.head_settings(&level),
             merge_slashes: self.flag(&level, "merge_slashes", true),
             obeys_htaccess: self.flag(&level, "htaccess", false),
+            apache_rules: self.apache_rules(&level),
             tls: self.server_tls(&level),
             http2: self.http2(&level),
             http3: self.http3(&level),
         }
+    }
+
+    /// Reads `apache_rules`, and says which lines close something.
+    fn apache_rules(&mut self, level: &Level<'_>) -> Option<Arc<htaccess::ServerRules>> {
+        let word = level.find("apache_rules")?.arg(0);
+        let rules = htaccess::read_server_rules(&word.text);
+        for note in rules.notes.iter().filter(|it| it.closes) {
+            let message = format!(
+                "line {} of this text closes what it stands in: {}",
+                note.line, note.text
+            );
+            self.report(Diagnostic::warning(word.span, message));
+        }
+        Some(Arc::new(rules))
     }
 
     /// What `$server_name` says: `.example.org` without its dot.

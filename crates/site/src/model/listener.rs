@@ -71,6 +71,8 @@ pub struct Server {
     pub merge_slashes: bool,
     /// `htaccess`
     pub obeys_htaccess: bool,
+    /// `apache_rules`
+    pub apache_rules: Option<Arc<htaccess::ServerRules>>,
     /// `ssl_*`, if the server has a certificate or rejects handshakes. For a server without,
     /// those of the default server of the address hold, which always has some where the
     /// address speaks TLS.

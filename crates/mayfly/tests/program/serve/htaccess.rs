@@ -205,6 +205,127 @@ async fn front_controllers_of_any_name_answer_and_keep_files_from_visitors() {
     }
 }
 
+const OF_RESPONSES: &str = "Header set X-A a\nHeader always set X-B \"b %{NAME}e\"\nHeader set X-C c env=NAME\n\
+    Header unset X-Powered-By\nHeader set X-Content-Type-Options none\nHeader append Cache-Control public\n\
+    SetEnvIf Cookie name=(\\w+) NAME=$1\nExpiresActive on\nExpiresByType text/css \"access plus 1 hour\"\n\
+    AddType image/x-own .own\nAddCharset koi8-r .ru\nErrorDocument 403 \"Not for you\"\n\
+    ErrorDocument 404 /error.php?a=b\nErrorDocument 410 https://x.test/gone\n\
+    RewriteEngine on\nRewriteRule ^cookie\\.css$ - [CO=seen:1:x.test:60:/:secure:httponly]\nRedirect gone /gone\n";
+
+/// Fields, lifetimes, types and pages of errors are those of Apache; what visitors may not have is no page of an error.
+#[tokio::test]
+async fn responses_have_what_the_files_say_of_them() {
+    if !has_php_fpm() {
+        return;
+    }
+    let says = "<?php header('X-Powered-By: me'); echo 'error ', $_SERVER['REDIRECT_STATUS'], $_SERVER['REDIRECT_URL'], \
+        $_SERVER['QUERY_STRING'];";
+    let files = [
+        (".htaccess", OF_RESPONSES),
+        ("index.php", "<?php echo 'page';"),
+        ("error.php", says),
+        ("a.css", "style"),
+        ("cookie.css", "style"),
+        ("b.own.ru", "text"),
+        ("closed/.htaccess", "Require all denied\n"),
+        (
+            "away/.htaccess",
+            "Require all denied\nErrorDocument 403 /closed/a.css\n",
+        ),
+        ("closed/a.css", "secret"),
+    ];
+    let server = FolderServer::start_site(program(), &files, &[]).await;
+    let target = server.target();
+    for (path, status, text, fields) in [
+        (
+            "/a.css",
+            200,
+            "style",
+            &[
+                ("x-a", "a"),
+                ("x-b", "b (null)"),
+                ("x-c", ""),
+                ("cache-control", "max-age=3600, public"),
+                ("x-content-type-options", "nosniff"),
+            ][..],
+        ),
+        (
+            "/cookie.css",
+            200,
+            "style",
+            &[(
+                "set-cookie",
+                "seen=1; path=/; domain=x.test; Max-Age=3600; secure; HttpOnly",
+            )],
+        ),
+        (
+            "/b.own.ru",
+            200,
+            "text",
+            &[("content-type", "image/x-own; charset=koi8-r")],
+        ),
+        (
+            "/closed/a.css",
+            403,
+            "Not for you",
+            &[("x-a", ""), ("x-b", "b (null)")],
+        ),
+        (
+            "/none",
+            404,
+            "error 404/nonea=b",
+            &[("x-powered-by", ""), ("x-a", "a")],
+        ),
+        ("/gone", 302, "", &[("location", "https://x.test/gone")]),
+        ("/away/a.css", 403, "", &[]),
+    ] {
+        let reply = target.get(path).await;
+        assert_eq!(reply.status, status, "{path}");
+        assert!(
+            text.is_empty() || reply.text() == text,
+            "{path}: {}",
+            reply.text()
+        );
+        assert!(!reply.text().contains("secret"), "{path}");
+        for (name, value) in fields {
+            let found = reply.field(name);
+            assert_eq!(found, *value, "{path}: {name}");
+        }
+    }
+}
+
+/// What depends on a visitor is in no stored page.
+#[tokio::test]
+async fn a_field_for_one_visitor_goes_to_no_other_with_a_stored_page() {
+    if !has_php_fpm() {
+        return;
+    }
+    let rules = "<If \"%{HTTP_USER_AGENT} == 'ada'\">\nHeader set X-Agent %{HTTP_AGENT}e\n</If>\n\
+        <If \"%{HTTP_USER_AGENT} == 'bob'\">\nHeader set X-Agent bob\n</If>\n";
+    let files = [
+        (".htaccess", rules),
+        (
+            "index.php",
+            "<?php header('Cache-Control: max-age=3600'); echo uniqid();",
+        ),
+    ];
+    let server = FolderServer::start_site(program(), &files, &["--ttl", "1h"]).await;
+    let target = server.target();
+    let mut pages = std::collections::BTreeSet::new();
+    for (agent, expected) in [
+        ("ada", "(null)"),
+        ("bob", "bob"),
+        ("eve", ""),
+        ("ada", "(null)"),
+    ] {
+        let fields = format!("User-Agent: {agent}\r\n");
+        let reply = target.visit_until_hit("/", &fields).await;
+        assert_eq!(reply.field("x-agent"), expected, "{agent}");
+        pages.insert(reply.text());
+    }
+    assert_eq!(pages.len(), 1, "{pages:?}");
+}
+
 /// Asks again and again until the reply is so.
 async fn asked_until(target: &Target, path: &str, is_so: impl Fn(&Reply) -> bool) {
     for _ in 0..MOST_ASKED {
@@ -366,36 +487,44 @@ async fn a_script_that_the_htaccess_refuses_does_not_run() {
     }
 }
 
-/// Trees of files that are made from seeds are answered as Debian's Apache answers them; what Apache refuses is refused. Without
-/// Apache, its PHP or root nothing is compared.
-#[test]
-fn generated_trees_are_answered_as_by_apache() {
+/// What the comparison with Debian's Apache says; `None` without Apache, its PHP or root.
+fn compared_with_apache(arguments: &[&str]) -> Option<String> {
     let modules = std::fs::read_dir("/usr/lib/apache2/modules")
         .into_iter()
         .flatten();
     let mut names = modules.flatten().map(|it| it.file_name());
     let has_php = names.any(|name| name.to_string_lossy().starts_with("libphp"));
     if !has_php || !has_php_fpm() || !rustix::process::geteuid().is_root() {
-        return;
+        return None;
     }
     let script = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../scripts/conformance/apache_htaccess.py"
     );
     let compared = std::process::Command::new("python3")
-        .args([
-            script,
-            "--generated",
-            "500",
-            "--requests",
-            "6",
-            "--binary",
-            program(),
-        ])
+        .args([script, "--binary", program()])
+        .args(arguments)
         .output()
         .expect("python3");
-    let said = String::from_utf8_lossy(&compared.stdout);
+    let said = String::from_utf8_lossy(&compared.stdout).into_owned();
     let failed = String::from_utf8_lossy(&compared.stderr);
     assert!(compared.status.success(), "{said}{failed}");
-    assert!(said.contains("seeds 1 to 500: "), "{said}");
+    Some(said)
+}
+
+/// Trees of files that are made from seeds are answered as Debian's Apache answers them; what Apache refuses is refused.
+#[test]
+fn generated_trees_are_answered_as_by_apache() {
+    if let Some(said) = compared_with_apache(&["--generated", "500", "--requests", "6"]) {
+        assert!(said.contains("seeds 1 to 500: "), "{said}");
+    }
+}
+
+/// So are virtual hosts that `mayfly convert` has made servers of.
+#[test]
+fn converted_virtual_hosts_are_answered_as_by_apache() {
+    let arguments = ["--generated", "30", "--requests", "10", "--way", "convert"];
+    if let Some(said) = compared_with_apache(&arguments) {
+        assert!(said.contains("30 virtual hosts converted"), "{said}");
+    }
 }

@@ -234,6 +234,8 @@ fn kind(found: &Stat) -> FileKind {
 /// The files of a site, for one request.
 pub struct FolderFiles<'a> {
     pub site: &'a [Mount],
+    /// `.htaccess` files count.
+    pub reads_rules: bool,
     pub credentials: Option<(Vec<u8>, Vec<u8>)>,
     pub notes: RefCell<Vec<RuleNote>>,
 }
@@ -288,7 +290,11 @@ impl Disk for FolderFiles<'_> {
     }
 
     fn rules(&self, path: &[u8]) -> RuleFile {
-        let root = self.site.iter().find(|it| path.starts_with(&it.folder));
+        if !self.reads_rules {
+            return RuleFile::None;
+        }
+        let is_in = |it: &&Mount| !it.folder.is_empty() && path.starts_with(&it.folder);
+        let root = self.site.iter().find(is_in);
         let root = root.map_or(path, |it| &it.folder[..]);
         let now = clock::recent();
         let rules =

@@ -1,5 +1,5 @@
 //! `htaccess`: Apache's per-folder rules, evaluated for the file that the path of a request stands for, before a location is
-//! chosen for it.
+//! chosen for it. What they say of the response is kept until it is made (`respond/by_htaccess`).
 //!
 //! The rules come from the files as they are now ([`files`]): each folder's is looked at once a second. Where none of the
 //! folders on the way has one, nothing else is asked. A rule only refuses, redirects or leads to another path: locations
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use htaccess::{Verdict, Visit, evaluate};
+use htaccess::{Evaluation, ResponseRules, Verdict, Visit, evaluate};
 use http_semantics::Fields;
 use parking_lot::Mutex;
 use site::LogLevel;
@@ -42,13 +42,15 @@ pub fn obey(request: &mut Request) -> Option<StageEnd> {
 fn obey_rules(request: &mut Request) -> Option<StageEnd> {
     let configuration = request.configuration.clone();
     let site = configuration.htaccess[request.route.server().0].as_ref()?;
-    if !files::has_rules(&site.mounts, &request.route.path) {
+    if !site.rules.is_given && !files::has_rules(&site.mounts, &request.route.path) {
+        set_response(request, None);
         return None;
     }
     real_ip::apply_real_ip(request);
-    let (verdict, notes) = verdict(request, site);
+    let (evaluation, notes) = evaluation(request, site);
     tell(request, notes);
-    match verdict {
+    set_response(request, evaluation.response);
+    match evaluation.verdict {
         Verdict::Target(target) => {
             if target.is_missing {
                 return Some(StageEnd::Status(404));
@@ -59,8 +61,10 @@ fn obey_rules(request: &mut Request) -> Option<StageEnd> {
                 request.route.note_change();
                 request.extras.forget_path_info();
             }
-            if !target.variables.is_empty() || !request.extras.values.of_script.is_empty() {
-                request.extras.values.of_script = target.variables;
+            let mut variables = target.variables;
+            variables.extend(error_variables(request));
+            if !variables.is_empty() || !request.extras.values.of_script.is_empty() {
+                request.extras.values.of_script = variables;
             }
             None
         }
@@ -89,6 +93,30 @@ fn obey_rules(request: &mut Request) -> Option<StageEnd> {
     }
 }
 
+/// Notes what holds for the response. Most have nothing of it.
+fn set_response(request: &mut Request, response: Option<Box<ResponseRules>>) {
+    if response.is_some() || request.extras.carried.rules.is_some() {
+        request.extras.carried.rules = response;
+    }
+}
+
+/// What the script of an error's page is told of the error.
+fn error_variables(request: &Request) -> Vec<(String, Vec<u8>)> {
+    let Some(status) = request.delivery.error_page.error_status() else {
+        return Vec::new();
+    };
+    let (path, args) = http_semantics::split_query(request.received.target());
+    let args = args.unwrap_or_default();
+    vec![
+        (
+            "REDIRECT_STATUS".to_owned(),
+            status.to_string().into_bytes(),
+        ),
+        ("REDIRECT_URL".to_owned(), path.to_vec()),
+        ("REDIRECT_QUERY_STRING".to_owned(), args.to_vec()),
+    ]
+}
+
 /// `http://host`, as the client wrote the host.
 fn own_address(request: &Request) -> Vec<u8> {
     match request.received.head().field("host") {
@@ -99,7 +127,7 @@ fn own_address(request: &Request) -> Vec<u8> {
     }
 }
 
-fn verdict(request: &Request, site: &HtaccessSite) -> (Verdict, Vec<RuleNote>) {
+fn evaluation(request: &Request, site: &HtaccessSite) -> (Evaluation, Vec<RuleNote>) {
     let head = request.received.head();
     let field = |name: &str| {
         let separator: &[u8] = match name.eq_ignore_ascii_case("cookie") {
@@ -143,14 +171,16 @@ fn verdict(request: &Request, site: &HtaccessSite) -> (Verdict, Vec<RuleNote>) {
         field_names: &field_names,
         time: (seconds, local_time(seconds)),
         indexes: &site.indexes,
+        lists_folders: site.lists_folders,
     };
     let disk = FolderFiles {
         site: &site.mounts,
+        reads_rules: site.reads_files,
         credentials: basic_auth::credentials(head.field("authorization")),
         notes: RefCell::default(),
     };
-    let verdict = evaluate(&visit, &disk, &site.mounts);
-    (verdict, disk.notes.into_inner())
+    let evaluation = evaluate(&visit, &disk, &site.mounts, &site.rules);
+    (evaluation, disk.notes.into_inner())
 }
 
 fn local_time(seconds: i64) -> [u32; 7] {
