@@ -12,6 +12,9 @@ use htaccess::item::{Item, Mistake, parse};
 pub struct Options {
     /// Where PHP-FPM listens, as `fastcgi_pass` has it.
     pub php: Option<String>,
+    /// The lines of `.htaccess` files are for a server that `mayfly serve` has written, which refuses hidden files and leads to the
+    /// front controller itself.
+    pub is_for_serve: bool,
 }
 
 /// A `.htaccess`.
@@ -55,6 +58,7 @@ impl Conversion {
 pub fn convert_htaccess(files: &[HtaccessFile<'_>], options: &Options) -> Conversion {
     let mut collector = Collector::default();
     collector.site.php.clone_from(&options.php);
+    collector.site.is_for_serve = options.is_for_serve;
     let mut conversion = Conversion::default();
     // The order of folders is that of their depth, wherever they stand on a command line.
     let mut files: Vec<&HtaccessFile<'_>> = files.iter().collect();

@@ -13,7 +13,10 @@ use crate::servers::convert_servers;
 pub fn fuzz_convert(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for php in [None, Some("unix:/run/php.sock".to_owned())] {
-        let options = Options { php };
+        let options = Options {
+            php,
+            ..Options::default()
+        };
         let folders = ["/", "/a/b/"].map(|folder| HtaccessFile {
             name: folder,
             text: &text,

@@ -60,6 +60,8 @@ pub struct Site {
     pub php: Option<String>,
     /// No other lines of the server run scripts.
     pub is_whole_server: bool,
+    /// Other lines of the server refuse hidden files, and lead to the front controller of the root.
+    pub is_for_serve: bool,
     /// What a server says of itself.
     pub server: ServerLines,
     /// Fields, with their quoted values, for servers behind this one.

@@ -340,7 +340,7 @@ impl Writer<'_> {
 
     fn locations(&mut self) {
         let is_proxy = !self.root.folder.content.is_empty();
-        if !is_proxy {
+        if !is_proxy && !self.site.is_for_serve {
             self.deny(false, DOT);
         }
         for (pattern, status) in std::mem::take(&mut self.refused) {
@@ -411,9 +411,18 @@ impl Writer<'_> {
                 self.conf.close();
                 self.conf.gap();
             }
-            self.conf.open(&format!("location {}", argument(folder)));
-            self.conf.line(&format!("try_files {};", try_files(front)));
-            self.conf.close();
+            let lines = [
+                format!("location {} {{", argument(folder)),
+                format!("    try_files {};", try_files(front)),
+                "}".to_owned(),
+            ];
+            if self.site.is_for_serve && folder == "/" {
+                self.conf
+                    .note("The location / of the server stands for this one:");
+                lines.iter().for_each(|it| self.conf.note(it));
+            } else {
+                lines.iter().for_each(|it| self.conf.line(it));
+            }
             self.conf.gap();
             if let Some(pattern) = &front.pattern {
                 self.conf

@@ -419,6 +419,7 @@ fn folders_below_have_their_own_locations() {
         &files,
         &Options {
             php: Some("unix:/p".to_owned()),
+            ..Options::default()
         },
     )
     .text;
@@ -552,6 +553,7 @@ fn limits_of_methods_and_variables_hold_for_scripts_of_the_folder() {
         };
         let options = Options {
             php: Some("unix:/x".to_owned()),
+            ..Options::default()
         };
         let made = convert_htaccess(&[file], &options);
         let (_, folder) = made.text.split_once("location ^~ /m/ {\n").expect(limit);

@@ -19,7 +19,13 @@ fn made(path: &Path, text: &str) -> Conversion {
                 folder: "/",
             };
             let php = Some("unix:/run/php/php-fpm.sock".to_owned());
-            convert_htaccess(&[file], &Options { php })
+            convert_htaccess(
+                &[file],
+                &Options {
+                    php,
+                    ..Options::default()
+                },
+            )
         }
         false => convert_servers(name, text, &|_| Ok(Vec::new()), &Options::default()),
     }

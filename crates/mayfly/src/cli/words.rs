@@ -125,6 +125,9 @@ pub struct ConvertArgs {
     /// Where PHP-FPM listens, such as unix:/run/php/php-fpm.sock: the result then runs scripts itself
     #[arg(long, value_name = "ADDRESS", value_parser = fastcgi_address)]
     pub php: Option<String>,
+    /// Leave out what a server that serve --print-config has written says itself: its front controller, and hidden files
+    #[arg(long)]
+    pub for_serve: bool,
     /// Write into this file, which must not be there yet [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -67,11 +67,17 @@ fn read(path: &Path) -> Result<ReadFile, String> {
 fn converted(args: &ConvertArgs, files: &[ReadFile]) -> Result<Conversion, String> {
     let options = Options {
         php: args.php.clone(),
+        is_for_serve: args.for_serve,
     };
     if let [file] = files
         && is_of_servers(&file.text)
     {
         let name = file.path.display().to_string();
+        if args.for_serve {
+            return Err(format!(
+                "--for-serve is for .htaccess files: {name} has whole servers, which stand beside that of serve"
+            ));
+        }
         let load = |pattern: &str| included(&file.path, pattern);
         return Ok(convert_servers(&name, &file.text, &load, &options));
     }

@@ -52,6 +52,61 @@ fn what_is_made_of_htaccess_files_loads_in_a_server() {
     }
 }
 
+/// As docs/guide/from-apache.md says: rules take the place of `htaccess on;`, whole servers stand beside.
+#[test]
+fn what_is_made_fits_into_the_configuration_of_the_service() {
+    for name in [
+        "wordpress",
+        "drupal",
+        "mediawiki",
+        "laravel",
+        "joomla",
+        "nextcloud",
+    ] {
+        let folder = folder(&[]);
+        let site = folder.path().join("site");
+        testkit::serving::write_files(&site, &[("index.php", "<?php echo 1;")]);
+        let whole = words(&["serve", path(&site), "--print-config", "--service"]);
+        assert_eq!(code(&whole), 0, "{}", stderr(&whole));
+        let whole = stdout(&whole);
+        let rules = site.join(".htaccess");
+        std::fs::copy(sites().join(format!("{name}.htaccess")), &rules).expect("a copy");
+        let rules = words(&["convert", "--for-serve", path(&rules)]);
+        assert_eq!(code(&rules), 0, "{name}: {}", stderr(&rules));
+        assert!(whole.contains("htaccess on;"), "{whole}");
+        let with_rules = whole.replace("htaccess on;", &stdout(&rules));
+        let host = folder.path().join("host.conf");
+        let of_apache = format!(
+            "<VirtualHost *:80>\nServerName other.test\nDocumentRoot {}\n</VirtualHost>\n",
+            path(&site)
+        );
+        std::fs::write(&host, of_apache).expect("a file");
+        let host = words(&["convert", path(&host)]);
+        assert_eq!(code(&host), 0, "{}", stderr(&host));
+        testkit::serving::write_files(
+            folder.path(),
+            &[
+                ("mayfly.conf", &with_rules),
+                ("sites/other.conf", &stdout(&host)),
+            ],
+        );
+        let tested = run(folder.path(), &["-t", "-c", "mayfly.conf"]);
+        assert_eq!(code(&tested), 0, "{name}: {}", stderr(&tested));
+    }
+    let folder = folder(&[("host.conf", "<VirtualHost *:80>\n</VirtualHost>\n")]);
+    let refused = words(&[
+        "convert",
+        "--for-serve",
+        path(&folder.path().join("host.conf")),
+    ]);
+    assert_eq!(code(&refused), 1);
+    assert!(
+        stderr(&refused).contains("whole servers"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
 #[test]
 fn what_is_made_of_virtual_hosts_loads_in_http() {
     let folder = folder(&[]);
