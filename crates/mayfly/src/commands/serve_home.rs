@@ -156,18 +156,24 @@ fn note_of(location: &str, url: &str) -> Option<String> {
             }
         ));
     }
-    let host: String = host.chars().map(printable).collect();
+    // Pages say where they lead: what a shell would understand is not shown for pasting.
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    let single = match host.bytes().all(is_name) {
+        true => format!(
+            " To see single pages as they are, ask with its host:\n  curl -si -H 'Host: {host}' {url}"
+        ),
+        false => String::new(),
+    };
+    let proxy = match scheme {
+        "https" => {
+            "  If a proxy in front speaks https for it, name the proxy's address with --behind: without it, WordPress\n  \
+             redirects in circles.\n"
+        }
+        _ => "",
+    };
     Some(format!(
         "Note: the first page leads to {shown}. If that is the home of this WordPress, as of a copy of a live site, so does\n  \
-         the login. To use it at {url} start serve with --home. To see single pages as they are, ask with its host:\n  \
-         curl -si -H 'Host: {host}' {url}\n{}",
-        match scheme {
-            "https" => {
-                "  If a proxy in front speaks https for it, name the proxy's address with --behind: without it, WordPress\n  \
-                 redirects in circles.\n"
-            }
-            _ => "",
-        }
+         the login. To use it at {url} start serve with --home.{single}\n{proxy}"
     ))
 }
 
@@ -226,6 +232,9 @@ mod tests {
             let note = note_of(location, url).unwrap();
             assert!(note.contains(expected), "{location}: {note}");
         }
+        let note = |location: &str| note_of(location, url).unwrap();
+        assert!(note("http://example.org/").contains("curl -si -H 'Host: example.org'"));
+        assert!(!note("http://a';reboot'/").contains("curl"));
         assert_eq!(note_of("/start", url), None);
     }
 }
