@@ -17,7 +17,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -146,10 +145,11 @@ class Reader:
         text = f"script --quiet --flush --command '{command.text}' /dev/null"
         terminal = types.SimpleNamespace(text=text, is_root=command.is_root)
         self.server = self.popen(terminal, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        trial.wait_until(lambda: self.server.poll() is not None or answers(), "it does not serve")
+        said = lambda: (log.seek(0), log.read().replace("\r\n", "\n"))[1]
+        # What is announced is said when everything listens.
+        trial.wait_until(lambda: self.server.poll() is not None or "Ctrl-C" in said(), "it does not serve")
         time.sleep(0.5)
-        log.seek(0)
-        said = log.read().replace("\r\n", "\n")
+        said = said()
         assert self.server.poll() is None, said
         return said
 
@@ -161,14 +161,6 @@ class Reader:
             self.root.run("kill", "-INT", pid)
         trial.wait_until(lambda: self.server.poll() is not None, "Ctrl-C does not end it")
         self.server = None
-
-
-def answers(port=PORT):
-    try:
-        socket.create_connection((ADDRESS, port), 5).close()
-        return True
-    except OSError:
-        return False
 
 
 # What a page says in words, before the command that comes behind it.
