@@ -6,8 +6,9 @@ blocks is run as it is printed, and must print what stands there. A block that c
     guide.py [--packages FOLDER] [--next FOLDER] [SUITE]      bookworm
 
 The first part is a newcomer's way: from the package to a WordPress seen as HIT, then to a service. It is timed, with what
-a reader takes for the words of these pages. `$` is typed by the site's owner, `#` by root. In the place of systemd, whose
-command lines these are, the units are run by service.py. Namespaces as in trial.py; needs root and mmdebstrap.
+a reader takes for the words of these pages. `$` is typed by the site's owner, `#` by root. The root has a systemd of its own
+(machine.py), its own network with an issuer of certificates for tests (Pebble, which `scripts/setup.sh test` installs) in the place of
+Let's Encrypt, and names of its own. Needs root and what `scripts/setup.sh trial` installs.
 """
 
 import argparse
@@ -18,14 +19,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "apps")]
+import machine  # noqa: E402
 import roots  # noqa: E402
-import service  # noqa: E402
 import trial  # noqa: E402
 from harness import client, guide, wordpress  # noqa: E402
 
@@ -35,10 +37,13 @@ THEMES = {"bookworm": "wordpress-theme-twentytwentythree", "trixie": "wordpress-
 BLOCK = re.compile(r"^(?:<!-- not run: (.*?) -->\n)?( *)```console\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 OWNER = "anna"
 ADDRESS, PORT = "127.0.0.1", 8080
-SECONDS = 120
 WORDS_A_MINUTE = 200
 PATH_MINUTES = 10
-BY_SYSTEMCTL = {"nginx": ("nginx", "nginx -s quit"), "apache2": ("apachectl start", "apachectl graceful-stop")}
+# Units of Debian's that the reader starts; none of them at the boot.
+IDLE = ("nginx", "apache2")
+PEBBLE = os.environ.get("MAYFLY_PEBBLE") or os.path.join(trial.WORK, "..", "tools", "pebble")
+DIRECTORY = "https://127.0.0.1:14000/dir"
+NAMES = ("example.org", "www.example.org")
 
 
 class Page:
@@ -70,66 +75,11 @@ class Page:
         return len(re.findall(r"\w+", self.text))
 
 
-class Manager:
-    """What `systemctl` asks for in the root, done by service.py."""
-
-    def __init__(self, root):
-        self.root, self.running = root, {}
-        os.makedirs(root.path + "/run/systemctl", exist_ok=True)
-        self.ask, self.answer = (root.path + f"/run/systemctl/{name}" for name in ("ask", "answer"))
-        for path in (self.ask, self.answer):
-            os.mkfifo(path)
-        self.asked = os.open(self.ask, os.O_RDWR | os.O_NONBLOCK)
-        script = '#!/bin/sh\necho "$*" >/run/systemctl/ask\nread -r code said </run/systemctl/answer\n[ -z "$said" ] || echo "$said"\nexit "$code"\n'
-        root.write("/usr/local/bin/systemctl", script)
-        os.chmod(root.path + "/usr/local/bin/systemctl", 0o755)
-
-    def serve(self):
-        """Does what was asked, if anything was."""
-        try:
-            line = os.read(self.asked, 4096).decode().strip()
-        except BlockingIOError:
-            return
-        code, said = 0, ""
-        try:
-            self.carry_out(line.split())
-        except (AssertionError, OSError) as error:
-            code, said = 1, " ".join(str(error).split())
-        with open(self.answer, "w", encoding="utf-8") as file:
-            file.write(f"{code} {said}\n")
-
-    def carry_out(self, words):
-        names = [word.removesuffix(".service") for word in words[1:] if not word.startswith("-")]
-        verbs = {"enable": ["start"], "disable": ["stop"], "restart": ["stop", "start"]}.get(words[0], [words[0]])
-        if words[0] in ("enable", "disable") and "--now" not in words:
-            return
-        for name in names:
-            for verb in verbs:
-                self.one(verb, name)
-
-    def one(self, verb, name):
-        if name in BY_SYSTEMCTL:
-            start, stop = BY_SYSTEMCTL[name]
-            self.root.run("sh", "-c", start if verb == "start" else stop)
-            return
-        now = self.running.get(name)
-        if verb == "start" and now is None:
-            self.running[name] = service.Service(self.root.path, f"{name}.service")
-        elif verb == "stop" and now is not None:
-            del self.running[name]
-            now.stop()
-        elif verb == "reload":
-            code, said = now.reload()
-            assert code == 0, said
-        else:
-            assert verb in ("start", "stop"), f"systemctl {verb} {name} is not known here"
-
-
 class Reader:
     """Follows pages in a root."""
 
-    def __init__(self, root, next_package):
-        self.root, self.manager, self.next_package = root, Manager(root), next_package
+    def __init__(self, inside, next_package):
+        self.root, self.next_package = inside, next_package
         self.pages, self.server, self.passed, self.failed = {}, None, 0, 0
         self.admin = wordpress.User("root1", "Ada Admin", "administrator")
 
@@ -141,6 +91,9 @@ class Reader:
         page = self.page(name)
         while page.commands:
             command = page.commands.pop(0)
+            if command.text.startswith("apt install") and name == "guide/operations.md" and not self.next_package:
+                page.left_out.append((command.text, "--next names no package"))
+                continue
             for (page_name, beginning), prepare in PREPARATIONS.items():
                 if page_name == name and command.text.startswith(beginning):
                     prepare(self)
@@ -168,20 +121,17 @@ class Reader:
                 raise SystemExit(1) from error
 
     def popen(self, command, **how):
-        user = [] if command.is_root else [f"--userspec={OWNER}:{OWNER}"]
-        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8",
-                       "DEBIAN_FRONTEND": "noninteractive", "HOME": "/root" if command.is_root else f"/home/{OWNER}"}
-        line = ["chroot", *user, self.root.path, "bash", "-c", f"cd \"$HOME\"; {command.text}"]
-        return subprocess.Popen(line, env=environment, text=True, stdin=subprocess.DEVNULL, **how)
+        user, home = ("root", "/root") if command.is_root else (OWNER, f"/home/{OWNER}")
+        line = self.root.line("bash", "-c", f"cd; {command.text}", user=user, home=home)
+        return subprocess.Popen(line, text=True, stdin=subprocess.DEVNULL, **how)
 
     def run_to_its_end(self, command):
-        with open(self.root.path + "/tmp/said", "w+", encoding="utf-8") as file:
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
             running = self.popen(command, stdout=file, stderr=subprocess.STDOUT)
-            deadline = time.monotonic() + SECONDS
-            while running.poll() is None:
-                assert time.monotonic() < deadline, "does not end"
-                self.manager.serve()
-                time.sleep(0.02)
+            try:
+                running.wait(machine.SECONDS)
+            except subprocess.TimeoutExpired:
+                raise AssertionError("does not end") from None
             file.seek(0)
             said = file.read()
         assert running.returncode in ENDS_WITH.get(command.text, (0,)), f"ended with {running.returncode}:\n{said}"
@@ -190,34 +140,27 @@ class Reader:
     def start_server(self, command):
         """Until Ctrl-C, which is typed when the page ends, or when it has its reader start another one."""
         self.end_server()
-        log = open(self.root.path + "/tmp/served", "w+", encoding="utf-8")
+        log = tempfile.TemporaryFile("w+", encoding="utf-8")
         # In a terminal, as a person does: what is for that person alone is said there.
         text = f"script --quiet --flush --command '{command.text}' /dev/null"
         terminal = types.SimpleNamespace(text=text, is_root=command.is_root)
         self.server = self.popen(terminal, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        trial.wait_until(lambda: self.server.poll() is not None or answers(), "it does not serve")
-        time.sleep(0.3)
-        log.seek(0)
-        said = log.read().replace("\r\n", "\n")
+        said = lambda: (log.seek(0), log.read().replace("\r\n", "\n"))[1]
+        # What is announced is said when everything listens.
+        trial.wait_until(lambda: self.server.poll() is not None or "Ctrl-C" in said(), "it does not serve")
+        time.sleep(0.5)
+        said = said()
         assert self.server.poll() is None, said
         return said
 
     def end_server(self):
         if self.server is None:
             return
-        pid = self.root.run("sh", "-c", "pgrep --oldest --exact mayfly || true").strip()
+        pid = self.root.run("sh", "-c", "pgrep --oldest --exact mayfly || true")[1].strip()
         if pid:
             self.root.run("kill", "-INT", pid)
         trial.wait_until(lambda: self.server.poll() is not None, "Ctrl-C does not end it")
         self.server = None
-
-
-def answers(port=PORT):
-    try:
-        client.Client(ADDRESS, port).get("/nothing-there")
-        return True
-    except OSError:
-        return False
 
 
 # What a page says in words, before the command that comes behind it.
@@ -225,15 +168,12 @@ def answers(port=PORT):
 def wordpress_is_there(root):
     """The site that the newcomer has: Debian's WordPress, in the folder of its owner, with its database."""
     root.run("useradd", "--create-home", "--shell", "/bin/bash", OWNER)
-    shutil.copytree(root.path + "/usr/share/wordpress", root.path + "/var/www/html", symlinks=False, dirs_exist_ok=True,
+    shutil.copytree(root.root + "/usr/share/wordpress", root.root + "/var/www/html", symlinks=False, dirs_exist_ok=True,
                     ignore=lambda _, names: [it for it in names if it == "wp-config.php"], ignore_dangling_symlinks=True)
     for name in ("index.html", "index.nginx-debian.html"):
-        if os.path.exists(root.path + "/var/www/html/" + name):
-            os.unlink(root.path + "/var/www/html/" + name)
-    os.makedirs(root.path + "/run/mysqld", exist_ok=True)
-    root.run("chown", "mysql:mysql", "/run/mysqld")
-    subprocess.Popen(["chroot", root.path, "mariadbd", "--user=mysql", "--bind-address=127.0.0.1"], stderr=subprocess.DEVNULL)
-    trial.wait_until(lambda: root.run("mariadb-admin", "ping", check=False)[0] == 0, "no database")
+        if os.path.exists(root.root + "/var/www/html/" + name):
+            os.unlink(root.root + "/var/www/html/" + name)
+    root.run("systemctl", "start", "mariadb")
     root.run("mariadb", "--execute", "CREATE DATABASE site; GRANT ALL ON site.* TO site@localhost IDENTIFIED BY 'password'")
     keys = "".join(f"define('{name}', '{os.urandom(24).hex()}');\n" for kind in ("AUTH", "SECURE_AUTH", "LOGGED_IN", "NONCE")
                    for name in (f"{kind}_KEY", f"{kind}_SALT"))
@@ -247,9 +187,33 @@ require_once ABSPATH . 'wp-settings.php';
     root.run("chown", "-R", f"{OWNER}:{OWNER}", "/var/www/html")
 
 
+def names_and_issuer(root):
+    """What the internet is to the machine: the site's names lead to it, and an issuer that all trust gives certificates."""
+    root.write("/etc/hosts", f"127.0.0.1 localhost {' '.join(NAMES)}\n")
+    folder = root.root + "/srv/issuer"
+    shutil.copytree(PEBBLE, folder)
+    root.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "/srv/issuer/key.pem", "-out", "/srv/issuer/cert.pem",
+             "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+             "-addext", "basicConstraints=critical,CA:FALSE")
+    root.write("/srv/issuer/pebble.json", json.dumps({"pebble": {
+        "listenAddress": "127.0.0.1:14000", "managementListenAddress": "127.0.0.1:15000", "certificate": "cert.pem", "privateKey": "key.pem",
+        "httpPort": 80, "tlsPort": 443, "ocspResponderURL": "", "externalAccountBindingRequired": False,
+        "retryAfter": {"authz": 1, "order": 1}, "keyAlgorithm": "ecdsa",
+        "profiles": {"default": {"description": "usual", "validityPeriod": 7776000}}}}))
+    for unit, text in (("names", "pebble-challtestsrv -http01 '' -https01 '' -tlsalpn01 '' -doh '' -defaultIPv6 '' -defaultIPv4 127.0.0.1 -dnsserver 127.0.0.1:8053"),
+                       ("issuer", "pebble -config pebble.json -strict -dnsserver 127.0.0.1:8053")):
+        root.write(f"/etc/systemd/system/{unit}.service", f"[Service]\nWorkingDirectory=/srv/issuer\nEnvironment=PEBBLE_VA_NOSLEEP=1\nExecStart=/srv/issuer/{text}\n")
+    root.run("systemctl", "daemon-reload")
+    root.run("systemctl", "start", "names", "issuer")
+    trial.wait_until(lambda: root.run("sh", "-c", "curl -ks https://127.0.0.1:15000/roots/0 >/usr/local/share/ca-certificates/issuer.crt", check=False)[0] == 0,
+                     "no issuer")
+    root.run("update-ca-certificates")
+
+
 def installs_wordpress(reader):
-    """Its owner has done so long ago; here it needs a server that runs."""
+    """Its owner has done so long ago; here it needs a server that runs, which has seen the first page lead to the installation."""
     wordpress.Site.install(None, types.SimpleNamespace(address=ADDRESS, port=PORT), reader.admin)
+    time.sleep(10)
 
 
 def visits(_):
@@ -273,19 +237,32 @@ def edits_once(reader):
         edits(reader)
 
 
-def enables_a_site(reader):
-    root = reader.root
-    text = root.read("/etc/mayfly/mayfly.conf")
-    for line in re.findall(r"^# (?:php_pool www \{|    user www-data;|    workers auto;|\})$", text, re.MULTILINE):
-        text = text.replace(line, line[2:], 1)
-    root.write("/etc/mayfly/mayfly.conf", text)
-    site = root.read("/etc/mayfly/sites/example").replace("/var/www/example.org", "/var/www/html")
-    root.write("/etc/mayfly/sites/site.conf", site)
+def asks_the_issuer_of_the_machine(reader):
+    """The one change that is made to what was printed."""
+    text = reader.root.read("/etc/mayfly/mayfly.conf")
+    address = re.search(r"uri (https://\S+);", text)[1]
+    if address == DIRECTORY:
+        return
+    issuer = f"{DIRECTORY};\n        ssl_trusted_certificate /srv/issuer/cert.pem"
+    reader.root.write("/etc/mayfly/mayfly.conf", text.replace(address, issuer))
+
+
+def goes_live(reader):
+    """Writes the lines that the page shows into wp-config.php, and waits for the certificate."""
+    lines = re.search(r"^```text\n(define.*?)^```$", reader.page("guide/package.md").text, re.MULTILINE | re.DOTALL)[1]
+    settings = reader.root.read("/var/www/html/wp-config.php")
+    reader.root.write("/var/www/html/wp-config.php", settings.replace("<?php\n", "<?php\n" + lines, 1))
+    trusts = ("curl", "--silent", "--show-error", "https://example.org/wp-login.php")
+    trial.wait_until(lambda: reader.root.run(*trusts, check=False)[0] == 0, f"no certificate: {reader.root.run(*trusts, check=False)[1][:200]}")
+
+
+def log_is_written(_):
+    time.sleep(1.5)
 
 
 def leaves_ports(reader):
-    for name in list(reader.manager.running):
-        reader.manager.one("stop", name)
+    reader.end_server()
+    reader.root.run("systemctl", "stop", "mayfly", "mayfly@shop", *IDLE, check=False)
 
 
 def nginx_serves(reader):
@@ -294,31 +271,28 @@ def nginx_serves(reader):
     page = reader.page("guide/from-nginx.md")
     reader.root.write("/etc/default/mayfly", page.block("MAYFLY_OPTIONS"))
     reader.root.write("/etc/systemd/system/mayfly.service.d/override.conf", page.block("[Service]"))
-    reader.root.run("nginx")
-    trial.wait_until(lambda: answers(80), "nginx does not serve")
+    reader.root.run("systemctl", "daemon-reload")
+    reader.root.run("systemctl", "start", "nginx")
 
 
 def back_to_its_own(reader):
     leaves_ports(reader)
     reader.root.write("/etc/default/mayfly", "")
-    shutil.rmtree(reader.root.path + "/etc/systemd/system/mayfly.service.d", ignore_errors=True)
-    if os.path.exists(reader.root.path + "/run/nginx.pid"):
-        reader.root.run("nginx", "-s", "quit")
+    shutil.rmtree(reader.root.root + "/etc/systemd/system/mayfly.service.d", ignore_errors=True)
+    reader.root.run("systemctl", "daemon-reload")
 
 
 def apache_serves(reader):
     back_to_its_own(reader)
     reader.root.write("/var/www/html/.htaccess", "Redirect 301 /old /\n")
-    reader.root.run("apachectl", "start")
+    reader.root.run("systemctl", "start", "apache2")
 
 
 def mayfly_serves(reader):
     if reader.next_package:
-        shutil.copy(reader.next_package, reader.root.path + "/root/mayfly_0.1.1_amd64.deb")
-    if "mayfly" not in reader.manager.running:
-        reader.root.run("sh", "-c", "apachectl stop || true")
-        trial.wait_until(lambda: not answers(80), "Apache has not ended")
-        reader.manager.one("start", "mayfly")
+        shutil.copy(reader.next_package, reader.root.root + "/root/mayfly_0.1.1_amd64.deb")
+    reader.root.run("systemctl", "stop", "apache2")
+    reader.root.run("systemctl", "start", "mayfly")
 
 
 def shop_is_there(reader):
@@ -335,7 +309,9 @@ PREPARATIONS = {
     ("guide.md", "for i"): installs_wordpress,
     ("guide.md", "mayfly top"): visits,
     ("guide.md", "curl -si"): edits_once,
-    ("guide/package.md", "mayfly -t"): enables_a_site,
+    ("guide/package.md", "mayfly -t"): asks_the_issuer_of_the_machine,
+    ("guide/package.md", "for i"): goes_live,
+    ("guide/package.md", "tail"): log_is_written,
     ("guide/from-nginx.md", "systemctl stop nginx"): nginx_serves,
     ("guide/from-apache.md", "grep -rn"): apache_serves,
     ("guide/operations.md", "apt install"): mayfly_serves,
@@ -349,28 +325,25 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--packages", default=os.path.join(trial.WORK, "out"))
     parser.add_argument("--next")
-    parser.add_argument("--inside")
     parser.add_argument("suite", nargs="?", default="bookworm")
     args = parser.parse_args()
-    if args.inside:
-        return inside(args)
-    root = roots.fresh(args.suite, os.path.join(trial.WORK, "roots", f"guide-{args.suite}"), [*PACKAGES, THEMES[args.suite]])
-    command = ["unshare", "--net", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", sys.executable, os.path.abspath(__file__),
-               "--inside", root, "--packages", args.packages, *(["--next", args.next] if args.next else [])]
-    return subprocess.run(command, check=False).returncode
+    root = roots.fresh(args.suite, os.path.join(trial.WORK, "roots", f"guide-{args.suite}"), [*machine.PACKAGES, *PACKAGES, THEMES[args.suite]])
+    for unit in IDLE:
+        subprocess.run(["systemctl", f"--root={root}", "disable", "--quiet", unit], check=True)
+    inside = machine.Machine(os.path.realpath(root))
+    try:
+        inside.enter_network()
+        return follow_all(inside, args)
+    finally:
+        inside.end()
+        shutil.rmtree(root, ignore_errors=True)
 
 
-def inside(args):
-    root = trial.Root(args.inside)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    trial.prepare(args.inside)
-    os.mkdir(args.inside + "/dev/pts")
-    subprocess.run(["mount", "-t", "devpts", "-o", "newinstance,ptmxmode=666,mode=620", "devpts", args.inside + "/dev/pts"], check=True)
-    os.symlink("pts/ptmx", args.inside + "/dev/ptmx")
-    service.prepare()
-    wordpress_is_there(root)
-    shutil.copy(trial.package_in(args.packages), root.path + "/root/mayfly_0.1.0_amd64.deb")
-    reader = Reader(root, args.next and trial.package_in(args.next))
+def follow_all(inside, args):
+    wordpress_is_there(inside)
+    names_and_issuer(inside)
+    shutil.copy(trial.package_in(args.packages), inside.root + "/root/mayfly_0.1.0_amd64.deb")
+    reader = Reader(inside, args.next and trial.package_in(args.next))
     began = time.monotonic()
     reader.follow("guide/package.md", until="mayfly serve")
     reader.follow("guide.md", until="for i in 1 2")

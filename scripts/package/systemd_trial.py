@@ -5,117 +5,42 @@
 
 The service and two instances of its template serve a PHP site each, while visitors ask the instances a hundred times a
 second. The service is restarted and stopped, an instance is restarted, the package is upgraded (to that in --next), removed and
-purged: those that are not concerned answer every request. Needs root and what `scripts/setup.sh trial` installs.
+purged: those that are not concerned answer every request. What the hardened unit may not write is named, and mistakes of a reload
+are shown. Needs root and what `scripts/setup.sh trial` installs.
 """
 
 import argparse
-import contextlib
 import http.client
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import machine  # noqa: E402
 import roots  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 WORK = os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "package")
-PACKAGES = ["systemd", "systemd-sysv", "dbus", "passwd"]
-SECONDS = 60
 RATE = 100
 PORTS = {"main": 8080, "one": 8081, "two": 8082}
 PAGE = "<?php echo 'page ', getmypid();"
-# Runs with namespaces of its own for processes, mounts, names, messages, the network and control groups.
-BOOT = r"""
-set -e
-root=$1
-mount --make-rprivate /
-mount --bind "$root" "$root"
-mount -t proc proc "$root/proc"
-mount -t sysfs -o ro sysfs "$root/sys"
-mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
-mount -t tmpfs tmpfs "$root/run"
-mount -t tmpfs -o mode=755 tmpfs "$root/dev"
-for name in null zero full random urandom tty; do : >"$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
-mkdir "$root/dev/pts" "$root/dev/shm"
-mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
-mount -t tmpfs tmpfs "$root/dev/shm"
-ln -s /proc/self/fd "$root/dev/fd"
-ln -s pts/ptmx "$root/dev/ptmx"
-ip link set lo up
-cd "$root"
-mkdir -p old
-pivot_root . old
-export container=trial
-exec chroot . /bin/sh -c 'umount -l /old && exec /lib/systemd/systemd --system --unit=multi-user.target' >/dev/null 2>&1
-"""
-
-
-class Machine:
-    """A root with systemd as its process 1."""
-
-    def __init__(self, root):
-        self.root = root
-        self.group = cgroup2() + "/mayfly-trial"
-        os.makedirs(self.group, exist_ok=True)
-        command = ["unshare", "--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup", "--fork", "--kill-child",
-                   "bash", "-c", BOOT, "boot", root]
-        self.starter = subprocess.Popen(["bash", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', self.group, *command],
-                                        stdin=subprocess.DEVNULL)
-        wait_until(lambda: self.first() is not None, "no first process")
-        wait_until(lambda: self.run("systemctl", "is-system-running", check=False)[1].strip() in ("running", "degraded"), "systemd is not ready")
-
-    def first(self):
-        """The number of its process 1, as it is outside."""
-        path = f"/proc/{self.starter.pid}/task/{self.starter.pid}/children"
-        with contextlib.suppress(OSError):
-            with open(path, encoding="utf-8") as file:
-                children = file.read().split()
-            if children:
-                with open(f"/proc/{children[0]}/comm", encoding="utf-8") as file:
-                    if file.read().strip() == "systemd":
-                        return int(children[0])
-        return None
-
-    def run(self, *command, check=True):
-        line = ["nsenter", "-t", str(self.first()), "-p", "-m", "-u", "-i", "-n", "-C", "-r", "-w", "env", "-i",
-                "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", *command]
-        run = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
-        assert not check or run.returncode == 0, f"{command} ended with {run.returncode}:\n{run.stdout}{run.stderr}{self.journal() if check else ''}"
-        return run.returncode, run.stdout + run.stderr
-
-    def journal(self):
-        return self.run("journalctl", "--no-pager", "--lines=40", check=False)[1]
-
-    def write(self, path, text):
-        os.makedirs(os.path.dirname(self.root + path), exist_ok=True)
-        with open(self.root + path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def end(self):
-        if (first := self.first()) is not None:
-            os.kill(first, signal.SIGKILL)
-        self.starter.wait()
-        with contextlib.suppress(OSError):
-            os.rmdir(self.group)
 
 
 class Visitors:
     """Ask a site a hundred times a second, for pages that PHP makes; in the network of the machine."""
 
-    def __init__(self, machine, name):
+    def __init__(self, inside, name):
         self.name = name
-        self.process = subprocess.Popen(["nsenter", "-t", str(machine.first()), "-n", sys.executable, os.path.abspath(__file__), "--visit", str(PORTS[name])],
+        self.process = subprocess.Popen(["nsenter", "-t", str(inside.first()), "-n", sys.executable, os.path.abspath(__file__), "--visit", str(PORTS[name])],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def end(self):
-        said, _ = self.process.communicate(timeout=SECONDS)
+        said, _ = self.process.communicate(timeout=machine.SECONDS)
         return json.loads(said)
 
 
@@ -151,22 +76,6 @@ def visit(port):
     print(json.dumps({"asked": asked[0], "wrong": len(wrong), "first": wrong[:3]}))
 
 
-def cgroup2():
-    with open("/proc/mounts", encoding="utf-8") as file:
-        for line in file:
-            words = line.split()
-            if words[2] == "cgroup2":
-                return words[1]
-    raise SystemExit("systemd_trial: no cgroup2 is mounted here")
-
-
-def wait_until(holds, problem):
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, problem
-        time.sleep(0.1)
-
-
 def package_in(folder):
     found = [it for it in sorted(os.listdir(folder)) if re.match(r"mayfly_.*\.deb$", it)]
     assert len(found) == 1, f"{folder} has {found}"
@@ -174,8 +83,8 @@ def package_in(folder):
 
 
 class Trial:
-    def __init__(self, machine, package, following):
-        self.machine, self.package, self.following, self.failed = machine, package, following, 0
+    def __init__(self, inside, package, following):
+        self.machine, self.package, self.following, self.failed = inside, package, following, 0
 
     def check(self, name, holds, detail=""):
         self.failed += not holds
@@ -214,8 +123,48 @@ http { server { listen 127.0.0.1:8080; root /var/www/main; location / { include 
     def left(self):
         return self.machine.run("pgrep", "--exact", "--list-full", "mayfly", check=False)[1]
 
+    def denials(self):
+        """What the unit may not write is named before the start, and the drop-in that is named lets it be written."""
+        inside = self.machine
+        inside.run("mkdir", "-p", "/var/log/apache2")
+        before = inside.read("/etc/mayfly/mayfly.conf")
+        inside.write("/etc/mayfly/mayfly.conf", before.replace("http {", "http { access_log /var/log/apache2/shop.log combined;"))
+        said = inside.run("mayfly", "-t")[1]
+        advice = re.search(r"systemctl edit (\S+), and add: \[Service\] (ReadWritePaths=.*)", said)
+        self.check("-t names the drop-in for a log of Apache", bool(advice), said)
+        code, _ = inside.run("systemctl", "restart", "mayfly", check=False)
+        journal = inside.run("journalctl", "--no-pager", "--unit=mayfly", "--lines=20")[1]
+        self.check("the unit may not write there, and the start says so", code != 0 and "ReadWritePaths=/var/log/apache2" in journal, journal)
+        if advice:
+            inside.write(f"/etc/systemd/system/{advice[1]}.d/override.conf", f"[Service]\n{advice[2]}\n")
+        inside.run("systemctl", "daemon-reload")
+        inside.run("systemctl", "restart", "mayfly")
+        said = inside.run("mayfly", "-t")[1]
+        self.check("with the drop-in it may, and -t says nothing", "ReadWritePaths" not in said, said)
+        inside.run("curl", "--silent", "--output", "/dev/null", f"http://127.0.0.1:{PORTS['main']}/")
+        machine.wait_until(lambda: "GET / " in inside.read("/var/log/apache2/shop.log"), "no line in the log")
+        inside.write("/etc/mayfly/mayfly.conf", before)
+        inside.run("rm", "-r", "/etc/systemd/system/mayfly.service.d")
+        inside.run("systemctl", "daemon-reload")
+        inside.run("systemctl", "restart", "mayfly")
+
+    def mistakes(self):
+        """A reload that is refused fails, and the mistakes are where the guide says."""
+        inside = self.machine
+        inside.write("/etc/mayfly/mayfly.conf", inside.read("/etc/mayfly/mayfly.conf").replace("root /var/www/main;", "rot /var/www/main;"))
+        by_systemd = inside.run("systemctl", "reload", "mayfly", check=False)
+        status = inside.run("systemctl", "status", "--no-pager", "--lines=20", "mayfly", check=False)[1]
+        by_itself = inside.run("mayfly", "-s", "reload", check=False)
+        self.check("systemctl reload fails with a mistake", by_systemd[0] != 0, by_systemd)
+        self.check("systemctl status shows the mistake", '"rot"' in status, status)
+        self.check("mayfly -s reload shows it itself", by_itself[0] == 1 and '"rot"' in by_itself[1], by_itself)
+        inside.write("/etc/mayfly/mayfly.conf", inside.read("/etc/mayfly/mayfly.conf").replace("rot /var/www/main;", "root /var/www/main;"))
+        inside.run("systemctl", "reload", "mayfly")
+
     def run(self):
         self.prepare()
+        self.denials()
+        self.mistakes()
         self.during("the service is restarted", ["main"], ["systemctl", "restart", "mayfly"])
         self.during("the service is stopped and started", ["main"], ["systemctl", "stop", "mayfly"], ["systemctl", "start", "mayfly"])
         self.during("an instance is restarted", ["one"], ["systemctl", "restart", "mayfly@one"])
@@ -244,14 +193,14 @@ def main():
     failed = 0
     for suite in args.suite:
         print(f"{suite}:", flush=True)
-        root = roots.fresh(suite, os.path.join(WORK, "roots", f"systemd-{suite}"), PACKAGES)
-        machine = Machine(os.path.realpath(root))
+        root = roots.fresh(suite, os.path.join(WORK, "roots", f"systemd-{suite}"), machine.PACKAGES)
+        inside = machine.Machine(os.path.realpath(root))
         try:
-            trial = Trial(machine, package_in(args.packages), args.next and package_in(args.next))
+            trial = Trial(inside, package_in(args.packages), args.next and package_in(args.next))
             trial.run()
             failed += trial.failed
         finally:
-            machine.end()
+            inside.end()
             shutil.rmtree(root, ignore_errors=True)
     return failed != 0
 

@@ -39,7 +39,7 @@ pub fn before_lookup(
     rules: &CacheRules,
 ) -> Result<(Audience, Option<Decision>), Decision> {
     let method = request.method();
-    let is_purge = request.is_any_true(&rules.purge);
+    let is_purge = request.asks_to_purge(&rules.purge);
     if is_purge || may_be_local_purge(request, rules) {
         match request.purge_reach() {
             None => return Err(Decision::unsaid(Action::RefusePurge, None)),

@@ -19,6 +19,10 @@ pub trait RequestFacts {
     /// Is the value of one of the templates neither empty nor `0`?
     fn is_any_true(&mut self, conditions: &[Template]) -> bool;
 
+    /// Does one of the conditions of a purge hold? As [`RequestFacts::is_any_true`], and `off` does not: a `map` of methods to `on` and
+    /// `off` would let each request purge its page.
+    fn asks_to_purge(&mut self, conditions: &[Template]) -> bool;
+
     /// Was it made on this machine, for no other?
     fn is_made_here(&self) -> bool;
 

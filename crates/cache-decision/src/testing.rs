@@ -122,6 +122,10 @@ impl RequestFacts for TestRequest {
         let mut values = conditions.iter().filter_map(Template::as_constant);
         values.any(|value| !matches!(value, b"" | b"0"))
     }
+    fn asks_to_purge(&mut self, conditions: &[Template]) -> bool {
+        let mut values = conditions.iter().filter_map(Template::as_constant);
+        values.any(|value| !matches!(value, b"" | b"0" | b"off"))
+    }
     fn is_made_here(&self) -> bool {
         self.is_here
     }

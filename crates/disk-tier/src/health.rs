@@ -37,7 +37,7 @@ impl TierHealth {
             TierState::JournalFailing(self.journal_reason.lock().clone().unwrap_or_default())
         } else if self.is_resting(now) {
             TierState::Resting
-        } else if self.is_write_stopped.load(Relaxed) {
+        } else if self.is_write_stopped() {
             TierState::ReadOnly(self.reason.lock().clone().unwrap_or_default())
         } else {
             TierState::Serving
@@ -53,8 +53,13 @@ impl TierHealth {
         self.rests_until.load(Relaxed) != 0
     }
 
+    /// Was the last write refused?
+    pub(crate) fn is_write_stopped(&self) -> bool {
+        self.is_write_stopped.load(Relaxed)
+    }
+
     pub(crate) fn may_write(&self, now: u64) -> bool {
-        let waits = self.is_write_stopped.load(Relaxed) && now < self.retry_at.load(Relaxed);
+        let waits = self.is_write_stopped() && now < self.retry_at.load(Relaxed);
         !self.is_closed() && !waits
     }
 
@@ -67,7 +72,7 @@ impl TierHealth {
 
     /// A write was taken; whether that is news.
     pub(crate) fn note_written(&self) -> bool {
-        self.is_write_stopped.load(Relaxed) && self.is_write_stopped.swap(false, Relaxed)
+        self.is_write_stopped() && self.is_write_stopped.swap(false, Relaxed)
     }
 
     /// A read took longer than its caller could wait; whether the tier rests from now on.

@@ -1,6 +1,7 @@
 //! Records that wait for the writer: bounded in number and in bytes. What does not fit is dropped, and comes again when
 //! it is used again.
 
+use crate::config::WRITE_RETRY;
 use crate::parts::TierParts;
 use crate::record::NewRecord;
 use crate::writer::SegmentWriter;
@@ -82,14 +83,18 @@ impl WriteQueue {
         let mut ticked = parts.boot_millis();
         while !parts.health.is_closed() {
             self.drain_until(parts, Instant::now() + TICK);
+            let tick = match parts.health.is_write_stopped() {
+                true => WRITE_RETRY,
+                false => TICK,
+            };
             let now = parts.boot_millis();
-            if u128::from(now.saturating_sub(ticked)) >= TICK.as_millis() {
+            if u128::from(now.saturating_sub(ticked)) >= tick.as_millis() {
                 self.writer.lock().tick(parts);
                 ticked = now;
             }
             let mut waiting = self.waiting.lock();
             if waiting.records.is_empty() && !parts.health.is_closed() {
-                self.wake.wait_for(&mut waiting, TICK);
+                self.wake.wait_for(&mut waiting, tick);
             }
         }
     }

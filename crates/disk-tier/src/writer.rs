@@ -131,15 +131,7 @@ impl SegmentWriter {
         bytes: &[u8],
     ) -> io::Result<PackedPlace> {
         let len = bytes.len() as u64;
-        let has_room = |active: &ActiveSegment| active.has_room(len, parts.config.segment_bytes);
-        if !self.active.as_ref().is_some_and(has_room) {
-            self.finish(parts);
-            self.active = Some(self.begin(parts)?);
-            self.make_room(parts);
-        }
-        let Some(active) = &mut self.active else {
-            return Err(io::Error::other("no segment is under way"));
-        };
+        let active = self.active_with_room(parts, len)?;
         let entry = active.write(header, bytes)?;
         parts.counters.written_bytes.fetch_add(len, Relaxed);
         let number = active.segment.number;
@@ -149,6 +141,29 @@ impl SegmentWriter {
             entry.len_units,
             entry.variant,
         ))
+    }
+
+    /// The segment under way if it has room for so many bytes, else the next one.
+    fn active_with_room(&mut self, parts: &TierParts, len: u64) -> io::Result<&mut ActiveSegment> {
+        let has_room = |active: &ActiveSegment| active.has_room(len, parts.config.segment_bytes);
+        if !self.active.as_ref().is_some_and(has_room) {
+            self.finish(parts);
+            self.active = Some(self.begin(parts)?);
+            self.make_room(parts);
+        }
+        let active = self.active.as_mut();
+        active.ok_or_else(|| io::Error::other("no segment is under way"))
+    }
+
+    /// After a refused write: finds out whether the disk takes one again, also where no record waits. The block is written over by
+    /// the next record, and a scan ends at its zeros.
+    fn try_again(&mut self, parts: &TierParts) {
+        let block = [0; BLOCK_BYTES];
+        let active = self.active_with_room(parts, BLOCK_BYTES as u64);
+        match active.and_then(|active| active.write_bytes(&block)) {
+            Ok(()) => parts.note_written(),
+            Err(error) => parts.note_refused(&error),
+        }
     }
 
     /// Finishes the segment under way: its footer makes the next start quick.
@@ -225,6 +240,9 @@ impl SegmentWriter {
             self.finish(parts);
         }
         self.make_room(parts);
+        if parts.health.is_write_stopped() && parts.health.may_write(now.boot_millis) {
+            self.try_again(parts);
+        }
     }
 
     fn note_time(&mut self, parts: &TierParts) {
@@ -247,15 +265,19 @@ impl ActiveSegment {
     }
 
     fn write(&mut self, header: &RecordHeader, bytes: &[u8]) -> io::Result<FooterEntry> {
-        let Some(file) = self.segment.file() else {
-            return Err(io::Error::other("the segment has no file"));
-        };
-        file.write_at(bytes, self.position)?;
+        self.write_bytes(bytes)?;
         let entry = FooterEntry::of(header, self.position);
         self.segment.lowest_stamp.fetch_min(header.stamp, Relaxed);
         self.position += bytes.len() as u64;
         self.entries.push(entry);
         Ok(entry)
+    }
+
+    fn write_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        match self.segment.file() {
+            Some(file) => file.write_at(bytes, self.position),
+            None => Err(io::Error::other("the segment has no file")),
+        }
     }
 
     fn finish(self) -> io::Result<()> {

@@ -64,13 +64,19 @@ pub fn shown(status: u16) -> u16 {
     }
 }
 
-/// The title of nginx's error page where it says more than the status line.
-pub fn page_title(status: u16) -> Option<&'static str> {
+/// The title of nginx's page where it says something else than the status line, and what its body says below the status.
+pub fn page_title(status: u16) -> Option<(&'static str, Option<&'static str>)> {
     Some(match status {
-        494 => "400 Request Header Or Cookie Too Large",
-        495 => "400 The SSL certificate error",
-        496 => "400 No required SSL certificate was sent",
-        497 => "400 The plain HTTP request was sent to HTTPS port",
+        302 => ("302 Found", None),
+        401 => ("401 Authorization Required", None),
+        494 => below("400 Request Header Or Cookie Too Large"),
+        495 => below("400 The SSL certificate error"),
+        496 => below("400 No required SSL certificate was sent"),
+        497 => below("400 The plain HTTP request was sent to HTTPS port"),
         _ => return None,
     })
+}
+
+fn below(title: &'static str) -> (&'static str, Option<&'static str>) {
+    (title, title.strip_prefix("400 "))
 }

@@ -510,3 +510,14 @@ fn a_machine_that_says_nothing_has_no_faults() {
         []
     );
 }
+
+/// What mends it names the mount that is too small, whatever that is.
+#[test]
+fn a_small_tmpfs_is_named_by_its_mount() {
+    let mut subject = subject();
+    subject.zones[0].path = "/var/cache/pages/site".into();
+    let mounts = "tmpfs /var/cache/pages tmpfs rw,size=65536k 0 0\n";
+    let found = found(&[("proc/self/mounts", Some(mounts))], &subject);
+    let mends: Vec<&str> = found.iter().map(|it| &*it.mend).collect();
+    assert_eq!(mends, ["mount -o remount,size=256m /var/cache/pages"]);
+}

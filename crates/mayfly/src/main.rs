@@ -280,6 +280,11 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
     match read(&invocation, start.predecessor.as_ref()) {
         Ok((journal, accepted)) => {
             let control_socket = serve.control_socket();
+            let cache = paths::cache();
+            commands::serve_cache::note_site(&accepted.site, &cache, &serve.served);
+            let log = journal.clone();
+            let say = move |line| log.notice(line);
+            commands::serve_cache::remove_unused(&accepted.site, &cache, say);
             // Kept until the end, with which it is forgotten.
             let token = Rc::new(OnceCell::new());
             let made = token.clone();

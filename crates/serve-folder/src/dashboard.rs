@@ -14,10 +14,16 @@ pub(super) fn dashboard(conf: &mut Conf, options: &ServeOptions) -> Result<(), C
     conf.line("server_name localhost;");
     conf.gap();
     conf.open("location = /");
-    conf.note(
-        "`mayfly serve` makes a token at each start. Another one: mayfly purge --new-token NAME",
-    );
-    conf.line(&format!("cache_purge_token {};", path(&dashboard.tokens)?));
+    if options.service {
+        // No start makes a token there.
+        conf.note("To purge in the dashboard, a token is needed: mayfly purge --new-token NAME prints one, and a");
+        conf.note("line for a file that \"cache_purge_token FILE;\" names here.");
+    } else {
+        conf.note(
+            "`mayfly serve` makes a token at each start. Another one: mayfly purge --new-token NAME",
+        );
+        conf.line(&format!("cache_purge_token {};", path(&dashboard.tokens)?));
+    }
     conf.line("dashboard;");
     conf.close();
     conf.gap();

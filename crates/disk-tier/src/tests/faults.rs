@@ -32,6 +32,36 @@ fn refused_write_stops_writing_for_a_while_and_reads_go_on() {
     }
 }
 
+/// A full disk has room again, and no page is made that could be written: what is shown of the tier stayed "reading only".
+#[test]
+fn writing_goes_on_without_a_record_once_the_disk_takes_writes_again() {
+    for operation in [DiskOperation::Create, DiskOperation::Write] {
+        let disk = SimulatedDisk::new();
+        let (tier, recovery) = open(&disk);
+        disk.set_fault(operation, Some(DiskFault::Full));
+        write(&tier, stamped(&tier, &recovery, "a", b"body"));
+        disk.advance(10_000);
+        tier.tick();
+        assert!(matches!(tier.state(), TierState::ReadOnly(_)));
+        disk.set_fault(operation, None);
+        tier.tick();
+        assert!(
+            matches!(tier.state(), TierState::ReadOnly(_)),
+            "too soon: {operation:?}"
+        );
+        disk.advance(10_000);
+        tier.tick();
+        assert_eq!(tier.state(), TierState::Serving, "{operation:?}");
+        assert!(matches!(
+            tier.take_events()[..],
+            [TierEvent::WritingStopped { .. }, TierEvent::WritingResumed]
+        ));
+        write(&tier, stamped(&tier, &recovery, "b", b"body"));
+        let (tier, _) = restart(&disk, tier);
+        assert!(read(&tier, "b").is_some());
+    }
+}
+
 #[test]
 fn segment_that_cannot_be_made_leaves_nothing_behind() {
     let disk = SimulatedDisk::new();

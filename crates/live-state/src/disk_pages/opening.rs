@@ -108,10 +108,16 @@ impl DiskPages {
             tickets,
             seen,
         });
+        let was_refused = waiting.why.is_some();
         opened.append_noted(waiting, zone);
         *state = FolderState::Open(Arc::clone(&opened));
         drop(state);
-        self.lines_of(&recovery)
+        let mut lines = self.lines_of(&recovery);
+        if was_refused {
+            let line = self.line(format_args!("pages are kept on disk from now on"));
+            lines.push((LogLevel::Notice, line));
+        }
+        lines
     }
 
     /// Notes why the folder cannot be opened.

@@ -17,6 +17,7 @@ pub mod run;
 pub mod run_file;
 pub mod running_server;
 pub mod serve;
+pub mod serve_cache;
 pub mod serve_dashboard;
 pub mod serve_home;
 pub mod serve_htaccess;

@@ -28,6 +28,8 @@ use system_error::SystemError;
 pub struct Serve {
     /// The configuration.
     pub text: String,
+    /// The folder or the address that is served.
+    pub served: PathBuf,
     /// What is served, and from where.
     what: String,
     /// Who makes the pages.
@@ -165,6 +167,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     }
     Ok(Serve {
         text,
+        served: dir,
         what: what_and_where(&found, &document_root),
         maker: "PHP",
         urls,
@@ -553,6 +556,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     let text = write_upstream_config(&upstream, &options).map_err(|error| error.to_string())?;
     Ok(Serve {
         text,
+        served: PathBuf::from(&upstream.text),
         what: format!("what {} says", upstream.text),
         maker: "the upstream",
         urls: urls(args, &listen, https.as_ref()),

@@ -20,6 +20,9 @@ const FILE_MODE: u32 = 0o644;
 /// the first page that the operator asks for is made by PHP, as `serve` says.
 const NOT_STORED: (&str, &str) = ("Cookie", "wordpress_logged_in_mayfly=0");
 
+/// Where WordPress leads all visitors before it is installed.
+const INSTALLER: &str = "/wp-admin/install.php";
+
 /// What `--home` asks for.
 pub struct Home {
     pub address: HomeAddress,
@@ -128,19 +131,49 @@ async fn note(control: &Path, url: &str) -> Option<String> {
         .await
         .ok()?
         .asked?;
-    let home = elsewhere(&asked.location, url)?;
-    let home: String = home.chars().map(printable).collect();
-    let host = home.split_once("://").map_or("", |(_, host)| host);
-    Some(format!(
-        "Note: the first page leads to {home}/, the home of this WordPress, and so does the login. To use it at \
-         {url}\n  start serve with --home. To see single pages as they are, ask with its host:\n  \
-         curl -si -H 'Host: {host}' {url}\n{}",
-        match home.starts_with("https://") {
-            true =>
-                "  If a proxy in front speaks https for it, name the proxy's address with --behind: without it, WordPress\n  \
-                     redirects in circles.\n",
-            false => "",
+    note_of(&asked.location, url)
+}
+
+/// What is said of a first page that leads to `location`. That this is the home of WordPress is known of none: a plug-in or
+/// the configuration may lead elsewhere as well.
+fn note_of(location: &str, url: &str) -> Option<String> {
+    let shown: String = location.chars().map(printable).collect();
+    let Some(origin) = elsewhere(location, url) else {
+        return location.contains(INSTALLER).then(|| {
+            format!("Note: this WordPress is not installed yet: the first page leads to {shown}.\n")
+        });
+    };
+    let (scheme, host) = origin.split_once("://")?;
+    let (_, own) = self::origin(url)?.split_once("://")?;
+    if host.eq_ignore_ascii_case(own) {
+        return Some(format!(
+            "Note: the first page leads to {shown}, which is {scheme} at the same address. {}\n",
+            match scheme {
+                "https" => {
+                    "Serve it with --tls, or name the address of a proxy that speaks https with --behind."
+                }
+                _ => "--home makes this address the home of WordPress.",
+            }
+        ));
+    }
+    // Pages say where they lead: what a shell would understand is not shown for pasting.
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    let single = match host.bytes().all(is_name) {
+        true => format!(
+            " To see single pages as they are, ask with its host:\n  curl -si -H 'Host: {host}' {url}"
+        ),
+        false => String::new(),
+    };
+    let proxy = match scheme {
+        "https" => {
+            "  If a proxy in front speaks https for it, name the proxy's address with --behind: without it, WordPress\n  \
+             redirects in circles.\n"
         }
+        _ => "",
+    };
+    Some(format!(
+        "Note: the first page leads to {shown}. If that is the home of this WordPress, as of a copy of a live site, so does\n  \
+         the login. To use it at {url} start serve with --home.{single}\n{proxy}"
     ))
 }
 
@@ -176,5 +209,32 @@ mod tests {
         ] {
             assert_eq!(elsewhere(location, url), expected, "{location}");
         }
+    }
+
+    #[test]
+    fn no_other_address_than_that_of_the_redirect_is_named() {
+        let url = "http://127.0.0.1:8080/";
+        for (location, expected) in [
+            (
+                "https://example.org/blog/",
+                "leads to https://example.org/blog/. If that is the home",
+            ),
+            (
+                "https://127.0.0.1:8080/",
+                "https at the same address. Serve it with --tls",
+            ),
+            (
+                "http://127.0.0.1:8080/wp-admin/install.php",
+                "not installed yet",
+            ),
+            ("/wp-admin/install.php", "not installed yet"),
+        ] {
+            let note = note_of(location, url).unwrap();
+            assert!(note.contains(expected), "{location}: {note}");
+        }
+        let note = |location: &str| note_of(location, url).unwrap();
+        assert!(note("http://example.org/").contains("curl -si -H 'Host: example.org'"));
+        assert!(!note("http://a';reboot'/").contains("curl"));
+        assert_eq!(note_of("/start", url), None);
     }
 }

@@ -64,7 +64,7 @@ pub fn control_sockets() -> Vec<PathBuf> {
     };
     let sockets = all().unwrap_or_default().into_iter();
     let private: Vec<_> = sockets
-        .filter(|it| it.kind == SocketKind::Stream && is_private(&it.path))
+        .filter(|it| may_be_control(it) && is_private(&it.path))
         .collect();
     let is_named = |it: &ListeningSocket| it.path.extension().is_some_and(|end| end == CONTROL);
     let of_servers = match private.iter().all(is_named) {
@@ -79,6 +79,15 @@ pub fn control_sockets() -> Vec<PathBuf> {
     paths.dedup();
     paths.truncate(MAX_CONTROL_SOCKETS);
     paths
+}
+
+/// A server holds the sockets of its PHP as well: these take no commands.
+fn may_be_control(socket: &ListeningSocket) -> bool {
+    let folder = socket.path.parent().and_then(Path::file_name);
+    let is_of_php = folder
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| php_pool::pid_of_folder(name).is_some());
+    socket.kind == SocketKind::Stream && !is_of_php
 }
 
 /// The numbers of all sockets that processes with the name of a server have open, as far as this account may look.
@@ -154,6 +163,18 @@ mod tests {
             ]
         );
         assert!(listed("").is_empty() && listed("/").is_empty());
+    }
+
+    #[test]
+    fn sockets_of_php_are_no_control_sockets() {
+        for (path, expected) in [
+            ("/run/mayfly/serve-127.0.0.1-8080.control", true),
+            ("/run/own", true),
+            ("/tmp/mayfly-php-site-1289-0/php.sock", false),
+        ] {
+            let socket = ListeningSocket::of(SocketKind::Stream, path);
+            assert_eq!(may_be_control(&socket), expected, "{path}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! as with nginx.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use control::socket::ControlSocket;
@@ -31,6 +32,7 @@ use crate::processes::learning_library;
 use crate::processes::limits;
 use crate::processes::logs::{self, LogFiles};
 use crate::processes::pools::{self, PoolChange, Pools, RetiredPools};
+use crate::processes::site_folders::{self, FolderRetries};
 use crate::processes::sockets::{BoundSockets, NewSockets, WantedSockets};
 
 /// `request_terminate_timeout` of pools that have none is at least this.
@@ -42,7 +44,7 @@ const BEYOND_READING: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     pub invocation: &'a Invocation,
-    pub journal: &'a Journal,
+    pub journal: &'a Arc<Journal>,
     /// Who serves; `None` where it is the account of this process.
     pub account: Option<&'a Account>,
     pub workers: usize,
@@ -69,6 +71,8 @@ pub struct Configuration {
     /// Other machines, which have them too.
     pub nodes: Option<CacheNodes>,
     pub tls_files: TlsFiles,
+    /// Folders that could not be made are tried again as long as this is in force.
+    _folders: FolderRetries,
 }
 
 /// A configuration in force.
@@ -98,6 +102,7 @@ pub struct LogsOpen {
 struct SocketsBound {
     accepted: AcceptedConfiguration,
     logs: LogFiles,
+    folders: FolderRetries,
     sockets: NewSockets,
     control: NewControl,
 }
@@ -106,6 +111,7 @@ struct SocketsBound {
 struct PoolsReady {
     accepted: AcceptedConfiguration,
     logs: LogFiles,
+    folders: FolderRetries,
     sockets: NewSockets,
     control: NewControl,
     change: PoolChange,
@@ -150,11 +156,9 @@ impl LogsOpen {
             unnamed_control,
             ..
         } = surroundings;
-        limits::make_temp_folders(&accepted.site, account, &invocation.prefix, journal)
+        let folders = site_folders::make(&accepted.site, account, &invocation.prefix, journal)
             .map_err(|message| vec![message])?;
         limits::make_run_folder(&accepted.site.process, &invocation.prefix);
-        limits::make_disk_folders(&accepted.site, account, journal);
-        limits::make_left_purges_folders(&accepted.site, account, journal);
         let wanted = wanted_sockets(&accepted.site);
         let sockets = held.sockets.bind(&wanted, workers, journal).await?;
         let process = &accepted.site.process;
@@ -164,6 +168,7 @@ impl LogsOpen {
         Ok(SocketsBound {
             accepted,
             logs,
+            folders,
             sockets,
             control,
         })
@@ -188,6 +193,7 @@ impl SocketsBound {
             change: started.map_err(|message| vec![message])?,
             accepted: self.accepted,
             logs: self.logs,
+            folders: self.folders,
             sockets: self.sockets,
             control: self.control,
         })
@@ -204,6 +210,7 @@ impl PoolsReady {
         let PoolsReady {
             accepted,
             logs,
+            folders,
             sockets,
             control,
             change,
@@ -242,6 +249,7 @@ impl PoolsReady {
                 acme,
                 nodes,
                 tls_files,
+                _folders: folders,
             },
             logs,
             retired: held.pools.commit(change),
@@ -316,8 +324,6 @@ fn pool_specs(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tokio::sync::mpsc;
 
     use super::*;

@@ -24,6 +24,7 @@ pub mod service_manager;
 pub mod serving;
 pub mod sibling_socket;
 pub mod signals;
+pub mod site_folders;
 pub mod socket_holder;
 pub mod socket_name;
 pub mod sockets;

@@ -284,12 +284,14 @@ fn no_workers(error: std::io::Error) -> String {
     format!("could not start workers: {error}")
 }
 
-/// Opens the folders of zones that another process has, once that has ended; no task where none has.
+/// Opens the folders of zones of the configuration in force that another process or a full disk keeps from them, as soon as
+/// that is over; no task where there are none.
 fn open_waiting_folders(shared: &Arc<WorkersState>) {
-    if !shared.configuration().live.waits_for_disk() {
+    let configuration = shared.configuration();
+    if !configuration.live.waits_for_disk() {
         return;
     }
-    let shared = Arc::downgrade(shared);
+    let (shared, mine) = (Arc::downgrade(shared), Arc::downgrade(&configuration));
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(OPEN_AGAIN).await;
@@ -297,7 +299,9 @@ fn open_waiting_folders(shared: &Arc<WorkersState>) {
                 return;
             };
             let configuration = shared.configuration();
-            if !configuration.live.waits_for_disk() {
+            // The next configuration has a task of its own.
+            let is_in_force = std::ptr::eq(mine.as_ptr(), Arc::as_ptr(&configuration));
+            if !is_in_force || !configuration.live.waits_for_disk() {
                 return;
             }
             let open = move || {

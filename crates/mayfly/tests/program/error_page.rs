@@ -32,6 +32,33 @@ async fn an_error_page_can_read_a_body_that_php_was_streamed() {
 }
 
 #[tokio::test]
+async fn pages_of_statuses_have_the_words_of_nginx() {
+    let server = site(
+        "location /302 { return 302; } location /401 { return 401; } location /404 { return 404; }\n\
+         location /494 { return 494; }",
+    )
+    .await;
+    for (path, words) in [
+        (
+            "/302",
+            "<title>302 Found</title></head>\r\n<body>\r\n<center><h1>302 Found</h1></center>\r\n<hr>",
+        ),
+        (
+            "/401",
+            "<center><h1>401 Authorization Required</h1></center>\r\n<hr>",
+        ),
+        ("/404", "<center><h1>404 Not Found</h1></center>\r\n<hr>"),
+        (
+            "/494",
+            "<center><h1>400 Bad Request</h1></center>\r\n<center>Request Header Or Cookie Too Large</center>\r\n<hr>",
+        ),
+    ] {
+        let text = server.target().get(path).await.text();
+        assert!(text.contains(words), "{path}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn an_error_or_a_redirect_in_the_place_of_an_error_page_counts() {
     let server = site(
         "location /missing { error_page 404 =200 /nothing; return 404; }\n\

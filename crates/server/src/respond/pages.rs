@@ -11,7 +11,7 @@ use crate::exchange::request::Request;
 
 /// The built-in page for a status.
 pub fn status_page(request: &Request, code: u16) -> Reply {
-    let Some(title) = title(code) else {
+    let Some((title, below)) = title(code) else {
         let mut reply = Reply::new(code, b"", Bytes::new());
         if code >= 300 && code != 304 {
             reply.head.content_length = Some(0);
@@ -24,9 +24,13 @@ pub fn status_page(request: &Request, code: u16) -> Reply {
         }
         _ => "mayfly",
     };
+    let heading = match below {
+        Some(text) => format!("<h1>400 Bad Request</h1></center>\r\n<center>{text}"),
+        None => format!("<h1>{title}</h1>"),
+    };
     let page = format!(
         "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n\
-         <center><h1>{title}</h1></center>\r\n<hr><center>{product}</center>\r\n</body>\r\n</html>\r\n"
+         <center>{heading}</center>\r\n<hr><center>{product}</center>\r\n</body>\r\n</html>\r\n"
     );
     Reply::new(code, b"text/html", page)
 }
@@ -57,15 +61,15 @@ fn wants_refresh(request: &Request, code: u16) -> bool {
         && agent().is_some_and(|agent| memchr::memmem::find(agent, b"MSIE ").is_some())
 }
 
-/// The heading of a status's page; `None` for statuses that have none.
-fn title(code: u16) -> Option<String> {
-    if let Some(special) = status::page_title(code) {
-        return Some(special.to_owned());
+/// The title of a status's page, and what stands below its heading; `None` for statuses that have no page.
+fn title(code: u16) -> Option<(String, Option<&'static str>)> {
+    if let Some((title, below)) = status::page_title(code) {
+        return Some((title.to_owned(), below));
     }
     if code < 300 || code == 304 {
         return None;
     }
-    Some(format!("{code} {}", status::reason(code)?))
+    Some((format!("{code} {}", status::reason(code)?), None))
 }
 
 /// A redirect to `location`, made absolute as the directives say.

@@ -150,7 +150,7 @@ pub(super) const TABLE: &[Directive] = &[
             - `on` means the method PURGE. Without `from`, every client may purge, and a warning says \
             so.\n\n\
             `fastcgi_cache_purge VALUE ...;` with variables makes a request purge if at least one value \
-            is neither empty nor `0`. Use it for conditions of your own.\n\n\
+            is neither empty, `0` nor `off`. Use it for conditions of your own.\n\n\
             `fastcgi_cache_purge ZONE KEY;` makes a location in which every request removes the response \
             with this key, as with the module ngx_cache_purge.\n\n\
             A purge removes what GET and HEAD have stored under the key of the request, also if the key \

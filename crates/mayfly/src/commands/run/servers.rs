@@ -67,10 +67,7 @@ impl ToldServers {
                 }
             ));
         }
-        if found.len() > MOST_SERVERS {
-            return Err(format!("more than {MOST_SERVERS} servers learn pages"));
-        }
-        Ok(found.into_iter().map(|(_, socket)| socket).collect())
+        as_many_as_are_told(found.into_iter().map(|(_, socket)| socket).collect())
     }
 
     /// Speaks with each of them. Those that do not listen to this program are left out, and why is said.
@@ -162,6 +159,18 @@ fn send(socket: &Socket, message: &Message<'_>) -> io::Result<()> {
     socket.send(&packet).map(drop)
 }
 
+/// A process tells no more servers than these. A part of them would show what the others do not.
+fn as_many_as_are_told(found: Vec<PoolSocket>) -> Result<Vec<PoolSocket>, String> {
+    let count = found.len();
+    if count <= MOST_SERVERS {
+        return Ok(found);
+    }
+    Err(format!(
+        "{count} servers learn pages here, and a command tells {MOST_SERVERS} at most: none is told. Run it as the account of \
+         the site's PHP (sudo -u ACCOUNT mayfly run -- ...), which tells only those servers whose pools have this account"
+    ))
+}
+
 /// Can nobody but this account and root put something else there?
 pub fn is_own(path: &Path) -> bool {
     let own = Changer::Account(geteuid().as_raw());
@@ -186,6 +195,25 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn more_servers_than_a_command_tells_are_refused_with_what_to_do() {
+        let sockets = |count: u32| {
+            let path = PathBuf::new;
+            (0..count)
+                .map(|server| PoolSocket {
+                    server,
+                    path: path(),
+                })
+                .collect()
+        };
+        assert_eq!(as_many_as_are_told(sockets(8)).unwrap().len(), 8);
+        let why = as_many_as_are_told(sockets(9)).unwrap_err();
+        assert!(
+            why.starts_with("9 servers") && why.contains("sudo -u ACCOUNT mayfly run"),
+            "{why}"
+        );
+    }
 
     #[test]
     fn sockets_of_pools_are_found_among_all_others() {

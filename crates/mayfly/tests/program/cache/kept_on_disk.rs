@@ -372,7 +372,20 @@ async fn a_purge_said_while_serve_is_stopped_holds_after_the_start() {
     let is = |shown: (String, String), version: &str, from: &str| {
         assert_eq!((&*shown.0, &*shown.1), (version, from));
     };
+    let unused = kept.path().join("0123456789abcdef");
+    write_files(
+        &unused,
+        &[("site", "/no/such/site"), ("mayfly-pages/seg-000001", "")],
+    );
+    for path in ["site", "mayfly-pages/seg-000001", "mayfly-pages", "."] {
+        let long_ago = std::time::SystemTime::now() - Duration::from_secs(48 * 3600);
+        let changed =
+            std::fs::File::open(unused.join(path)).and_then(|it| it.set_modified(long_ago));
+        changed.expect("a file of its own");
+    }
     let server = started().await;
+    // Pages of a site that is gone go at the start of another one.
+    until("the folder is removed", || !unused.exists()).await;
     for path in ["/?a", "/?b"] {
         is(shown(&server, path).await, "version 1", "MISS");
     }
@@ -536,6 +549,36 @@ async fn after_a_kill_the_server_takes_the_number_that_owns_the_pages() {
     counted(&server, Number::ZoneDiskResponses, 1.0).await;
     assert!(is(&shown(&server, "/a").await, "version 1", "disk"));
     assert_eq!(std::fs::metadata(&pages).expect("a folder").uid(), owner);
+}
+
+/// Root makes the folder of a zone for the account that serves. Where that failed at the start, as on a full disk, the zone
+/// stayed off until the next start.
+#[tokio::test]
+async fn a_folder_that_cannot_be_made_at_the_start_is_made_later() {
+    if !is_root() {
+        return;
+    }
+    let data = Data::new().await;
+    let rules = data.php.cached_site(RULES);
+    let mut server = RunningServer::start_as_chosen(program(), "", &rules).await;
+    stop(&mut server).await;
+    let cache = server.path("cache");
+    std::fs::remove_dir_all(&cache).expect("the folder was there");
+    std::fs::write(&cache, "in the way").expect("a file");
+    server.start_again(program()).await;
+    assert!(is(&shown(&server, "/a").await, "version 1", "php"));
+    assert!(server.error_log().contains("nothing is kept on disk"));
+    std::fs::remove_file(&cache).expect("the file was there");
+    until("pages are kept on disk", || {
+        server
+            .error_log()
+            .contains("pages are kept on disk from now on")
+    })
+    .await;
+    for path in ["/b", "/b", "/b"] {
+        shown(&server, path).await;
+    }
+    written(&server, 1.0).await;
 }
 
 #[tokio::test]

@@ -33,6 +33,21 @@ async fn a_purge_by_condition_removes_one_key_or_a_prefix() {
     assert_eq!(target.get("/b").await.x_cache(), "HIT");
 }
 
+/// Published as `map $request_method $purge_method { default off; PURGE on; }`: each request was a purge.
+#[tokio::test]
+async fn a_condition_that_says_off_purges_nothing() {
+    let php = counting("X-A: b\r\n").await;
+    let rules = "fastcgi_cache_valid 200 1h; fastcgi_cache_purge $http_x_purge;";
+    let server = cached(&php, rules).await;
+    let target = server.target();
+    for expected in ["MISS", "HIT"] {
+        let reply = target.get_with("/a", "X-Purge: off\r\n").await;
+        assert_eq!((reply.status, reply.x_cache()), (200, expected));
+    }
+    assert_eq!(target.get_with("/a", "X-Purge: on\r\n").await.status, 200);
+    assert_eq!(target.get("/a").await.x_cache(), "MISS");
+}
+
 #[tokio::test]
 async fn a_fetch_begun_before_a_purge_is_not_stored() {
     let gate = Arc::new(Semaphore::new(0));

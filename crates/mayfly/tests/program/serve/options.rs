@@ -53,7 +53,7 @@ fn the_configuration_for_the_service_has_its_port_logs_and_further_sites() {
     ];
     write_files(folder.path(), &files);
     let dir = folder.path().join("site").display().to_string();
-    let output = words(&["serve", &dir, "--print-config", "--service"]);
+    let output = words(&["serve", &dir, "--print-config", "--service", "--dashboard"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     for line in [
@@ -63,7 +63,14 @@ fn the_configuration_for_the_service_has_its_port_logs_and_further_sites() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
-    for word in ["stderr", "access_log off", "127.0.0.1:8080", "daemon off"] {
+    // A start of `serve` makes the token of its dashboard, the service makes none.
+    for word in [
+        "stderr",
+        "access_log off",
+        "127.0.0.1:8080",
+        "daemon off",
+        "cache_purge_token /",
+    ] {
         assert!(!text.contains(word), "{word}: {text}");
     }
     std::fs::write(folder.path().join("etc/mayfly.conf"), &output.stdout).expect("a file");

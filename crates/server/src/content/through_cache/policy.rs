@@ -190,6 +190,13 @@ impl RequestFacts for Facts<'_> {
         variable::is_any_true(self.request, conditions)
     }
 
+    fn asks_to_purge(&mut self, conditions: &[Template]) -> bool {
+        conditions.iter().any(|condition| {
+            let value = variable::evaluate(self.request, condition);
+            !matches!(&*value, b"" | b"0" | b"off")
+        })
+    }
+
     fn is_made_here(&self) -> bool {
         self.request.is_made_here()
     }
