@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Millis;
-use crate::class::Class;
 use crate::endpoint::{Endpoint, StdStream, Stream};
 use crate::group::Group;
 use crate::idle::{ConnectionScope, ParkedConnection};
 use crate::peer::Outcome;
+use crate::turns::TakenTurn;
 
 /// A chosen server with a slot reserved. Dropping it frees the slot and tells
 /// the group nothing about the server ([`Outcome::Neutral`]).
@@ -23,7 +23,8 @@ use crate::peer::Outcome;
 pub struct Lease {
     group: Arc<Group>,
     server: LeasedServer,
-    class: Class,
+    /// `None`: it was given back.
+    turn: Option<TakenTurn>,
     /// Where its connections belong.
     scope: ConnectionScope,
     /// The connection for this lease's request or the next one's.
@@ -64,17 +65,25 @@ impl Lease {
     pub(crate) fn new(
         group: Arc<Group>,
         server: LeasedServer,
-        class: Class,
+        turn: TakenTurn,
         scope: ConnectionScope,
         idle: Option<ParkedConnection<StdStream>>,
     ) -> Self {
         Self {
             group,
             server,
-            class,
+            turn: Some(turn),
             scope,
             idle,
             ended: None,
+        }
+    }
+
+    /// The head of the response came after so long.
+    pub fn note_head(&mut self, took: Duration) {
+        self.group.counts().note_head(took);
+        if let Some(turn) = &mut self.turn {
+            turn.head_ms = Some(Millis::try_from(took.as_millis()).unwrap_or(Millis::MAX));
         }
     }
 
@@ -175,12 +184,10 @@ impl Drop for Lease {
             Some((outcome, now)) => (outcome, Some(now)),
             None => (Outcome::Neutral, None),
         };
-        self.group.release(
-            self.server.index,
-            self.class,
-            outcome,
-            self.idle.take(),
-            now,
-        );
+        let Some(turn) = self.turn.take() else {
+            return;
+        };
+        self.group
+            .release(self.server.index, turn, outcome, self.idle.take(), now);
     }
 }
