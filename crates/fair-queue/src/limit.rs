@@ -37,6 +37,8 @@ const MIN_ENDED: u64 = 32;
 const MIN_ENDED_EACH: u64 = 4;
 /// A window in which fewer have ended says nothing.
 const TOO_FEW: u64 = 3;
+/// Where no request has ended for this time, those under way do not end by waiting for them.
+const STUCK: Millis = 3000;
 /// Times that are longer than the usual one by this factor are slow.
 const SLOW: f64 = 1.25;
 /// A lower limit stays that brings at least this share of the answers.
@@ -91,6 +93,7 @@ pub struct ConcurrencyLimit {
     window: Window,
     /// Requests that are left from the limit before, and say nothing of this one.
     unsettled: usize,
+    last_end: Option<Millis>,
     trial: Option<Trial>,
     /// The last window was slow.
     was_slow: bool,
@@ -128,6 +131,7 @@ impl ConcurrencyLimit {
             usual: 0.0,
             window: Window::default(),
             unsettled: 0,
+            last_end: None,
             trial: None,
             was_slow: false,
             hold_higher: 0,
@@ -166,6 +170,20 @@ impl ConcurrencyLimit {
         self.reason
     }
 
+    /// Requests wait and none has ended for long: those under way may wait for them (a script that asks its
+    /// own site), or take long by themselves. One more may go.
+    pub fn note_waiting(&mut self, in_flight: usize, now: Millis) {
+        let ended = *self.last_end.get_or_insert(now);
+        if matches!(self.concurrency, Concurrency::Auto { .. })
+            && in_flight >= self.limit
+            && now.saturating_sub(ended) >= STUCK
+        {
+            self.limit = (self.limit + 1).min(self.ceiling);
+            self.reason = LimitReason::Raised;
+            self.trial = None;
+        }
+    }
+
     fn floor(&self) -> usize {
         match self.concurrency {
             Concurrency::Auto { cores } => cores.max(2).min(self.ceiling),
@@ -178,6 +196,7 @@ impl ConcurrencyLimit {
         if matches!(self.concurrency, Concurrency::Fixed(_)) {
             return;
         }
+        self.last_end = Some(now);
         if self.unsettled > 0 {
             self.unsettled -= 1;
             self.window.began = Some(now);

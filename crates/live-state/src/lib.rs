@@ -9,6 +9,7 @@ pub mod acme_nodes;
 pub mod applied_log;
 mod build_error;
 pub mod cache_zones;
+pub mod client_table;
 pub mod connectors;
 pub mod disk_pages;
 pub mod error_log;
@@ -46,6 +47,7 @@ use acme_answers::AcmeAnswers;
 use applied_log::AppliedLog;
 pub use build_error::BuildError;
 use cache_zones::AliveZones;
+use client_table::ClientTable;
 use error_log::ErrorLogs;
 use log_sinks::LogSinks;
 use names::Names;
@@ -94,6 +96,8 @@ pub struct LiveState {
     /// Those, and those of earlier configurations whose requests are not over.
     pub alive_zones: Arc<AliveZones>,
     pub groups: UpstreamGroups,
+    /// `None` where no group tells turns apart.
+    pub clients: Option<Arc<ClientTable>>,
     pub limit_req: Registry<LimitReqSpec, Arc<limit_req::Zone>>,
     pub limit_conn: Registry<LimitConnSpec, Arc<limit_conn::Zone>>,
     pub names: Names,
@@ -161,14 +165,17 @@ impl LiveState {
             before,
         )?;
         let stats: Arc<Stats> = previous.map_or_else(Arc::default, |live| live.stats.clone());
+        let groups = UpstreamGroups::build(
+            site,
+            (&resources.pools, resources.learning),
+            previous.map(|live| &live.groups),
+        )?;
+        let before = previous.and_then(|live| live.clients.as_ref());
         Ok(LiveState {
             zones,
             alive_zones,
-            groups: UpstreamGroups::build(
-                site,
-                (&resources.pools, resources.learning),
-                previous.map(|live| &live.groups),
-            )?,
+            clients: ClientTable::renew(groups.groups(), before),
+            groups,
             limit_req: Registry::renew(previous.map(|live| &live.limit_req), limit_req),
             limit_conn: Registry::renew(previous.map(|live| &live.limit_conn), limit_conn),
             names: Names::build(site, previous.map(|live| &live.names)),

@@ -364,12 +364,11 @@ impl Group {
             state.background[class.line()] += 1;
         }
         let turn = TakenTurn {
-            class,
             started,
             began: now,
             head_ms: None,
         };
-        Lease::new(Arc::clone(self), leased, turn, scope, idle)
+        Lease::new(Arc::clone(self), leased, (class, turn), scope, idle)
     }
 
     fn join_line(
@@ -452,7 +451,7 @@ impl Group {
     pub(crate) fn release(
         self: &Arc<Self>,
         server: usize,
-        turn: TakenTurn,
+        (class, turn): (Class, Option<TakenTurn>),
         outcome: Outcome,
         idle: Option<ParkedConnection<StdStream>>,
         now: Option<Millis>,
@@ -463,10 +462,12 @@ impl Group {
         if let Some(peer) = state.peers.get_mut(server) {
             peer.end(outcome, now);
         }
-        if turn.class.is_background() {
-            state.background[turn.class.line()] -= 1;
+        if class.is_background() {
+            state.background[class.line()] -= 1;
         }
-        state.turns.end(turn, now);
+        if let Some(turn) = turn {
+            state.turns.end(turn, now);
+        }
         let is_gone = state.peers.get(server).is_none_or(|peer| peer.is_gone);
         let (idle, refused) = if is_gone { (None, idle) } else { (idle, None) };
         let evicted = idle.and_then(|parked| state.idle.park(server, parked));
@@ -529,6 +530,7 @@ impl Group {
         let mut state = self.state.lock();
         let now = state.advance(now);
         let expired = state.idle.sweep(now);
+        state.turns.note_time(now);
         let handovers = self.serve_line(&mut state, now);
         let is_left = !state.idle.is_empty();
         drop(state);

@@ -9,6 +9,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fair_queue::Class;
+
 use crate::Millis;
 use crate::endpoint::{Endpoint, StdStream, Stream};
 use crate::group::Group;
@@ -23,7 +25,8 @@ use crate::turns::TakenTurn;
 pub struct Lease {
     group: Arc<Group>,
     server: LeasedServer,
-    /// `None`: it was given back.
+    class: Class,
+    /// `None`: it has ended before the lease.
     turn: Option<TakenTurn>,
     /// Where its connections belong.
     scope: ConnectionScope,
@@ -65,13 +68,14 @@ impl Lease {
     pub(crate) fn new(
         group: Arc<Group>,
         server: LeasedServer,
-        turn: TakenTurn,
+        (class, turn): (Class, TakenTurn),
         scope: ConnectionScope,
         idle: Option<ParkedConnection<StdStream>>,
     ) -> Self {
         Self {
             group,
             server,
+            class,
             turn: Some(turn),
             scope,
             idle,
@@ -84,6 +88,13 @@ impl Lease {
         self.group.counts().note_head(took);
         if let Some(turn) = &mut self.turn {
             turn.head_ms = Some(Millis::try_from(took.as_millis()).unwrap_or(Millis::MAX));
+        }
+    }
+
+    /// The connection has become a tunnel: others may have their turn.
+    pub fn end_turn(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            self.group.end_turn(turn);
         }
     }
 
@@ -184,9 +195,7 @@ impl Drop for Lease {
             Some((outcome, now)) => (outcome, Some(now)),
             None => (Outcome::Neutral, None),
         };
-        let Some(turn) = self.turn.take() else {
-            return;
-        };
+        let turn = (self.class, self.turn.take());
         self.group
             .release(self.server.index, turn, outcome, self.idle.take(), now);
     }

@@ -8,7 +8,7 @@ use fair_queue::{
 };
 
 use crate::Millis;
-use crate::group::{Group, State};
+use crate::group::{Group, State, hand_over};
 use crate::peer::Peer;
 use crate::queue::Waiter;
 use crate::spec::TurnsSpec;
@@ -24,7 +24,6 @@ pub(crate) struct Turns {
 /// The turn of a lease.
 #[derive(Debug)]
 pub(crate) struct TakenTurn {
-    pub class: Class,
     pub started: Started,
     pub began: Millis,
     /// The time to the head of the response.
@@ -60,6 +59,18 @@ impl Turns {
     /// Are requests told apart by their clients?
     pub fn is_told_apart(&self) -> bool {
         self.limit.is_some()
+    }
+
+    /// Time has passed while requests wait.
+    pub fn note_time(&mut self, now: Millis) {
+        let waits = self
+            .queue
+            .by_line()
+            .iter()
+            .any(|(waiting, ..)| *waiting > 0);
+        if let Some(limit) = self.limit.as_mut().filter(|_| waits) {
+            limit.note_waiting(self.queue.in_flight(), now);
+        }
     }
 
     /// A request is over.
@@ -131,6 +142,17 @@ impl Group {
             false => state.expected_wait(class),
         };
         (is_light, waits)
+    }
+
+    /// The server goes on with a request that is no work for it any more (a tunnel): its turn is over,
+    /// and its slot is taken.
+    pub(crate) fn end_turn(self: &Arc<Self>, turn: TakenTurn) {
+        let mut state = self.state.lock();
+        let now = state.now;
+        state.turns.end(turn, now);
+        let handovers = self.serve_line(&mut state, now);
+        drop(state);
+        hand_over(handovers);
     }
 
     /// When a refused request of `class` is worth another try.

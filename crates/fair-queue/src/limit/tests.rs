@@ -158,6 +158,21 @@ fn a_limit_that_is_not_reached_stays() {
     assert_eq!((limit.limit(), limit.reason()), (4, LimitReason::Enough));
 }
 
+/// Scripts that ask their own site and wait for the answer hold all places.
+#[test]
+fn scripts_that_wait_for_others_in_line_do_not_stop_the_site() {
+    let mut limit = ConcurrencyLimit::new(Concurrency::Auto { cores: 2 }, Some(6));
+    limit.note(80, 4, 1000);
+    for second in 2..4 {
+        limit.note_waiting(4, second * 1000);
+        assert_eq!(limit.limit(), 4);
+    }
+    for second in 4..20 {
+        limit.note_waiting(limit.limit(), second * 1000);
+    }
+    assert_eq!(limit.limit(), 6);
+}
+
 #[test]
 fn a_number_stays_and_no_limit_is_above_the_workers() {
     let mut limit = ConcurrencyLimit::new(Concurrency::Fixed(3), Some(16));
