@@ -29,11 +29,11 @@ pub enum Concurrency {
 }
 
 /// A window ends after this time at the latest...
-const WINDOW: Millis = 1500;
+const WINDOW: Millis = 2000;
 /// ... and at the earliest after this time, if enough requests have ended: so many, and so many for each
 /// that may be under way.
 const MIN_WINDOW: Millis = 400;
-const MIN_ENDED: u64 = 32;
+const MIN_ENDED: u64 = 48;
 const MIN_ENDED_EACH: u64 = 4;
 /// A window in which fewer have ended says nothing.
 const TOO_FEW: u64 = 3;
@@ -97,6 +97,8 @@ pub struct ConcurrencyLimit {
     trial: Option<Trial>,
     /// The last window was slow.
     was_slow: bool,
+    /// No limit was too high yet.
+    is_starting: bool,
     /// Windows for which no higher limit is tried, and no lower one.
     hold_higher: u32,
     hold_lower: u32,
@@ -108,8 +110,8 @@ struct Window {
     began: Option<Millis>,
     ended: u64,
     time: f64,
-    /// Requests that ended while as many were under way as the limit lets.
-    at_limit: u64,
+    /// Requests that ended while others waited.
+    awaited: u64,
 }
 
 /// A limit that is being tried.
@@ -134,6 +136,7 @@ impl ConcurrencyLimit {
             last_end: None,
             trial: None,
             was_slow: false,
+            is_starting: true,
             hold_higher: 0,
             hold_lower: 0,
             reason: LimitReason::default(),
@@ -191,8 +194,8 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// A request has ended that took `took`, while `in_flight` were under way, itself included.
-    pub fn note(&mut self, took: Millis, in_flight: usize, now: Millis) {
+    /// A request has ended that took `took`. `is_awaited`: others wait for its place.
+    pub fn note(&mut self, took: Millis, is_awaited: bool, now: Millis) {
         if matches!(self.concurrency, Concurrency::Fixed(_)) {
             return;
         }
@@ -205,7 +208,7 @@ impl ConcurrencyLimit {
         let began = *self.window.began.get_or_insert(now);
         self.window.ended += 1;
         self.window.time += took as f64;
-        self.window.at_limit += u64::from(in_flight >= self.limit);
+        self.window.awaited += u64::from(is_awaited);
         let age = now.saturating_sub(began);
         let is_enough = self.window.ended >= MIN_ENDED.max(MIN_ENDED_EACH * self.limit as u64);
         if age >= WINDOW || age >= MIN_WINDOW && is_enough {
@@ -220,7 +223,7 @@ impl ConcurrencyLimit {
     fn judge(&mut self, window: &Window, age: Millis) {
         let mean = (window.time / window.ended as f64).max(0.5);
         let rate = window.ended as f64 * 1000.0 / age.max(1) as f64;
-        let is_used = window.at_limit * 2 >= window.ended;
+        let is_used = window.awaited * 2 >= window.ended;
         if let Some(trial) = self.trial.take()
             && is_used
         {
@@ -245,6 +248,8 @@ impl ConcurrencyLimit {
                 // A smaller step could not be told from chance.
                 (wanted as usize).clamp(before / 2, before * 2 / 3)
             }
+            // As TCP begins: twice as many, until that is too many.
+            false if may_rise && self.is_starting => before * 2,
             false if may_rise => before + (before / 2).max(1),
             _ => before,
         };
@@ -272,6 +277,7 @@ impl ConcurrencyLimit {
             }
             (true, false) => {
                 self.hold_higher = HOLD_WINDOWS;
+                self.is_starting = false;
                 self.go_back(trial);
             }
             (false, true) => self.reason = LimitReason::Lowered,

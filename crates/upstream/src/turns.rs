@@ -61,25 +61,28 @@ impl Turns {
         self.limit.is_some()
     }
 
-    /// Time has passed while requests wait.
-    pub fn note_time(&mut self, now: Millis) {
-        let waits = self
-            .queue
+    fn has_waiting(&self) -> bool {
+        self.queue
             .by_line()
             .iter()
-            .any(|(waiting, ..)| *waiting > 0);
-        if let Some(limit) = self.limit.as_mut().filter(|_| waits) {
+            .any(|(waiting, ..)| *waiting > 0)
+    }
+
+    /// Time has passed while requests wait.
+    pub fn note_time(&mut self, now: Millis) {
+        let has_waiting = self.has_waiting();
+        if let Some(limit) = self.limit.as_mut().filter(|_| has_waiting) {
             limit.note_waiting(self.queue.in_flight(), now);
         }
     }
 
     /// A request is over.
     pub fn end(&mut self, turn: TakenTurn, now: Millis) {
-        let in_flight = self.queue.in_flight();
         let took = now.saturating_sub(turn.began);
+        let is_awaited = self.has_waiting();
         self.queue.end(turn.started, took, now);
         if let (Some(limit), Some(head_ms)) = (&mut self.limit, turn.head_ms) {
-            limit.note(head_ms, in_flight, now);
+            limit.note(head_ms, is_awaited, now);
         }
     }
 

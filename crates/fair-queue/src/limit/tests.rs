@@ -46,7 +46,6 @@ impl Busy {
             let at_work = self.under_way.iter().filter(|it| it.0 <= 0.0).count();
             let pace = (machine.capacity / at_work.max(1) as f64).min(1.0);
             self.now += 1.0;
-            let in_flight = self.under_way.len();
             let (now, limit, answers) = (self.now, &mut self.limit, &mut self.answers);
             self.under_way.retain_mut(|(waits, work, began)| {
                 match *waits > 0.0 {
@@ -56,7 +55,7 @@ impl Busy {
                 let is_over = *waits <= 0.0 && *work <= 0.0;
                 if is_over {
                     *answers += 1;
-                    limit.note((now - *began) as Millis, in_flight, now as Millis);
+                    limit.note((now - *began) as Millis, true, now as Millis);
                 }
                 !is_over
             });
@@ -153,7 +152,7 @@ fn a_slow_database_lowers_the_limit_within_five_seconds_and_it_rises_within_ten(
 fn a_limit_that_is_not_reached_stays() {
     let mut limit = ConcurrencyLimit::new(Concurrency::Auto { cores: 2 }, Some(16));
     for now in 0..1000 {
-        limit.note(5000, 1, now * 20);
+        limit.note(5000, false, now * 20);
     }
     assert_eq!((limit.limit(), limit.reason()), (4, LimitReason::Enough));
 }
@@ -162,7 +161,7 @@ fn a_limit_that_is_not_reached_stays() {
 #[test]
 fn scripts_that_wait_for_others_in_line_do_not_stop_the_site() {
     let mut limit = ConcurrencyLimit::new(Concurrency::Auto { cores: 2 }, Some(6));
-    limit.note(80, 4, 1000);
+    limit.note(80, true, 1000);
     for second in 2..4 {
         limit.note_waiting(4, second * 1000);
         assert_eq!(limit.limit(), 4);
@@ -177,7 +176,7 @@ fn scripts_that_wait_for_others_in_line_do_not_stop_the_site() {
 fn a_number_stays_and_no_limit_is_above_the_workers() {
     let mut limit = ConcurrencyLimit::new(Concurrency::Fixed(3), Some(16));
     for now in 0..1000 {
-        limit.note(now, 3, now * 20);
+        limit.note(now, true, now * 20);
     }
     assert_eq!(
         (limit.limit(), limit.reason()),
