@@ -14,7 +14,8 @@ pub(super) const TABLE: &[Directive] = &[
             all.\n\n\
             A crawler is a client whose `User-Agent` names one, or that has asked for 40 pages that were not \
             asked for before and has loaded no style sheet, script, picture or font. While visitors wait, \
-            it gets stored pages that are at most an hour too old. It waits for ten seconds, then it gets \
+            it gets stored pages that are at most an hour too old, where `fastcgi_cache_use_stale error` lets \
+            them be shown. It waits for ten seconds, then it gets \
             429 with a `Retry-After` field.")
         .example("crawler_share 10%;"),
     Directive::new("hash", &[Context::Upstream])
