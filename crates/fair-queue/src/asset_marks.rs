@@ -29,7 +29,7 @@ impl AssetMarks {
     /// The client with this hash has loaded a file.
     pub fn mark(&self, client: u64, now: Millis) {
         if let Some(slot) = self.0.get(client as usize % SLOTS) {
-            slot.store(tag(client) | (now / MINUTE & MINUTE_BITS), Relaxed);
+            slot.store(tag(client) | ((now / MINUTE) & MINUTE_BITS), Relaxed);
         }
     }
 
@@ -38,7 +38,7 @@ impl AssetMarks {
     pub fn is_marked(&self, client: u64, now: Millis) -> bool {
         let slot = self.0.get(client as usize % SLOTS);
         let mark = slot.map_or(0, |slot| slot.load(Relaxed));
-        let minute = now / MINUTE & MINUTE_BITS;
+        let minute = (now / MINUTE) & MINUTE_BITS;
         mark & !MINUTE_BITS == tag(client)
             && minute.wrapping_sub(mark & MINUTE_BITS) & MINUTE_BITS <= VALID_MINUTES
     }

@@ -1,7 +1,7 @@
 //! Who is served next by servers that take a bounded number of requests at once.
 //!
 //! ```text
-//! Visit ─ Clients::assess ─► Turn, Class ─ FairQueue::join ─► next ─► take ─► Started
+//! Visit ─ Clients::assess ─► Turn, Class ─ FairQueue::join ─► next ─► take ─► StartedRequest
 //!                                              ▲                                 │
 //!                                  Slots ◄─ ConcurrencyLimit ◄── FairQueue::end ─┘
 //! ```
@@ -22,6 +22,7 @@ mod decaying;
 mod flow;
 mod generations;
 mod limit;
+mod millis;
 mod queue;
 mod slots;
 
@@ -36,8 +37,6 @@ pub use class::{
 pub use clients::{Assessment, Clients, Turn, TurnKind, Visit, client};
 pub use flow::TurnUse;
 pub use limit::{Concurrency, ConcurrencyLimit, LimitReason};
-pub use queue::{FairQueue, Search, Started};
+pub use millis::Millis;
+pub use queue::{FairQueue, Search, StartedRequest};
 pub use slots::Slots;
-
-/// Milliseconds of some clock that does not go back.
-pub type Millis = u64;

@@ -78,7 +78,7 @@ impl<T> Default for Line<T> {
 /// A request under way: what [`FairQueue::end`] needs to know of it.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "its turn is charged when it ends"]
-pub struct Started {
+pub struct StartedRequest {
     line: usize,
     turn: u64,
     /// Its start tag.
@@ -232,7 +232,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Takes a request whose turn has come.
-    pub fn take(&mut self, ticket: u64, now: Millis) -> Option<(T, Started)> {
+    pub fn take(&mut self, ticket: u64, now: Millis) -> Option<(T, StartedRequest)> {
         let (at, id) = self.tickets.remove(&ticket)?;
         let (expected, is_heavy) = self.before_start(at, id, now);
         let line = &mut self.lines[at];
@@ -245,7 +245,7 @@ impl<T> FairQueue<T> {
         self.in_flight += 1;
         self.heavy += usize::from(is_heavy);
         self.pass_over(at);
-        let started = Started {
+        let started = StartedRequest {
             line: at,
             turn: id,
             tag,
@@ -256,7 +256,7 @@ impl<T> FairQueue<T> {
     }
 
     /// A request begins that did not wait.
-    pub fn begin(&mut self, class: Class, turn: &Turn, now: Millis) -> Started {
+    pub fn begin(&mut self, class: Class, turn: &Turn, now: Millis) -> StartedRequest {
         let at = class.line();
         let id = self.known(at, turn, now);
         let (expected, is_heavy) = self.before_start(at, id, now);
@@ -272,7 +272,7 @@ impl<T> FairQueue<T> {
         self.in_flight += 1;
         self.heavy += usize::from(is_heavy);
         self.pass_over(at);
-        Started {
+        StartedRequest {
             line: at,
             turn: id,
             tag,
@@ -301,7 +301,7 @@ impl<T> FairQueue<T> {
     }
 
     /// A request has ended; it has taken so many milliseconds.
-    pub fn end(&mut self, started: Started, took: Millis, now: Millis) {
+    pub fn end(&mut self, started: StartedRequest, took: Millis, now: Millis) {
         let cost = took.clamp(1, MAX_COST);
         let line = &mut self.lines[started.line];
         line.in_flight = line.in_flight.saturating_sub(1);
@@ -502,7 +502,7 @@ impl<T> Line<T> {
     }
 
     /// A request has cost so much, and not what was expected.
-    fn settle(&mut self, started: &Started, cost: u64, now: Millis) {
+    fn settle(&mut self, started: &StartedRequest, cost: u64, now: Millis) {
         let Some(flow) = self.turns.get_mut(&started.turn) else {
             return;
         };

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 
 use crate::class::{Class, LINES, MAX_PASSED_OVER};
 use crate::clients::Turn;
-use crate::queue::{FairQueue, Search, Started};
+use crate::queue::{FairQueue, Search, StartedRequest};
 use crate::slots::Slots;
 
 /// A generator of xorshift: simulations need a sequence that is the same each time.
@@ -54,7 +54,7 @@ impl Random {
 
 /// An error that is planted: each has to be found.
 #[derive(Clone, Copy, PartialEq)]
-enum Planted {
+enum PlantedError {
     Nothing,
     /// The time of scripts is not charged.
     CostForgotten,
@@ -72,20 +72,20 @@ struct Client {
     used: u64,
 }
 
-struct Waiting {
+struct WaitingRequest {
     client: usize,
     bound: Option<usize>,
     taken_before: usize,
 }
 
 struct Simulation {
-    queue: FairQueue<Waiting>,
+    queue: FairQueue<WaitingRequest>,
     clients: Vec<Client>,
     random: Random,
-    planted: Planted,
+    planted: PlantedError,
     /// Requests taken, by the lines that were open at the time.
     taken: [usize; LINES],
-    under_way: Vec<(u64, u64, usize, Started)>,
+    under_way: Vec<(u64, u64, usize, StartedRequest)>,
     now: u64,
     waiting_turns: [HashMap<usize, usize>; LINES],
     by_class: HashMap<Class, u64>,
@@ -99,7 +99,7 @@ const SLOTS: Slots = Slots {
 const GREEDY: usize = 40;
 
 impl Simulation {
-    fn new(clients: usize, seed: u64, planted: Planted) -> Self {
+    fn new(clients: usize, seed: u64, planted: PlantedError) -> Self {
         let class = |at: usize| match at % 10 {
             0..=5 => Class::Visitor,
             6 => Class::Writer,
@@ -131,15 +131,15 @@ impl Simulation {
 
     fn class_of(&self, client: usize) -> Class {
         match (self.planted, self.clients[client].class) {
-            (Planted::ClassesInverted, Class::Visitor) => Class::Crawler,
-            (Planted::ClassesInverted, Class::Crawler) => Class::Visitor,
+            (PlantedError::ClassesInverted, Class::Visitor) => Class::Crawler,
+            (PlantedError::ClassesInverted, Class::Crawler) => Class::Visitor,
             (_, class) => class,
         }
     }
 
     fn turn_of(&self, client: usize) -> Turn {
         Turn::numbered(match self.planted {
-            Planted::OneTurn => 1,
+            PlantedError::OneTurn => 1,
             _ => client as u64 + 1,
         })
     }
@@ -148,12 +148,12 @@ impl Simulation {
         let (class, turn) = (self.class_of(client), self.turn_of(client));
         let own = self.clients[client].class;
         let turns = &mut self.waiting_turns[own.line()];
-        let is_idle = !turns.contains_key(&client) && !self.clients[client].greedy.is_some();
+        let is_idle = !turns.contains_key(&client) && self.clients[client].greedy.is_none();
         let has_used = self.clients[client].used > 0;
         // Who was never served is not ahead of the line.
         let bound = (is_idle && !has_used).then(|| (turns.len() + 1) * (MAX_PASSED_OVER + LINES));
         *turns.entry(client).or_insert(0) += 1;
-        let waiting = Waiting {
+        let waiting = WaitingRequest {
             client,
             bound,
             taken_before: self.taken[class.line()],
@@ -216,7 +216,7 @@ impl Simulation {
         self.clients[client].used += time;
         *self.by_class.entry(self.clients[client].class).or_insert(0) += time;
         let charged = match self.planted {
-            Planted::CostForgotten => 1,
+            PlantedError::CostForgotten => 1,
             _ => time,
         };
         self.queue.end(started, charged, self.now);
@@ -277,7 +277,7 @@ fn jain(values: impl Iterator<Item = f64>) -> f64 {
 #[test]
 fn ten_thousand_clients_wait_within_the_bound_and_are_served_fairly() {
     for seed in 1..=3 {
-        let mut simulation = Simulation::new(10_000, seed, Planted::Nothing);
+        let mut simulation = Simulation::new(10_000, seed, PlantedError::Nothing);
         if let Err(error) = simulation.run(30_000) {
             panic!("seed {seed}: {error}");
         }
@@ -287,9 +287,9 @@ fn ten_thousand_clients_wait_within_the_bound_and_are_served_fairly() {
 #[test]
 fn planted_errors_are_found() {
     for planted in [
-        Planted::CostForgotten,
-        Planted::ClassesInverted,
-        Planted::OneTurn,
+        PlantedError::CostForgotten,
+        PlantedError::ClassesInverted,
+        PlantedError::OneTurn,
     ] {
         let mut simulation = Simulation::new(10_000, 1, planted);
         assert!(simulation.run(30_000).is_err());

@@ -47,7 +47,6 @@ use acme_answers::AcmeAnswers;
 use applied_log::AppliedLog;
 pub use build_error::BuildError;
 use cache_zones::AliveZones;
-use client_table::ClientTable;
 use error_log::ErrorLogs;
 use log_sinks::LogSinks;
 use names::Names;
@@ -96,8 +95,6 @@ pub struct LiveState {
     /// Those, and those of earlier configurations whose requests are not over.
     pub alive_zones: Arc<AliveZones>,
     pub groups: UpstreamGroups,
-    /// `None` where no group tells turns apart.
-    pub clients: Option<Arc<ClientTable>>,
     pub limit_req: Registry<LimitReqSpec, Arc<limit_req::Zone>>,
     pub limit_conn: Registry<LimitConnSpec, Arc<limit_conn::Zone>>,
     pub names: Names,
@@ -165,17 +162,14 @@ impl LiveState {
             before,
         )?;
         let stats: Arc<Stats> = previous.map_or_else(Arc::default, |live| live.stats.clone());
-        let groups = UpstreamGroups::build(
-            site,
-            (&resources.pools, resources.learning),
-            previous.map(|live| &live.groups),
-        )?;
-        let before = previous.and_then(|live| live.clients.as_ref());
         Ok(LiveState {
             zones,
             alive_zones,
-            clients: ClientTable::renew(groups.groups(), before),
-            groups,
+            groups: UpstreamGroups::build(
+                site,
+                (&resources.pools, resources.learning),
+                previous.map(|live| &live.groups),
+            )?,
             limit_req: Registry::renew(previous.map(|live| &live.limit_req), limit_req),
             limit_conn: Registry::renew(previous.map(|live| &live.limit_conn), limit_conn),
             names: Names::build(site, previous.map(|live| &live.names)),

@@ -19,6 +19,7 @@ use upstream::{
 };
 
 use crate::build_error::BuildError;
+use crate::client_table::ClientTable;
 use crate::connectors::mixed_groups;
 use crate::learned_pools::LearnedPools;
 use crate::registry::Registry;
@@ -91,6 +92,8 @@ pub struct UpstreamGroups {
     dynamic: Mutex<HashMap<String, Arc<GroupHandle>>>,
     /// What pages of own pools were made of; `None` where nothing is learned.
     learned: Option<LearnedPools>,
+    /// `None` where no group tells turns apart.
+    clients: Option<Arc<ClientTable>>,
 }
 
 impl UpstreamGroups {
@@ -136,8 +139,11 @@ impl UpstreamGroups {
         for (at, model) in models.iter().enumerate() {
             by_name.entry(model.name.clone()).or_insert(GroupId(at));
         }
+        let before = previous.and_then(|groups| groups.clients.as_ref());
+        let clients = ClientTable::renew(&registry, before);
         Ok(UpstreamGroups {
             registry,
+            clients,
             handles,
             by_name,
             dynamic: Mutex::default(),
@@ -152,6 +158,11 @@ impl UpstreamGroups {
     /// The pools whose pages are learned, if there are any.
     pub fn learned(&self) -> Option<&LearnedPools> {
         self.learned.as_ref()
+    }
+
+    /// What is known of clients, where a group tells their turns apart.
+    pub fn clients(&self) -> Option<&Arc<ClientTable>> {
+        self.clients.as_ref()
     }
 
     /// The groups alone.

@@ -111,13 +111,9 @@ pub fn crawler_named(user_agent: &[u8]) -> Option<&'static str> {
     let looked_at = user_agent.get(..MOST_BYTES).unwrap_or(user_agent);
     let lower = looked_at.to_ascii_lowercase();
     let is_in = |name: &&str| memmem::find(&lower, name.as_bytes()).is_some();
-    let known = CRAWLERS.into_iter().find(|name| is_in(name));
-    known.or_else(|| {
-        OTHER_CRAWLERS
-            .iter()
-            .any(|word| is_in(word))
-            .then_some("other crawler")
-    })
+    let known = CRAWLERS.into_iter().find(is_in);
+    let other = OTHER_CRAWLERS.iter().any(is_in);
+    known.or(other.then_some("other crawler"))
 }
 
 /// Parts of a User-Agent by which applications tell browsers and systems apart. Lower case.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fair_queue::{
-    Class, LINES, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND, Search, Started, Turn,
+    Class, LINES, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND, Search, StartedRequest, Turn,
     fragments_of_client,
 };
 use parking_lot::Mutex;
@@ -347,7 +347,7 @@ impl Group {
         self: &Arc<Self>,
         state: &mut State,
         server: usize,
-        (class, started): (Class, Started),
+        (class, started): (Class, StartedRequest),
         scope: ConnectionScope,
         now: Millis,
     ) -> Lease {

@@ -27,7 +27,7 @@ pub struct Lease {
     server: LeasedServer,
     class: Class,
     /// `None`: it has ended before the lease.
-    turn: Option<TakenTurn>,
+    turn: Option<Box<TakenTurn>>,
     /// Where its connections belong.
     scope: ConnectionScope,
     /// The connection for this lease's request or the next one's.
@@ -76,7 +76,7 @@ impl Lease {
             group,
             server,
             class,
-            turn: Some(turn),
+            turn: Some(Box::new(turn)),
             scope,
             idle,
             ended: None,
@@ -94,7 +94,7 @@ impl Lease {
     /// The connection has become a tunnel: others may have their turn.
     pub fn end_turn(&mut self) {
         if let Some(turn) = self.turn.take() {
-            self.group.end_turn(turn);
+            self.group.end_turn(*turn);
         }
     }
 
@@ -195,7 +195,7 @@ impl Drop for Lease {
             Some((outcome, now)) => (outcome, Some(now)),
             None => (Outcome::Neutral, None),
         };
-        let turn = (self.class, self.turn.take());
+        let turn = (self.class, self.turn.take().map(|turn| *turn));
         self.group
             .release(self.server.index, turn, outcome, self.idle.take(), now);
     }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use fair_queue::{
-    Class, ConcurrencyLimit, FairQueue, LINES, LimitReason, Search, Slots, Started, Turn, TurnUse,
+    Class, ConcurrencyLimit, FairQueue, LINES, LimitReason, Search, Slots, StartedRequest, Turn,
+    TurnUse,
 };
 
 use crate::Millis;
@@ -24,7 +25,7 @@ pub(crate) struct Turns {
 /// The turn of a lease.
 #[derive(Debug)]
 pub(crate) struct TakenTurn {
-    pub started: Started,
+    pub started: StartedRequest,
     pub began: Millis,
     /// The time to the head of the response.
     pub head_ms: Option<Millis>,

@@ -309,7 +309,7 @@ const ASSETS: [&[u8]; 13] = [
 
 /// Notes that a client loads what a page is shown with, where turns of clients are told apart.
 fn mark_asset(request: &Request, path: &[u8]) {
-    if let Some(clients) = &request.configuration.live.clients
+    if let Some(clients) = request.configuration.live.groups.clients()
         && extension(path).is_some_and(|extension| ASSETS.contains(&extension))
     {
         let agent = request.received.head().field("user-agent");

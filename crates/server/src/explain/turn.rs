@@ -12,7 +12,7 @@ pub fn part(request: &Request, pass: &Pass) -> Option<TurnPart> {
         return None;
     };
     let group = &request.configuration.live.groups[id.0].group;
-    let clients = request.configuration.live.clients.as_ref()?;
+    let clients = request.configuration.live.groups.clients()?;
     let (limit, reason) = group.turns(0, request.now).limit?;
     let assessed = turn::look(request, clients);
     let (has_used_little, waits_milliseconds) =

@@ -95,7 +95,7 @@ impl FetchLog for RequestFetchLog {
     }
 
     fn may_tell_of_refusal(&self, turn: &Turn) -> bool {
-        let clients = self.configuration.live.clients.as_ref();
+        let clients = self.configuration.live.groups.clients();
         clients.is_none_or(|clients| clients.may_log(turn, clock::now()))
     }
 

@@ -39,7 +39,7 @@ pub fn is_crawler(request: &mut Request, pass: &Pass) -> bool {
 
 /// Likewise, before it is known whether the upstream is asked: nothing is noted.
 pub fn looks_like_crawler(request: &Request, pass: &Pass) -> bool {
-    let clients = request.configuration.live.clients.as_ref();
+    let clients = request.configuration.live.groups.clients();
     group_with_turns(request, pass).is_some()
         && clients.is_some_and(|clients| look(request, clients).class == Class::Crawler)
 }
@@ -55,7 +55,7 @@ fn group_with_turns<'r>(request: &'r Request, pass: &Pass) -> Option<&'r Group> 
 /// What the client's behaviour makes of a request. It is noted once.
 fn assessed(request: &mut Request) -> Option<&Assessment> {
     if request.extras.turn.assessed.is_none() {
-        let clients = request.configuration.live.clients.clone()?;
+        let clients = request.configuration.live.groups.clients().cloned()?;
         let assessed = match request.is_own_visit() {
             true => look(request, &clients),
             false => with_visit(request, |visit| clients.assess(visit, request.now)),
@@ -86,7 +86,7 @@ fn with_visit<T>(request: &Request, ask: impl FnOnce(&Visit<'_>) -> T) -> T {
 
 /// A response goes to the client with these fields: the sessions that it gives are known from now on.
 pub fn note_cookies(request: &Request, fields: &[(Bytes, Bytes)]) {
-    if let Some(clients) = &request.configuration.live.clients {
+    if let Some(clients) = request.configuration.live.groups.clients() {
         let set_cookies = fields
             .iter()
             .filter(|(name, _)| same_name(name, b"set-cookie"));
