@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A storm of bots beside visitors: what a page that is not stored takes then.
 
-A page costs PHP 80 ms, of computing or of waiting as for a database; PHP has 16 workers on the
-core of the server. 60 connections of bots ask for an address of their own each, in six disguises.
+A page costs PHP 80 ms, of computing or of waiting as for a database; PHP has 16 workers on all
+cores. 60 connections of bots ask for an address of their own each, in six disguises.
 Beside them a visitor asks for a page now and then, and one with a session writes. Mayfly with
 turns and without them (`php_concurrency off`), and nginx with `limit_req`.
 """
@@ -135,13 +135,13 @@ def summary(times):
     return {f"p{share}_ms": round(load.percentile(times, share) or 0, 1) for share in (50, 99)}
 
 
-def storm(chosen, binary, concurrency, cost, seconds):
+def storm(binary, concurrency, cost, seconds):
     """A visitor alone, and in each storm; bots alone in the first."""
     figures = {}
     page = os.path.join(php.PAGES, "storm.php")
     for name, disguise in DISGUISES.items():
-        with subject.Folder() as folder, php.PhpFpm(folder, WORKERS, chosen.server_core) as fpm, subject.Server(
-            binary, "storm.conf", folder, chosen.server_core,
+        with subject.Folder() as folder, php.PhpFpm(folder, WORKERS) as fpm, subject.Server(
+            binary, "storm.conf", folder,
             SOCKET=fpm.socket, WORKERS=WORKERS, CONCURRENCY=concurrency, PAGE=page,
         ) as server:
             with open(os.path.join(server.folder, "style.css"), "w") as file:
@@ -168,7 +168,7 @@ def measure(chosen):
     for kind, cost in costs.items():
         for name, binary, concurrency in servers:
             if binary:
-                result.figures[f"{kind}, {name}"] = storm(chosen, binary, concurrency, cost, seconds)
+                result.figures[f"{kind}, {name}"] = storm(binary, concurrency, cost, seconds)
         fair, plain = result.figures[f"{kind}, turns"], result.figures[f"{kind}, in order of arrival"]
         for disguise, figures in fair.items():
             alone = figures["alone"]["p50_ms"]

@@ -110,6 +110,14 @@ impl Search {
     }
 }
 
+impl StartedRequest {
+    /// What it was expected to cost.
+    #[must_use]
+    pub fn expected(&self) -> Millis {
+        self.expected
+    }
+}
+
 impl<T> FairQueue<T> {
     /// Empty lines. `is_fair`: those in a line are served by turns, and otherwise in the order of arrival.
     #[must_use]
@@ -185,6 +193,7 @@ impl<T> FairQueue<T> {
         }
         line.waiting += 1;
         if !self.is_fair {
+            // All have the same tag, and so the earlier ticket goes first.
             line.virtual_time = 0;
         }
         if let Some(flow) = line.turns.get_mut(&id) {
@@ -448,6 +457,9 @@ impl<T> FairQueue<T> {
     #[must_use]
     pub fn top(&self, most: usize, now: Millis) -> Vec<TurnUse> {
         let mut all: Vec<TurnUse> = Vec::new();
+        if most == 0 {
+            return all;
+        }
         for (at, line) in self.lines.iter().enumerate() {
             all.extend(line.turns.values().map(|flow| flow.describe(at, now)));
         }

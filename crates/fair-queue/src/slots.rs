@@ -19,12 +19,17 @@ const RESERVED_SHARE: usize = 7;
 const BEYOND_LIMIT: usize = 8;
 
 impl Slots {
+    /// Where none has room, as while only backup servers are left, that is found out when one is chosen.
+    fn known_workers(self) -> Option<usize> {
+        self.workers.filter(|workers| *workers > 0)
+    }
+
     /// Requests under way at most, for turns that have used much.
     #[must_use]
     pub fn for_all(self) -> usize {
         let limit = self.limit.unwrap_or(usize::MAX);
         let unreserved = self
-            .workers
+            .known_workers()
             .map_or(usize::MAX, |workers| workers - workers / RESERVED_SHARE);
         limit.min(unreserved)
     }
@@ -35,13 +40,15 @@ impl Slots {
     pub fn for_light(self) -> usize {
         let limit = self.limit.unwrap_or(usize::MAX);
         let beyond = limit.saturating_add((limit / BEYOND_LIMIT).max(1));
-        beyond.min(self.workers.unwrap_or(usize::MAX))
+        beyond.min(self.known_workers().unwrap_or(usize::MAX))
     }
 
     /// Requests of crawlers under way at most while visitors wait.
     #[must_use]
     pub fn for_crawlers(self) -> usize {
-        let all = self.for_all().min(self.workers.unwrap_or(usize::MAX));
+        let all = self
+            .for_all()
+            .min(self.known_workers().unwrap_or(usize::MAX));
         (all.saturating_mul(self.crawler_share) / 100).max(1)
     }
 

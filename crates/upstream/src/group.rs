@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use fair_queue::{
     Class, LINES, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND, Search, StartedRequest, Turn,
-    fragments_of_client,
+    TurnKind, fragments_of_client,
 };
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -663,7 +663,8 @@ fn place_in_line(
     if in_line >= length {
         return Err(AcquireError::QueueFull);
     }
-    if turns.is_told_apart() && waiting.len_of_turn(class, turn) >= (length / TURNS_SHARE).max(1) {
+    let is_somebodys = turns.is_told_apart() && turn.kind != TurnKind::Other;
+    if is_somebodys && waiting.len_of_turn(class, turn) >= (length / TURNS_SHARE).max(1) {
         return Err(AcquireError::TurnFull);
     }
     let share = fragments_of_client(queue.length);

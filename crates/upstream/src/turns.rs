@@ -79,7 +79,11 @@ impl Turns {
 
     /// A request is over.
     pub fn end(&mut self, turn: TakenTurn, now: Millis) {
-        let took = now.saturating_sub(turn.began);
+        let mut took = now.saturating_sub(turn.began);
+        if turn.head_ms.is_none() {
+            // Its client has left before, and the server may be at work for it all the same.
+            took = took.max(turn.started.expected());
+        }
         let is_awaited = self.has_waiting();
         self.queue.end(turn.started, took, now);
         if let (Some(limit), Some(head_ms)) = (&mut self.limit, turn.head_ms) {
