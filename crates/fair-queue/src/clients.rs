@@ -101,6 +101,8 @@ pub struct Turn {
     pub(crate) id: u64,
     /// Whose it is.
     pub kind: TurnKind,
+    /// Its client has a session, has loaded assets or asks for what others ask for: not a newcomer.
+    pub is_known: bool,
 }
 
 impl Turn {
@@ -110,6 +112,7 @@ impl Turn {
         Self {
             id,
             kind: TurnKind::Address(IpAddr::V6(Ipv6Addr::from(u128::from(id)))),
+            is_known: false,
         }
     }
 }
@@ -121,6 +124,13 @@ pub struct Assessment {
     pub turn: Turn,
     /// Its class.
     pub class: Class,
+}
+
+impl Assessment {
+    fn known(mut self) -> Self {
+        self.turn.is_known = true;
+        self
+    }
 }
 
 /// What a client, a network or an agent did.
@@ -221,11 +231,8 @@ impl Clients {
                 true => Class::Writer,
                 false => Class::Visitor,
             };
-            return self.shared(
-                ("session", session),
-                TurnKind::Session(given_to.unwrap_or(address)),
-                class,
-            );
+            let kind = TurnKind::Session(given_to.unwrap_or(address));
+            return self.shared(("session", session), kind, class).known();
         }
         let knows_others = self.behaviours.get(client).is_some_and(|behaviour| {
             behaviour.known.value(MEMORY, now) >= 1.0 && behaviour.strangeness(now) <= 0.0
@@ -240,13 +247,21 @@ impl Clients {
             }
         }
         let own = own_part(address);
-        self.shared(("address", own), TurnKind::Address(own), Class::Visitor)
+        let own_turn = self.shared(("address", own), TurnKind::Address(own), Class::Visitor);
+        match is_usual || knows_others {
+            true => own_turn.known(),
+            false => own_turn,
+        }
     }
 
     fn shared(&self, key: impl std::hash::Hash, kind: TurnKind, class: Class) -> Assessment {
         let id = self.seed.hash_one(key);
         Assessment {
-            turn: Turn { id, kind },
+            turn: Turn {
+                id,
+                kind,
+                is_known: false,
+            },
             class,
         }
     }

@@ -15,10 +15,12 @@ const HOUR: f64 = 3_600_000.0;
 /// a connection that stays open for hours does not end the turns of its client.
 pub(crate) const MAX_COST: u64 = 60_000;
 
-/// Where a turn stands in its line: by start tag, then by what it has used, then by age.
+/// Where a turn stands in its line: by start tag, then newcomers behind others, then by what it has used,
+/// then by age. A storm from many addresses is one of newcomers, and all of these have the same tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub tag: u64,
+    pub is_newcomer: bool,
     pub used: u64,
     pub ticket: u64,
     pub turn: u64,
@@ -28,6 +30,7 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Flow<T> {
     pub kind: TurnKind,
+    pub is_newcomer: bool,
     /// Its waiting requests by ticket, in the order of arrival.
     pub waiters: VecDeque<(u64, T)>,
     /// Where the first of them stands.
@@ -42,11 +45,12 @@ pub(crate) struct Flow<T> {
 }
 
 impl<T> Flow<T> {
-    pub fn new(kind: TurnKind, now: Millis) -> Self {
+    pub fn new(kind: TurnKind, is_newcomer: bool, now: Millis) -> Self {
         let mut minute = DecayingSum::default();
         minute.add(0.0, MINUTE, now);
         Self {
             kind,
+            is_newcomer,
             waiters: VecDeque::new(),
             place: None,
             finish: 0,

@@ -179,6 +179,7 @@ impl<T> FairQueue<T> {
         let turn = Turn {
             id: self.seed.hash_one(("alone", ticket)),
             kind: TurnKind::Other,
+            is_known: true,
         };
         self.put(ticket, class, &turn, waiter, now);
         ticket
@@ -206,7 +207,8 @@ impl<T> FairQueue<T> {
     /// The number of a turn in a line; of a shared one where there are too many.
     fn known(&mut self, at: usize, turn: &Turn, now: Millis) -> u64 {
         let line = &mut self.lines[at];
-        if line.turns.contains_key(&turn.id) {
+        if let Some(flow) = line.turns.get_mut(&turn.id) {
+            flow.is_newcomer = !turn.is_known;
             return turn.id;
         }
         if line.turns.len() >= MAX_TURNS && now.saturating_sub(line.swept_at) >= 1000 {
@@ -221,7 +223,9 @@ impl<T> FairQueue<T> {
                 (self.seed.hash_one(("shared", shared)), TurnKind::Other)
             }
         };
-        line.turns.entry(id).or_insert_with(|| Flow::new(kind, now));
+        let is_newcomer = !turn.is_known;
+        let new = || Flow::new(kind, is_newcomer, now);
+        line.turns.entry(id).or_insert_with(new);
         id
     }
 
@@ -493,6 +497,7 @@ impl<T> Line<T> {
         if let Some((ticket, _)) = flow.waiters.front() {
             let place = Place {
                 tag: flow.finish.max(self.virtual_time),
+                is_newcomer: flow.is_newcomer,
                 used: flow.used(now) as u64,
                 ticket: *ticket,
                 turn: id,

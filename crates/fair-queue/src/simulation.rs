@@ -7,7 +7,8 @@
 //!    the virtual time `V`. Its start tag is `V`. Another turn of the line that is served before it had a
 //!    tag of at most `V`; its next tag is at least its old one plus one, and the virtual time does not go
 //!    back, so it is behind `V`, or ties with it and has used more. A turn that joins later comes in at `V`
-//!    or behind. So of the `T` other turns that wait or come, each that was there goes before it once at
+//!    or behind. (One that is known goes before a newcomer of the same tag, and each once for the same
+//!    reason.) So of the `T` other turns that wait or come, each that was there goes before it once at
 //!    most. Between two requests that are taken from its line, at most `MAX_PASSED_OVER + LINES - 1`
 //!    go to others: then the line is due, and at most the other lines that are due go first. Hence at most
 //!    `(T + 1) * (MAX_PASSED_OVER + LINES)` requests of any kind are taken before it. Crawlers, who have a
@@ -334,6 +335,32 @@ fn a_newcomer_goes_before_sixty_requests_of_one_turn() {
     let (_, started) = queue.take(ticket, 0).unwrap();
     queue.join(Class::Visitor, &visitor, "visitor", 0);
     queue.end(started, 80, 80);
+    let (_, next) = queue
+        .next(Slots::default(), &mut Search::default(), 80)
+        .unwrap();
+    assert_eq!(*next, "visitor");
+}
+
+#[test]
+fn who_is_known_goes_before_a_storm_of_newcomers() {
+    let mut queue: FairQueue<&str> = FairQueue::new(true);
+    for number in 0..60 {
+        queue.join(Class::Visitor, &Turn::numbered(number), "newcomer", 0);
+    }
+    let (ticket, _) = queue
+        .next(Slots::default(), &mut Search::default(), 0)
+        .unwrap();
+    let (_, started) = queue.take(ticket, 0).unwrap();
+    queue.end(started, 80, 80);
+    queue.join(
+        Class::Visitor,
+        &Turn {
+            is_known: true,
+            ..Turn::numbered(101)
+        },
+        "visitor",
+        80,
+    );
     let (_, next) = queue
         .next(Slots::default(), &mut Search::default(), 80)
         .unwrap();
