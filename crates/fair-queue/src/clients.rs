@@ -32,7 +32,7 @@ const CRAWL_WITH_SESSION: f64 = 160.0;
 const CRAWL_OF_NETWORK: f64 = 20.0;
 /// Likewise of one agent from all networks.
 const CRAWL_OF_AGENT: f64 = 100.0;
-/// A page that others ask for as well weighs as much as so many cold ones.
+/// The number of cold pages that a page which others ask for as well makes up for.
 const KNOWN_WEIGHT: f64 = 3.0;
 /// Sessions of one address that are turns of their own, within an hour.
 const SESSIONS_OF_ADDRESS: f64 = 1024.0;

@@ -30,8 +30,8 @@ pub enum Concurrency {
 
 /// A window ends after this time at the latest...
 const WINDOW: Millis = 2000;
-/// ... and at the earliest after this time, if enough requests have ended: so many, and so many for each
-/// that may be under way.
+/// ... and at the earliest after this time, if enough requests have ended: a number of them, and a number
+/// for each that may be under way.
 const MIN_WINDOW: Millis = 400;
 const MIN_ENDED: u64 = 48;
 const MIN_ENDED_EACH: u64 = 4;
@@ -43,7 +43,7 @@ const STUCK: Millis = 3000;
 const SLOW: f64 = 1.25;
 /// A lower limit stays that brings at least this share of the answers.
 const AS_MANY: f64 = 0.9;
-/// What a try brought is not tried again for so many windows.
+/// The number of windows for which a limit that brought nothing is not tried again.
 const HOLD_WINDOWS: u32 = 8;
 /// The ceiling where the number of workers is not known.
 const CEILING: usize = 256;

@@ -313,7 +313,7 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// A request has ended; it has taken so many milliseconds.
+    /// A request has ended; `took` is in milliseconds.
     pub fn end(&mut self, started: StartedRequest, took: Millis, now: Millis) {
         let cost = took.clamp(1, MAX_COST);
         let line = &mut self.lines[started.line];

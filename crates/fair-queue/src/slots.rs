@@ -7,13 +7,13 @@ use crate::class::Class;
 pub struct Slots {
     /// Requests that the servers take at once; `None`: not known.
     pub workers: Option<usize>,
-    /// The limit in force; `None`: there is none, and turns are not told apart.
+    /// The limit in force; `None`: no limit, and turns are not told apart.
     pub limit: Option<usize>,
     /// The share of crawlers while visitors wait, of a hundred.
     pub crawler_share: usize,
 }
 
-/// One of so many workers is kept free for turns that have used little.
+/// One worker of this number is kept free for turns that have used little.
 const RESERVED_SHARE: usize = 7;
 /// By so much of the limit may such turns go beyond it.
 const BEYOND_LIMIT: usize = 8;

@@ -293,7 +293,7 @@ impl Group {
         let turn = key.turn.filter(|_| self.has_turns).unwrap_or(&nobody);
         let class = match self.has_turns {
             true => class,
-            // Nobody has a share, and so nobody is told apart.
+            // Clients are not told apart.
             false if matches!(class, Class::Writer | Class::Crawler) => Class::Visitor,
             false => class,
         };

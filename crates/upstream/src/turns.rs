@@ -108,7 +108,7 @@ pub(crate) fn workers(peers: &[Peer]) -> Option<usize> {
 /// Turns at one moment, for the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnsSnapshot {
-    /// The limit in force, and why; `None`: there is none.
+    /// The limit in force, and why; `None`: no limit.
     pub limit: Option<(usize, LimitReason)>,
     /// Requests that the servers take at once.
     pub workers: Option<usize>,

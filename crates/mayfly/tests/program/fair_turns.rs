@@ -192,7 +192,7 @@ async fn sessions_behind_one_address_are_turns_of_their_own_once_the_site_gave_t
     let mut clients = site.hold().await;
     for number in 0..30 {
         let path = format!("/bot-{number}");
-        // A session that nobody gave.
+        // The site has not given this session.
         let cookie = format!("Cookie: session={:0>32}\r\n", 1000 + number);
         clients.push(site.join(&path, address, BROWSER, &cookie).await);
     }
