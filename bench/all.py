@@ -17,9 +17,9 @@ import compare
 import scenarios
 from lib import comparison, page, peers, report, subject
 
-PROMISES = ["flood", "cold_crowd", "refreshes", "purges", "esi", "fragments", "hit_cost", "from_disk", "stalled_disk", "encrypted", "http3", "proxying", "memory", "slow_clients", "scale", "large", "learned_writes", "endurance"]
+PROMISES = ["flood", "cold_crowd", "refreshes", "purges", "esi", "fragments", "hit_cost", "from_disk", "stalled_disk", "encrypted", "http3", "proxying", "memory", "slow_clients", "storm", "scale", "large", "learned_writes", "endurance"]
 # What compares with a peer by itself, or with nothing.
-ALONE = ("hit_cost", "from_disk", "stalled_disk", "encrypted", "http3", "proxying", "purges", "esi", "fragments", "refreshes", "scale", "large", "learned_writes")
+ALONE = ("hit_cost", "from_disk", "stalled_disk", "encrypted", "http3", "proxying", "purges", "esi", "fragments", "refreshes", "storm", "scale", "large", "learned_writes")
 SCENARIOS = [scenario.name for scenario in scenarios.SCENARIOS]
 PAGE = os.path.join(os.path.dirname(report.FOLDER), "docs", "benchmarks.md")
 

@@ -13,6 +13,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_cache::{
     AloneReason, Follower, Forward, Join, Leader, Millis, NotFresh, NotFreshKind, Reason,
@@ -168,6 +169,9 @@ fn is_beyond_range_offset(request: &impl RequestFacts, rules: &CacheRules) -> bo
     start.is_none_or(|start| start >= limit)
 }
 
+/// How much too old a page may be that a crawler gets while visitors wait.
+const STALE_FOR_CRAWLERS: Duration = Duration::from_secs(3600);
+
 /// Decides about a request after a lookup that found nothing fresh.
 #[must_use]
 pub fn after_lookup(
@@ -194,7 +198,9 @@ pub fn after_lookup(
         }
         NotFreshKind::Stale(_, info) => {
             let is_queue_long = |bound| upstream.queue_length() > bound;
-            if rules.queue_stale.is_some_and(is_queue_long)
+            let is_for_crawler =
+                info.past_expiry <= STALE_FOR_CRAWLERS && upstream.is_crawler_in_the_way();
+            if (rules.queue_stale.is_some_and(is_queue_long) || is_for_crawler)
                 && let Some(stale) = stand_in.response(StaleReason::QueueFull, now)
             {
                 let action = Action::ShowStale(stale, ServedFrom::StaleError);

@@ -171,12 +171,16 @@ impl StoringFacts for TestRequest {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct TestUpstream {
     pub queue_length: usize,
+    pub is_crawler: bool,
     pub leaves_out_refresh: bool,
 }
 
 impl UpstreamFacts for TestUpstream {
     fn queue_length(&self) -> usize {
         self.queue_length
+    }
+    fn is_crawler_in_the_way(&self) -> bool {
+        self.is_crawler && self.queue_length > 0
     }
     fn leaves_out_refresh(&self) -> bool {
         self.leaves_out_refresh

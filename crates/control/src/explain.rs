@@ -178,6 +178,9 @@ pub struct Plan {
     /// The status, where the server itself answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+    /// Where the upstream tells turns apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnPart>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -208,6 +211,21 @@ pub struct Limit {
     /// It is only tried (`limit_req_dry_run`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_dry_run: bool,
+}
+
+/// The turn that a request would have where PHP's time is shared fairly (`php_concurrency`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnPart {
+    pub class: String,
+    /// Whose turn it is.
+    pub of: String,
+    /// The limit in force, and why.
+    pub limit: usize,
+    pub limit_reason: String,
+    /// Its client has used little lately, so that a place is kept for it.
+    pub has_used_little: bool,
+    /// How long it would wait at this moment behind all who wait before it.
+    pub waits_milliseconds: u64,
 }
 
 /// What a limit says to a request.

@@ -59,10 +59,12 @@ pub(crate) struct Flight {
 /// What a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
+    /// A page that a program reads.
+    Crawl = 1,
     /// A part of a page.
-    Part = 1,
+    Part = 2,
     /// A page.
-    Page = 2,
+    Page = 3,
 }
 
 /// How far a flight has come.
@@ -274,7 +276,8 @@ impl Flight {
     pub(crate) fn urgency(&self) -> Option<Urgency> {
         match self.urgency.load(Relaxed) {
             0 => None,
-            1 => Some(Urgency::Part),
+            1 => Some(Urgency::Crawl),
+            2 => Some(Urgency::Part),
             _ => Some(Urgency::Page),
         }
     }

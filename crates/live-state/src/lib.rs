@@ -9,6 +9,7 @@ pub mod acme_nodes;
 pub mod applied_log;
 mod build_error;
 pub mod cache_zones;
+pub mod client_table;
 pub mod connectors;
 pub mod disk_pages;
 pub mod error_log;

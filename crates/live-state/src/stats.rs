@@ -310,6 +310,7 @@ impl PerThread<Mutex<PagesOfThread>> {
             wanted: first_of(guards.iter().map(|it| &it.wanted), now),
             not_stored: first_of(guards.iter().map(|it| &it.not_stored), now),
             noisy: Vec::new(),
+            clients: Vec::new(),
         }
     }
 }

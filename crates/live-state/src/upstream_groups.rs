@@ -8,20 +8,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fair_queue::Concurrency;
 use parking_lot::Mutex;
 use site::{
-    BalanceMethod, GroupId, Site, Template, UpstreamEndpoint, UpstreamGroup, UpstreamServer,
+    BalanceMethod, GroupId, PhpConcurrency, Site, Template, Turns, UpstreamEndpoint, UpstreamGroup,
+    UpstreamServer,
 };
-use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
+use upstream::{
+    Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError, TurnsSpec,
+};
 
 use crate::build_error::BuildError;
+use crate::client_table::ClientTable;
 use crate::connectors::mixed_groups;
 use crate::learned_pools::LearnedPools;
 use crate::registry::Registry;
 
 /// Groups made at run time for addresses that come from variables.
 const MAX_DYNAMIC_GROUPS: usize = 1000;
-/// Requests that wait for a pool of our own, unless a `queue` says otherwise.
+/// Requests that wait for a pool of our own or in turns, unless a `queue` says otherwise.
 const OWN_POOL_QUEUE: usize = 10_000;
 /// How long they wait: longer than any crowd should, shorter than browsers do.
 const OWN_POOL_QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -87,6 +92,8 @@ pub struct UpstreamGroups {
     dynamic: Mutex<HashMap<String, Arc<GroupHandle>>>,
     /// What pages of own pools were made of; `None` where nothing is learned.
     learned: Option<LearnedPools>,
+    /// `None` where no group tells turns apart.
+    clients: Option<Arc<ClientTable>>,
 }
 
 impl UpstreamGroups {
@@ -132,8 +139,11 @@ impl UpstreamGroups {
         for (at, model) in models.iter().enumerate() {
             by_name.entry(model.name.clone()).or_insert(GroupId(at));
         }
+        let before = previous.and_then(|groups| groups.clients.as_ref());
+        let clients = ClientTable::renew(&registry, before);
         Ok(UpstreamGroups {
             registry,
+            clients,
             handles,
             by_name,
             dynamic: Mutex::default(),
@@ -148,6 +158,11 @@ impl UpstreamGroups {
     /// The pools whose pages are learned, if there are any.
     pub fn learned(&self) -> Option<&LearnedPools> {
         self.learned.as_ref()
+    }
+
+    /// What is known of clients, where a group tells their turns apart.
+    pub fn clients(&self) -> Option<&Arc<ClientTable>> {
+        self.clients.as_ref()
     }
 
     /// The groups alone.
@@ -207,6 +222,20 @@ pub fn server_spec(line: &UpstreamServer, endpoint: Endpoint) -> ServerSpec {
     }
 }
 
+fn turns_spec(turns: &Turns) -> Option<TurnsSpec> {
+    let concurrency = match turns.concurrency {
+        PhpConcurrency::Off => return None,
+        PhpConcurrency::Number(number) => Concurrency::Fixed(number),
+        PhpConcurrency::Auto => Concurrency::Auto {
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+        },
+    };
+    Some(TurnsSpec {
+        concurrency,
+        crawler_share: turns.crawler_share,
+    })
+}
+
 fn group_spec(
     group: &UpstreamGroup,
     pools: &HashMap<String, PoolAddress>,
@@ -254,12 +283,13 @@ fn group_spec(
         }),
         None => None,
     };
+    let turns = group.turns.as_ref().and_then(turns_spec);
     let queue = match &group.queue {
         Some(queue) => Some(QueueSpec {
             length: queue.length,
             timeout: queue.timeout,
         }),
-        None if own_workers > 0 => Some(QueueSpec {
+        None if own_workers > 0 || turns.is_some() => Some(QueueSpec {
             length: OWN_POOL_QUEUE,
             timeout: OWN_POOL_QUEUE_TIMEOUT,
         }),
@@ -279,6 +309,7 @@ fn group_spec(
         },
         keepalive,
         queue,
+        turns,
         zone: None,
         is_dynamic: group
             .servers

@@ -42,6 +42,10 @@ pub const REFUSALS: &[&str] = &[
     "no_live_upstreams",
     "left_out",
 ];
+/// The values of `class`: who waits for an upstream, those who are served first before others.
+pub const CLASSES: &[&str] = &[
+    "writer", "visitor", "fragment", "refresh", "crawler", "mirror",
+];
 /// The values of `result` of spans.
 pub const SPAN_RESULTS: &[&str] = &["sent", "dropped", "failed"];
 /// The values of `standing`.
@@ -539,6 +543,33 @@ pub const TABLE: &[Definition] = &[
         unit: Unit::Count,
         labels: &[UPSTREAM],
         help: "Requests of visitors that wait in line for a server of the group.",
+    },
+    Definition {
+        number: Number::UpstreamWaiting,
+        name: "upstream_waiting",
+        title: "Requests in line by class",
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        labels: &[UPSTREAM, fixed("class", CLASSES)],
+        help: "Requests that wait in line for a server of the group, by their class (php_concurrency).",
+    },
+    Definition {
+        number: Number::UpstreamClassSeconds,
+        name: "upstream_class_seconds",
+        title: "Time of PHP and upstreams by class",
+        kind: Kind::Counter,
+        unit: Unit::Seconds,
+        labels: &[UPSTREAM, fixed("class", CLASSES)],
+        help: "How long servers of the group were at work, by the class of the requests (php_concurrency).",
+    },
+    Definition {
+        number: Number::UpstreamLimit,
+        name: "upstream_limit",
+        title: "Requests at once",
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        labels: &[UPSTREAM],
+        help: "The limit in force for requests to the group that run at the same time (php_concurrency).",
     },
     Definition {
         number: Number::UpstreamQueueDuration,

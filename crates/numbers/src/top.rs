@@ -71,6 +71,9 @@ pub struct Pages {
     /// the writes.
     #[serde(default)]
     pub noisy: Vec<TopEntry>,
+    /// Who uses PHP, by milliseconds in the last minute; `count` is those of the last hour.
+    #[serde(default)]
+    pub clients: Vec<TopEntry>,
 }
 
 impl Top {

@@ -102,6 +102,20 @@ impl Class {
     }
 }
 
+/// Words by which other programs say what they are. Lower case.
+const OTHER_CRAWLERS: [&str; 4] = ["bot/", "crawler", "spider", "scrapy"];
+
+/// The crawler that a User-Agent names; `"other crawler"` for one that is not known by its name.
+#[must_use]
+pub fn crawler_named(user_agent: &[u8]) -> Option<&'static str> {
+    let looked_at = user_agent.get(..MOST_BYTES).unwrap_or(user_agent);
+    let lower = looked_at.to_ascii_lowercase();
+    let is_in = |name: &&str| memmem::find(&lower, name.as_bytes()).is_some();
+    let known = CRAWLERS.into_iter().find(is_in);
+    let other = OTHER_CRAWLERS.iter().any(is_in);
+    known.or(other.then_some("other crawler"))
+}
+
 /// Parts of a User-Agent by which applications tell browsers and systems apart. Lower case.
 const FAMILIES: [&str; 20] = [
     "firefox/",
@@ -249,6 +263,15 @@ mod tests {
         for class in [Class::Desktop, Class::Mobile] {
             assert_eq!(of(class.user_agent()), class);
         }
+    }
+
+    #[test]
+    fn crawlers_are_known_by_their_names() {
+        let of = |text: &str| crawler_named(text.as_bytes());
+        assert_eq!(of("Mozilla/5.0 (compatible; GPTBot/1.2)"), Some("gptbot"));
+        assert_eq!(of("SomeBot/1.0"), Some("other crawler"));
+        assert_eq!(of("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"), None);
+        assert_eq!(of(""), None);
     }
 
     #[test]

@@ -46,7 +46,7 @@ use http_semantics::RequestView;
 use pcre2::bytes::Regex;
 
 use browser::Browser;
-pub use class::Class;
+pub use class::{Class, crawler_named};
 pub use left_out::{LeftOut, Trait, TraitSet};
 pub use names::NameSet;
 

@@ -68,7 +68,9 @@ pub(super) async fn attempt(
                 keep_first(&mut head.fields, b"expires");
                 note_head(&spec.context, &head);
                 let made_in = began.elapsed();
-                spec.to.group.counts().note_head(made_in);
+                if let Some(lease) = &mut upstream.lease {
+                    lease.note_head(made_in);
+                }
                 if let (UpstreamRequest::Memcached(request), 404) = (&spec.request, head.status) {
                     report_not_found(&upstream, &request.key);
                     // Its end is here as well: the connection may serve again.

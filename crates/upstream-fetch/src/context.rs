@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use fair_queue::Turn;
 use parking_lot::Mutex;
 use site::{LogLevel, Pass};
 use upstream::Group;
@@ -17,6 +18,9 @@ pub trait FetchLog: Send + Sync {
 
     /// All workers of a PHP pool of our own have been busy for long, and the request waits.
     fn pool_is_busy(&self, group: &Group);
+
+    /// May it be said that a request of this turn found no place? Once a minute for each.
+    fn may_tell_of_refusal(&self, turn: &Turn) -> bool;
 
     /// A background request was not sent, because the servers are busy.
     fn left_out(&self, group: &Group);

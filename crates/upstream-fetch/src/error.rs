@@ -15,7 +15,7 @@ pub enum FetchError {
     /// All servers are down or full.
     NoLiveUpstreams,
     /// The queue is full or the wait in it too long.
-    Overloaded,
+    Overloaded(Overload),
     /// It was not sent, because the servers are busy: a background request, or one whose visitors have
     /// left.
     LeftOut,
@@ -27,13 +27,23 @@ pub enum FetchError {
     Client(u16),
 }
 
+/// What a client is told that finds no place in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overload {
+    /// 429 where it is the client's own requests, or those of crawlers, that are too many; otherwise 503.
+    pub status: u16,
+    /// Seconds after which it may come again.
+    pub retry_after: u16,
+}
+
 impl FetchError {
     pub fn status(self) -> u16 {
         match self {
             FetchError::Error | FetchError::InvalidHeader | FetchError::NoLiveUpstreams => 502,
             FetchError::Timeout => 504,
             FetchError::Local => 500,
-            FetchError::Overloaded | FetchError::LeftOut => 503,
+            FetchError::Overloaded(overload) => overload.status,
+            FetchError::LeftOut => 503,
             FetchError::Status(status) | FetchError::Client(status) => status,
         }
     }

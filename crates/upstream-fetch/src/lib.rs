@@ -41,7 +41,7 @@ use resend::Resend;
 use waiting_line::{refused, wait_for_turn};
 
 pub use context::{FetchContext, FetchLog};
-pub use error::FetchError;
+pub use error::{FetchError, Overload};
 pub use exchange::Event;
 pub use file_copy::FileCopy;
 pub use hint_sender::{Hint, HintSender};
@@ -76,6 +76,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<FetchedResponse, FetchError> 
             location: Arc::as_ptr(&spec.context.pass).addr() as u64,
             security: 0,
             local: spec.to.local,
+            turn: spec.to.turn.as_ref(),
         };
         let lease = match wait_for_turn(spec, key, &tried, queued_at).await {
             Some(Ok(lease)) => lease,

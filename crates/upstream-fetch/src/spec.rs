@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use clock::SharedDeadline;
+use fair_queue::Turn;
 use http_cache::Progress;
 use transport::request_body::RequestBody;
 use upstream::{Class, Group, LocalEnd};
@@ -48,6 +49,8 @@ pub struct FetchTarget {
     pub own_pool: bool,
     pub hash_key: Option<Vec<u8>>,
     pub client: Option<IpAddr>,
+    /// Whose turn it is, where the group tells turns apart.
+    pub turn: Option<Turn>,
     /// Encrypted, with a server of this name.
     pub tls: Option<(tls_client::Connector, String)>,
     /// `*_bind`, `*_socket_keepalive`

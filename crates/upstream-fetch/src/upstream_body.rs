@@ -443,8 +443,12 @@ impl UpstreamBody {
     /// The connection and what was read ahead of it, after an upgrade.
     pub fn into_tunnel(mut self) -> Option<(Stream, Bytes, TunnelEnd)> {
         let (stream, received) = self.exchange.take().and_then(Exchange::into_tunnel)?;
+        let mut lease = self.lease.take();
+        if let Some(lease) = &mut lease {
+            lease.end_turn();
+        }
         let end = TunnelEnd {
-            lease: self.lease.take(),
+            lease,
             context: self.context.clone(),
         };
         Some((stream, received, end))

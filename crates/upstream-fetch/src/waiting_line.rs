@@ -9,7 +9,7 @@ use site::LogLevel;
 use tokio::time::timeout;
 use upstream::{AcquireError, Admission, Class, Lease, PickKey, Ticket, TriedSet};
 
-use super::error::FetchError;
+use super::error::{FetchError, Overload};
 use super::spec::FetchSpec;
 use super::trace::Try;
 
@@ -70,6 +70,7 @@ async fn take_turn(
 /// The class of a request whose response a follower waits for.
 fn class_of(urgency: Urgency) -> Class {
     match urgency {
+        Urgency::Crawl => Class::Crawler,
         Urgency::Part => Class::Fragment,
         Urgency::Page => Class::StaleVisitor,
     }
@@ -101,6 +102,13 @@ async fn wait_in_line(
     Some(granted)
 }
 
+/// Seconds after which a refused client may come again: two minutes at most, since a queue is soon empty
+/// once a storm is over.
+fn retry_after(milliseconds: u64) -> u16 {
+    const MOST: u64 = 120;
+    u16::try_from(milliseconds.div_ceil(1000).clamp(1, MOST)).unwrap_or(1)
+}
+
 /// There is no server for the request: `last` is how the one before failed.
 pub(super) fn refused(
     spec: &FetchSpec,
@@ -116,22 +124,39 @@ pub(super) fn refused(
         }
         _ => {}
     }
-    spec.context.log.write(
-        LogLevel::Error,
-        Some(spec.to.group.name()),
-        format_args!("{error} while connecting to upstream"),
-    );
+    let turn = spec.to.turn.as_ref().filter(|_| error.is_overload());
+    if turn.is_none_or(|turn| spec.context.log.may_tell_of_refusal(turn)) {
+        let message = format_args!("{error} while connecting to upstream");
+        let told = |message| {
+            spec.context
+                .log
+                .write(LogLevel::Error, Some(spec.to.group.name()), message)
+        };
+        match turn {
+            None => told(message),
+            Some(turn) => told(format_args!(
+                "{error} while connecting to upstream (a {} with the turn of {}; further refusals of it are \
+                 not said for a minute): raise \"workers\" or \"crawler_share\" if it should be served, or \
+                 \"deny\" it",
+                spec.class.name(),
+                turn.kind
+            )),
+        }
+    }
+    let overload = error.is_overload().then(|| Overload {
+        status: match (error, spec.class) {
+            (AcquireError::TurnFull, _) | (_, Class::Crawler) => 429,
+            _ => 503,
+        },
+        retry_after: retry_after(spec.to.group.retry_after(spec.class)),
+    });
     let now = clock::recent();
     spec.context.trace.lock().tries.push(Try {
         address: spec.to.group.name().into(),
-        status: Some(if error.is_overload() { 503 } else { 502 }),
+        status: Some(overload.map_or(502, |overload| overload.status)),
         started_at: now,
         refused_after_ms: Some(now.saturating_sub(queued_at)),
         ..Try::default()
     });
-    if error.is_overload() {
-        FetchError::Overloaded
-    } else {
-        FetchError::NoLiveUpstreams
-    }
+    overload.map_or(FetchError::NoLiveUpstreams, FetchError::Overloaded)
 }

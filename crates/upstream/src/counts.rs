@@ -32,7 +32,7 @@ impl Counts {
     /// A request got no server.
     pub(crate) fn refused(&self, error: AcquireError) {
         let at = match error {
-            AcquireError::QueueFull => 0,
+            AcquireError::QueueFull | AcquireError::TurnFull => 0,
             AcquireError::QueueTimeout => 1,
             AcquireError::NoLiveUpstreams => 2,
             AcquireError::LeftOut => 3,
@@ -48,7 +48,7 @@ impl Counts {
     }
 
     /// A server took so long until the head of its response was there.
-    pub fn note_head(&self, took: Duration) {
+    pub(crate) fn note_head(&self, took: Duration) {
         self.heads.note(took);
     }
 

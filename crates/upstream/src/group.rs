@@ -13,19 +13,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use fair_queue::{
+    Class, LINES, MAX_WAITING_CRAWLERS, MAX_WAITING_IN_BACKGROUND, Search, StartedRequest, Turn,
+    TurnKind, fragments_of_client,
+};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::balance::{Balancer, Pick, PickRequest};
-use crate::class::{Class, MAX_WAITING_IN_BACKGROUND, fragments_of_client};
 use crate::counts::Counts;
 use crate::endpoint::{Endpoint, LocalEnd, StdStream};
 use crate::idle::{ConnectionScope, IdlePool, ParkedConnection};
 use crate::lease::{Lease, LeasedServer};
 use crate::membership::Watch;
 use crate::peer::{Outcome, Peer, Standing};
-use crate::queue::{Queue, Search, Ticket, Waiter};
+use crate::queue::{Ticket, Waiter};
 use crate::spec::{GroupSpec, Keepalive, Method, QueueSpec, SpecError};
+use crate::turns::{TakenTurn, Turns, workers};
 use crate::{Millis, TriedSet};
 
 /// What the method may choose by.
@@ -43,6 +47,8 @@ pub struct PickKey<'a> {
     pub security: u64,
     /// What new connections are like at this end; kept ones are like it too.
     pub local: LocalEnd,
+    /// Whose turn it is to be; `None`: that of all who are not told apart.
+    pub turn: Option<&'a Turn>,
 }
 
 /// Why there is no lease.
@@ -50,6 +56,8 @@ pub struct PickKey<'a> {
 pub enum AcquireError {
     /// All servers are full and so is the line (503).
     QueueFull,
+    /// The line has room, but not for more of this client (429).
+    TurnFull,
     /// No server had room before the deadline (503).
     QueueTimeout,
     /// All servers failed lately, are down, or are full where there is no line (502).
@@ -64,7 +72,7 @@ pub enum AcquireError {
 impl AcquireError {
     /// Too much work rather than broken servers: a later attempt may succeed.
     pub fn is_overload(self) -> bool {
-        matches!(self, Self::QueueFull | Self::QueueTimeout)
+        matches!(self, Self::QueueFull | Self::TurnFull | Self::QueueTimeout)
     }
 }
 
@@ -72,6 +80,7 @@ impl fmt::Display for AcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::QueueFull => "upstream queue is full",
+            Self::TurnFull => "too many requests of this client wait for the upstream",
             Self::QueueTimeout => "no upstream had room within the queue timeout",
             Self::NoLiveUpstreams => "no live upstreams",
             Self::Exhausted => "all upstreams have been tried",
@@ -111,6 +120,7 @@ pub struct Group {
     name: String,
     pub(crate) method: Method,
     queue: Option<QueueSpec>,
+    pub(crate) has_turns: bool,
     keepalive: Option<Keepalive>,
     pub(crate) tries: AtomicUsize,
     /// Copies of two lengths that are read without the lock: of the lines of visitors and of their
@@ -125,15 +135,15 @@ pub struct Group {
 pub(crate) struct State {
     pub peers: Vec<Peer>,
     pub balancer: Balancer,
-    queue: Queue,
+    pub turns: Turns,
     /// Leases out that count against the background's share, by line.
-    background: [usize; crate::class::LINES],
+    background: [usize; LINES],
     pub idle: IdlePool<StdStream>,
     random: crate::balance::Random,
     /// The health checks that watch the servers.
     pub watches: Vec<Watch>,
     /// The latest time any call has brought: what a dropped lease goes by.
-    now: Millis,
+    pub now: Millis,
 }
 
 /// A lease for a waiter, to be sent once the lock is released.
@@ -150,6 +160,10 @@ pub enum Admission {
 
 /// How long a request of the background waits in a group without `queue`.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a crawler waits at most: it can come again, and is told when.
+const CRAWLER_TIMEOUT: Duration = Duration::from_secs(10);
+/// A turn fills at most this share of a line.
+const TURNS_SHARE: usize = 4;
 
 impl Group {
     /// Builds the group; all servers start healthy.
@@ -160,6 +174,7 @@ impl Group {
             name: spec.name,
             method: spec.method,
             queue: spec.queue,
+            has_turns: spec.turns.is_some(),
             keepalive: spec.keepalive,
             tries: AtomicUsize::new(0),
             queue_length: AtomicUsize::new(0),
@@ -168,7 +183,7 @@ impl Group {
             state: Mutex::new(State {
                 balancer: Balancer::new(spec.method, &peers),
                 peers,
-                queue: Queue::default(),
+                turns: Turns::new(spec.turns),
                 background: Default::default(),
                 idle: IdlePool::new(spec.keepalive.unwrap_or(Keepalive::new(0))),
                 random: crate::balance::Random::from_system(),
@@ -274,22 +289,36 @@ impl Group {
             now,
         };
         let scope = self.scope_of(key);
-        let picked = match state.has_share_left(class) {
+        let nobody = Turn::default();
+        let turn = key.turn.filter(|_| self.has_turns).unwrap_or(&nobody);
+        let class = match self.has_turns {
+            true => class,
+            // Clients are not told apart.
+            false if matches!(class, Class::Writer | Class::Crawler) => Class::Visitor,
+            false => class,
+        };
+        let picked = match state.has_share_left(class, turn) {
             true => state.pick(&ask),
             false => Pick::AllBusy,
         };
         let admission = match picked {
-            Pick::Server(server) => match self.grant(&mut state, server, class, scope, now) {
-                Some(lease) => Ok(Admission::Granted(lease)),
-                None => Err(AcquireError::NoLiveUpstreams),
-            },
+            Pick::Server(server) => {
+                let started = state.turns.queue.begin(class, turn, now);
+                Ok(Admission::Granted(self.grant(
+                    &mut state,
+                    server,
+                    (class, started),
+                    scope,
+                    now,
+                )))
+            }
             Pick::Exhausted => Err(AcquireError::Exhausted),
             Pick::NoneLive => Err(AcquireError::NoLiveUpstreams),
-            Pick::AllBusy => {
-                place_in_line(&state.queue, class, key.client_addr, queue).map(|timeout| {
-                    Admission::InLine(self.join_line(&mut state, &ask, class, scope, timeout))
-                })
-            }
+            Pick::AllBusy => place_in_line(&state.turns, (class, turn), key.client_addr, queue)
+                .map(|timeout| {
+                    let place = (class, turn, timeout);
+                    Admission::InLine(self.join_line(&mut state, &ask, place, scope))
+                }),
         };
         drop(state);
         drop(expired);
@@ -318,11 +347,12 @@ impl Group {
         self: &Arc<Self>,
         state: &mut State,
         server: usize,
-        class: Class,
+        (class, started): (Class, StartedRequest),
         scope: ConnectionScope,
         now: Millis,
-    ) -> Option<Lease> {
-        let peer = state.peers.get_mut(server)?;
+    ) -> Lease {
+        // The balancer has picked it under this lock.
+        let peer = &mut state.peers[server];
         peer.begin(now);
         let leased = LeasedServer {
             index: server,
@@ -333,27 +363,36 @@ impl Group {
         if class.is_background() {
             state.background[class.line()] += 1;
         }
-        let group = Arc::clone(self);
-        Some(Lease::new(group, leased, class, scope, idle))
+        let turn = TakenTurn {
+            started,
+            began: now,
+            head_ms: None,
+        };
+        Lease::new(Arc::clone(self), leased, (class, turn), scope, idle)
     }
 
     fn join_line(
         self: &Arc<Self>,
         state: &mut State,
         ask: &PickRequest<'_>,
-        class: Class,
+        (class, turn, timeout): (Class, &Turn, Duration),
         scope: ConnectionScope,
-        timeout: Duration,
     ) -> Ticket {
         let (lease_to, lease_from) = oneshot::channel();
-        let number = state.queue.join(Waiter {
+        let waiter = Waiter {
             class,
             client_addr: ask.client_addr,
             hash_key: ask.hash_key.map(Box::from),
             scope,
             tried: ask.tried.clone(),
             lease_to,
-        });
+        };
+        let queue = &mut state.turns.queue;
+        let number = match ask.tried.is_empty() {
+            true => queue.join(class, turn, waiter, ask.now),
+            // It has had its turn, and may wait for other servers than those who come next.
+            false => queue.join_alone(class, waiter, ask.now),
+        };
         self.publish_queue_length(state);
         let group = Arc::clone(self);
         Ticket::new(group, number, class, lease_from, ask.now, timeout)
@@ -364,11 +403,11 @@ impl Group {
         let mut handovers = Vec::new();
         let mut search = Search::default();
         let mut found_some = false;
-        while let Some((number, waiter)) = state.queue.next(&mut search) {
+        while let Some((number, waiter)) = state.turns.next(&state.peers, &mut search, now) {
             found_some = true;
             let (class, scope) = (waiter.class, waiter.scope);
-            if !has_share_left(&state.peers, &state.background, class) {
-                search.is_over[class.line()] = true;
+            if !has_background_share(state, class) {
+                search.end_line(class);
                 continue;
             }
             let ask = PickRequest {
@@ -382,10 +421,12 @@ impl Group {
                 .pick(&mut state.peers, &ask, &mut state.random);
             match picked {
                 Pick::Server(server) => {
-                    let lease = self.grant(state, server, class, scope, now);
-                    if let (Some(lease), Some(waiter)) = (lease, state.queue.take(number)) {
+                    if let Some((waiter, started)) = state.turns.queue.take(number, now) {
+                        let lease = self.grant(state, server, (class, started), scope, now);
                         handovers.push((waiter.lease_to, lease));
                     }
+                    // The turn that was served may be the next one as well.
+                    search.begin_again();
                 }
                 // Who may ask any server and finds none with room speaks for all.
                 _ if waiter.tried.is_empty() => break,
@@ -400,18 +441,17 @@ impl Group {
     }
 
     fn publish_queue_length(&self, state: &State) {
-        let of = |class| state.queue.len_of(class);
-        let visitors = of(Class::Visitor) + of(Class::Fragment);
-        self.queue_length.store(visitors, Ordering::Relaxed);
+        let queue = &state.turns.queue;
+        self.queue_length.store(queue.visitors(), Ordering::Relaxed);
         self.waiting_refreshes
-            .store(of(Class::Refresh), Ordering::Relaxed);
+            .store(queue.len_of(Class::Refresh), Ordering::Relaxed);
     }
 
     /// Ends a lease. `idle`: a connection to keep.
     pub(crate) fn release(
         self: &Arc<Self>,
         server: usize,
-        class: Class,
+        (class, turn): (Class, Option<TakenTurn>),
         outcome: Outcome,
         idle: Option<ParkedConnection<StdStream>>,
         now: Option<Millis>,
@@ -424,6 +464,9 @@ impl Group {
         }
         if class.is_background() {
             state.background[class.line()] -= 1;
+        }
+        if let Some(turn) = turn {
+            state.turns.end(turn, now);
         }
         let is_gone = state.peers.get(server).is_none_or(|peer| peer.is_gone);
         let (idle, refused) = if is_gone { (None, idle) } else { (idle, None) };
@@ -439,7 +482,8 @@ impl Group {
     /// Leaves the line; false when a lease has been assigned already.
     pub(crate) fn withdraw(&self, number: u64) -> bool {
         let mut state = self.state.lock();
-        let waiter = state.queue.leave(number);
+        let now = state.now;
+        let waiter = state.turns.queue.leave(number, now);
         self.publish_queue_length(&state);
         drop(state);
         waiter.is_some()
@@ -448,8 +492,9 @@ impl Group {
     /// Moves a waiter to the line of `class`; its new number, if it still waits.
     pub(crate) fn raise(self: &Arc<Self>, number: u64, class: Class) -> Option<u64> {
         let mut state = self.state.lock();
-        let raised = state.queue.raise(number, class);
         let now = state.now;
+        let change = |waiter| Waiter { class, ..waiter };
+        let raised = state.turns.queue.raise(number, class, change, now);
         // As a refresh it may have waited for its share beside a server with room.
         let handovers = self.serve_line(&mut state, now);
         self.publish_queue_length(&state);
@@ -463,14 +508,16 @@ impl Group {
     /// wait in line, as while the pool is being restarted. Those in flight
     /// beyond a lowered limit finish; an unknown server is ignored.
     pub fn set_max_conns(self: &Arc<Self>, server: usize, max_conns: Option<usize>) {
-        let mut state = self.state.lock();
+        let mut locked = self.state.lock();
+        let state = &mut *locked;
         let now = state.now;
         if let Some(peer) = state.peers.get_mut(server) {
             peer.max_conns = max_conns;
         }
+        state.turns.set_workers(&state.peers);
         let excess = state.shed_excess(server);
-        let handovers = self.serve_line(&mut state, now);
-        drop(state);
+        let handovers = self.serve_line(state, now);
+        drop(locked);
         drop(excess);
         hand_over(handovers);
     }
@@ -483,6 +530,7 @@ impl Group {
         let mut state = self.state.lock();
         let now = state.advance(now);
         let expired = state.idle.sweep(now);
+        state.turns.note_time(now);
         let handovers = self.serve_line(&mut state, now);
         let is_left = !state.idle.is_empty();
         drop(state);
@@ -549,8 +597,11 @@ impl State {
         self.now
     }
 
-    fn has_share_left(&self, class: Class) -> bool {
-        has_share_left(&self.peers, &self.background, class)
+    /// May another request of this turn be in flight, if a server has room?
+    fn has_share_left(&self, class: Class, turn: &Turn) -> bool {
+        let slots = self.turns.slots(&self.peers);
+        has_background_share(self, class)
+            && self.turns.queue.has_place(class, turn, slots, self.now)
     }
 
     fn pick(&mut self, ask: &PickRequest<'_>) -> Pick {
@@ -572,34 +623,28 @@ impl State {
     }
 }
 
-/// How many requests the servers take at once; `None`: not known.
-fn workers(peers: &[Peer]) -> Option<usize> {
-    let primaries = peers
-        .iter()
-        .filter(|peer| !peer.is_backup && !peer.is_out());
-    primaries.map(|peer| peer.max_conns).sum()
-}
-
 /// May another request of `class` be in flight, as far as the share of the background goes?
-fn has_share_left(peers: &[Peer], in_flight: &[usize; crate::class::LINES], class: Class) -> bool {
+fn has_background_share(state: &State, class: Class) -> bool {
     if !class.is_background() {
         return true;
     }
-    let workers = workers(peers);
-    let taken = match workers {
-        Some(_) => in_flight.iter().sum(),
-        None => in_flight[class.line()],
+    let slots = state.turns.slots(&state.peers);
+    let taken = match slots.workers.or(slots.limit) {
+        Some(_) => state.background.iter().sum(),
+        None => state.background[class.line()],
     };
-    class.share_of(workers).is_none_or(|share| taken < share)
+    let share = slots.for_background(class);
+    share.is_none_or(|share| taken < share)
 }
 
 /// May a request of `client` join the line of its class? For how long it may wait.
 fn place_in_line(
-    waiting: &Queue,
-    class: Class,
+    turns: &Turns,
+    (class, turn): (Class, &Turn),
     client: Option<IpAddr>,
     queue: Option<QueueSpec>,
 ) -> Result<Duration, AcquireError> {
+    let waiting = &turns.queue;
     let in_line = waiting.len_of(class);
     if class.is_background() {
         return match in_line < MAX_WAITING_IN_BACKGROUND {
@@ -608,11 +653,27 @@ fn place_in_line(
         };
     }
     let queue = queue.ok_or(AcquireError::NoLiveUpstreams)?;
+    let (length, timeout) = match class {
+        Class::Crawler => (
+            queue.length.min(MAX_WAITING_CRAWLERS),
+            queue.timeout.min(CRAWLER_TIMEOUT),
+        ),
+        _ => (queue.length, queue.timeout),
+    };
+    if in_line >= length {
+        return Err(AcquireError::QueueFull);
+    }
+    let is_somebodys = turns.is_told_apart() && turn.kind != TurnKind::Other;
+    if is_somebodys && waiting.len_of_turn(class, turn) >= (length / TURNS_SHARE).max(1) {
+        return Err(AcquireError::TurnFull);
+    }
     let share = fragments_of_client(queue.length);
-    let has_share =
-        class != Class::Fragment || in_line < share || waiting.len_of_client(class, client) < share;
-    match in_line < queue.length && has_share {
-        true => Ok(queue.timeout),
+    let of_client = || {
+        let waiters = waiting.waiting_in(class);
+        waiters.filter(|it| it.client_addr == client).count()
+    };
+    match class != Class::Fragment || in_line < share || of_client() < share {
+        true => Ok(timeout),
         false => Err(AcquireError::QueueFull),
     }
 }

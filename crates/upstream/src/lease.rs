@@ -9,12 +9,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fair_queue::Class;
+
 use crate::Millis;
-use crate::class::Class;
 use crate::endpoint::{Endpoint, StdStream, Stream};
 use crate::group::Group;
 use crate::idle::{ConnectionScope, ParkedConnection};
 use crate::peer::Outcome;
+use crate::turns::TakenTurn;
 
 /// A chosen server with a slot reserved. Dropping it frees the slot and tells
 /// the group nothing about the server ([`Outcome::Neutral`]).
@@ -24,6 +26,8 @@ pub struct Lease {
     group: Arc<Group>,
     server: LeasedServer,
     class: Class,
+    /// `None`: it has ended before the lease.
+    turn: Option<Box<TakenTurn>>,
     /// Where its connections belong.
     scope: ConnectionScope,
     /// The connection for this lease's request or the next one's.
@@ -64,7 +68,7 @@ impl Lease {
     pub(crate) fn new(
         group: Arc<Group>,
         server: LeasedServer,
-        class: Class,
+        (class, turn): (Class, TakenTurn),
         scope: ConnectionScope,
         idle: Option<ParkedConnection<StdStream>>,
     ) -> Self {
@@ -72,9 +76,25 @@ impl Lease {
             group,
             server,
             class,
+            turn: Some(Box::new(turn)),
             scope,
             idle,
             ended: None,
+        }
+    }
+
+    /// The head of the response came after so long.
+    pub fn note_head(&mut self, took: Duration) {
+        self.group.counts().note_head(took);
+        if let Some(turn) = &mut self.turn {
+            turn.head_ms = Some(Millis::try_from(took.as_millis()).unwrap_or(Millis::MAX));
+        }
+    }
+
+    /// The connection has become a tunnel: others may have their turn.
+    pub fn end_turn(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            self.group.end_turn(*turn);
         }
     }
 
@@ -175,12 +195,8 @@ impl Drop for Lease {
             Some((outcome, now)) => (outcome, Some(now)),
             None => (Outcome::Neutral, None),
         };
-        self.group.release(
-            self.server.index,
-            self.class,
-            outcome,
-            self.idle.take(),
-            now,
-        );
+        let turn = (self.class, self.turn.take().map(|turn| *turn));
+        self.group
+            .release(self.server.index, turn, outcome, self.idle.take(), now);
     }
 }

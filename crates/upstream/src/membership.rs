@@ -142,6 +142,7 @@ impl Group {
             .iter()
             .filter(|peer| peer.standing(0) != Standing::Down);
         self.tries.store(up.count(), Ordering::Relaxed);
+        state.turns.set_workers(&state.peers);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Requests that wait in line for a server with room, a line for each rank of [`Class`].
+//! Requests that wait in line for a server with room, in the order of `fair_queue`.
 //!
 //! A lease is handed to a waiter before it wakes (the slot never becomes free in between), so that
 //! no other request can overtake and exactly one waiter wakes per slot. A waiter that goes away
@@ -6,15 +6,14 @@
 //! for the next one. When a visitor comes to wait for what stands in line as a refresh or a fragment,
 //! the waiter moves to the line of visitors ([`Ticket::raise`]).
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fair_queue::Class;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::class::{Class, LINES, MAX_PASSED_OVER};
 use crate::group::{AcquireError, Group};
 use crate::idle::ConnectionScope;
 use crate::lease::Lease;
@@ -33,95 +32,6 @@ pub(crate) struct Waiter {
     pub scope: ConnectionScope,
     pub tried: TriedSet,
     pub lease_to: oneshot::Sender<Lease>,
-}
-
-/// The lines themselves, each ordered by ticket number.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    lines: [Line; LINES],
-    next_ticket: u64,
-}
-
-#[derive(Debug, Default)]
-struct Line {
-    waiters: BTreeMap<u64, Waiter>,
-    /// Slots that went to lines before this one while requests waited in it.
-    passed_over: usize,
-}
-
-/// How far a search through the lines has come.
-#[derive(Debug, Default)]
-pub(crate) struct Search {
-    /// By line: the first ticket not looked at.
-    from: [u64; LINES],
-    /// By line: no request in it can be served now.
-    pub is_over: [bool; LINES],
-}
-
-impl Queue {
-    /// How many wait in the line of `class`.
-    pub fn len_of(&self, class: Class) -> usize {
-        self.lines[class.line()].waiters.len()
-    }
-
-    /// How many of them are on behalf of this client.
-    pub fn len_of_client(&self, class: Class, client: Option<IpAddr>) -> usize {
-        let waiters = self.lines[class.line()].waiters.values();
-        waiters.filter(|it| it.client_addr == client).count()
-    }
-
-    pub fn join(&mut self, waiter: Waiter) -> u64 {
-        let number = self.next_ticket;
-        self.next_ticket += 1;
-        let line = &mut self.lines[waiter.class.line()];
-        if line.waiters.is_empty() {
-            line.passed_over = 0;
-        }
-        line.waiters.insert(number, waiter);
-        number
-    }
-
-    pub fn leave(&mut self, number: u64) -> Option<Waiter> {
-        let mut lines = self.lines.iter_mut();
-        lines.find_map(|line| line.waiters.remove(&number))
-    }
-
-    /// Takes a waiter whose turn has come.
-    pub fn take(&mut self, number: u64) -> Option<Waiter> {
-        let taken = self.leave(number)?;
-        let own = taken.class.line();
-        self.lines[own].passed_over = 0;
-        for line in &mut self.lines[own + 1..] {
-            if !line.waiters.is_empty() {
-                line.passed_over += 1;
-            }
-        }
-        Some(taken)
-    }
-
-    /// Moves a waiter to the end of the line of `class`, if it still waits: its new number.
-    pub fn raise(&mut self, number: u64, class: Class) -> Option<u64> {
-        let waiter = self.leave(number)?;
-        Some(self.join(Waiter { class, ..waiter }))
-    }
-
-    /// The next to look at: the first of the first line, unless one behind it was passed over
-    /// for long enough.
-    pub fn next(&self, search: &mut Search) -> Option<(u64, &Waiter)> {
-        let due = (1..LINES).find(|&line| self.lines[line].passed_over >= MAX_PASSED_OVER);
-        for line in due.into_iter().chain(0..LINES) {
-            if search.is_over[line] {
-                continue;
-            }
-            let mut waiters = self.lines[line].waiters.range(search.from[line]..);
-            if let Some((number, waiter)) = waiters.next() {
-                search.from[line] = number + 1;
-                return Some((*number, waiter));
-            }
-            search.is_over[line] = true;
-        }
-        None
-    }
 }
 
 /// The waiting side of a request in line. Dropping it leaves the line.

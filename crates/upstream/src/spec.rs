@@ -7,6 +7,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use fair_queue::Concurrency;
+
 use crate::{Endpoint, Millis};
 
 /// An `upstream` block, or a single server standing for one.
@@ -22,6 +24,8 @@ pub struct GroupSpec {
     pub keepalive: Option<Keepalive>,
     /// `None`: a request that finds all servers full fails at once.
     pub queue: Option<QueueSpec>,
+    /// Requests wait in fair turns; `None`: in the order of arrival, without a limit of their own.
+    pub turns: Option<TurnsSpec>,
     /// The `zone`'s name. State is shared by all threads with or without one.
     pub zone: Option<String>,
     /// Servers come and go at run time ([`crate::Group::set_resolved`]): a
@@ -38,6 +42,7 @@ impl GroupSpec {
             method: Method::RoundRobin,
             keepalive: None,
             queue: None,
+            turns: None,
             zone: None,
             is_dynamic: false,
         }
@@ -157,6 +162,15 @@ pub struct QueueSpec {
     pub length: usize,
     /// How long each may wait.
     pub timeout: Duration,
+}
+
+/// `php_concurrency` and `crawler_share`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnsSpec {
+    /// How many requests at once.
+    pub concurrency: Concurrency,
+    /// The share of crawlers while visitors wait, of a hundred.
+    pub crawler_share: usize,
 }
 
 /// Why a spec is no group. The operator wrote it.

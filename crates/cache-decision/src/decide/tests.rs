@@ -273,6 +273,7 @@ impl TestZone {
 const FIVE_SECONDS: (&str, &str) = ("cache-control", "max-age=5");
 const IDLE: TestUpstream = TestUpstream {
     queue_length: 0,
+    is_crawler: false,
     leaves_out_refresh: false,
 };
 
@@ -333,10 +334,13 @@ fn another_variant_may_make_one_leave() {
 #[test]
 fn a_stale_response_is_shown_as_the_rules_and_the_response_let() {
     let plain = || TestZone::new(&[FIVE_SECONDS]);
-    let revalidated = TestZone::new(&[(
-        "cache-control",
-        "max-age=5, stale-while-revalidate=60, stale-if-error=60",
-    )]);
+    let revalidated = || {
+        TestZone::new(&[(
+            "cache-control",
+            "max-age=5, stale-while-revalidate=60, stale-if-error=60",
+        )])
+    };
+    let stands_in = || TestZone::new(&[("cache-control", "max-age=5, stale-if-error=60")]);
     let updating = || {
         let mut rules = CacheRules {
             background_update: true,
@@ -359,6 +363,19 @@ fn a_stale_response_is_shown_as_the_rules_and_the_response_let() {
         queue_length: 3,
         ..IDLE
     };
+    let crawler = TestUpstream {
+        queue_length: 1,
+        is_crawler: true,
+        ..IDLE
+    };
+    let crawler_alone = TestUpstream {
+        queue_length: 0,
+        ..crawler
+    };
+    let visitor = TestUpstream {
+        is_crawler: false,
+        ..crawler
+    };
     let stale = ("collapse", Some(Forward::Stale), None);
     // RFC 9111 §5.2.2.4: not even while it is fetched anew.
     let no_cache = TestZone::new(&[("cache-control", "no-cache"), ("etag", "\"a\"")]);
@@ -369,7 +386,10 @@ fn a_stale_response_is_shown_as_the_rules_and_the_response_let() {
         (plain(), updating(), IDLE, said("refresh")),
         (plain(), updating(), full, said("stale")),
         (plain(), not_in_background, IDLE, stale),
-        (revalidated, queued, long, said("stale for an error")),
+        (stands_in(), rules(), crawler_alone, stale),
+        (stands_in(), rules(), visitor, stale),
+        (stands_in(), rules(), crawler, said("stale for an error")),
+        (revalidated(), queued, long, said("stale for an error")),
         (no_cache, updating(), IDLE, validated),
     ] {
         let after = Duration::from_secs(6);

@@ -261,7 +261,7 @@ pub struct WarmArgs {
 }
 
 /// Keys: q quits; c lists the pages that cost most, w those that are requested most, n those that are most
-/// often not stored; s sorts zones and upstreams by use or by name.
+/// often not stored, p the clients that use most of PHP's time; s sorts zones and upstreams by use or by name.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct TopArgs {
     /// Print one table after a second, and exit

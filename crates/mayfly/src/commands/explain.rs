@@ -7,7 +7,7 @@ use std::path::Path;
 
 use control::explain::{
     Effect, EvidencePart, KnownBy, LearnedPart, LearnedState, Limit, LimitVerdict, Outcome,
-    PlanKind, SessionPart, Standing, ToldReason, TriedAlteration, TriedEffect,
+    PlanKind, SessionPart, Standing, ToldReason, TriedAlteration, TriedEffect, TurnPart,
 };
 use control::{
     ClientError, Entry, EntryRequest, ExplainRequest, Explanation, FoundEntries, SearchRequest,
@@ -176,7 +176,23 @@ fn way_lines(told: &Explanation) -> Vec<Line> {
         ("plan", format!("the server {doing}")),
     ]);
     let limits = told.limits.iter().map(|limit| ("limit", limit_text(limit)));
-    all.chain(limits).collect()
+    let turn = plan.turn.iter().map(|turn| ("turn", turn_text(turn)));
+    all.chain(turn).chain(limits).collect()
+}
+
+fn turn_text(turn: &TurnPart) -> String {
+    let waits = match (turn.waits_milliseconds, turn.has_used_little) {
+        (0, _) => "it would begin at once".to_owned(),
+        (waits, true) => format!(
+            "it has used little, and goes before others who wait (all of them: {})",
+            time(waits)
+        ),
+        (waits, false) => format!("it would wait for up to {}", time(waits)),
+    };
+    format!(
+        "a {}'s, the turn of {}: {waits}; {} requests run at once ({})",
+        turn.class, turn.of, turn.limit, turn.limit_reason
+    )
 }
 
 fn limit_text(limit: &Limit) -> String {

@@ -19,6 +19,7 @@ pub enum PageList {
     Costly,
     Wanted,
     NotStored,
+    Clients,
 }
 
 /// How zones and upstreams are sorted.
@@ -289,8 +290,8 @@ fn on_disk(snapshot: &Snapshot, zone: &str) -> String {
 fn upstreams(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
     let names = looks.names(Number::UpstreamBusy, "upstream", order);
     let mut lines = vec![heading(format!(
-        "{:<30} {:>7} {:>7} {:>7} {:>8} {:>8} {:>6}",
-        "UPSTREAM", "BUSY", "IDLE", "LINE", "ASKED/s", "FAILED/s", "OUT"
+        "{:<30} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>4}",
+        "UPSTREAM", "BUSY", "LIMIT", "IDLE", "LINE", "ASKED/s", "FAILED/s", "OUT"
     ))];
     for name in names.iter().take(rows) {
         let of = &[("upstream", name.as_str())];
@@ -300,9 +301,10 @@ fn upstreams(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
             looks.now.sum(Number::UpstreamServers, of)
         });
         lines.push(plain(format!(
-            "{:<30} {:>7} {:>7} {:>7} {:>8} {:>8} {:>6}",
+            "{:<30} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>4}",
             cut(name, 30),
             short(looks.now.sum(Number::UpstreamBusy, of)),
+            limit(&looks.now, name),
             short(looks.now.sum(Number::UpstreamIdle, of)),
             short(looks.now.sum(Number::UpstreamQueued, of)),
             short(looks.rate(Number::UpstreamRequests, of)),
@@ -311,6 +313,14 @@ fn upstreams(looks: &SnapshotPair, order: Order, rows: usize) -> Vec<Line> {
         )));
     }
     lines
+}
+
+/// The limit in force for an upstream; nothing where it has none.
+fn limit(now: &Snapshot, name: &str) -> String {
+    match now.sum(Number::UpstreamLimit, &[("upstream", name)]) {
+        0.0 => "-".to_owned(),
+        limit => short(limit),
+    }
 }
 
 fn pages(pages: &Pages, list: PageList, width: usize) -> Vec<Line> {
@@ -327,6 +337,7 @@ fn pages(pages: &Pages, list: PageList, width: usize) -> Vec<Line> {
             ["REQUESTS", ""],
             &pages.not_stored,
         ),
+        PageList::Clients => ("WHO USES PHP (p c)", ["LAST MIN", "LAST H"], &pages.clients),
     };
     let [first, second] = heads;
     let mut lines = vec![heading(format!(
@@ -340,6 +351,10 @@ fn pages(pages: &Pages, list: PageList, width: usize) -> Vec<Line> {
             ),
             PageList::Wanted => (short(page.weight as f64), short(page.count as f64)),
             PageList::NotStored => (short(page.weight as f64), String::new()),
+            PageList::Clients => (
+                seconds(page.weight as f64 / 1000.0),
+                seconds(page.count as f64 / 1000.0),
+            ),
         };
         let name = cut(&page.name, name_width);
         plain(format!("{name:<name_width$} {first:>10} {second:>10}"))
@@ -424,7 +439,13 @@ mod tests {
     fn each_screen_is_filled_and_none_is_left() {
         let looks = looks();
         for (width, height) in [(80, 24), (200, 60), (20, 5), (1, 1), (0, 0), (500, 200)] {
-            for pages in [PageList::Costly, PageList::Wanted, PageList::NotStored] {
+            let lists = [
+                PageList::Costly,
+                PageList::Wanted,
+                PageList::NotStored,
+                PageList::Clients,
+            ];
+            for pages in lists {
                 let choice = Choice {
                     pages,
                     order: Order::Name,

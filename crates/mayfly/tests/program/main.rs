@@ -26,6 +26,7 @@ mod doctor;
 mod error_page;
 mod esi;
 mod explain;
+mod fair_turns;
 mod geo;
 mod guests;
 mod http1;

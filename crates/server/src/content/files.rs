@@ -290,6 +290,7 @@ fn file(request: &mut Request) -> StageEnd {
         (Kind::Directory, _) => add_slash(request),
         (Kind::File, Some(_)) if request.route.method == Method::Post => StageEnd::Status(405),
         (Kind::File, Some(_)) => {
+            mark_asset(request, &path);
             let mut reply = file_reply(request, &found);
             if varies {
                 reply.head.fields.append("Vary", "Accept-Encoding");
@@ -297,6 +298,26 @@ fn file(request: &mut Request) -> StageEnd {
             StageEnd::Reply(Box::new(reply))
         }
         _ => not_regular(request, &path),
+    }
+}
+
+/// Files that browsers load with a page.
+const ASSETS: [&[u8]; 13] = [
+    b"css", b"js", b"mjs", b"png", b"jpg", b"jpeg", b"gif", b"webp", b"avif", b"svg", b"ico",
+    b"woff2", b"woff",
+];
+
+/// Notes that a client loads what a page is shown with, where turns of clients are told apart.
+fn mark_asset(request: &Request, path: &[u8]) {
+    if let Some(clients) = request.configuration.live.groups.clients()
+        && extension(path).is_some_and(|extension| ASSETS.contains(&extension))
+    {
+        let agent = request.received.head().field("user-agent");
+        clients.mark_asset(
+            request.received.client_ip(),
+            agent.unwrap_or_default(),
+            request.now,
+        );
     }
 }
 

@@ -22,6 +22,7 @@ mod page_fetch;
 mod passed_body;
 pub mod response;
 mod tunnel;
+pub mod turn;
 
 use std::sync::Arc;
 

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use crate::exchange::captures::{Captures, Failures};
 use crate::exchange::own_visit::OwnVisit;
 use crate::exchange::page_budget::{FetchTurn, PageBudget};
+use crate::exchange::request_turn::RequestTurn;
 use crate::exchange::sharing_note::SharingNote;
 use crate::exchange::tracing::Tracing;
 use live_state::limit_conn::Guard;
@@ -37,8 +38,7 @@ pub struct Extra {
     pub path_info: Option<PathInfo>,
     /// What a `proxy_pass` with variables leads to.
     pub proxy_url: Option<Box<ProxyUrl>>,
-    /// Who waits for what upstreams are asked on its behalf.
-    pub class: upstream::Class,
+    pub turn: RequestTurn,
     /// The server asks itself.
     pub own_visit: Option<Box<OwnVisit>>,
     /// A refresh that this request has begun.
@@ -201,7 +201,10 @@ static NOTHING: Extra = Extra {
     remote_user: None,
     path_info: None,
     proxy_url: None,
-    class: upstream::Class::Visitor,
+    turn: RequestTurn {
+        class: upstream::Class::Visitor,
+        assessed: None,
+    },
     own_visit: None,
     refresh: None,
     tracing: None,
@@ -269,7 +272,10 @@ impl Extras {
                 remote_user: own.remote_user.clone(),
                 path_info: own.path_info.clone(),
                 proxy_url: own.proxy_url.clone(),
-                class: own.class,
+                turn: RequestTurn {
+                    class: own.turn.class,
+                    assessed: own.turn.assessed.clone(),
+                },
                 tracing: own.tracing.as_ref().map(|it| Box::new(it.of_part())),
                 ..Extra::default()
             })

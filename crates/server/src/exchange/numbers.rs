@@ -4,10 +4,11 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::UNIX_EPOCH;
 
+use fair_queue::LINE_NAMES;
 use http_cache::Zone;
 use numbers::table::{
-    CACHE_STATUSES, CONNECTION_STATES, HANDSHAKE_RESULTS, LIMITS, LOG_LEVELS, OUTCOMES, PROTOCOLS,
-    REFUSALS, SPAN_RESULTS, STANDINGS, STATUS_CLASSES, TRIAL_RESULTS,
+    CACHE_STATUSES, CLASSES, CONNECTION_STATES, HANDSHAKE_RESULTS, LIMITS, LOG_LEVELS, OUTCOMES,
+    PROTOCOLS, REFUSALS, SPAN_RESULTS, STANDINGS, STATUS_CLASSES, TRIAL_RESULTS,
 };
 use numbers::{HistoryReport, Number, Pages, Snapshot, TopEntry};
 use upstream::{Group, ServerSnapshot, Standing};
@@ -20,6 +21,8 @@ use live_state::stats::Stats;
 
 /// Statements of each pool that writes concern most often.
 const NOISY_EACH: usize = 20;
+/// Clients that are shown, of all groups together.
+const CLIENTS_SHOWN: usize = 20;
 
 /// All numbers.
 pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {
@@ -92,7 +95,41 @@ pub fn pages(configuration: &ActiveConfiguration) -> Pages {
     pages
         .noisy
         .sort_by_key(|entry| std::cmp::Reverse(entry.weight));
+    pages.clients = clients(configuration);
     pages
+}
+
+/// Who uses the upstreams that tell turns apart.
+fn clients(configuration: &ActiveConfiguration) -> Vec<TopEntry> {
+    let now = clock::now();
+    let mut clients = Vec::new();
+    for handle in configuration.live.groups.iter() {
+        let group = &handle.group;
+        if !group.has_turns() {
+            continue;
+        }
+        clients.extend(
+            group
+                .turns(CLIENTS_SHOWN, now)
+                .top
+                .iter()
+                .map(|turn| TopEntry {
+                    name: format!(
+                        "{} {} at {} ({} under way, {} wait)",
+                        LINE_NAMES[turn.line],
+                        turn.kind,
+                        group.name(),
+                        turn.in_flight,
+                        turn.waiting
+                    ),
+                    weight: turn.minute_ms as u64,
+                    count: turn.hour_ms as u64,
+                }),
+        );
+    }
+    clients.sort_by_key(|entry| std::cmp::Reverse(entry.weight));
+    clients.truncate(CLIENTS_SHOWN);
+    clients
 }
 
 fn read(counts: &[AtomicU64]) -> impl Iterator<Item = u64> {
@@ -244,6 +281,17 @@ fn of_group(snapshot: &mut Snapshot, group: &Group) {
     for (reason, count) in REFUSALS.iter().zip(counts.refusals()) {
         snapshot.put(Number::UpstreamRefused, &[name, reason], count as f64);
     }
+    if group.has_turns() {
+        let turns = group.turns(0, clock::now());
+        for (class, (waiting, _, php_ms)) in CLASSES.iter().zip(turns.lines) {
+            snapshot.put(Number::UpstreamWaiting, &[name, class], waiting as f64);
+            let seconds = php_ms as f64 / 1000.0;
+            snapshot.put(Number::UpstreamClassSeconds, &[name, class], seconds);
+        }
+        if let Some((limit, _)) = turns.limit {
+            snapshot.put(Number::UpstreamLimit, &[name], limit as f64);
+        }
+    }
     let servers = group.snapshot(clock::now());
     let busy: usize = servers.iter().map(|server| server.in_flight).sum();
     let idle: usize = servers.iter().map(room).sum();
@@ -298,6 +346,11 @@ fn resident_bytes() -> f64 {
 #[cfg(test)]
 mod tests {
     use numbers::table::{COMPARISONS, NOT_LEARNED, REPLAYS};
+
+    #[test]
+    fn the_classes_are_those_of_the_table() {
+        assert_eq!(fair_queue::LINE_NAMES, numbers::table::CLASSES);
+    }
 
     #[test]
     fn the_words_of_learned_pages_are_those_of_the_table() {

@@ -9,6 +9,7 @@
 //!   trying      the page made again with one thing altered at a time
 //!   learned     what a page was made of, and why that is not known
 //!   lifetime    what gave a stored response its lifetime
+//!   turn        whose turn it would be at the upstream
 //!   asking      the request, really made
 //! reference     the page that lists the reasons
 //! looking       searches, and single stored responses
@@ -28,6 +29,7 @@ mod reference;
 mod seen;
 mod shown;
 mod trying;
+mod turn;
 mod way;
 
 pub use explanation::explain;

@@ -6,6 +6,7 @@ use control::ExplainRequest;
 use control::explain::{MAX_FIELDS, Plan, PlanKind};
 use site::{Builtin, Content, Part, PassTarget, Protocol, Template, Variable};
 
+use super::turn;
 use crate::content::pass;
 use crate::content::through_cache::outlook::{Outlook, outlook};
 use crate::exchange::configuration_handle::ConfigurationHandle;
@@ -97,6 +98,7 @@ pub async fn walk(configuration: &ConfigurationHandle, question: &Question) -> R
             kind: PlanKind::Nothing,
             to: String::new(),
             status: None,
+            turn: None,
         },
         Some(reply) => {
             let status = request.delivery.error_page.forced_status();
@@ -112,6 +114,7 @@ pub async fn walk(configuration: &ConfigurationHandle, question: &Question) -> R
                     false => String::new(),
                 },
                 status: Some(status),
+                turn: None,
             }
         }
     };
@@ -128,6 +131,7 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
         kind,
         to: to.to_owned(),
         status: None,
+        turn: None,
     };
     let pass = match &settings.content {
         Content::Pass(pass) => pass,
@@ -165,9 +169,13 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
     };
     let to = upstream_name(&mut request, &pass.target);
     let outlook = outlook(&mut request, configuration, pass);
+    let turn = turn::part(&request, pass);
     Way {
         request,
-        plan: plan(kind, &to),
+        plan: Plan {
+            turn,
+            ..plan(kind, &to)
+        },
         outlook: Some(outlook),
     }
 }

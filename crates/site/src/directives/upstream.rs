@@ -4,6 +4,20 @@ use super::{Context, Directive};
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
+    Directive::new("crawler_share", &[Context::Http, Context::Upstream])
+        .takes(1, 1, "PERCENT%")
+        .default("25%")
+        .short("limits what crawlers take of PHP while visitors wait")
+        .long("\
+            It needs `php_concurrency`. While requests of visitors wait, crawlers have at most this share \
+            of the requests that run at the same time, and one at least. When no visitor waits, they have \
+            all.\n\n\
+            A crawler is a client whose `User-Agent` names one, or that has asked for 40 pages that were not \
+            asked for before and has loaded no style sheet, script, picture or font. While visitors wait, \
+            it gets stored pages that are at most an hour too old, where `fastcgi_cache_use_stale error` lets \
+            them be shown. It waits for ten seconds, then it gets \
+            429 with a `Retry-After` field.")
+        .example("crawler_share 10%;"),
     Directive::new("hash", &[Context::Upstream])
         .takes(1, 2, "KEY [consistent]")
         .short("chooses the server by a value")
@@ -51,6 +65,26 @@ pub(super) const TABLE: &[Directive] = &[
         .short("chooses the server with the fewest requests under way")
         .long("The weights of the servers are taken into account.")
         .example("server 127.0.0.1:9000; least_conn;"),
+    Directive::new("php_concurrency", &[Context::Http, Context::Upstream])
+        .takes(1, 1, "auto | NUMBER | off")
+        .default("off")
+        .short("limits the requests that run at once, and shares time fairly")
+        .long("\
+            In `http`, it holds for all groups that `fastcgi_pass` uses. In `upstream`, it holds for that \
+            group, whatever uses it.\n\n\
+            With `auto`, the limit finds itself, between the number of cores and the number of workers or \
+            `max_conns`. It falls where fewer requests at a time bring as many answers, and rises where more \
+            requests bring more. With a number, the limit is that number. With `off`, there is no limit \
+            beside `max_conns`, and requests wait in the order in which they came.\n\n\
+            Those who wait are served in turns. A client that has used little time is served before one that \
+            has used much. A client is an IPv4 address, the /64 of an IPv6 address, or a session whose cookie \
+            the site has set. Visitors with a session who write are served first, then visitors, then parts of \
+            pages, refreshes and crawlers; none of them is shut out. Clients of one network and \
+            browser that ask only for pages that were not asked for before, and load no asset, share a turn.\n\n\
+            Without a `queue`, 10,000 requests wait for up to 30 seconds. One client may fill a quarter of \
+            it. A request that finds no place gets 503, or 429 where the client has used its quarter, with \
+            a `Retry-After` field.")
+        .example("php_concurrency auto;"),
     Directive::new("queue", &[Context::Upstream])
         .takes(1, 2, "NUMBER [timeout=TIME]")
         .short("lets requests wait for a free server")

@@ -102,7 +102,9 @@ impl Lowering<'_> {
             self.invalid(word, "address", "expected an address without a scheme");
             return None;
         }
-        self.group_of(word).map(PassTarget::Group)
+        let group = self.group_of(word)?;
+        self.take_turns(group);
+        Some(PassTarget::Group(group))
     }
 
     fn fastcgi_params(&mut self, level: &Level<'_>) -> Vec<FastCgiParam> {

@@ -138,6 +138,8 @@ pub(crate) struct Lowering<'a> {
     split_clients: Vec<SplitClients>,
     charset_maps: Vec<CharsetMap>,
     groups: Vec<UpstreamGroup>,
+    /// `php_concurrency` and `crawler_share` of `http`.
+    turns: Turns,
     group_names: HashMap<String, GroupId>,
     /// Groups made for addresses that a `*_pass` names literally.
     implicit_groups: HashMap<String, GroupId>,
@@ -186,6 +188,7 @@ impl<'a> Lowering<'a> {
             split_clients: Vec::new(),
             charset_maps: Vec::new(),
             groups: Vec::new(),
+            turns: Turns::default(),
             group_names: HashMap::new(),
             implicit_groups: HashMap::new(),
             tls: Vec::new(),

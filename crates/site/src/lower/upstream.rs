@@ -28,6 +28,7 @@ impl Lowering<'_> {
     }
 
     pub fn upstream_groups(&mut self, level: &Level<'_>) {
+        self.turns = self.turns_of(level, Turns::default());
         let mut seen = std::collections::HashSet::new();
         for node in level.own("upstream") {
             if seen.insert(node.arg(0).text.clone()) {
@@ -69,6 +70,7 @@ impl Lowering<'_> {
             method: self.balance_method(&level),
             keepalive: self.group_keepalive(&level),
             queue: self.group_queue(&level),
+            turns: self.group_turns(&level),
             names,
         }
     }
@@ -395,6 +397,7 @@ impl Lowering<'_> {
             method: BalanceMethod::RoundRobin,
             keepalive: None,
             queue: None,
+            turns: None,
             names: NameResolution {
                 resolver: None,
                 timeout: seconds(30),
@@ -471,6 +474,53 @@ impl Lowering<'_> {
                 timeout: seconds(60),
                 local: false,
             });
+        }
+    }
+
+    /// What a group says of turns itself.
+    fn group_turns(&mut self, level: &Level<'_>) -> Option<Turns> {
+        let names = ["php_concurrency", "crawler_share"];
+        let says_something = names.iter().any(|name| level.find(name).is_some());
+        says_something.then(|| self.turns_of(level, self.turns))
+    }
+
+    /// A group in which PHP is asked has turns as `http` says, unless it says something itself.
+    pub fn take_turns(&mut self, group: GroupId) {
+        let turns = self.turns;
+        if let Some(group) = self.groups.get_mut(group.0) {
+            group.turns.get_or_insert(turns);
+        }
+    }
+
+    /// What is not said is as in `outer`.
+    fn turns_of(&mut self, level: &Level<'_>, outer: Turns) -> Turns {
+        let concurrency = level.find("php_concurrency").and_then(|node| {
+            let word = node.arg(0);
+            match word.text.as_str() {
+                "auto" => Some(PhpConcurrency::Auto),
+                "off" => Some(PhpConcurrency::Off),
+                text => match text.parse() {
+                    Ok(number) if number > 0 => Some(PhpConcurrency::Number(number)),
+                    _ => {
+                        let expected = "expected auto, off or a number above 0";
+                        self.invalid(word, "number of requests", expected);
+                        None
+                    }
+                },
+            }
+        });
+        let crawler_share = level.find("crawler_share").and_then(|node| {
+            let word = node.arg(0);
+            let percent = word.strip_suffix('%').and_then(|text| text.parse().ok());
+            let share = percent.filter(|percent| (1..=100).contains(percent));
+            if share.is_none() {
+                self.invalid(word, "share", "expected a percentage from 1% to 100%");
+            }
+            share
+        });
+        Turns {
+            concurrency: concurrency.unwrap_or(outer.concurrency),
+            crawler_share: crawler_share.unwrap_or(outer.crawler_share),
         }
     }
 

@@ -16,6 +16,8 @@ pub struct UpstreamGroup {
     pub method: BalanceMethod,
     pub keepalive: Option<KeepAlive>,
     pub queue: Option<Queue>,
+    /// `None`: nothing is said.
+    pub turns: Option<Turns>,
     /// For its servers marked `resolve`.
     pub names: NameResolution,
 }
@@ -87,4 +89,29 @@ pub struct KeepAlive {
 pub struct Queue {
     pub length: usize,
     pub timeout: Duration,
+}
+
+/// `php_concurrency`, `crawler_share`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turns {
+    pub concurrency: PhpConcurrency,
+    /// Of a hundred.
+    pub crawler_share: usize,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            concurrency: PhpConcurrency::Off,
+            crawler_share: 25,
+        }
+    }
+}
+
+/// `php_concurrency auto | NUMBER | off`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PhpConcurrency {
+    Off,
+    Auto,
+    Number(usize),
 }

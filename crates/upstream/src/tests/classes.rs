@@ -8,8 +8,8 @@ use tokio::task::JoinHandle;
 
 use super::{group, in_flight};
 use crate::balance::Random;
-use crate::class::{MAX_PASSED_OVER, MAX_WAITING_IN_BACKGROUND};
 use crate::{AcquireError, Admission, Class, Group, Lease, PickKey, TriedSet};
+use fair_queue::{MAX_PASSED_OVER, MAX_WAITING_IN_BACKGROUND};
 
 type AcquireTask = JoinHandle<Result<Lease, AcquireError>>;
 

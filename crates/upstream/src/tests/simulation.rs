@@ -359,7 +359,7 @@ impl Simulation {
 
     /// First come, first served, and no request waits beside a free slot.
     fn check_line(&self, servers: &[crate::ServerSnapshot], step: &str) {
-        let mut someone_waits_for_any = [false; crate::class::LINES];
+        let mut someone_waits_for_any = [false; fair_queue::LINES];
         for waiting in &self.line {
             let line = waiting.class.line();
             if waiting.is_woken() {

@@ -164,7 +164,7 @@ const all = (number) => latest?.numbers[number.name] ?? [];
 const of = (number, wanted) => sum(all(number).filter((series) => Object.entries(wanted).every(([name, value]) => series.labels?.[name] === value)).map((series) => series.value ?? series.count));
 const named = (number, name) => [...new Set(all(number).map((series) => series.labels[name]))];
 
-let pages = { costly: [], wanted: [], not_stored: [] };
+let pages = { costly: [], wanted: [], not_stored: [], clients: [] };
 
 function build() {
   const since = (number, from, to) => Math.max(0, to.of[number.name] - from.of[number.name]);
@@ -204,6 +204,8 @@ function build() {
       () => pages.wanted.map((page) => [page.name, short(page.weight)])),
     table("not_stored", "Most often not stored", "Pages that were not answered from memory, with the reason.", ["page (reason)", "requests"],
       () => pages.not_stored.map((page) => [page.name, short(page.weight)])),
+    table("clients", "Who uses PHP", "Where php_concurrency shares its time.", ["class, client and upstream", "last minute", "last hour"],
+      () => pages.clients.map((client) => [client.name, seconds(client.weight / 1000), seconds(client.count / 1000)])),
     table("totals", "Since the start of the process", N.requests.help, ["cache status", "requests"],
       () => STATUSES.map((status) => [status, String(of(N.requests, { cache: status }))])),
     table("zones", "Zones", "", ["zone", "used", "budget", "stored", "on disk", "evicted", "purged"],
@@ -211,8 +213,8 @@ function build() {
     table("nodes", "Nodes that share purges", N.nodes_lease_held.help, ["lease", "nodes", "behind", "renewal", "waiting", "confirmed", "applied", "leases lost", "all void"],
       () => all(N.nodes_lease_held).map(() => [lease(), ...[N.nodes_members, N.nodes_entries_behind].map(single), seconds(all(N.nodes_renewal_seconds)[0]?.value ?? null), ...[N.nodes_waiting_purges, N.nodes_confirmed_purges, N.nodes_applied_purges, N.nodes_lost_leases, N.nodes_voids].map(single)]),
       "cache_nodes is off."),
-    table("upstreams", "Upstreams", "", ["upstream", "busy", "idle", "in line", "failures", "servers not asked"],
-      () => named(N.upstream_busy, "upstream").map((upstream) => [upstream, short(of(N.upstream_busy, { upstream })), short(of(N.upstream_idle, { upstream })), short(of(N.upstream_queued, { upstream })), short(of(N.upstream_requests, { upstream, outcome: "failure" })),
+    table("upstreams", "Upstreams", "", ["upstream", "busy", "limit", "idle", "in line", "failures", "servers not asked"],
+      () => named(N.upstream_busy, "upstream").map((upstream) => [upstream, short(of(N.upstream_busy, { upstream })), of(N.upstream_limit, { upstream }) ? short(of(N.upstream_limit, { upstream })) : "-", short(of(N.upstream_idle, { upstream })), short(of(N.upstream_queued, { upstream })), short(of(N.upstream_requests, { upstream, outcome: "failure" })),
         short(sum(["failed", "checking", "unhealthy", "down"].map((standing) => of(N.upstream_servers, { upstream, standing }))))])),
   ];
   return () => {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fair_queue::Turn;
 use parking_lot::Mutex;
 use site::{LogLevel, Settings};
 use upstream::Group;
@@ -91,6 +92,11 @@ impl FetchLog for RequestFetchLog {
                 group.name()
             ),
         );
+    }
+
+    fn may_tell_of_refusal(&self, turn: &Turn) -> bool {
+        let clients = self.configuration.live.groups.clients();
+        clients.is_none_or(|clients| clients.may_log(turn, clock::now()))
     }
 
     fn left_out(&self, group: &Group) {

@@ -15,6 +15,7 @@ use upstream::LocalEnd;
 use super::fetch_log::{RequestFetchLog, Visitor};
 use super::fetch_purpose::FetchPurpose;
 use super::page_fetch;
+use super::turn;
 use crate::content::fastcgi;
 use crate::content::memcached;
 use crate::content::proxy;
@@ -74,6 +75,7 @@ pub fn spec(
 ) -> Result<FetchSpec, u16> {
     let page_turn = page_fetch::begun(request)?;
     let (group, lookup) = group(request, pass)?;
+    let (class, turn) = turn::of(request, &group.group);
     let method = (request.route.method, request.route.method_override);
     if purpose.as_get && request.route.method == Method::Head {
         request.route.make_get();
@@ -108,6 +110,7 @@ pub fn spec(
             lookup,
             hash_key,
             client: request.received.client_ip(),
+            turn,
             tls,
             local: local_end(request, pass),
         },
@@ -116,7 +119,7 @@ pub fn spec(
         is_idempotent,
         body,
         streaming: None,
-        class: request.extras.class,
+        class,
         deadline: purpose.deadline.cloned().unwrap_or_default(),
         context: Arc::new(FetchContext {
             pass: pass.clone(),

@@ -9,6 +9,7 @@ use site::{Pass, Protocol};
 use super::fetch_spec::rate;
 use super::passed_body::PassedBody;
 use super::tunnel::UpgradedUpstream;
+use super::turn;
 use crate::content::proxy;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::reply::{Body, PassedLines, Reply, ReplyHead, ReplySource};
@@ -52,10 +53,10 @@ fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> StageEnd {
 /// No response: what the client is told.
 pub fn failed(error: FetchError) -> StageEnd {
     match error {
-        FetchError::Overloaded => {
+        FetchError::Overloaded(overload) => {
             let mut fields = Fields::new();
-            fields.append("Retry-After", "1");
-            StageEnd::StatusWith(503, fields)
+            fields.append("Retry-After", overload.retry_after.to_string());
+            StageEnd::StatusWith(overload.status, fields)
         }
         error => StageEnd::Status(error.status()),
     }
@@ -70,6 +71,7 @@ pub fn into_handled(
     file_copy: Option<FileCopy>,
 ) -> StageEnd {
     let exchange = &pass.exchange;
+    turn::note_cookies(request, &fetched.fields);
     if let Some(target) = accel_redirect(&fetched.fields, exchange) {
         let target = target.to_vec();
         // What it says of rate and charset holds for the response in its place.

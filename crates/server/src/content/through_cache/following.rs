@@ -10,7 +10,7 @@ use crate::content::pass::response::failed;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::received_request::ReceivedRequest;
 use crate::exchange::request::Request;
-use upstream_fetch::FetchError;
+use upstream_fetch::{FetchError, Overload};
 
 /// Why a follower waits no longer.
 pub enum WaitTimeout {
@@ -83,7 +83,10 @@ pub fn answer_follower(
             None => {
                 note_not_stored(&mut request.cache, Reason::Failed);
                 match status {
-                    503 => failed(FetchError::Overloaded),
+                    503 | 429 => failed(FetchError::Overloaded(Overload {
+                        status,
+                        retry_after: 1,
+                    })),
                     status => StageEnd::Status(status),
                 }
             }

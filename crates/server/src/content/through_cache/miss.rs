@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cache_decision::{Action, Decision, FlightPart, Plan, StandIn, after_lookup, in_flight};
 use http_cache::{
-    AloneReason, FlightEnd, FoundResponse, LaterJoin, Millis, NotFresh, Reason, ServedFrom,
+    AloneReason, FlightEnd, FoundResponse, LaterJoin, Millis, NotFresh, Reason, ServedFrom, Urgency,
 };
 use site::Pass;
 use tokio::time::{Instant, timeout_at};
@@ -23,6 +23,7 @@ use super::site_variance;
 use super::step::Step;
 use crate::content::own_visit;
 use crate::content::pass::direct::direct;
+use crate::content::pass::turn;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
@@ -45,6 +46,10 @@ pub async fn serve(
         found,
         coming,
     } = miss;
+    let is_shown_stale = matches!(decision.action, Action::ShowStale(..) | Action::Refresh(_));
+    if !is_shown_stale && turn::is_crawler(request, pass) {
+        plan.urgency = Urgency::Crawl;
+    }
     let mut step = match (found, coming) {
         (None, _) if matches!(decision.action, Action::Prove) => {
             request.cache.note_decision(&decision);

@@ -139,7 +139,7 @@ fn plan_with<'a>(
             }
             let mut plan = Plan::new((zone, rules), CacheKey::new(key), audience, past);
             (plan.shared, plan.tried) = (page.map(Box::new), tried);
-            if request.extras.class == upstream::Class::Fragment {
+            if request.extras.turn.class == upstream::Class::Fragment {
                 plan.urgency = Urgency::Part;
             }
             return CachePlan::Use(plan);

@@ -12,6 +12,7 @@ use super::purge_keys::address_of;
 use super::store_plan::prepare;
 use super::storing;
 use crate::content::pass::fetch_log::count_left_out;
+use crate::content::pass::turn;
 use crate::exchange::handled::StageEnd;
 use crate::exchange::request::Request;
 use crate::log::traces;
@@ -60,6 +61,10 @@ impl Upstream<'_> {
 impl UpstreamFacts for Upstream<'_> {
     fn queue_length(&self) -> usize {
         self.group().map_or(0, |group| group.queue_length())
+    }
+
+    fn is_crawler_in_the_way(&self) -> bool {
+        self.queue_length() > 0 && turn::looks_like_crawler(self.request, self.pass)
     }
 
     fn leaves_out_refresh(&self) -> bool {

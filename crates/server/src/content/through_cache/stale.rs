@@ -9,7 +9,7 @@ pub fn stale_reason(error: FetchError) -> StaleReason {
     match error {
         FetchError::Timeout => StaleReason::Timeout,
         FetchError::InvalidHeader => StaleReason::InvalidHeader,
-        FetchError::Overloaded | FetchError::LeftOut => StaleReason::QueueFull,
+        FetchError::Overloaded(_) | FetchError::LeftOut => StaleReason::QueueFull,
         FetchError::Status(status) => StaleReason::Status(status),
         FetchError::Error
         | FetchError::NoLiveUpstreams

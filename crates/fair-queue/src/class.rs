@@ -2,19 +2,23 @@
 //! slots a kind of request may take.
 //!
 //! ```text
-//! line        served                                         slots         waits
-//! visitors    first, in order of arrival                     all           the group's `queue`
-//! fragments   when no visitor waits, else every 9th slot     all           as many; a quarter for one client
-//! refreshes   when none of these waits, else every 9th       three of four 16 at most
-//! mirrors     when none of these waits, else every 9th       three of four 16 at most
+//! line        served                                         slots            waits
+//! writers     first                                          all              the group's `queue`
+//! visitors    when none of these waits, else every 9th slot  all              as many
+//! fragments   when none of these waits, else every 9th       all              as many; a quarter for one client
+//! refreshes   when none of these waits, else every 9th       three of four    16 at most
+//! crawlers    when none of these waits, else every 9th       `crawler_share`  256 at most
+//! mirrors     when none of these waits, else every 9th       three of four    16 at most
 //! ```
 //!
 //! Health checks do not come here: a check that waited in line would tell about the line and
 //! not about its server. Their number is bounded by their interval.
 
 /// On whose behalf a server is asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Class {
+    /// A visitor with a session that the site has given, who changes something.
+    Writer,
     /// A visitor whose page is not stored, or whose request changes something.
     #[default]
     Visitor,
@@ -26,16 +30,26 @@ pub enum Class {
     /// A stored page is made anew, and visitors see the stored one meanwhile. Also what fetches
     /// pages ahead of visitors (warming) belongs here.
     Refresh,
+    /// A program that reads the site, by its name or by what it does.
+    Crawler,
     /// A copy of a request (`mirror`): its answer is discarded.
     Mirror,
 }
 
 /// The number of lines that requests wait in.
-pub(crate) const LINES: usize = 4;
+pub const LINES: usize = 6;
+
+/// What the lines are called, in their order.
+pub const LINE_NAMES: [&str; LINES] = [
+    "writer", "visitor", "fragment", "refresh", "crawler", "mirror",
+];
 
 /// Requests of one background class that wait in line at most. More are left out: a short line
 /// keeps the servers busy, and those in a long one would be too late.
-pub(crate) const MAX_WAITING_IN_BACKGROUND: usize = 16;
+pub const MAX_WAITING_IN_BACKGROUND: usize = 16;
+
+/// Requests of crawlers that wait in line at most. Others are told when to come again.
+pub const MAX_WAITING_CRAWLERS: usize = 256;
 
 /// The fragments of one client fill this share of their line at most, so that others have room.
 const CLIENTS_SHARE_OF_FRAGMENTS: usize = 4;
@@ -43,7 +57,8 @@ const CLIENTS_SHARE_OF_FRAGMENTS: usize = 4;
 const MIN_FRAGMENTS_OF_CLIENT: usize = 16;
 
 /// How many fragments of one client may wait in a line of this length.
-pub(crate) fn fragments_of_client(length: usize) -> usize {
+#[must_use]
+pub fn fragments_of_client(length: usize) -> usize {
     (length / CLIENTS_SHARE_OF_FRAGMENTS).max(MIN_FRAGMENTS_OF_CLIENT)
 }
 
@@ -54,17 +69,26 @@ const MAX_REFRESHES_WITHOUT_LIMIT: usize = 32;
 
 /// A line that is passed over so often gets the next slot: also while visitors keep coming,
 /// refreshes go on.
-pub(crate) const MAX_PASSED_OVER: usize = 8;
+pub const MAX_PASSED_OVER: usize = 8;
 
 impl Class {
     /// The line it waits in; lower ones are served first.
-    pub(crate) fn line(self) -> usize {
+    #[must_use]
+    pub fn line(self) -> usize {
         match self {
-            Self::Visitor | Self::StaleVisitor => 0,
-            Self::Fragment => 1,
-            Self::Refresh => 2,
-            Self::Mirror => 3,
+            Self::Writer => 0,
+            Self::Visitor | Self::StaleVisitor => 1,
+            Self::Fragment => 2,
+            Self::Refresh => 3,
+            Self::Crawler => 4,
+            Self::Mirror => 5,
         }
+    }
+
+    /// The name of its line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        LINE_NAMES[self.line()]
     }
 
     /// This one, or `other` if its line is served earlier.
@@ -76,9 +100,16 @@ impl Class {
         }
     }
 
-    /// Is the request made without a visitor who waits for the answer?
+    /// Is the request made without a client who waits for the answer?
+    #[must_use]
     pub fn is_background(self) -> bool {
         matches!(self, Self::Refresh | Self::Mirror)
+    }
+
+    /// Does a visitor wait for the answer?
+    #[must_use]
+    pub fn is_visitors(self) -> bool {
+        self.line() <= Self::Fragment.line()
     }
 
     /// How many requests of the background may be in flight, this one included, at servers that
@@ -86,11 +117,12 @@ impl Class {
     ///
     /// Three of four, since a machine whose pages wait for a database needs more workers than
     /// it has cores. One is left for visitors wherever there are two.
-    pub(crate) fn share_of(self, workers: Option<usize>) -> Option<usize> {
+    #[must_use]
+    pub fn share_of(self, workers: Option<usize>) -> Option<usize> {
         match (self, workers) {
-            (Self::Visitor | Self::StaleVisitor | Self::Fragment, _) | (Self::Mirror, None) => None,
             (Self::Refresh, None) => Some(MAX_REFRESHES_WITHOUT_LIMIT),
             (Self::Refresh | Self::Mirror, Some(workers)) => Some((workers * 3 / 4).max(1)),
+            _ => None,
         }
     }
 }

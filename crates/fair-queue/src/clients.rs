@@ -1,0 +1,390 @@
+//! Which turn and which class a request has: what is known of its client by what it did, not by what
+//! it is called. A name lowers the class at most, so that a false one gains nothing.
+//!
+//! ```text
+//! names itself a crawler                              crawlers, one turn for each name
+//! 40 cold pages (160 with a session), and no asset    crawlers, the turn of its network and agent
+//! session that the site gave, and that came back      a turn of its own
+//! loads assets, or asks for what others ask for       the turn of its address
+//! one of many like that                               visitors, the turn they share
+//! a newcomer                                          the turn of its address
+//! ```
+//!
+//! A page is cold where it was not asked for lately. What a client asks for again is neither.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::Millis;
+use crate::asset_marks::AssetMarks;
+use crate::class::Class;
+use crate::decaying::DecayingSum;
+use crate::generations::Generations;
+
+/// How long a cold page counts, in milliseconds.
+const MEMORY: f64 = 300_000.0;
+/// Cold pages of one client that make it a crawler.
+const CRAWL_OF_CLIENT: f64 = 40.0;
+/// Likewise of one with a session: browsers that have all assets of a site load none for a long time.
+const CRAWL_WITH_SESSION: f64 = 160.0;
+/// Cold pages of one network and agent after which newcomers from there share a turn.
+const CRAWL_OF_NETWORK: f64 = 20.0;
+/// Likewise of one agent from all networks.
+const CRAWL_OF_AGENT: f64 = 100.0;
+/// The number of cold pages that a page which others ask for as well makes up for.
+const KNOWN_WEIGHT: f64 = 3.0;
+/// Sessions of one address that are turns of their own, within an hour.
+const SESSIONS_OF_ADDRESS: f64 = 1024.0;
+const HOUR: f64 = 3_600_000.0;
+/// Half of what each table holds.
+const HALF: usize = 32_768;
+/// A value of a cookie that is shorter is no session's.
+const MIN_SESSION_BYTES: usize = 16;
+/// Cookies of a request that are looked at.
+const MAX_COOKIES: usize = 16;
+/// A refused client is worth a line in the log after this time.
+const LOG_EVERY: Millis = 60_000;
+
+/// What a request shows of its client.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Visit<'a> {
+    /// `None` for a client on a unix socket.
+    pub address: Option<IpAddr>,
+    /// The value of `User-Agent`.
+    pub agent: &'a [u8],
+    /// The crawler that it names, if any.
+    pub crawler: Option<&'static str>,
+    /// The value of `Cookie`.
+    pub cookies: &'a [u8],
+    /// Host and target.
+    pub page: (&'a [u8], &'a [u8]),
+    /// Its method is not safe.
+    pub writes: bool,
+}
+
+/// Whose turn it is, for the operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TurnKind {
+    /// An address, or the /64 of one.
+    Address(IpAddr),
+    /// A session that was first seen from this address.
+    Session(IpAddr),
+    /// Clients of one network and agent, none of which has loaded an asset.
+    Network(IpAddr),
+    /// Clients of one agent, likewise.
+    Agent,
+    /// A crawler by its name.
+    Crawler(&'static str),
+    /// The server itself, a client without an address, or a request that others wait for.
+    #[default]
+    Other,
+}
+
+impl fmt::Display for TurnKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => write!(f, "{address}"),
+            Self::Session(address) => write!(f, "session of {address}"),
+            Self::Network(IpAddr::V4(network)) => write!(f, "{network}/24 without assets"),
+            Self::Network(IpAddr::V6(network)) => write!(f, "{network}/48 without assets"),
+            Self::Agent => f.write_str("one agent without assets"),
+            Self::Crawler(name) => f.write_str(name),
+            Self::Other => f.write_str("server"),
+        }
+    }
+}
+
+/// A place in the order of a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    pub(crate) id: u64,
+    /// Whose it is.
+    pub kind: TurnKind,
+    /// Its client has a session, has loaded assets or asks for what others ask for: not a newcomer.
+    pub is_known: bool,
+}
+
+impl Turn {
+    /// A turn with a number, for tests.
+    #[must_use]
+    pub fn numbered(id: u64) -> Self {
+        Self {
+            id,
+            kind: TurnKind::Address(IpAddr::V6(Ipv6Addr::from(u128::from(id)))),
+            is_known: false,
+        }
+    }
+}
+
+/// What is made of a [`Visit`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Assessment {
+    /// The turn that it waits in.
+    pub turn: Turn,
+    /// Its class.
+    pub class: Class,
+}
+
+impl Assessment {
+    fn known(mut self) -> Self {
+        self.turn.is_known = true;
+        self
+    }
+}
+
+/// What a client, a network or an agent did.
+#[derive(Debug, Default)]
+struct Behaviour {
+    cold: DecayingSum,
+    known: DecayingSum,
+}
+
+impl Behaviour {
+    /// Cold pages, less those that pages of others make up for.
+    fn strangeness(&self, now: Millis) -> f64 {
+        self.cold.value(MEMORY, now) - KNOWN_WEIGHT * self.known.value(MEMORY, now)
+    }
+}
+
+/// What is known of clients. One for the process.
+#[derive(Debug)]
+pub struct Clients {
+    seed: RandomState,
+    /// By client, network with agent, and agent.
+    behaviours: Generations<Behaviour>,
+    /// The network that asked for a page first.
+    pages: Generations<u64>,
+    /// The address to which a session was given.
+    sessions: Generations<Option<IpAddr>>,
+    /// How many were given to an address.
+    given: Generations<DecayingSum>,
+    logged: Generations<Millis>,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self::new(HALF)
+    }
+}
+
+impl Clients {
+    fn new(half: usize) -> Self {
+        Self {
+            seed: RandomState::new(),
+            behaviours: Generations::new(half),
+            pages: Generations::new(half),
+            sessions: Generations::new(half),
+            given: Generations::new(half),
+            logged: Generations::new(half),
+        }
+    }
+
+    /// The number of a client in [`AssetMarks`].
+    #[must_use]
+    pub fn client(&self, address: Option<IpAddr>, agent: &[u8]) -> u64 {
+        client(&self.seed, address, agent)
+    }
+
+    /// The seed of the numbers: for who marks assets without a lock.
+    #[must_use]
+    pub fn seed(&self) -> RandomState {
+        self.seed.clone()
+    }
+
+    /// Says which turn and class a request has, and notes what it asks for.
+    pub fn assess(&mut self, visit: &Visit<'_>, assets: &AssetMarks, now: Millis) -> Assessment {
+        let client = self.client(visit.address, visit.agent);
+        let loads_assets = assets.is_marked(client, now);
+        self.note(visit, client, loads_assets, now);
+        self.look(visit, assets, now)
+    }
+
+    /// Says which turn and class a request would have.
+    #[must_use]
+    pub fn look(&self, visit: &Visit<'_>, assets: &AssetMarks, now: Millis) -> Assessment {
+        let Some(address) = visit.address else {
+            return Assessment::default();
+        };
+        if let Some(name) = visit.crawler {
+            return self.shared(("crawler", name), TurnKind::Crawler(name), Class::Crawler);
+        }
+        let client = self.client(visit.address, visit.agent);
+        let strangeness = |key| {
+            let behaviour = self.behaviours.get(key);
+            behaviour.map_or(0.0, |it| it.strangeness(now))
+        };
+        let is_usual = assets.is_marked(client, now);
+        let network = network_of(address);
+        let (of_network, of_agent) = self.groups(visit);
+        let session = self.session(visit.cookies);
+        let most = match session {
+            Some(_) => CRAWL_WITH_SESSION,
+            None => CRAWL_OF_CLIENT,
+        };
+        if !is_usual && strangeness(client) >= most {
+            let turn = ("network", network, visit.agent);
+            return self.shared(turn, TurnKind::Network(network), Class::Crawler);
+        }
+        if let Some((session, given_to)) = session {
+            let class = match visit.writes {
+                true => Class::Writer,
+                false => Class::Visitor,
+            };
+            let kind = TurnKind::Session(given_to.unwrap_or(address));
+            return self.shared(("session", session), kind, class).known();
+        }
+        let knows_others = self.behaviours.get(client).is_some_and(|behaviour| {
+            behaviour.known.value(MEMORY, now) >= 1.0 && behaviour.strangeness(now) <= 0.0
+        });
+        if !is_usual && !knows_others {
+            if strangeness(of_network) >= CRAWL_OF_NETWORK {
+                let turn = ("network", network, visit.agent);
+                return self.shared(turn, TurnKind::Network(network), Class::Visitor);
+            }
+            if strangeness(of_agent) >= CRAWL_OF_AGENT {
+                return self.shared(("agent", visit.agent), TurnKind::Agent, Class::Visitor);
+            }
+        }
+        let own = own_part(address);
+        let own_turn = self.shared(("address", own), TurnKind::Address(own), Class::Visitor);
+        match is_usual || knows_others {
+            true => own_turn.known(),
+            false => own_turn,
+        }
+    }
+
+    fn shared(&self, key: impl std::hash::Hash, kind: TurnKind, class: Class) -> Assessment {
+        let id = self.seed.hash_one(key);
+        Assessment {
+            turn: Turn {
+                id,
+                kind,
+                is_known: false,
+            },
+            class,
+        }
+    }
+
+    fn groups(&self, visit: &Visit<'_>) -> (u64, u64) {
+        let network = visit.address.map(network_of);
+        (
+            self.seed.hash_one(("network", network, visit.agent)),
+            self.seed.hash_one(("agent", visit.agent)),
+        )
+    }
+
+    /// Notes what a client asks for. What it asked for before it loaded an asset counts for its network
+    /// no longer once it has.
+    fn note(&mut self, visit: &Visit<'_>, client: u64, loads_assets: bool, now: Millis) {
+        let network = self.seed.hash_one(visit.address.map(network_of));
+        let page = self.seed.hash_one(("page", visit.page));
+        let mut is_cold = false;
+        let asked_by = *self.pages.entry(page, || {
+            is_cold = true;
+            network
+        });
+        let behaviour = self.behaviours.entry(client, Behaviour::default);
+        if loads_assets {
+            let taken_back = behaviour.cold.value(MEMORY, now);
+            behaviour.cold = DecayingSum::default();
+            if taken_back > 0.0 {
+                self.note_of_groups(visit, -taken_back, now);
+            }
+            return;
+        }
+        match is_cold {
+            true => behaviour.cold.add(1.0, MEMORY, now),
+            // One's own pages again say nothing.
+            false if asked_by == network => {}
+            false => behaviour.known.add(1.0, MEMORY, now),
+        }
+        if is_cold && visit.crawler.is_none() {
+            self.note_of_groups(visit, 1.0, now);
+        }
+    }
+
+    fn note_of_groups(&mut self, visit: &Visit<'_>, pages: f64, now: Millis) {
+        let (network, agent) = self.groups(visit);
+        for group in [network, agent] {
+            let behaviour = self.behaviours.entry(group, Behaviour::default);
+            behaviour.cold.add(pages, MEMORY, now);
+        }
+    }
+
+    /// The first session of a request that the site has given.
+    fn session(&self, cookies: &[u8]) -> Option<(u64, Option<IpAddr>)> {
+        let pairs = cookies.split(|&byte| byte == b';').take(MAX_COOKIES);
+        pairs.map(<[u8]>::trim_ascii).find_map(|pair| {
+            let session = self.seed.hash_one(("session", session_pair(pair)?));
+            Some((session, *self.sessions.get(session)?))
+        })
+    }
+
+    /// The site gives a client a cookie: a value of `Set-Cookie`.
+    pub fn note_set_cookie(&mut self, address: Option<IpAddr>, set_cookie: &[u8], now: Millis) {
+        let pair = set_cookie.split(|&byte| byte == b';').next();
+        let Some(pair) = pair.and_then(|pair| session_pair(pair.trim_ascii())) else {
+            return;
+        };
+        let session = self.seed.hash_one(("session", pair));
+        if self.sessions.get(session).is_some() {
+            return;
+        }
+        let own = self.seed.hash_one(("address", address.map(own_part)));
+        let given = self.given.entry(own, DecayingSum::default);
+        if given.value(HOUR, now) < SESSIONS_OF_ADDRESS {
+            given.add(1.0, HOUR, now);
+            self.sessions.entry(session, || address);
+        }
+    }
+
+    /// May it be said in the log that a request of this turn was refused? Once a minute.
+    pub fn may_log(&mut self, turn: &Turn, now: Millis) -> bool {
+        let mut is_first = false;
+        let logged = self.logged.entry(turn.id, || {
+            is_first = true;
+            now
+        });
+        if is_first || now.saturating_sub(*logged) >= LOG_EVERY {
+            *logged = now;
+            return true;
+        }
+        false
+    }
+}
+
+/// As [`Clients::client`], with its seed.
+#[must_use]
+pub fn client(seed: &RandomState, address: Option<IpAddr>, agent: &[u8]) -> u64 {
+    seed.hash_one(("client", address.map(own_part), agent))
+}
+
+/// A name and a value that may be a session's.
+fn session_pair(pair: &[u8]) -> Option<&[u8]> {
+    let equals = pair.iter().position(|&byte| byte == b'=')?;
+    (pair.len() - equals > MIN_SESSION_BYTES).then_some(pair)
+}
+
+/// What one client has of an address: all of an IPv4 address, the /64 of an IPv6 address.
+fn own_part(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(masked(address, 64)),
+        address => address,
+    }
+}
+
+/// The network of an address: a /24, or a /48.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(Ipv4Addr::from(u32::from(address) & 0xffff_ff00)),
+        IpAddr::V6(address) => IpAddr::V6(masked(address, 48)),
+    }
+}
+
+fn masked(address: Ipv6Addr, bits: u32) -> Ipv6Addr {
+    Ipv6Addr::from(u128::from(address) & (u128::MAX << (128 - bits)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! A sum that forgets: what was added long ago counts less. At a constant rate it comes to what is added
+//! within its time constant, so that one of 60 s reads as "in the last minute".
+
+use crate::Millis;
+
+/// A sum whose parts decay exponentially.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DecayingSum {
+    value: f64,
+    at: Millis,
+}
+
+impl DecayingSum {
+    /// What is left of it, with a time constant of `constant` milliseconds.
+    pub fn value(&self, constant: f64, now: Millis) -> f64 {
+        let age = now.saturating_sub(self.at) as f64;
+        self.value * (-age / constant).exp()
+    }
+
+    /// Adds to what is left. It never becomes negative.
+    pub fn add(&mut self, amount: f64, constant: f64, now: Millis) {
+        self.value = (self.value(constant, now) + amount).max(0.0);
+        self.at = self.at.max(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_rate_comes_to_what_is_added_within_the_time_constant() {
+        let mut sum = DecayingSum::default();
+        for second in 0..600 {
+            sum.add(2.0, 60_000.0, second * 1000);
+        }
+        let value = sum.value(60_000.0, 599_000);
+        assert!((118.0..124.0).contains(&value), "{value}");
+        assert!(sum.value(60_000.0, 599_000 + 600_000) < 0.01);
+    }
+}

@@ -1,0 +1,125 @@
+//! What is known of one turn in one line: its requests that wait, those under way, and the PHP time it
+//! has used.
+
+use std::collections::VecDeque;
+
+use crate::Millis;
+use crate::clients::TurnKind;
+use crate::decaying::DecayingSum;
+
+/// "The last minute" and "the last hour" of a use.
+pub(crate) const MINUTE: f64 = 60_000.0;
+const HOUR: f64 = 3_600_000.0;
+
+/// A request costs at most this much, and at least one millisecond: tags grow with every request, and
+/// a connection that stays open for hours does not end the turns of its client.
+pub(crate) const MAX_COST: u64 = 60_000;
+
+/// Where a turn stands in its line: by start tag, then newcomers behind others, then by what it has used,
+/// then by age. A storm from many addresses is one of newcomers, and all of these have the same tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub tag: u64,
+    pub is_newcomer: bool,
+    pub used: u64,
+    pub ticket: u64,
+    pub turn: u64,
+}
+
+/// One turn in one line.
+#[derive(Debug)]
+pub(crate) struct Flow<T> {
+    pub kind: TurnKind,
+    pub is_newcomer: bool,
+    /// Its waiting requests by ticket, in the order of arrival.
+    pub waiters: VecDeque<(u64, T)>,
+    /// Where the first of them stands.
+    pub place: Option<Place>,
+    /// The start tag of its next request, if the line has not come further.
+    pub finish: u64,
+    pub in_flight: usize,
+    /// What a request of it costs, in milliseconds; 0: not known.
+    mean_cost: f64,
+    minute: DecayingSum,
+    hour: DecayingSum,
+}
+
+impl<T> Flow<T> {
+    pub fn new(kind: TurnKind, is_newcomer: bool, now: Millis) -> Self {
+        let mut minute = DecayingSum::default();
+        minute.add(0.0, MINUTE, now);
+        Self {
+            kind,
+            is_newcomer,
+            waiters: VecDeque::new(),
+            place: None,
+            finish: 0,
+            in_flight: 0,
+            mean_cost: 0.0,
+            minute,
+            hour: DecayingSum::default(),
+        }
+    }
+
+    /// What its next request is expected to cost.
+    pub fn expected_cost(&self, mean_of_all: f64) -> u64 {
+        let mean = match self.mean_cost > 0.0 {
+            true => self.mean_cost,
+            false => mean_of_all,
+        };
+        (mean as u64).clamp(1, MAX_COST)
+    }
+
+    /// A request of it has ended.
+    pub fn note_cost(&mut self, cost: u64, now: Millis) {
+        let cost = cost as f64;
+        self.mean_cost = match self.mean_cost > 0.0 {
+            true => self.mean_cost * 0.75 + cost * 0.25,
+            false => cost,
+        };
+        self.minute.add(cost, MINUTE, now);
+        self.hour.add(cost, HOUR, now);
+    }
+
+    /// Milliseconds that it has used in the last minute.
+    pub fn used(&self, now: Millis) -> f64 {
+        self.minute.value(MINUTE, now)
+    }
+
+    /// Has it nothing waiting, nothing under way, and no use worth to be remembered?
+    pub fn is_idle(&self, virtual_time: u64, now: Millis) -> bool {
+        self.waiters.is_empty()
+            && self.in_flight == 0
+            && self.finish <= virtual_time
+            && self.used(now) < 1.0
+    }
+
+    /// For the operator.
+    pub fn describe(&self, line: usize, now: Millis) -> TurnUse {
+        TurnUse {
+            kind: self.kind.clone(),
+            line,
+            waiting: self.waiters.len(),
+            in_flight: self.in_flight,
+            minute_ms: self.used(now),
+            hour_ms: self.hour.value(HOUR, now),
+        }
+    }
+}
+
+/// What one turn uses, for the operator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnUse {
+    /// Whose it is.
+    pub kind: TurnKind,
+    /// The line of its class.
+    pub line: usize,
+    /// Requests that wait.
+    pub waiting: usize,
+    /// Requests under way.
+    pub in_flight: usize,
+    /// Milliseconds of PHP in the last minute.
+    pub minute_ms: f64,
+    /// And in the last hour.
+    pub hour_ms: f64,
+}

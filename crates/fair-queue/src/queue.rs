@@ -1,0 +1,536 @@
+//! The lines, and the turns in them.
+//!
+//! Each line has a virtual time: the start tag of the request that was last taken from it. A turn that
+//! had nothing to do comes in at the virtual time, or at its own finish tag if it is ahead. So a turn that
+//! was idle waits for at most one request of every other turn of its line: each of them is behind it once
+//! it was served. A turn is at most [`MAX_LEAD`] ahead of its line, so none is shut out.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Bound;
+
+use crate::Millis;
+use crate::class::{Class, LINES, MAX_PASSED_OVER};
+use crate::clients::{Turn, TurnKind};
+use crate::decaying::DecayingSum;
+use crate::flow::{Flow, MAX_COST, MINUTE, Place, TurnUse};
+use crate::slots::Slots;
+
+/// Turns that a line knows at most. Further ones share [`SHARED_TURNS`].
+const MAX_TURNS: usize = 16_384;
+const SHARED_TURNS: u64 = 1024;
+/// How far a turn may be ahead of the virtual time of its line, in milliseconds of PHP.
+pub(crate) const MAX_LEAD: u64 = 30_000;
+/// A turn has used little if it has used less than this share of all PHP time lately, or less
+/// than [`LITTLE`] milliseconds.
+const LITTLE_SHARE: f64 = 1.0 / 8.0;
+const LITTLE: f64 = 1000.0;
+/// Turns of a line that are looked at for one that has used little.
+const LOOKS_FOR_LIGHT: usize = 64;
+
+/// The lines.
+#[derive(Debug)]
+pub struct FairQueue<T> {
+    lines: [Line<T>; LINES],
+    /// Where each ticket waits.
+    tickets: HashMap<u64, (usize, u64)>,
+    next_ticket: u64,
+    in_flight: usize,
+    /// Of these, those of turns that have used much.
+    heavy: usize,
+    /// What a request costs, in milliseconds.
+    mean_cost: f64,
+    used: DecayingSum,
+    seed: RandomState,
+    is_fair: bool,
+}
+
+#[derive(Debug)]
+struct Line<T> {
+    virtual_time: u64,
+    turns: HashMap<u64, Flow<T>>,
+    /// The turns with a request that waits.
+    order: BTreeSet<Place>,
+    waiting: usize,
+    in_flight: usize,
+    /// Slots that went to lines before this one while requests waited in it.
+    passed_over: usize,
+    /// Milliseconds of PHP that its requests have used.
+    php_ms: u64,
+    swept_at: Millis,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Self {
+            virtual_time: 0,
+            turns: HashMap::new(),
+            order: BTreeSet::new(),
+            waiting: 0,
+            in_flight: 0,
+            passed_over: 0,
+            php_ms: 0,
+            swept_at: 0,
+        }
+    }
+}
+
+/// A request under way: what [`FairQueue::end`] needs to know of it.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "its turn is charged when it ends"]
+pub struct StartedRequest {
+    line: usize,
+    turn: u64,
+    /// Its start tag.
+    tag: u64,
+    expected: u64,
+    is_heavy: bool,
+}
+
+/// How far a search through the lines has come.
+#[derive(Debug, Default)]
+pub struct Search {
+    from: [Option<Place>; LINES],
+    looks: [usize; LINES],
+    is_over: [bool; LINES],
+}
+
+impl Search {
+    /// No request of the line of `class` can be served now.
+    pub fn end_line(&mut self, class: Class) {
+        self.is_over[class.line()] = true;
+    }
+
+    /// Looks from the front again, after a request was taken.
+    pub fn begin_again(&mut self) {
+        *self = Self {
+            is_over: self.is_over,
+            ..Self::default()
+        };
+    }
+}
+
+impl StartedRequest {
+    /// What it was expected to cost.
+    #[must_use]
+    pub fn expected(&self) -> Millis {
+        self.expected
+    }
+}
+
+impl<T> FairQueue<T> {
+    /// Empty lines. `is_fair`: those in a line are served by turns, and otherwise in the order of arrival.
+    #[must_use]
+    pub fn new(is_fair: bool) -> Self {
+        Self {
+            lines: Default::default(),
+            tickets: HashMap::new(),
+            next_ticket: 0,
+            in_flight: 0,
+            heavy: 0,
+            mean_cost: 0.0,
+            used: DecayingSum::default(),
+            seed: RandomState::new(),
+            is_fair,
+        }
+    }
+
+    /// How many wait in the line of `class`.
+    #[must_use]
+    pub fn len_of(&self, class: Class) -> usize {
+        self.lines[class.line()].waiting
+    }
+
+    /// How many of them are of this turn.
+    #[must_use]
+    pub fn len_of_turn(&self, class: Class, turn: &Turn) -> usize {
+        let flow = self.lines[class.line()].turns.get(&turn.id);
+        flow.map_or(0, |flow| flow.waiters.len())
+    }
+
+    /// The requests that wait in the line of `class`.
+    pub fn waiting_in(&self, class: Class) -> impl Iterator<Item = &T> {
+        let turns = self.lines[class.line()].turns.values();
+        turns.flat_map(|flow| flow.waiters.iter().map(|(_, waiter)| waiter))
+    }
+
+    /// How many wait in the lines of visitors.
+    #[must_use]
+    pub fn visitors(&self) -> usize {
+        let lines = &self.lines[..=Class::Fragment.line()];
+        lines.iter().map(|line| line.waiting).sum()
+    }
+
+    /// Puts a request at the end of its turn; its ticket.
+    pub fn join(&mut self, class: Class, turn: &Turn, waiter: T, now: Millis) -> u64 {
+        if !self.is_fair {
+            return self.join_alone(class, waiter, now);
+        }
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.put(ticket, class, turn, waiter, now);
+        ticket
+    }
+
+    /// As [`Self::join`], as a turn of its own: for a request that has waited before, or for others.
+    pub fn join_alone(&mut self, class: Class, waiter: T, now: Millis) -> u64 {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        let turn = Turn {
+            id: self.seed.hash_one(("alone", ticket)),
+            kind: TurnKind::Other,
+            is_known: true,
+        };
+        self.put(ticket, class, &turn, waiter, now);
+        ticket
+    }
+
+    fn put(&mut self, ticket: u64, class: Class, turn: &Turn, waiter: T, now: Millis) {
+        let at = class.line();
+        let id = self.known(at, turn, now);
+        let line = &mut self.lines[at];
+        if line.waiting == 0 {
+            line.passed_over = 0;
+        }
+        line.waiting += 1;
+        if !self.is_fair {
+            // All have the same tag, and so the earlier ticket goes first.
+            line.virtual_time = 0;
+        }
+        if let Some(flow) = line.turns.get_mut(&id) {
+            flow.waiters.push_back((ticket, waiter));
+        }
+        self.tickets.insert(ticket, (at, id));
+        line.place(id, now);
+    }
+
+    /// The number of a turn in a line; of a shared one where there are too many.
+    fn known(&mut self, at: usize, turn: &Turn, now: Millis) -> u64 {
+        let line = &mut self.lines[at];
+        if let Some(flow) = line.turns.get_mut(&turn.id) {
+            flow.is_newcomer = !turn.is_known;
+            return turn.id;
+        }
+        if line.turns.len() >= MAX_TURNS && now.saturating_sub(line.swept_at) >= 1000 {
+            line.swept_at = now;
+            let time = line.virtual_time;
+            line.turns.retain(|_, flow| !flow.is_idle(time, now));
+        }
+        let (id, kind) = match line.turns.len() < MAX_TURNS {
+            true => (turn.id, turn.kind.clone()),
+            false => {
+                let shared = self.seed.hash_one(turn.id) % SHARED_TURNS;
+                (self.seed.hash_one(("shared", shared)), TurnKind::Other)
+            }
+        };
+        let is_newcomer = !turn.is_known;
+        let new = || Flow::new(kind, is_newcomer, now);
+        line.turns.entry(id).or_insert_with(new);
+        id
+    }
+
+    /// Takes a request out of its line without serving it.
+    pub fn leave(&mut self, ticket: u64, now: Millis) -> Option<T> {
+        let (at, id) = self.tickets.remove(&ticket)?;
+        let line = &mut self.lines[at];
+        let flow = line.turns.get_mut(&id)?;
+        let position = flow.waiters.iter().position(|(it, _)| *it == ticket)?;
+        let (_, waiter) = flow.waiters.remove(position)?;
+        line.waiting -= 1;
+        if position == 0 {
+            line.place(id, now);
+        }
+        self.forget_lone(at, id, now);
+        Some(waiter)
+    }
+
+    /// Takes a request whose turn has come.
+    pub fn take(&mut self, ticket: u64, now: Millis) -> Option<(T, StartedRequest)> {
+        let (at, id) = self.tickets.remove(&ticket)?;
+        let (expected, is_heavy) = self.before_start(at, id, now);
+        let line = &mut self.lines[at];
+        let flow = line.turns.get_mut(&id)?;
+        let position = flow.waiters.iter().position(|(it, _)| *it == ticket)?;
+        let (_, waiter) = flow.waiters.remove(position)?;
+        line.waiting -= 1;
+        let tag = flow.place.map_or(line.virtual_time, |place| place.tag);
+        line.begin(id, (tag, tag), expected, now);
+        self.in_flight += 1;
+        self.heavy += usize::from(is_heavy);
+        self.pass_over(at);
+        let started = StartedRequest {
+            line: at,
+            turn: id,
+            tag,
+            expected,
+            is_heavy,
+        };
+        Some((waiter, started))
+    }
+
+    /// A request begins that did not wait.
+    pub fn begin(&mut self, class: Class, turn: &Turn, now: Millis) -> StartedRequest {
+        let at = class.line();
+        let id = self.known(at, turn, now);
+        let (expected, is_heavy) = self.before_start(at, id, now);
+        let line = &mut self.lines[at];
+        let finish = line.turns.get(&id).map_or(0, |flow| flow.finish);
+        let tag = line.virtual_time.max(finish);
+        // Beside others that wait it is out of order, and says nothing of how far the line is.
+        let reached = match line.waiting {
+            0 => tag,
+            _ => line.virtual_time,
+        };
+        line.begin(id, (tag, reached), expected, now);
+        self.in_flight += 1;
+        self.heavy += usize::from(is_heavy);
+        self.pass_over(at);
+        StartedRequest {
+            line: at,
+            turn: id,
+            tag,
+            expected,
+            is_heavy,
+        }
+    }
+
+    /// What the next request of a turn is expected to cost, and whether the turn has used much.
+    fn before_start(&self, at: usize, id: u64, now: Millis) -> (u64, bool) {
+        let flow = self.lines[at].turns.get(&id);
+        flow.map_or((1, false), |flow| {
+            (
+                flow.expected_cost(self.mean_cost),
+                !self.is_light(at, flow, now),
+            )
+        })
+    }
+
+    /// A slot went to the line at `taken`.
+    fn pass_over(&mut self, taken: usize) {
+        self.lines[taken].passed_over = 0;
+        for line in &mut self.lines[taken + 1..] {
+            line.passed_over += usize::from(line.waiting > 0);
+        }
+    }
+
+    /// A request has ended; `took` is in milliseconds.
+    pub fn end(&mut self, started: StartedRequest, took: Millis, now: Millis) {
+        let cost = took.clamp(1, MAX_COST);
+        let line = &mut self.lines[started.line];
+        line.in_flight = line.in_flight.saturating_sub(1);
+        line.php_ms = line.php_ms.saturating_add(took);
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.heavy = self.heavy.saturating_sub(usize::from(started.is_heavy));
+        self.mean_cost = match self.mean_cost > 0.0 {
+            true => self.mean_cost * 0.95 + cost as f64 * 0.05,
+            false => cost as f64,
+        };
+        self.used.add(cost as f64, MINUTE, now);
+        line.settle(&started, cost, now);
+        self.forget_lone(started.line, started.turn, now);
+    }
+
+    /// Forgets a turn that was one request's alone, once it has ended.
+    fn forget_lone(&mut self, at: usize, id: u64, now: Millis) {
+        let line = &mut self.lines[at];
+        let is_over = line.turns.get(&id).is_some_and(|flow| {
+            let is_lone = matches!(flow.kind, TurnKind::Other);
+            flow.waiters.is_empty()
+                && flow.in_flight == 0
+                && (is_lone || flow.is_idle(line.virtual_time, now))
+        });
+        if is_over {
+            line.turns.remove(&id);
+        }
+    }
+
+    /// Moves a request to the line of `class`, as a turn of its own; its new ticket.
+    pub fn raise(
+        &mut self,
+        ticket: u64,
+        class: Class,
+        change: impl FnOnce(T) -> T,
+        now: Millis,
+    ) -> Option<u64> {
+        let waiter = self.leave(ticket, now)?;
+        Some(self.join_alone(class, change(waiter), now))
+    }
+
+    /// The next request to look at: of the first line, unless one was passed over for long enough, and
+    /// in a line of the turn that has the lowest tag. Those of turns that have used much are left out
+    /// where the free places are not for them.
+    pub fn next(&self, slots: Slots, search: &mut Search, now: Millis) -> Option<(u64, &T)> {
+        if slots.limit.is_some() && self.in_flight >= slots.for_light() {
+            return None;
+        }
+        let only_light = slots.limit.is_some() && self.heavy >= slots.for_all();
+        let due = (1..LINES).find(|&at| self.lines[at].passed_over >= MAX_PASSED_OVER);
+        for at in due.into_iter().chain(0..LINES) {
+            while !search.is_over[at] {
+                let Some(place) = self.lines[at].after(search.from[at]) else {
+                    search.is_over[at] = true;
+                    break;
+                };
+                search.from[at] = Some(place);
+                search.looks[at] += 1;
+                if only_light && search.looks[at] > LOOKS_FOR_LIGHT || self.is_shut(at, slots) {
+                    search.is_over[at] = true;
+                    break;
+                }
+                let Some(flow) = self.lines[at].turns.get(&place.turn) else {
+                    continue;
+                };
+                if only_light && !self.is_light(at, flow, now) {
+                    continue;
+                }
+                if let Some((ticket, waiter)) = flow.waiters.front() {
+                    return Some((*ticket, waiter));
+                }
+            }
+        }
+        None
+    }
+
+    /// May a request begin that did not wait? Servers with room are not asked for here.
+    #[must_use]
+    pub fn has_place(&self, class: Class, turn: &Turn, slots: Slots, now: Millis) -> bool {
+        let at = class.line();
+        if slots.limit.is_none() {
+            return true;
+        }
+        if self.is_shut(at, slots) {
+            return false;
+        }
+        let flow = self.lines[at].turns.get(&turn.id);
+        let is_light = class.is_visitors() && flow.is_none_or(|it| self.is_light(at, it, now));
+        self.in_flight < slots.for_light() && (is_light || self.heavy < slots.for_all())
+    }
+
+    /// Crawlers have their share at most while visitors wait.
+    fn is_shut(&self, at: usize, slots: Slots) -> bool {
+        at == Class::Crawler.line()
+            && slots.limit.is_some()
+            && self.visitors() > 0
+            && self.lines[at].in_flight >= slots.for_crawlers()
+    }
+
+    /// Has the turn nothing under way, and used little lately?
+    fn is_light(&self, at: usize, flow: &Flow<T>, now: Millis) -> bool {
+        let little = (self.used.value(MINUTE, now) * LITTLE_SHARE).max(LITTLE);
+        at <= Class::Fragment.line() && flow.in_flight == 0 && flow.used(now) <= little
+    }
+
+    /// Would a request of this turn find a place that is kept for those who have used little?
+    #[must_use]
+    pub fn has_used_little(&self, class: Class, turn: &Turn, now: Millis) -> bool {
+        let at = class.line();
+        let flow = self.lines[at].turns.get(&turn.id);
+        class.is_visitors() && flow.is_none_or(|flow| self.is_light(at, flow, now))
+    }
+
+    /// Requests under way.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// May a request of this line begin at all, if its turn has used much?
+    #[cfg(test)]
+    pub(crate) fn is_open(&self, class: Class, slots: Slots) -> bool {
+        self.heavy < slots.for_all() && !self.is_shut(class.line(), slots)
+    }
+
+    /// Of each line: requests that wait, requests under way, milliseconds of PHP used.
+    #[must_use]
+    pub fn by_line(&self) -> [(usize, usize, u64); LINES] {
+        self.lines
+            .each_ref()
+            .map(|line| (line.waiting, line.in_flight, line.php_ms))
+    }
+
+    /// How long a request of `class` would wait, in milliseconds, if it had to wait for all before it
+    /// and `at_once` are served at a time.
+    #[must_use]
+    pub fn expected_wait(&self, class: Class, at_once: usize) -> Millis {
+        let lines = &self.lines[..=class.line()];
+        let before: usize = lines.iter().map(|line| line.waiting).sum();
+        ((before + 1) as f64 * self.mean_cost.max(1.0) / at_once.max(1) as f64) as Millis
+    }
+
+    /// The turns that have used most in the last minute, `most` of them.
+    #[must_use]
+    pub fn top(&self, most: usize, now: Millis) -> Vec<TurnUse> {
+        let mut all: Vec<TurnUse> = Vec::new();
+        if most == 0 {
+            return all;
+        }
+        for (at, line) in self.lines.iter().enumerate() {
+            all.extend(line.turns.values().map(|flow| flow.describe(at, now)));
+        }
+        all.retain(|turn| turn.minute_ms >= 1.0 || turn.waiting > 0 || turn.in_flight > 0);
+        all.sort_by(|one, other| other.minute_ms.total_cmp(&one.minute_ms));
+        all.truncate(most);
+        all
+    }
+}
+
+impl<T> Line<T> {
+    /// The first turn behind `place`.
+    fn after(&self, place: Option<Place>) -> Option<Place> {
+        match place {
+            None => self.order.first().copied(),
+            Some(place) => {
+                let rest = self.order.range((Bound::Excluded(place), Bound::Unbounded));
+                rest.copied().next()
+            }
+        }
+    }
+
+    /// Puts a turn where its first waiting request belongs, or nowhere.
+    fn place(&mut self, id: u64, now: Millis) {
+        let Some(flow) = self.turns.get_mut(&id) else {
+            return;
+        };
+        if let Some(place) = flow.place.take() {
+            self.order.remove(&place);
+        }
+        if let Some((ticket, _)) = flow.waiters.front() {
+            let place = Place {
+                tag: flow.finish.max(self.virtual_time),
+                is_newcomer: flow.is_newcomer,
+                used: flow.used(now) as u64,
+                ticket: *ticket,
+                turn: id,
+            };
+            flow.place = Some(place);
+            self.order.insert(place);
+        }
+    }
+
+    /// A request of a turn begins, at its start tag; the line is then at least as far as `reached`.
+    fn begin(&mut self, id: u64, (tag, reached): (u64, u64), expected: u64, now: Millis) {
+        self.virtual_time = self.virtual_time.max(reached);
+        self.in_flight += 1;
+        if let Some(flow) = self.turns.get_mut(&id) {
+            flow.in_flight += 1;
+            flow.finish = (tag + expected).min(self.virtual_time + MAX_LEAD);
+        }
+        self.place(id, now);
+    }
+
+    /// A request has cost so much, and not what was expected.
+    fn settle(&mut self, started: &StartedRequest, cost: u64, now: Millis) {
+        let Some(flow) = self.turns.get_mut(&started.turn) else {
+            return;
+        };
+        flow.in_flight = flow.in_flight.saturating_sub(1);
+        flow.note_cost(cost, now);
+        let settled = (flow.finish + cost).saturating_sub(started.expected);
+        let settled = settled.min(self.virtual_time + MAX_LEAD);
+        // Never back to where it was served: that is what the bound of waiting rests on.
+        flow.finish = settled.max(started.tag + 1);
+        if flow.place.is_some() {
+            self.place(started.turn, now);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What is known of clients, for the turns that they have at upstreams. One table for all groups, and
+//! none where no group tells turns apart.
+
+use std::hash::RandomState;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use fair_queue::{Assessment, AssetMarks, Clients, Turn, Visit, client};
+use parking_lot::Mutex;
+use upstream::Group;
+
+/// Clients by what they did. Asked for requests that an upstream answers; files only mark their client.
+pub struct ClientTable {
+    clients: Mutex<Clients>,
+    seed: RandomState,
+    assets: AssetMarks,
+}
+
+impl Default for ClientTable {
+    fn default() -> Self {
+        let clients = Clients::default();
+        Self {
+            seed: clients.seed(),
+            clients: Mutex::new(clients),
+            assets: AssetMarks::default(),
+        }
+    }
+}
+
+impl ClientTable {
+    /// The table of a configuration with these groups, with what the one before knows.
+    pub(crate) fn renew(
+        groups: &[Arc<Group>],
+        previous: Option<&Arc<ClientTable>>,
+    ) -> Option<Arc<ClientTable>> {
+        let is_wanted = groups.iter().any(|group| group.has_turns());
+        is_wanted.then(|| previous.cloned().unwrap_or_default())
+    }
+
+    /// Says which turn a request has, and notes what it asks for.
+    pub fn assess(&self, visit: &Visit<'_>, now: u64) -> Assessment {
+        self.clients.lock().assess(visit, &self.assets, now)
+    }
+
+    /// Says which turn a request would have.
+    pub fn look(&self, visit: &Visit<'_>, now: u64) -> Assessment {
+        self.clients.lock().look(visit, &self.assets, now)
+    }
+
+    /// A client has loaded a file that pages are shown with.
+    pub fn mark_asset(&self, address: Option<IpAddr>, agent: &[u8], now: u64) {
+        self.assets.mark(client(&self.seed, address, agent), now);
+    }
+
+    /// A response gives a client cookies.
+    pub fn note_cookies<'v>(
+        &self,
+        address: Option<IpAddr>,
+        set_cookies: impl Iterator<Item = &'v [u8]>,
+        now: u64,
+    ) {
+        let mut set_cookies = set_cookies.peekable();
+        if set_cookies.peek().is_some() {
+            let mut clients = self.clients.lock();
+            set_cookies.for_each(|value| clients.note_set_cookie(address, value, now));
+        }
+    }
+
+    /// May it be said that a request of this turn was refused?
+    pub fn may_log(&self, turn: &Turn, now: u64) -> bool {
+        self.clients.lock().may_log(turn, now)
+    }
+}

@@ -1,0 +1,96 @@
+//! Whose turn a request has at its upstream, where the group tells turns apart (`php_concurrency`).
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use fair_queue::{Assessment, Turn, Visit};
+use http_semantics::same_name;
+use live_state::client_table::ClientTable;
+use shared_request::crawler_named;
+use site::{Pass, PassTarget};
+use upstream::{Class, Group};
+
+use crate::exchange::request::Request;
+
+/// The class of a request and its turn, as its group wants it.
+pub fn of(request: &mut Request, group: &Group) -> (Class, Option<Turn>) {
+    let class = request.extras.turn.class;
+    if !group.has_turns() || class.is_background() {
+        return (class, None);
+    }
+    let Some(assessed) = assessed(request) else {
+        return (class, None);
+    };
+    let class = match (class, assessed.class) {
+        // What it asks for as a part is no more urgent than a page of its own.
+        (_, Class::Crawler) => Class::Crawler,
+        (Class::Visitor, of_client) => of_client,
+        (class, _) => class,
+    };
+    (class, Some(assessed.turn.clone()))
+}
+
+/// Does a crawler ask, by its name or by what it does? Only where the group tells turns apart.
+pub fn is_crawler(request: &mut Request, pass: &Pass) -> bool {
+    group_with_turns(request, pass).is_some()
+        && !request.extras.turn.class.is_background()
+        && assessed(request).is_some_and(|assessed| assessed.class == Class::Crawler)
+}
+
+/// Likewise, before it is known whether the upstream is asked: nothing is noted.
+pub fn looks_like_crawler(request: &Request, pass: &Pass) -> bool {
+    let clients = request.configuration.live.groups.clients();
+    group_with_turns(request, pass).is_some()
+        && clients.is_some_and(|clients| look(request, clients).class == Class::Crawler)
+}
+
+fn group_with_turns<'r>(request: &'r Request, pass: &Pass) -> Option<&'r Group> {
+    let PassTarget::Group(id) = &pass.target else {
+        return None;
+    };
+    let group = &*request.configuration.live.groups[id.0].group;
+    group.has_turns().then_some(group)
+}
+
+/// What the client's behaviour makes of a request. It is noted once.
+fn assessed(request: &mut Request) -> Option<&Assessment> {
+    if request.extras.turn.assessed.is_none() {
+        let clients = request.configuration.live.groups.clients().cloned()?;
+        let assessed = match request.is_own_visit() {
+            true => look(request, &clients),
+            false => with_visit(request, |visit| clients.assess(visit, request.now)),
+        };
+        request.extras.turn.assessed = Some(assessed);
+    }
+    request.extras.turn.assessed.as_ref()
+}
+
+/// What it would make of a request that is not noted.
+pub fn look(request: &Request, clients: &ClientTable) -> Assessment {
+    with_visit(request, |visit| clients.look(visit, request.now))
+}
+
+fn with_visit<T>(request: &Request, ask: impl FnOnce(&Visit<'_>) -> T) -> T {
+    let head = request.received.head();
+    let agent = head.field("user-agent").unwrap_or_default();
+    let cookies = head.field_joined(b"cookie").unwrap_or(Cow::Borrowed(b""));
+    ask(&Visit {
+        address: request.received.client_ip(),
+        agent,
+        crawler: crawler_named(agent),
+        cookies: &cookies,
+        page: (request.received.host(), request.received.target()),
+        writes: request.route.method.invalidates(),
+    })
+}
+
+/// A response goes to the client with these fields: the sessions that it gives are known from now on.
+pub fn note_cookies(request: &Request, fields: &[(Bytes, Bytes)]) {
+    if let Some(clients) = request.configuration.live.groups.clients() {
+        let set_cookies = fields
+            .iter()
+            .filter(|(name, _)| same_name(name, b"set-cookie"));
+        let values = set_cookies.map(|(_, value)| value.as_ref());
+        clients.note_cookies(request.received.client_ip(), values, request.now);
+    }
+}
