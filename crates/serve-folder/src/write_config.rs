@@ -41,13 +41,6 @@ pub fn write_config(
     log(&mut conf, options)?;
     types(&mut conf);
     compression(&mut conf);
-    if rules.is_some() {
-        conf.note(
-            "Visitors are served before those who ask for much: PHP's time is shared fairly.",
-        );
-        conf.line("php_concurrency auto;");
-        conf.gap();
-    }
     if caching.is_some() {
         cache_zone(
             &mut conf,
