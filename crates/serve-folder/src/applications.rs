@@ -7,10 +7,10 @@
 //! time, one that is wrongly shared costs trust. `Set-Cookie` and
 //! `Cache-Control` in the response still decide after these.
 
-use super::options::GuestSessions;
 use shared_request::NameSet;
 
 use super::kind::Kind;
+use super::options::GuestSessions;
 
 /// The rules of one kind of application.
 pub(super) struct Rules {
@@ -35,7 +35,7 @@ impl Rules {
     /// The paths whose pages are for one visitor each. Of an application that is not known they are a guess, which is not
     /// needed where it is found out what a page depends on.
     pub(super) fn personal_paths(&self, sessions: GuestSessions) -> &'static [&'static str] {
-        match self.cookies.are_all_known || sessions == GuestSessions::Off {
+        match self.is_known || sessions == GuestSessions::Off {
             true => self.paths,
             false => &[],
         }

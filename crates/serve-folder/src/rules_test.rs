@@ -45,12 +45,13 @@ fn config_with(kind: Kind, guest_sessions: GuestSessions) -> String {
 
 #[test]
 fn paths_of_unknown_applications_are_personal_where_nothing_is_found_out() {
-    use Kind::{Drupal, Laravel, PlainPhp, WordPress};
+    use Kind::{DokuWiki, Drupal, Laravel, PlainPhp, WordPress};
     for (kind, sessions, has) in [
         (PlainPhp, GuestSessions::Off, true),
         (PlainPhp, GuestSessions::On, false),
         (PlainPhp, GuestSessions::Uniform, false),
         (Laravel, GuestSessions::Uniform, false),
+        (DokuWiki, GuestSessions::Uniform, true),
         (Drupal, GuestSessions::Uniform, true),
         (WordPress, GuestSessions::Uniform, true),
     ] {
