@@ -1,7 +1,7 @@
 //! What an answer shows of itself that is for one visitor: where it leads, and the cookies that it sets.
 //!
-//! Two guests who ask for their wish list are both led to the log-in form. Somebody who comes by a link that logs in is led
-//! elsewhere than who uses the link a second time.
+//! Two guests who ask for their wish list are both led to the log-in form. A link that logs a visitor in leads elsewhere
+//! when it is used a second time.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;

@@ -16,7 +16,7 @@ use crate::session::Field;
 const MAX_SITES: usize = 1024;
 /// So many pages must say the same.
 const LEAST_PAGES: usize = 4;
-/// For so many milliseconds it counts that one page said something else.
+/// A page that says something else ends it for so many milliseconds.
 const MIXED_MILLIS: u64 = 3_600_000;
 
 /// What the pages of one site said last.
@@ -76,7 +76,7 @@ impl SitePolicies {
     }
 }
 
-/// Does `Cache-Control` say that nothing is to be shown again unasked, or is there none?
+/// Does `Cache-Control` forbid to show a page again without asking, or is there none?
 fn is_default(fields: &[Field]) -> bool {
     let mut said = directives(fields).peekable();
     said.peek().is_none() || said.any(|it| it == b"no-cache" || it == b"max-age=0")

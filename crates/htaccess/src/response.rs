@@ -132,7 +132,7 @@ impl FieldLine {
         matches!(self.change, FieldChange::Unset | FieldChange::Edit { .. })
     }
 
-    /// The line behind `Header`; `Ok(None)`: it is none for answers.
+    /// Reads the arguments of `Header`. `Ok(None)`: the line does not concern responses.
     ///
     /// # Errors
     /// What is wrong with it.

@@ -86,7 +86,7 @@ pub(crate) struct PageRecord {
     begun_at: u32,
     begun_again: u8,
     /// From when on a trial of the session is made, in seconds, and how long the next pause is.
-    pub(crate) session_from: u32,
+    session_from: u32,
     session_pause: u32,
     /// Until when, in seconds, a page that is not shared is known to leave a session as it was, where its answer
     /// shows what this one showed.
@@ -305,27 +305,32 @@ impl PageRecord {
         (is_second || is_awaited) && now >= self.session_from
     }
 
-    /// Does the page leave a session as it was, as far as was seen? `answer`: what a visitor's answer showed that could
-    /// not be stored.
+    /// Does the page leave a session as it was, as far as was seen? `answer`: what a visitor's answer showed, once it is
+    /// there.
     pub(crate) fn leaves_session(&self, answer: Option<AnswerOutline>, now: u32) -> bool {
         match answer {
             // A page that begins no session may write into one all the same.
             None => self.session == SessionStanding::Indifferent,
             // Guests share it by now.
             Some(answer) if answer.is_page && self.session == SessionStanding::Indifferent => true,
-            Some(answer) => now < self.left_until && answer.is_within(self.left),
+            Some(answer) => self.is_known_to_leave(now) && answer.is_within(self.left),
         }
     }
 
-    /// Is it known by now what the page does to a session, although it is not shared?
+    /// Is it known lately that the page leaves a session as it was, although it is not shared?
     pub(crate) fn is_known_to_leave(&self, now: u32) -> bool {
         now < self.left_until
     }
 
     /// A trial found that the page, which is not shared, leaves a session as it was.
-    pub(crate) fn note_left(&mut self, answer: AnswerOutline, now: u32) {
+    pub(crate) fn note_left(&mut self, answer: AnswerOutline, is_storable: bool, now: u32) {
         self.left = answer;
         self.left_until = now.saturating_add(LEFT_SECONDS);
+        match is_storable {
+            true => self.put_off_session(now),
+            // Once its answers can be stored, it is tried whether guests share the page.
+            false => self.session_from = 0,
+        }
     }
 
     /// A trial found that the page does not depend on its session.
@@ -392,7 +397,7 @@ impl PageRecord {
             is_shared: self.is_agreed,
             is_refused: self.is_refused,
             session: self.session,
-            leaves_session: self.is_refused && now < self.left_until,
+            leaves_session: self.is_refused && self.is_known_to_leave(now),
             differs_each_time: self.differs_each_time,
             is_of_any_network: self.is_of_any_network,
             agreed: self.agreed.values.iter().filter(|it| **it != 0).count(),

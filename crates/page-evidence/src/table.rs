@@ -533,7 +533,7 @@ impl Evidence {
     }
 
     /// Does the page leave a visitor's session as it was, as far as was seen? `answer`: what the visitor's answer showed,
-    /// if it could not be stored.
+    /// once it is there.
     #[must_use]
     pub fn leaves_session(&self, page: PageName, answer: Option<AnswerOutline>, now: u64) -> bool {
         let shard = self.shard(page).lock();
@@ -677,12 +677,7 @@ impl Evidence {
                 is_storable,
             }) => {
                 self.refuse_record(record, now);
-                record.note_left(answer, seconds(now));
-                match is_storable {
-                    true => record.put_off_session(seconds(now)),
-                    // Once they could be stored, it is tried whether guests share the page.
-                    false => record.session_from = 0,
-                }
+                record.note_left(answer, is_storable, seconds(now));
             }
             None => {}
         }

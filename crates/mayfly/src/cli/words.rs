@@ -39,7 +39,7 @@ pub enum Word {
     /// Exit codes: 0 the configuration is accepted and has no hazards; 1 it is refused; 3 it has hazards that
     /// are warnings; 4 it has hazards that are errors.
     Check(CheckArgs),
-    /// Make servers of Apache's virtual hosts, or say what is to be known of .htaccess files
+    /// Make servers of Apache's virtual hosts, or name the lines of .htaccess files that have another effect
     ///
     /// Each line that has another effect than in Apache becomes a comment that says why. Exit codes: 0 all lines are obeyed or
     /// translated, or nothing is lost without them; 1 a file cannot be read or written, or its sections do not fit together; 3

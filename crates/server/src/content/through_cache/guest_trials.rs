@@ -45,6 +45,7 @@ pub async fn confirm(seen: &Arc<SeenPages>, source: &mut TrialSource, order: &Tr
         source,
         requests: &mut requests,
         session: None,
+        traces: None,
         made: Vec::new(),
     };
     let Some(known) = seen.guests.page(order.page) else {
@@ -88,6 +89,7 @@ pub async fn carry_out(
         source,
         requests,
         session: None,
+        traces: None,
         made: Vec::new(),
     };
     match trial.try_page(seen, order).await {
@@ -119,6 +121,16 @@ impl From<BrokenOff> for TrialEnd {
     }
 }
 
+/// May it be seen by a trial that a page leaves a session as it was?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MayLeave {
+    Yes,
+    /// It has arguments that no page has shown yet.
+    NotYet,
+    /// A link that works once does nothing when it is asked for again.
+    Never,
+}
+
 /// A page that is compared.
 #[derive(Clone, Copy)]
 enum ComparedPage<'t> {
@@ -146,6 +158,8 @@ struct GuestTrial<'t> {
     requests: &'t mut u32,
     /// The cookies of the first answer, as a browser sends them back.
     session: Option<Arc<[u8]>>,
+    /// On which other pages the session shows, once they were compared.
+    traces: Option<SessionTraces>,
     /// Answers to requests that were made ahead.
     made: Vec<(TrialRequest, TrialResult)>,
 }
@@ -166,9 +180,16 @@ impl GuestTrial<'_> {
         }
         let traits = order.traits.without(Trait::Session);
         let is_refused = seen.evidence.is_refused(order.page);
-        if is_refused && !self.is_tried_if_personal(seen)? {
-            // The page was not asked for.
-            return Err(TrialEnd::BrokenOff(BrokenOff::NoAnswer));
+        let may_leave = self.may_leave_session(seen);
+        match may_leave {
+            MayLeave::Never if is_refused => {
+                return Err(TrialEnd::NotShared(
+                    "it is for one visitor, and its address may have a code in it that is used once",
+                ));
+            }
+            // The page is not asked for.
+            MayLeave::NotYet if is_refused => return Err(BrokenOff::NoAnswer.into()),
+            _ => {}
         }
         let mut wanted = vec![TrialRequest::Own(TraitSet::NONE, None)];
         if !traits.is_empty() && !is_refused {
@@ -188,7 +209,7 @@ impl GuestTrial<'_> {
             },
         };
         // Whoever has seen it may be a guest still.
-        if self.is_tried_if_personal(seen)? && self.leaves_session(seen, order, outline).await? {
+        if may_leave == MayLeave::Yes && self.leaves_session(seen, order, outline).await? {
             seen.guests.note_refusal(order.page, why);
             return Ok(TrialVerdict::LeavesSession {
                 answer: outline,
@@ -266,20 +287,20 @@ impl GuestTrial<'_> {
         Ok(verdict)
     }
 
-    /// May a page be asked for that is for one visitor? What a link does that works once cannot be seen by asking for it
-    /// again. Arguments must be known from pages that show what they say; false: that may be so in a moment.
-    fn is_tried_if_personal(&self, seen: &SeenPages) -> Result<bool, TrialEnd> {
+    /// May it be seen by a trial that a page that is not shared leaves a session as it was?
+    fn may_leave_session(&self, seen: &SeenPages) -> MayLeave {
         let request = self.source.request();
         let (host, own) = (guests::named_host(request), guests::asked_target(request));
-        if target::has_code(own) {
-            return Err(TrialEnd::NotShared(
-                "it is for one visitor, and its address may have a code in it that is used once",
-            ));
-        }
         let path = guests::path_of(own);
         let arguments = guests::less_one_argument(own);
         let mut arguments = arguments.iter().map(|(argument, _)| argument);
-        Ok(arguments.all(|it| seen.guests.is_familiar_argument(&host, path, it)))
+        if target::has_code(own) {
+            MayLeave::Never
+        } else if arguments.all(|it| seen.guests.is_familiar_argument(&host, path, it)) {
+            MayLeave::Yes
+        } else {
+            MayLeave::NotYet
+        }
     }
 
     /// Does a page that is not shared (a redirect to the log-in form) leave a visitor's session as it was, so that other
@@ -453,6 +474,9 @@ impl GuestTrial<'_> {
         seen: &Arc<SeenPages>,
         session: &Arc<[u8]>,
     ) -> Result<SessionTraces, TrialEnd> {
+        if let Some(traces) = &self.traces {
+            return Ok(traces.clone());
+        }
         let request = self.source.request();
         let host = guests::named_host(request);
         let own = guests::asked_target(request).to_vec();
@@ -482,7 +506,7 @@ impl GuestTrial<'_> {
                 traces.note(seen.guests.look(&host, &target), !is_same);
             }
         }
-        Ok(traces)
+        Ok(self.traces.insert(traces).clone())
     }
 
     /// Is the page another one without each of its arguments? One that shows nothing may be for the session: a currency, a

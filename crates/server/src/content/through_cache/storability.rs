@@ -7,7 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cache_decision::fields::Fields;
 use cache_decision::with_cookies::as_standard;
-use guest_pages::{policies, session};
+use guest_pages::policies::{self, SitePolicies};
+use guest_pages::session;
 use http_cache::{Millis, Reason, RequestFacts, ResponseFacts, Storable};
 
 use site::{CacheRules, GuestSessions};
@@ -102,7 +103,8 @@ pub fn decide(
         )
     };
     let judged = judge(&fields);
-    if !says_what_all_pages_say(store, fetched, now) || judged.is_ok() {
+    note_policy(store, fetched, now);
+    if judged.is_ok() || !says_what_all_pages_say(store, fetched, now) {
         return judged;
     }
     let judged = judge(&policies::without_caching(&fields));
@@ -112,44 +114,53 @@ pub fn decide(
     judged
 }
 
-/// Does a page that a guest was shown say of caching what all pages of the site say? It is noted; what feeds say is judged
-/// by the pages.
-fn says_what_all_pages_say(store: &StorePlan, fetched: &FetchedResponse, now: Millis) -> bool {
-    let rules = store.rules.shared.as_ref();
-    let is_asked = store.privacy.is_of_guests()
-        && rules.is_some_and(|rules| rules.guest_sessions == GuestSessions::Uniform)
-        && fetched.status == 200;
-    let (Some(seen), Some(site), true) = (&store.links.guests, &store.sent.site, is_asked) else {
-        return false;
-    };
-    let (policies, site) = (&seen.guests.policies, site.as_ref());
-    match document_type(&fetched.fields) {
-        None => return false,
-        Some(DocumentType::Html) => {
-            let page = store.key.as_ref().hash();
-            policies.note(site.bytes(), page, &fetched.fields, now.0);
-        }
-        Some(DocumentType::Xml) => {}
+/// Notes what a page that a guest was shown says of caching.
+fn note_policy(store: &StorePlan, fetched: &FetchedResponse, now: Millis) {
+    if let Some((policies, site)) = site_policies(store, fetched)
+        && media_type(&fetched.fields).is_some_and(http_cache::is_html)
+    {
+        let page = store.key.as_ref().hash();
+        policies.note(site, page, &fetched.fields, now.0);
     }
-    policies.is_said_of_all(site.bytes(), &fetched.fields, now.0)
 }
 
-enum DocumentType {
-    Html,
-    Xml,
+/// Does a page say of caching what all pages of the site say? What a feed says is judged by the pages.
+fn says_what_all_pages_say(store: &StorePlan, fetched: &FetchedResponse, now: Millis) -> bool {
+    let is_document = |value| http_cache::is_html(value) || is_xml(value);
+    let site = site_policies(store, fetched);
+    site.is_some_and(|(policies, site)| {
+        media_type(&fetched.fields).is_some_and(is_document)
+            && policies.is_said_of_all(site, &fetched.fields, now.0)
+    })
 }
 
-fn document_type(fields: &[(Bytes, Bytes)]) -> Option<DocumentType> {
+/// Where it counts what all pages of the site say (`cache_guest_sessions uniform`), with the site's name.
+fn site_policies<'s>(
+    store: &'s StorePlan,
+    fetched: &FetchedResponse,
+) -> Option<(&'s SitePolicies, &'s [u8])> {
+    let rules = store.rules.shared.as_ref()?;
+    let counts = store.privacy.is_of_guests()
+        && rules.guest_sessions == GuestSessions::Uniform
+        && fetched.status == 200;
+    let (seen, site) = (store.links.guests.as_ref()?, store.sent.site.as_ref()?);
+    counts.then(|| (&seen.guests.policies, site.bytes()))
+}
+
+fn media_type(fields: &[(Bytes, Bytes)]) -> Option<&[u8]> {
     let mut types = fields
         .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
-    let (_, value) = types.next()?;
-    let essence = value.split(|&byte| byte == b';').next()?.trim_ascii();
-    if essence.eq_ignore_ascii_case(b"text/html") {
-        return Some(DocumentType::Html);
-    }
-    let is_xml = essence.len() > 3 && essence[essence.len() - 3..].eq_ignore_ascii_case(b"xml");
-    is_xml.then_some(DocumentType::Xml)
+    types.next().map(|(_, value)| &value[..])
+}
+
+fn is_xml(content_type: &[u8]) -> bool {
+    let media_type = content_type.split(|&byte| byte == b';').next();
+    let suffix = media_type
+        .unwrap_or_default()
+        .trim_ascii()
+        .last_chunk::<3>();
+    suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"xml"))
 }
 
 /// Does `*_no_cache` say that the response to a request is not to be stored?
