@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use page_evidence::Renderer;
 use twox_hash::XxHash3_64;
 
+use crate::moment;
 use crate::place::{
     Alphabet, Guests, PlaceFinding, PlaceKind, Surroundings, classify, is_drawn, is_in_number,
     is_in_token, narrow,
@@ -339,6 +341,17 @@ impl PageForm {
         Some(out)
     }
 
+    /// How long the time lasts that an answer of this form names in the text that stays, where that is the present time
+    /// (in seconds since 1970): what is made of the time may be the same in answers that are nearer to each other.
+    #[must_use]
+    pub fn named_moment(&self, answer: &[u8], now: u64) -> Option<Duration> {
+        let mut longest = None;
+        self.read_blank(answer, &mut |piece| {
+            longest = longest.max(moment::longest(piece, now))
+        });
+        longest
+    }
+
     /// Does no count of an answer stay what it was in an earlier one? One that does is the session's.
     #[must_use]
     pub fn counts_rise(&self, earlier: &[u8], later: &[u8]) -> bool {
@@ -475,7 +488,10 @@ impl Token {
                 length: Some(length),
                 ..
             } => value.len() == length,
-            PlaceKind::Token { length: None, .. } => is_drawn(value),
+            PlaceKind::Token {
+                length: None,
+                alphabet,
+            } => is_drawn(value) || alphabet.may_have_drawn(value),
             PlaceKind::Number | PlaceKind::Count => false,
         }
     }

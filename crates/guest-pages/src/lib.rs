@@ -16,6 +16,7 @@
 //! target     addresses that look as if they did something for one visitor
 //! text       where two answers to the same request differ
 //! place      what stands at such a place: a number, or a token
+//! moment     texts that name the present time
 //! form       the form of a page: literal text, and places
 //! tokens     the server's own tokens, and which page each is of
 //! exchange   a token of the application for one of the server's, in what a visitor sends
@@ -31,6 +32,7 @@
 pub mod cookies;
 pub mod exchange;
 mod form;
+mod moment;
 pub mod outline;
 mod pages;
 mod place;

@@ -42,6 +42,16 @@ impl Alphabet {
             Alphabet::Mixed => ALL,
         }
     }
+
+    fn is_hex(self) -> bool {
+        matches!(self, Alphabet::LowerHex | Alphabet::UpperHex)
+    }
+
+    /// Is the text one of those that are drawn from hexadecimal digits?
+    pub(crate) fn may_have_drawn(self, text: &[u8]) -> bool {
+        let is_in = |byte: &u8| self.bytes().contains(byte);
+        self.is_hex() && text.len() >= LEAST_TOKEN && text.iter().all(is_in)
+    }
 }
 
 /// How the guests differ whose answers are compared.
@@ -66,6 +76,8 @@ pub(crate) enum PlaceFinding {
 
 /// So many answers say that something is a token.
 const FOR_TOKENS: usize = 3;
+/// So many are compared where some have letters alone at a place of hexadecimal digits.
+const FOR_UNCLEAR: usize = 5;
 /// So many say that a whole number is a count.
 const FOR_COUNTS: usize = 4;
 /// A count rises by no more from one answer to the next.
@@ -396,15 +408,26 @@ fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFi
     let distinct: HashSet<&[u8]> = values.iter().copied().collect();
     let repeated = values.len() - distinct.len();
     let drawn = values.iter().filter(|value| is_drawn(value)).count();
-    let is_token = match guests {
-        // What is made of the time may be the same in answers of one moment.
-        Guests::Alike => drawn * 3 >= values.len() * 2 && (repeated == 0 || least >= LONG_TOKEN),
-        Guests::LastUnlike => {
-            drawn == values.len() && (repeated == 0 || least >= LONG_TOKEN && least == most)
-        }
+    let alphabet = alphabet(values);
+    // One in some hundred short names of hexadecimal digits is made of letters alone.
+    let most_are_drawn = drawn * 3 >= values.len() * 2;
+    let are_drawn = match guests {
+        Guests::Alike => most_are_drawn,
+        Guests::LastUnlike => drawn == values.len() || alphabet.is_hex() && most_are_drawn,
     };
-    if !is_token {
+    let may_repeat = match guests {
+        // What is made of the time may be the same in answers of one moment.
+        Guests::Alike => least >= LONG_TOKEN,
+        Guests::LastUnlike => least >= LONG_TOKEN && least == most,
+    };
+    if repeated > 0 && !may_repeat {
         return PlaceFinding::Other;
+    }
+    if !are_drawn {
+        return match drawn > 0 && alphabet.is_hex() && values.len() < FOR_UNCLEAR {
+            true => PlaceFinding::Needs(values.len() + 1),
+            false => PlaceFinding::Other,
+        };
     }
     // `\\/` and `%2B` make a token of one length longer, now and then.
     let is_escaped = values
@@ -416,7 +439,7 @@ fn token(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceFi
         false => PlaceFinding::Place(PlaceKind::Token {
             // Short ones of one length may be of another next time.
             length: (least == most && least >= LONG_TOKEN && !is_escaped).then_some(least),
-            alphabet: alphabet(values),
+            alphabet,
         }),
     }
 }
@@ -555,6 +578,34 @@ mod tests {
         // A sum that a person shall compute.
         assert_eq!(of(&["7", "3"], " +"), PlaceFinding::Other);
         assert_eq!(of(&["1", "9"], " +"), PlaceFinding::Other);
+    }
+
+    #[test]
+    fn names_of_hexadecimal_digits_may_have_letters_alone() {
+        let names = ["abbecfb", "d83ab1c77", "e0190bb2f", "c4f81e0b2"];
+        let name = PlaceFinding::Place(PlaceKind::Token {
+            length: None,
+            alphabet: Alphabet::LowerHex,
+        });
+        assert_eq!(of(&names[..2], ""), PlaceFinding::Needs(3));
+        assert_eq!(of(&names[..3], ""), name);
+        assert_eq!(
+            of(&["abbecfb", "fadedbe", "e0190bb2f"], ""),
+            PlaceFinding::Needs(4)
+        );
+        let to_another = ["d83ab1c77", "e0190bb2f", "abbecfb"].map(str::as_bytes);
+        assert_eq!(classify(&to_another, &IN_TAG, Guests::LastUnlike), name);
+        let words = ["facade", "decade", "accede", "deface", "efface"];
+        assert_eq!(of(&words[..2], ""), PlaceFinding::Other);
+        assert_eq!(
+            of(&["facade", "decade", "accede", "deface", "c4f81e"], ""),
+            PlaceFinding::Other
+        );
+        let to_another = ["d83ab1c77", "d83ab1c77", "abbecfb"].map(str::as_bytes);
+        assert_eq!(
+            classify(&to_another, &IN_TAG, Guests::LastUnlike),
+            PlaceFinding::Other
+        );
     }
 
     #[test]

@@ -170,3 +170,47 @@ async fn a_host_with_a_port_is_an_origin_of_its_own() {
     let reply = visitor.write(&guests.site, &rules, ("cart", "rose")).await;
     assert_eq!(reply.status, 303, "{}", reply.text());
 }
+
+/// The key in a form is made of the second alone, so that answers of one second have the same.
+#[tokio::test]
+async fn a_key_that_is_made_of_the_second_is_shown_to_nobody_else() {
+    let shown: Arc<Mutex<HashSet<String>>> = Arc::default();
+    let keys = Arc::clone(&shown);
+    let drawn = AtomicU64::new(0);
+    let application = Application::start(move |_| {
+        let number = drawn.fetch_add(1, Relaxed);
+        let seconds = unix_seconds();
+        let key = format!(
+            "{seconds}:2:{:032x}",
+            u128::from(seconds) * 0x9e37_79b9_7f4a_7c15_f39c
+        );
+        let body = format!("<form method=post><input name=key value=\"{key}\"></form>");
+        keys.lock().expect("no panic").insert(key);
+        let fields = format!("Content-Type: text/html\r\nSet-Cookie: sid=5e{number:014x}\r\n");
+        Script::new().raw(crate::visits::answer_text("200 OK", &fields, &body))
+    })
+    .await;
+    let site = Site::of_guests(&application, "1h").await;
+    let mut from_memory = 0;
+    for nth in 0.. {
+        assert!(nth < 300, "{from_memory}");
+        let mut visitor = Visitor::new(HOST, nth);
+        let reply = visitor.get(&site, "/form").await;
+        if is_from_memory(&reply) {
+            let text = reply.text();
+            let keys = shown.lock().expect("no panic");
+            let is_own = !keys.iter().any(|key| text.contains(key));
+            assert!(is_own, "{text}");
+            from_memory += 1;
+        }
+        if from_memory == 20 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+    }
+}
+
+fn unix_seconds() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.expect("a time after 1970").as_secs()
+}

@@ -371,7 +371,8 @@ impl GuestTrial<'_> {
         first: WholeAnswer,
     ) -> Result<NeutralAnswers, TrialEnd> {
         let mut answers = vec![first];
-        while answers.len() < MOST_ANSWERS {
+        let mut has_waited = false;
+        while answers.len() < MOST_ANSWERS + usize::from(has_waited) {
             pause(answers.len()).await;
             let answer = self.ask(of).await?;
             let answer = answer.ok_or(TrialEnd::NotShared("an answer may not be stored"))?;
@@ -384,7 +385,19 @@ impl GuestTrial<'_> {
             answers.push(answer);
             let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
             match compare(&bodies, Guests::Alike) {
-                Comparison::Form(form) => return Ok(NeutralAnswers { answers, form }),
+                Comparison::Form(form) => {
+                    let moment = match (of, has_waited, answers.first()) {
+                        (ComparedPage::Own, false, Some(first)) => {
+                            form.named_moment(&first.body, clock::wall_now() / 1000)
+                        }
+                        _ => None,
+                    };
+                    let Some(moment) = moment else {
+                        return Ok(NeutralAnswers { answers, form });
+                    };
+                    tokio::time::sleep(moment).await;
+                    has_waited = true;
+                }
                 Comparison::More => {}
                 Comparison::Unlike(_) => break,
             }
