@@ -186,7 +186,7 @@ impl Trial {
 /// The traits of a verdict that a key can hold, for which the shared request then sends what the key has.
 #[must_use]
 pub fn may_be_keyed(it: Trait) -> bool {
-    matches!(it, Trait::Language | Trait::Cookies)
+    matches!(it, Trait::Language | Trait::Cookies | Trait::Agent)
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@
 //! clock.
 
 pub mod arguments;
+mod browser;
 mod class;
 pub mod cookies;
 mod fields;
@@ -44,6 +45,7 @@ use std::net::IpAddr;
 use http_semantics::RequestView;
 use pcre2::bytes::Regex;
 
+use browser::Browser;
 pub use class::{Class, crawler_named};
 pub use left_out::{LeftOut, Trait, TraitSet};
 pub use names::NameSet;
@@ -104,6 +106,12 @@ pub struct ReceivedRequest<'a> {
     pub client: Option<IpAddr>,
     /// Its cookies that no rule names are those of a guest.
     pub is_guest: bool,
+}
+
+impl ReceivedRequest<'_> {
+    fn browser(&self) -> Option<Browser> {
+        Browser::of(self.head.field(b"user-agent")?)
+    }
 }
 
 /// Who asks for a page that may be shared.
@@ -189,8 +197,8 @@ pub fn without_varied(
     fields::without_varied(received.head, names, left_out)
 }
 
-/// Appends to a key what of the traits in `keyed` the application is sent: languages in their one form,
-/// and cookies. Others are in no key.
+/// Appends to a key what of the traits in `keyed` the application is sent: languages in their one form, cookies, and the
+/// kind of browser. Others are in no key.
 pub fn put_keyed(
     received: &ReceivedRequest<'_>,
     rules: &Rules,
@@ -205,6 +213,12 @@ pub fn put_keyed(
     if keyed.has(Trait::Cookies) {
         key.extend_from_slice(&[SEPARATOR, b'c']);
         cookies::put_tried(received.head, rules, key);
+    }
+    if keyed.has(Trait::Agent)
+        && let Some(browser) = received.browser()
+    {
+        key.extend_from_slice(&[SEPARATOR, b'a']);
+        key.extend_from_slice(&browser.code());
     }
     match key.len() - start > MAX_KEY_COOKIE_BYTES {
         true => Err(Bypass::TooLong),
@@ -320,7 +334,11 @@ pub fn write_head(
     }
     let tried = |it| shared.tried.has(it);
     if !(tried(Trait::Agent) && put_received(received, |name| is(name, "user-agent"), head)) {
-        put_field("User-Agent", shared.class.user_agent(), head);
+        let keyed = shared.keyed.has(Trait::Agent);
+        match keyed.then(|| received.browser()).flatten() {
+            Some(browser) => put_field("User-Agent", &browser.user_agent(), head),
+            None => put_field("User-Agent", shared.class.user_agent(), head),
+        }
     }
     let mut accept = false;
     if tried(Trait::Hints) {

@@ -67,7 +67,8 @@ fn look_closely(
         key.truncate(length);
         return (Standing::Depends(Trait::Cookies), None);
     }
-    for it in keyed.iter() {
+    // All versions of a browser have one key: whether they are alike is compared.
+    for it in keyed.without(Trait::Agent).iter() {
         left_out.set(it, 0);
     }
     if let Some(spec) = varies_on(request, zone, key) {
