@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use page_evidence::Halves;
 use parking_lot::Mutex;
 
-use crate::session::Field;
+use crate::session::{Field, PAST};
 
 /// Sites of which it is remembered, in half the table.
 const MAX_SITES: usize = 1024;
@@ -76,10 +76,18 @@ impl SitePolicies {
     }
 }
 
-/// Does `Cache-Control` forbid to show a page again without asking, or is there none?
+/// Do the fields say that nothing is to be shown again unasked? `Pragma` counts where the application has written it: PHP
+/// sends one with each session, beside its own `Expires`.
 fn is_default(fields: &[Field]) -> bool {
     let mut said = directives(fields).peekable();
-    said.peek().is_none() || said.any(|it| it == b"no-cache" || it == b"max-age=0")
+    let has = |name: &[u8], is_such: fn(&[u8]) -> bool| {
+        let mut fields = fields.iter();
+        fields.any(|(it, value)| it.eq_ignore_ascii_case(name) && is_such(value.trim_ascii()))
+    };
+    said.peek().is_none()
+        || said.any(|it| it == b"no-cache" || it == b"max-age=0")
+        || has(b"pragma", |it| it.eq_ignore_ascii_case(b"no-cache"))
+            && has(b"expires", |it| it != PAST)
 }
 
 fn directives(fields: &[Field]) -> impl Iterator<Item = Vec<u8>> {
@@ -127,6 +135,18 @@ mod tests {
         let private_alone = control("private");
         (0..20).for_each(|page| policies.note(b"ledger", page, &private_alone, 0));
         assert!(!policies.is_said_of_all(b"ledger", &private_alone, 0));
+        // PHP's session has begun beside it; or the application has written all of it.
+        for (expires, is_default) in [
+            ("Thu, 19 Nov 1981 08:52:00 GMT", false),
+            ("Mon, 26 Jul 1997 05:00:00 GMT", true),
+        ] {
+            let more = [("Pragma", "no-cache"), ("Expires", expires)];
+            let more = more.map(|(name, value)| (Bytes::from(name), Bytes::from(value)));
+            let all: Vec<Field> = private_alone.iter().cloned().chain(more).collect();
+            (0..20).for_each(|page| policies.note(expires.as_bytes(), page, &all, 0));
+            let found = policies.is_said_of_all(expires.as_bytes(), &all, 0);
+            assert_eq!(found, is_default, "{expires}");
+        }
         assert!(!policies.is_said_of_all(b"other", &private, 0));
         assert!(!policies.is_said_of_all(b"forum", &control("no-cache"), 0));
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 pub type Field = (Bytes, Bytes);
 
 /// The date that PHP sends, of the birthday of who wrote it.
-const PAST: &[u8] = b"Thu, 19 Nov 1981 08:52:00 GMT";
+pub(crate) const PAST: &[u8] = b"Thu, 19 Nov 1981 08:52:00 GMT";
 const NOCACHE: [&[u8]; 2] = [
     b"no-store, no-cache, must-revalidate",
     // PHP 5 and 7.0.
@@ -226,14 +226,15 @@ fn without_argument<'b>(out: &mut Vec<u8>, rest: &'b [u8]) -> &'b [u8] {
         }
     }
     let next = JOINTS.iter().find_map(|joint| rest.strip_prefix(*joint));
-    match (out.ends_with(b"?"), next) {
-        (_, Some(next)) => next,
-        (true, None) => {
-            out.pop();
-            rest
-        }
-        (false, None) => rest,
+    let rest = next.unwrap_or(rest);
+    // SMF joins the session to arguments that may be none.
+    let is_last = rest
+        .first()
+        .is_none_or(|byte| b"\"'<># \t\r\n".contains(byte));
+    if out.ends_with(b"?") && (next.is_none() || is_last) {
+        out.pop();
     }
+    rest
 }
 
 #[cfg(test)]
@@ -364,6 +365,8 @@ mod tests {
         for (text, wanted) in [
             ("<a href=\"a.php?@\">", "<a href=\"a.php\">"),
             ("<a href=\"a.php?@&amp;b=1\">", "<a href=\"a.php?b=1\">"),
+            ("<a href=\"a.php?@&amp;\">", "<a href=\"a.php\">"),
+            ("<a href=\"a.php?@&amp;#top\">", "<a href=\"a.php#top\">"),
             ("<a href=\"a.php?b=1&amp;@\">", "<a href=\"a.php?b=1\">"),
             ("'a?b=1&@#c'", "'a?b=1#c'"),
             ("'a?b=1;@;c'", "'a?b=1;c'"),
