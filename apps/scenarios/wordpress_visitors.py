@@ -44,8 +44,8 @@ COOKIES = {
 GREETINGS = {"German": "Willkommen", "English": "Welcome", "without a choice": "Welcome"}
 ANALYTICS = {"_ga": "GA1.2.1234.5678", "_fbp": "fb.1.1.1"}
 EXPERIMENT = {**ANALYTICS, "experiment": "B"}
-# From where the shared request comes: no machine has this address.
-NOBODY = "192.0.0.8"
+# From where the shared request comes: no machine has such an address (RFC 5737).
+NOBODY = ("192.0.2.", "198.51.100.", "203.0.113.")
 BURSTS = 3
 BROWSERS_OF_A_BURST = 8
 # For each class: a browser's own request of each make, and the shared one.
@@ -103,8 +103,8 @@ def wrong_runs(runs, most=None, cookies=()):
     A shared request is nobody's, and has none but these cookies; a visitor's own has what the visitor sent.
     """
     own_agents = {agent for agents in AGENTS.values() for agent in agents}
-    shared = [run for run in runs if run["address"] == NOBODY]
-    own = [run for run in runs if run["address"] != NOBODY]
+    shared = [run for run in runs if run["address"].startswith(NOBODY)]
+    own = [run for run in runs if not run["address"].startswith(NOBODY)]
     wrong = [f"a shared request told {run}" for run in shared
              if run["agent"] in own_agents or set(run["cookies"]) - set(cookies)]  # fmt: skip
     wrong += [f"a visitor's own request told {run}" for run in own if run["agent"] not in own_agents]

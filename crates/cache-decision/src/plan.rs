@@ -1,6 +1,7 @@
 //! What is known of a request that may be looked up: where its response is stored, by which rules,
 //! and for whom.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use http_cache::{CacheKey, JoinRequest, Millis, Reason, Stamp, Urgency, VarySpec, Zone};
@@ -48,6 +49,8 @@ pub struct Plan<'a> {
     pub tried: TraitSet,
     /// The cookies of a session that a trial was given, where that is tried.
     pub tried_session: Option<Arc<[u8]>>,
+    /// The address that the requests of a trial come from.
+    pub tried_address: Option<Ipv4Addr>,
 }
 
 /// Which request the upstream is asked where answers may be shared.
@@ -106,6 +109,7 @@ impl<'a> Plan<'a> {
             role: FetchRole::Shared,
             tried: TraitSet::NONE,
             tried_session: None,
+            tried_address: None,
         }
     }
 

@@ -80,16 +80,17 @@ const FOR_TOKENS: usize = 3;
 const FOR_UNCLEAR: usize = 5;
 /// So many say that a whole number is a count.
 const FOR_COUNTS: usize = 4;
-/// A count rises by no more from one answer to the next.
+/// A count rises by no more from one answer to the next, or by this part of it: some guests may come between.
 const MOST_STEP: u128 = 3;
+const MOST_STEP_PART: u128 = 16;
 /// A time in seconds has so many digits, and answers that are compared are so many seconds apart at most.
 const TIME_DIGITS: usize = 9;
 const MOST_APART: u128 = 120;
 /// The shortest token; and the shortest one that is not told by its letters and digits alone.
-const LEAST_TOKEN: usize = 6;
+pub(crate) const LEAST_TOKEN: usize = 6;
 const LONG_TOKEN: usize = 16;
 /// The longest that is exchanged.
-const MOST_TOKEN: usize = 512;
+pub(crate) const MOST_TOKEN: usize = 1024;
 
 /// Words that say that a number is how long something took, or how much memory.
 const UNITS: [&str; 14] = [
@@ -288,7 +289,8 @@ fn number(values: &[&[u8]], around: &Surroundings<'_>, guests: Guests) -> PlaceF
     }
     let rises = parsed.windows(2).all(|pair| {
         let [one, next] = pair else { return true };
-        next.checked_sub(*one).is_some_and(|step| step <= MOST_STEP)
+        let most = MOST_STEP.max(one / MOST_STEP_PART);
+        next.checked_sub(*one).is_some_and(|step| step <= most)
     });
     match rises && !around.is_in_form() {
         false => PlaceFinding::Other,
@@ -575,6 +577,11 @@ mod tests {
         assert_eq!(of(&["1234", "1230"], "&nbsp;KB"), NUMBER);
         assert_eq!(of(&["7", "8"], "x"), PlaceFinding::Needs(FOR_COUNTS));
         assert_eq!(of(&["7", "8", "8", "10"], " views"), COUNT);
+        assert_eq!(of(&["320", "331", "331", "350"], " guests"), COUNT);
+        assert_eq!(
+            of(&["320", "331", "331", "360"], " guests"),
+            PlaceFinding::Other
+        );
         // A sum that a person shall compute.
         assert_eq!(of(&["7", "3"], " +"), PlaceFinding::Other);
         assert_eq!(of(&["1", "9"], " +"), PlaceFinding::Other);

@@ -2,7 +2,7 @@
 //! send.
 
 use std::hash::{BuildHasher, RandomState};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,14 +10,14 @@ use page_evidence::Halves;
 use parking_lot::Mutex;
 
 use crate::form::{PageForm, Token};
-use crate::place::PlaceKind;
+use crate::place::{LEAST_TOKEN, MOST_TOKEN, PlaceKind};
 
 /// Tokens in half the table: with their pages some 10 MB.
 const MAX_TOKENS: usize = 32 * 1024;
 /// More words of a text are not looked for.
 const MAX_WORDS: usize = 100_000;
 /// The shortest and the longest token that is looked for.
-const LENGTHS: Range<usize> = 6..513;
+const LENGTHS: RangeInclusive<usize> = LEAST_TOKEN..=MOST_TOKEN;
 
 /// A page that has tokens of the server's.
 #[derive(Debug)]

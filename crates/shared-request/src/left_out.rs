@@ -7,8 +7,9 @@
 //! that their number is small; the exact text is in no class, and `docs/security.md` says what remains.
 
 use std::hash::{BuildHasher, Hasher};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A kind of what is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,9 +174,26 @@ impl LeftOut {
     }
 }
 
-/// The address that the shared request comes from: the IPv4 dummy address (RFC 7600), which no machine
-/// has.
-pub const DUMMY: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 0, 8);
+/// The address in keys, and of the server's own visits: the IPv4 dummy address (RFC 7600), which no machine has.
+pub const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
+
+/// Networks for documentation (RFC 5737), which no machine is in.
+const DOCUMENTATION: [[u8; 3]; 3] = [[192, 0, 2], [198, 51, 100], [203, 0, 113]];
+
+/// Draws the address that a shared request or a trial comes from: each of the 762 in its turn. An application that
+/// blocks an address for asking too often would block the only one, and its refusal would be everybody's page.
+#[must_use]
+pub fn next_address() -> Ipv4Addr {
+    static DRAWN: AtomicUsize = AtomicUsize::new(0);
+    const HOSTS: usize = 254;
+    let drawn = DRAWN.fetch_add(1, Ordering::Relaxed) % (DOCUMENTATION.len() * HOSTS);
+    let [a, b, c] = DOCUMENTATION
+        .get(drawn % DOCUMENTATION.len())
+        .copied()
+        .unwrap_or_default();
+    let host = u8::try_from(drawn / DOCUMENTATION.len() + 1).unwrap_or(1);
+    Ipv4Addr::new(a, b, c, host)
+}
 
 /// A number for a text, never 0. Another one in each process: a visitor who could compute it would choose
 /// a text with the number of somebody else's.
@@ -255,6 +273,13 @@ mod tests {
         assert_eq!(other("https://b.example/1"), other("http://B.example/2"));
         assert_ne!(other("https://b.example/1"), other("https://c.example/1"));
         assert_ne!(other(""), 0);
+    }
+
+    #[test]
+    fn addresses_of_nobody_are_drawn_in_turn() {
+        let drawn: std::collections::HashSet<Ipv4Addr> = (0..762).map(|_| next_address()).collect();
+        assert!(drawn.len() > 700, "other tests draw, too: {}", drawn.len());
+        assert!(drawn.iter().all(Ipv4Addr::is_documentation));
     }
 
     #[test]

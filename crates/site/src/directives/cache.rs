@@ -557,7 +557,8 @@ pub(super) const TABLE: &[Directive] = &[
             forgotten when a thousand such pages in a row have not named it.\n\n\
             The key also contains the text of `fastcgi_cache_key`, variables that `set` and captures \
             have made, the server, and a location to which an `if` or a name has led. The client's \
-            address in it is 192.0.0.8, which no machine has. All other fields are not sent.\n\n\
+            address in it is 192.0.0.8, which no machine has. The application is sent one of the addresses \
+            for documentation (RFC 5737), each in its turn. All other fields are not sent.\n\n\
             A request that is for one visitor only bypasses the cache. It is sent as the visitor sent \
             it, and its response is never stored. These are requests with\n\n\
             - a body, or credentials,\n\

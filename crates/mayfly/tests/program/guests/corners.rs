@@ -1,6 +1,6 @@
 //! Guests in rarer situations: requests of one guest at the same time, pages that are errors or large, hosts with ports.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -213,4 +213,53 @@ async fn a_key_that_is_made_of_the_second_is_shown_to_nobody_else() {
 fn unix_seconds() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.expect("a time after 1970").as_secs()
+}
+
+/// The application answers an address that has asked often with one word in the place of each page, as e107 does.
+#[tokio::test]
+async fn an_application_that_blocks_addresses_blocks_neither_guests_nor_trials() {
+    const MOST_REQUESTS: u64 = 60;
+    let asked: Mutex<HashMap<String, u64>> = Mutex::default();
+    let drawn = AtomicU64::new(0);
+    let application = Application::start(move |request| {
+        let mut asked = asked.lock().expect("no panic");
+        let count = asked
+            .entry(request.field("x-real-ip").to_owned())
+            .or_default();
+        *count += 1;
+        let (fields, body) = match *count > MOST_REQUESTS {
+            true => (
+                "Content-Type: text/html\r\n".to_owned(),
+                "blocked".to_owned(),
+            ),
+            false => {
+                let number = drawn.fetch_add(1, Relaxed);
+                let cookie = format!("Set-Cookie: sid=5e{number:014x}\r\n");
+                (
+                    format!("Content-Type: text/html\r\n{cookie}"),
+                    format!("page={}", request.target),
+                )
+            }
+        };
+        Script::new().raw(crate::visits::answer_text("200 OK", &fields, &body))
+    })
+    .await;
+    let site = Site::of_guests(&application, "1h").await;
+    let mut from_memory = 0;
+    for nth in 0..12 {
+        let mut visitor = Visitor::new(HOST, nth);
+        for page in 0..25 {
+            let path = format!("/page/{page}");
+            let reply = visitor.get(&site, &path).await;
+            assert_eq!(
+                reply.text(),
+                format!("page={path}"),
+                "{nth}: {}",
+                reply.x_cache()
+            );
+            from_memory += usize::from(is_from_memory(&reply));
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert!(from_memory > 25, "{from_memory}");
 }

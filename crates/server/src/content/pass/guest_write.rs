@@ -110,7 +110,7 @@ pub async fn prepare(
     if page.host != guests::named_host(request) || !is_of_same_origin(request) {
         return None;
     }
-    let answer = asking::ask(request, head_of_page(request, &page)).await?;
+    let answer = asking::ask_as_client(request, head_of_page(request, &page)).await?;
     // A page that says that there is none may have a form, too.
     if answer.status >= 500 {
         return None;

@@ -1,9 +1,12 @@
 //! A page that the server asks the application for past the cache, and reads whole.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use guest_pages::MAX_BODY_BYTES;
 use http_semantics::Target;
 use http1::{HeadLimits, parse_head};
+use transport::facts::ConnectionFacts;
 
 use crate::exchange::extras::Extras;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
@@ -27,12 +30,28 @@ impl WholeAnswer {
     }
 }
 
-/// Asks as who comes by the connection of `request`, from the same address, with another head. The path of its target is
-/// led through the configuration anew. `None`: there was no whole answer.
-pub async fn ask(request: &Request, head: Vec<u8>) -> Option<WholeAnswer> {
+/// Asks with another head as who comes by the same connection, from the same address. The path of its target is led
+/// through the configuration anew. `None`: there was no whole answer.
+pub async fn ask_as_client(request: &Request, head: Vec<u8>) -> Option<WholeAnswer> {
     let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
-    let connection = request.received.connection().clone();
+    let made = request.internal_with(request.received.connection().clone(), head);
+    ask(request, made).await
+}
+
+/// Asks with another head as a client who comes by `connection`.
+pub async fn ask_by(
+    request: &Request,
+    connection: Arc<ConnectionFacts>,
+    head: Vec<u8>,
+) -> Option<WholeAnswer> {
+    let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
+    let client = connection.peer;
     let mut made = request.internal_with(connection, head);
+    made.received.set_client(client);
+    ask(request, made).await
+}
+
+async fn ask(request: &Request, mut made: Box<Request>) -> Option<WholeAnswer> {
     let merges = request.server().merge_slashes;
     let (path, args) = {
         let target = Target::parse(made.received.head().target(), merges).ok()?;

@@ -20,7 +20,6 @@ use tokio::task::JoinSet;
 use super::asking::{self, WholeAnswer};
 use super::guests;
 use super::tried::{BrokenOff, TrialSource, TriedAnswer, fetch, purge, store_shared, stored_body};
-use crate::exchange::request::Request;
 use crate::log::error_log;
 
 /// So many answers of guests who differ in nothing are compared at most.
@@ -138,6 +137,16 @@ enum ComparedPage<'t> {
     Own,
     /// Another one of the site.
     Other(&'t [u8]),
+}
+
+impl ComparedPage<'_> {
+    /// How long the time lasts that the page of the trial names, where it has stayed the same.
+    fn moment_in(self, form: &PageForm, answers: &[&[u8]]) -> Option<Duration> {
+        match self {
+            ComparedPage::Own => form.named_moment(answers.first()?, clock::wall_now() / 1000),
+            ComparedPage::Other(_) => None,
+        }
+    }
 }
 
 /// Answers to guests who differ in nothing, and the form that they have in common.
@@ -371,32 +380,30 @@ impl GuestTrial<'_> {
         first: WholeAnswer,
     ) -> Result<NeutralAnswers, TrialEnd> {
         let mut answers = vec![first];
-        let mut has_waited = false;
-        while answers.len() < MOST_ANSWERS + usize::from(has_waited) {
-            pause(answers.len()).await;
+        // How long the time lasts that the page names.
+        let mut moment = None;
+        while answers.len() < MOST_ANSWERS + usize::from(moment.is_some()) {
+            match moment {
+                Some(moment) => tokio::time::sleep(moment).await,
+                None => pause(answers.len()).await,
+            }
             let answer = self.ask(of).await?;
             let answer = answer.ok_or(TrialEnd::NotShared("an answer may not be stored"))?;
-            if answers
-                .first()
-                .is_some_and(|first| first.status != answer.status)
-            {
+            let [first, ..] = &answers[..] else { break };
+            if first.status != answer.status {
                 return Err(TrialEnd::NotShared("guests get different statuses"));
             }
             answers.push(answer);
             let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
             match compare(&bodies, Guests::Alike) {
+                Comparison::Form(form) if moment.is_some() => {
+                    return Ok(NeutralAnswers { answers, form });
+                }
                 Comparison::Form(form) => {
-                    let moment = match (of, has_waited, answers.first()) {
-                        (ComparedPage::Own, false, Some(first)) => {
-                            form.named_moment(&first.body, clock::wall_now() / 1000)
-                        }
-                        _ => None,
-                    };
-                    let Some(moment) = moment else {
+                    moment = of.moment_in(&form, &bodies);
+                    if moment.is_none() {
                         return Ok(NeutralAnswers { answers, form });
-                    };
-                    tokio::time::sleep(moment).await;
-                    has_waited = true;
+                    }
                 }
                 Comparison::More => {}
                 Comparison::Unlike(_) => break,
@@ -590,6 +597,11 @@ impl GuestTrial<'_> {
             Err(TrialEnd::NotShared(_)) => return Ok(None),
             Err(why) => return Err(why),
         };
+        if self.fits(of, &mut neutral, &with).await? {
+            return Ok(Some(true));
+        }
+        // A number that rises with each guest is known by its order.
+        with = self.ask_for(&target, Some(session)).await?;
         self.fits(of, &mut neutral, &with).await.map(Some)
     }
 
@@ -688,7 +700,7 @@ impl TrialRequest {
                 tried => tried?,
             },
             TrialRequest::Other(target, session) => TriedAnswer {
-                answer: ask_for(source.request(), target, session.as_deref()).await?,
+                answer: ask_for(source, target, session.as_deref()).await?,
                 is_storable: true,
             },
         };
@@ -699,12 +711,12 @@ impl TrialRequest {
 }
 
 async fn ask_for(
-    request: &Request,
+    source: &TrialSource,
     target: &[u8],
     session: Option<&[u8]>,
 ) -> Result<WholeAnswer, BrokenOff> {
     let mut head = [b"GET ", target, b" HTTP/1.1\r\nHost: "].concat();
-    head.extend_from_slice(&guests::named_host(request));
+    head.extend_from_slice(&guests::named_host(source.request()));
     head.extend_from_slice(b"\r\nUser-Agent: Mozilla/5.0\r\nAccept: text/html,*/*;q=0.8\r\n");
     if let Some(session) = session {
         head.extend_from_slice(b"Cookie: ");
@@ -712,7 +724,7 @@ async fn ask_for(
         head.extend_from_slice(b"\r\n");
     }
     head.extend_from_slice(b"\r\n");
-    let answer = asking::ask(request, head).await;
+    let answer = asking::ask_by(source.request(), source.connection(), head).await;
     answer.ok_or(BrokenOff::NoAnswer)
 }
 

@@ -16,9 +16,7 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{SHA256, digest};
 use http_semantics::Version;
 use http1::{HeadLimits, parse_head};
-use shared_request::{
-    Bypass, Class, LeftOut, SharedHead, Trait, TraitSet, Visitor, cookies, left_out,
-};
+use shared_request::{Bypass, Class, LeftOut, SharedHead, Trait, TraitSet, Visitor, cookies};
 use site::{CacheRules, SharedRules};
 use transport::facts::{ConnectionFacts, LocalAddress};
 
@@ -159,11 +157,12 @@ fn put_numbered(number: usize, value: &[u8], key: &mut Vec<u8>) {
     key.extend_from_slice(value);
 }
 
-/// The request that the application is sent for `request`.
+/// The request that the application is sent for `request`, from `address`, unless the client's own is tried.
 pub fn request_for(
     request: &Request,
     rules: &SharedRules,
     shared: &SharedHead<'_>,
+    address: Ipv4Addr,
 ) -> Option<Box<Request>> {
     let mut head = Vec::with_capacity(512);
     shared_request::write_head(&received(request), &rules.request, shared, &mut head);
@@ -179,8 +178,11 @@ pub fn request_for(
             head.extend_from_slice(part);
         }
     }
-    let tries_address = shared.tried.has(Trait::Network);
-    let connection = without_connection(&request.received, tries_address);
+    let received = &request.received;
+    let connection = match (shared.tried.has(Trait::Network), received.client()) {
+        (true, client) => without_connection(received, client),
+        (false, _) => without_visitor(received, address),
+    };
     let client = connection.peer;
     let mut made = made_for_cache(request, connection, head)?;
     made.received.set_client(client);
@@ -241,19 +243,21 @@ fn resume_way(request: &Request, made: &mut Request) {
     }
 }
 
-/// What the application may learn of the connection: the port it came in by, which is in the
-/// key, and an address that no client has, unless the client's own is tried. Over a unix socket there is
-/// no address.
-fn without_connection(received: &ReceivedRequest, tries_address: bool) -> Arc<ConnectionFacts> {
+/// The connection as one from `address`, which no client has. Over a unix socket there is no address.
+pub fn without_visitor(received: &ReceivedRequest, address: Ipv4Addr) -> Arc<ConnectionFacts> {
+    let neutral = SocketAddr::new(IpAddr::V4(address), 0);
+    without_connection(received, received.client().map(|_| neutral))
+}
+
+/// A connection of which the application may learn the port it came in by, which is in the key, and this client.
+fn without_connection(
+    received: &ReceivedRequest,
+    client: Option<SocketAddr>,
+) -> Arc<ConnectionFacts> {
     let connection = received.connection();
-    let neutral = SocketAddr::new(IpAddr::V4(left_out::DUMMY), 0);
-    let client = received.client();
     Arc::new(ConnectionFacts {
         serial: connection.serial,
-        peer: match tries_address {
-            true => client,
-            false => client.map(|_| neutral),
-        },
+        peer: client,
         local: match &connection.local {
             LocalAddress::Ip(address) => {
                 let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);

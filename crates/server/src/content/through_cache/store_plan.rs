@@ -16,7 +16,7 @@ use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, ma
 use live_state::evidence::SeenPages;
 use live_state::shared_pages::{LEAST_LIFETIME, PageSharing, WantedPage};
 use recoding::Conversions;
-use shared_request::{Class, SentCookies, SharedHead, Trait, TraitSet};
+use shared_request::{Class, SentCookies, SharedHead, Trait, TraitSet, left_out};
 use site::{CacheRules, Pass, Protocol, Revalidation};
 
 use super::cookies::has_cookie_outside_key;
@@ -499,7 +499,8 @@ fn request_for_cache(
                 tried,
                 session: plan.tried_session.as_deref(),
             };
-            shared::request_for(request, rules, &shared)
+            let address = plan.tried_address.unwrap_or_else(left_out::next_address);
+            shared::request_for(request, rules, &shared, address)
         }
         _ if plan.rules.overlooks_something() => {
             shared::without_what_does_not_count(request, plan.rules)

@@ -1,13 +1,15 @@
 //! The requests of a trial: a visitor's request is a source of shared requests that say some of what the visitor's does.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use cache_decision::{FetchRole, Plan};
 use guest_pages::MAX_BODY_BYTES;
 use http_cache::{FoundResponse, Leader, Millis, PurgeMode, PurgeTarget};
 use page_evidence::PageName;
-use shared_request::TraitSet;
+use shared_request::{TraitSet, left_out};
 use site::{Pass, SharedRules};
+use transport::facts::ConnectionFacts;
 use upstream::Class;
 
 use super::asking::WholeAnswer;
@@ -28,6 +30,8 @@ pub struct TrialSource {
     pass: Arc<Pass>,
     /// The page that the trial is of.
     page: Option<PageName>,
+    /// The address that all its requests come from: a session may be bound to it.
+    address: Ipv4Addr,
 }
 
 impl TrialSource {
@@ -38,6 +42,7 @@ impl TrialSource {
             request,
             pass: pass.clone(),
             page: None,
+            address: left_out::next_address(),
         }
     }
 
@@ -52,12 +57,18 @@ impl TrialSource {
     pub fn duplicate(&self) -> TrialSource {
         TrialSource {
             page: self.page,
+            address: self.address,
             ..TrialSource::new(shared::copy_of(&self.request), &self.pass)
         }
     }
 
     pub fn request(&self) -> &Request {
         &self.request
+    }
+
+    /// The connection that its requests come by.
+    pub fn connection(&self) -> Arc<ConnectionFacts> {
+        shared::without_visitor(&self.request.received, self.address)
     }
 
     pub fn shared_rules(&self) -> Option<&SharedRules> {
@@ -96,6 +107,7 @@ pub async fn fetch(
         request,
         pass,
         page,
+        address,
     } = source;
     let configuration = request.configuration.clone();
     request.now = clock::now();
@@ -111,7 +123,7 @@ pub async fn fetch(
         return Err(BrokenOff::NoAnswer);
     }
     (plan.past, plan.role, plan.tried) = (None, FetchRole::Trial, with);
-    plan.tried_session = session;
+    (plan.tried_session, plan.tried_address) = (session, Some(*address));
     let (mut spec, mut store) = {
         let fields = plan.fields(request.received.head());
         let address = address_of(&request.received, plan.rules);
