@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use upstream_exchange::{EncodeRequest, Segments};
 
-/// How the request's body is framed, as its head says.
+/// The framing of the request's body, which its head declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFraming {
     /// No body; the source is not asked.
@@ -24,11 +24,11 @@ pub enum BodyFraming {
 /// Behind a chunk that nothing follows.
 const CHUNK_END_AND_LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
 
-/// What is left of a request to be written.
+/// The parts of a request that are not yet written.
 #[derive(Debug)]
 pub struct RequestEncoder {
     framing: BodyFraming,
-    /// What is left of each, to be written in this order.
+    /// The unwritten bytes of each part, in the order of writing.
     head: Bytes,
     chunk_head: Option<ChunkHead>,
     chunk_head_sent: usize,

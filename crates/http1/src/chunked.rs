@@ -1,11 +1,11 @@
-//! The chunked coding (RFC 9112 §7.1): a decoder fed with whatever arrived, and
-//! what an encoder writes around a chunk.
+//! The chunked coding (RFC 9112 §7.1): a decoder fed with the bytes that arrived, and the
+//! framing that an encoder writes around a chunk.
 //!
-//! The decoder copies nothing: it says which part of its input is body. Lines
-//! end in CR LF only; a bare LF or CR is refused (as nginx does since 1.29.4),
-//! because two readers that disagree there see two different requests. Chunk
-//! extensions are dropped, trailers are dropped or kept, and both are bounded
-//! for the whole body, so that a client cannot send overhead without end.
+//! The decoder copies nothing: it reports which part of its input is body. Lines end in
+//! CR LF only; a bare LF or CR is refused (as nginx does since 1.29.4), because two
+//! readers that disagree there see two different requests. Chunk extensions are dropped,
+//! trailers are dropped or kept, and both are bounded for the whole body, so that a
+//! client cannot send overhead without end.
 
 use std::fmt;
 use std::ops::Range;
@@ -22,7 +22,7 @@ const MAX_EXTENSION_BYTES: u32 = 16 * 1024;
 /// The trailer section, empty line included.
 const MAX_TRAILER_BYTES: usize = 8 * 1024;
 
-/// What one step of decoding found.
+/// The result of one decoding step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DecodedChunk {
     /// Body bytes: `input[data]`. Go on with `input[consumed..]`.
@@ -272,16 +272,16 @@ impl ChunkedDecoder {
 /// The end of a body without trailers.
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// What goes before a chunk's data: its size and CR LF, without allocating.
-/// After the data comes [`CHUNK_END`]. An empty chunk would end the body, so
-/// callers skip those.
+/// The size line before a chunk's data, CR LF included, made without allocating. After
+/// the data comes [`CHUNK_END`]. An empty chunk would end the body, so callers skip
+/// those.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHead {
     bytes: [u8; 18],
     start: usize,
 }
 
-/// What goes after a chunk's data.
+/// The line end after a chunk's data.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
 impl ChunkHead {

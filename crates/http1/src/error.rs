@@ -1,6 +1,6 @@
-//! What a client or an upstream did wrong, who did it, and the words for the
-//! log. The status answered to the client is a fact on the error, so that one
-//! place elsewhere can turn any of these into a response.
+//! Protocol errors of clients and upstreams: which side caused it, and the text
+//! for the log. The status answered to the client is a fact on the error, so
+//! that one place elsewhere can turn any of these into a response.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Writes response heads into a byte vector that the caller reuses.
 //!
 //! Response splitting is impossible here: a name or value with CR, LF or NUL is
-//! not written, and the caller is told. What to do then (leave the field out,
-//! answer 500) is the caller's to decide; cleaning silently would hide the bug
+//! not written, and the caller gets an error. The caller decides what to do
+//! then (leave the field out, answer 500); cleaning silently would hide the bug
 //! or the attack.
 
 use std::fmt;
@@ -46,7 +46,7 @@ impl<'a> HeadWriter<'a> {
         HeadWriter { out }
     }
 
-    /// The same with the upstream's own reason phrase.
+    /// Begins a response head with the upstream's own reason phrase.
     ///
     /// # Errors
     /// [`FieldError`] when the phrase has a line break or NUL; then nothing was

@@ -6,9 +6,8 @@
 //! reads a clock or waits. Bytes of a peer lead to values or to an error that
 //! names the offence, never to a panic, and every buffer and loop has a bound.
 //!
-//! Where nginx is lenient and leniency is harmless, so are we (bare LF line
-//! ends in heads, raw request targets, HTTP/0.9); where RFC 9112 calls framing
-//! ambiguous, we refuse.
+//! We are lenient where nginx is and leniency is harmless (bare LF line ends in heads,
+//! raw request targets, HTTP/0.9); framing that RFC 9112 calls ambiguous is refused.
 
 pub mod chunked;
 mod error;

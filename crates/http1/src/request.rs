@@ -17,7 +17,7 @@ use crate::field_line::{self, Line, NameKind};
 use crate::limits::{BufferUse, HeadLimits};
 use crate::request_line::{self, is_method_byte};
 
-/// What a buffer holds so far.
+/// The result of parsing a buffer that may hold only part of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParsedHead {
     /// No whole head yet.
@@ -207,7 +207,7 @@ pub fn worth_parsing(buf: &[u8], parsed_len: usize, limits: &HeadLimits) -> bool
 /// warm-up) and for tests.
 ///
 /// # Errors
-/// As [`parse_request`]; an incomplete head is an invalid request line.
+/// The errors of [`parse_request`]; an incomplete head is an invalid request line.
 pub fn parse_head(
     bytes: impl Into<Bytes>,
     limits: &HeadLimits,

@@ -17,14 +17,14 @@ pub struct ResponseHead {
     pub version: Version,
     /// 100 to 999.
     pub status: u16,
-    /// What followed the status, if anything did.
+    /// The reason phrase, if the status line has one.
     pub reason: Option<Bytes>,
     /// The fields.
     pub fields: Fields,
 }
 
-/// As many field lines as we take from an upstream: far above any real
-/// response, low enough that one cannot make us keep a list without end.
+/// Field lines taken from an upstream at most: far above any real response, low
+/// enough that one cannot make us keep a list without end.
 const MAX_FIELDS: usize = 1000;
 
 /// Room for the fields of most responses.
@@ -74,8 +74,8 @@ pub(crate) fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>
     Ok(head.map(|head| (head, buf.len() - buffer.len())))
 }
 
-/// Where the parts of a head are: only offsets, so that a head in pieces costs no
-/// copies.
+/// The positions of a response head's parts: only offsets, so that a head that
+/// arrives in pieces costs no copies.
 struct HeadParts {
     version: Version,
     status: u16,

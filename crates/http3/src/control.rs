@@ -11,7 +11,7 @@ const MAX_CONTROL_BYTES: u64 = 4096;
 /// Control frames of one connection: more than one SETTINGS, a GOAWAY and what is greased.
 const MAX_CONTROL_FRAMES: u32 = 1000;
 
-/// What a unidirectional stream is for.
+/// The type of a unidirectional stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamKind {
     Control,
@@ -19,7 +19,8 @@ pub enum StreamKind {
     Push,
     QpackEncoder,
     QpackDecoder,
-    /// Of an extension, or to keep us used to such (§6.2.3).
+    /// A type of an extension, or one sent only to exercise the rule that unknown types
+    /// are ignored (§6.2.3).
     Unknown,
 }
 
@@ -38,7 +39,7 @@ impl StreamKind {
     }
 }
 
-/// What a client says about the connection.
+/// A frame of the client's control stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlFrame {
     Settings,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a CONNECTION_CLOSE, a RESET_STREAM or a STOP_SENDING frame says.
+/// The error code of a CONNECTION_CLOSE, a RESET_STREAM or a STOP_SENDING frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub u64);
 
@@ -31,7 +31,7 @@ impl Code {
 pub struct Error {
     /// For the peer.
     pub code: Code,
-    /// What it did.
+    /// The client's offence, in words for the log.
     pub reason: &'static str,
 }
 

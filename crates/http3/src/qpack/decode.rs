@@ -8,7 +8,7 @@ use super::dynamic_table::DynamicTable;
 use super::static_table::FIELDS;
 use crate::error::{Code, Error};
 
-/// As many fields fit in the table at most (§3.2.2): what a prefix counts by.
+/// Fields that fit in the table at most (§3.2.2); a field block's prefix counts modulo twice this number.
 const MAX_ENTRIES: u64 = (TABLE_BYTES / http2::hpack::FIELD_OVERHEAD_BYTES) as u64;
 
 /// Reads a request head into `buffer`. What it requires must have come.
@@ -28,7 +28,7 @@ pub fn read_request(
 /// Reads trailers, which are checked and otherwise left out.
 ///
 /// # Errors
-/// As [`read_request`].
+/// The errors of [`read_request`].
 pub fn read_trailers(
     block: &[u8],
     table: &DynamicTable,
@@ -38,7 +38,7 @@ pub fn read_trailers(
     http2::read_trailer_fields(&mut source, limits, &mut HeadBuffer::new())
 }
 
-/// What a field block begins with (§4.5.1).
+/// The prefix of a field block (§4.5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SectionPrefix {
     /// Insertions that it needs.

@@ -9,7 +9,7 @@ use crate::frame;
 
 /// Indexed field line of the static table (RFC 9204 §4.5.2).
 const INDEXED: u8 = 0xc0;
-/// Literal with a name of the static table (§4.5.4), and the bit that says never to index it.
+/// Literal with a name of the static table (§4.5.4), with the bit that forbids to index it.
 const NAME_INDEXED: u8 = 0x50;
 const NEVER_NAME_INDEXED: u8 = 0x20;
 /// Literal with a literal name (§4.5.6).
