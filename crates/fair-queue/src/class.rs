@@ -39,7 +39,7 @@ pub enum Class {
 /// The number of lines that requests wait in.
 pub const LINES: usize = 6;
 
-/// What the lines are called, in their order.
+/// The names of the lines, in their order.
 pub const LINE_NAMES: [&str; LINES] = [
     "writer", "visitor", "fragment", "refresh", "crawler", "mirror",
 ];
@@ -48,7 +48,7 @@ pub const LINE_NAMES: [&str; LINES] = [
 /// keeps the servers busy, and those in a long one would be too late.
 pub const MAX_WAITING_IN_BACKGROUND: usize = 16;
 
-/// Requests of crawlers that wait in line at most. Others are told when to come again.
+/// Requests of crawlers that wait in line at most. Others get an answer with the time to come again.
 pub const MAX_WAITING_CRAWLERS: usize = 256;
 
 /// The fragments of one client fill this share of their line at most, so that others have room.

@@ -26,11 +26,12 @@ use crate::generations::Generations;
 const MEMORY: f64 = 300_000.0;
 /// Cold pages of one client that make it a crawler.
 const CRAWL_OF_CLIENT: f64 = 40.0;
-/// Likewise of one with a session: browsers that have all assets of a site load none for a long time.
+/// Cold pages of one client with a session that make it a crawler: browsers that have all assets of a
+/// site load none for a long time.
 const CRAWL_WITH_SESSION: f64 = 160.0;
 /// Cold pages of one network and agent after which newcomers from there share a turn.
 const CRAWL_OF_NETWORK: f64 = 20.0;
-/// Likewise of one agent from all networks.
+/// Cold pages of one agent from all networks after which newcomers with it share a turn.
 const CRAWL_OF_AGENT: f64 = 100.0;
 /// The number of cold pages that a page which others ask for as well makes up for.
 const KNOWN_WEIGHT: f64 = 3.0;
@@ -46,7 +47,7 @@ const MAX_COOKIES: usize = 16;
 /// A refused client is worth a line in the log after this time.
 const LOG_EVERY: Millis = 60_000;
 
-/// What a request shows of its client.
+/// The properties of a request by which its client is recognized.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Visit<'a> {
     /// `None` for a client on a unix socket.
@@ -117,7 +118,7 @@ impl Turn {
     }
 }
 
-/// What is made of a [`Visit`].
+/// The turn and class given to a [`Visit`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assessment {
     /// The turn that it waits in.
@@ -133,7 +134,7 @@ impl Assessment {
     }
 }
 
-/// What a client, a network or an agent did.
+/// The past behaviour of a client, a network or an agent.
 #[derive(Debug, Default)]
 struct Behaviour {
     cold: DecayingSum,
@@ -147,7 +148,7 @@ impl Behaviour {
     }
 }
 
-/// What is known of clients. One for the process.
+/// All clients seen, in bounded tables. One for the process.
 #[derive(Debug)]
 pub struct Clients {
     seed: RandomState,
@@ -339,7 +340,7 @@ impl Clients {
         }
     }
 
-    /// May it be said in the log that a request of this turn was refused? Once a minute.
+    /// Whether a refusal of this turn may be logged: once a minute for each turn.
     pub fn may_log(&mut self, turn: &Turn, now: Millis) -> bool {
         let mut is_first = false;
         let logged = self.logged.entry(turn.id, || {
@@ -354,7 +355,7 @@ impl Clients {
     }
 }
 
-/// As [`Clients::client`], with its seed.
+/// Like [`Clients::client`], with the hash seed as an argument.
 #[must_use]
 pub fn client(seed: &RandomState, address: Option<IpAddr>, agent: &[u8]) -> u64 {
     seed.hash_one(("client", address.map(own_part), agent))
@@ -366,7 +367,7 @@ fn session_pair(pair: &[u8]) -> Option<&[u8]> {
     (pair.len() - equals > MIN_SESSION_BYTES).then_some(pair)
 }
 
-/// What one client has of an address: all of an IPv4 address, the /64 of an IPv6 address.
+/// The part of an address that one client has: all of an IPv4 address, the /64 of an IPv6 address.
 fn own_part(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(masked(address, 64)),

@@ -11,7 +11,7 @@ pub(crate) struct DecayingSum {
 }
 
 impl DecayingSum {
-    /// What is left of it, with a time constant of `constant` milliseconds.
+    /// Returns the decayed sum at `now`, with a time constant of `constant` milliseconds.
     pub fn value(&self, constant: f64, now: Millis) -> f64 {
         let age = now.saturating_sub(self.at) as f64;
         self.value * (-age / constant).exp()

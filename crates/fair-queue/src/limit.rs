@@ -1,10 +1,10 @@
-//! How many requests at once are worth while, found from what is seen.
+//! The number of requests at once that is worth while, found from latency and throughput.
 //!
-//! Latency says when to try another limit: where requests take longer than they did when there was room
-//! (the gradient of TCP Vegas and of Netflix's concurrency-limits), a lower one may do. Throughput decides:
-//! by Little's law the requests under way are the answers per second times their time. So where a lower
-//! limit brings as many answers, requests only waited within the server, and where it brings fewer, they
-//! were at work. Latency alone would take a run of slow pages for a busy machine.
+//! Latency shows when to try another limit: if requests take longer than they did when there was room (the
+//! gradient of TCP Vegas and of Netflix's concurrency-limits), a lower one may do. Throughput decides: by
+//! Little's law the requests under way are the answers per second times their time. If a lower limit brings
+//! as many answers, requests only waited within the server; if it brings fewer, they were at work. Latency
+//! alone would take a run of slow pages for a busy machine.
 //!
 //! ```text
 //!           slower than usual                fewer answers: back
@@ -35,9 +35,9 @@ const WINDOW: Millis = 2000;
 const MIN_WINDOW: Millis = 400;
 const MIN_ENDED: u64 = 48;
 const MIN_ENDED_EACH: u64 = 4;
-/// A window in which fewer have ended says nothing.
+/// A window in which fewer requests have ended is not judged.
 const TOO_FEW: u64 = 3;
-/// Where no request has ended for this time, those under way do not end by waiting for them.
+/// If no request has ended for this time, those under way do not end by waiting for them.
 const STUCK: Millis = 3000;
 /// Times that are longer than the usual one by this factor are slow.
 const SLOW: f64 = 1.25;
@@ -62,7 +62,7 @@ pub enum LimitReason {
     Enough,
     /// More requests at once bring more answers.
     Raised,
-    /// As many answers come with fewer requests at once.
+    /// The lower limit brought as many answers.
     Lowered,
     /// Fewer answers came when it was lower, or not more when it was higher.
     Held,
@@ -245,10 +245,10 @@ impl ConcurrencyLimit {
         let wanted = match is_slow {
             true if is_slow_again && may_fall => {
                 let wanted = before as f64 * self.usual / mean;
-                // A smaller step could not be told from chance.
+                // A smaller step would be lost in chance.
                 (wanted as usize).clamp(before / 2, before * 2 / 3)
             }
-            // As TCP begins: twice as many, until that is too many.
+            // Slow start, like TCP's: twice as many, until that is too many.
             false if may_rise && self.is_starting => before * 2,
             false if may_rise => before + (before / 2).max(1),
             _ => before,

@@ -32,13 +32,13 @@ const LOOKS_FOR_LIGHT: usize = 64;
 #[derive(Debug)]
 pub struct FairQueue<T> {
     lines: [Line<T>; LINES],
-    /// Where each ticket waits.
+    /// The line and the turn of each waiting ticket.
     tickets: HashMap<u64, (usize, u64)>,
     next_ticket: u64,
     in_flight: usize,
-    /// Of these, those of turns that have used much.
+    /// The requests under way of turns that have used much.
     heavy: usize,
-    /// What a request costs, in milliseconds.
+    /// The mean cost of a request, in milliseconds.
     mean_cost: f64,
     used: DecayingSum,
     seed: RandomState,
@@ -111,7 +111,7 @@ impl Search {
 }
 
 impl StartedRequest {
-    /// What it was expected to cost.
+    /// The expected cost of the request.
     #[must_use]
     pub fn expected(&self) -> Millis {
         self.expected
@@ -172,7 +172,8 @@ impl<T> FairQueue<T> {
         ticket
     }
 
-    /// As [`Self::join`], as a turn of its own: for a request that has waited before, or for others.
+    /// Like [`Self::join`] with a turn of its own: for a request that has waited before, or for a queue
+    /// that is not fair.
     pub fn join_alone(&mut self, class: Class, waiter: T, now: Millis) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -276,7 +277,8 @@ impl<T> FairQueue<T> {
         let line = &mut self.lines[at];
         let finish = line.turns.get(&id).map_or(0, |flow| flow.finish);
         let tag = line.virtual_time.max(finish);
-        // Beside others that wait it is out of order, and says nothing of how far the line is.
+        // A request taken out of order beside other waiting ones does not move the virtual time of the
+        // line.
         let reached = match line.waiting {
             0 => tag,
             _ => line.virtual_time,
@@ -294,7 +296,7 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// What the next request of a turn is expected to cost, and whether the turn has used much.
+    /// Returns the expected cost of a turn's next request, and whether the turn has used much.
     fn before_start(&self, at: usize, id: u64, now: Millis) -> (u64, bool) {
         let flow = self.lines[at].turns.get(&id);
         flow.map_or((1, false), |flow| {
@@ -440,7 +442,7 @@ impl<T> FairQueue<T> {
         self.heavy < slots.for_all() && !self.is_shut(class.line(), slots)
     }
 
-    /// Of each line: requests that wait, requests under way, milliseconds of PHP used.
+    /// Returns for each line: waiting requests, requests under way, milliseconds of PHP used.
     #[must_use]
     pub fn by_line(&self) -> [(usize, usize, u64); LINES] {
         self.lines

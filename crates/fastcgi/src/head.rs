@@ -24,7 +24,7 @@ const LOGGED_LINE_BYTES: usize = 200;
 pub struct ResponseHead {
     /// From `Status`; else 302 with `Location`, else 200. From 200 to 999.
     pub status: u16,
-    /// What followed the code in `Status`; may be empty.
+    /// The reason phrase behind the code in `Status`; may be empty.
     pub reason: Bytes,
     /// All fields, in order and as spelled, `Status` included: like nginx,
     /// the server hides it by name. Identical repetitions of
@@ -38,7 +38,7 @@ pub struct ResponseHead {
 pub struct HeadParser {
     limit_bytes: usize,
     gathered: BytesMut,
-    /// Where the line under way starts, and how far it was searched.
+    /// The start of the unfinished line, and the end of its searched part.
     line_start: usize,
     searched: usize,
 }

@@ -40,7 +40,7 @@ impl Params {
     }
 }
 
-/// What became of a request field.
+/// Whether a request field became a param, and why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldOutcome {
     /// It will be sent, joined with others of its name.

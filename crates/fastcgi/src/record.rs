@@ -56,7 +56,8 @@ pub mod protocol_status {
     pub const UNKNOWN_ROLE: u8 = 3;
 }
 
-/// What the eight bytes say; the content's length cannot be too large.
+/// The eight bytes of a record's header, decoded; the content's length cannot
+/// be too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
     pub version: u8,

@@ -35,12 +35,12 @@ pub const FIRST_READ_BYTES: usize = 4 * 1024;
 pub const LEAST_READ_BYTES: usize = 1024;
 
 thread_local! {
-    /// Where the first bytes of a response arrive before it has a buffer of its own. So waiting
+    /// The buffer for the first bytes of a response, before it has a buffer of its own. So waiting
     /// exchanges hold no memory, and these bytes are in the processor's cache.
     static FIRST_BYTES: RefCell<Box<[u8]>> = RefCell::new(vec![0; FIRST_READ_BYTES].into());
 }
 
-/// What [`Exchange::next`] gives.
+/// The result of [`Exchange::next`].
 type NextEvent<P> = Result<
     Option<<<P as Protocol>::Response as DecodeResponse>::Event>,
     <<P as Protocol>::Response as DecodeResponse>::Error,
@@ -93,8 +93,8 @@ where
         }
     }
 
-    /// The next event of the response; `None` after the last one or an error. Only the last event
-    /// says that the response is complete. Cancel-safe.
+    /// The next event of the response; `None` after the last one or an error. A response is complete
+    /// only when the last event has come. Cancel-safe.
     ///
     /// # Errors
     ///
@@ -222,8 +222,8 @@ where
         })
     }
 
-    /// The upstream closed, or the stream failed. Within the head the cause is told; if writing
-    /// failed before, that is the older and better one.
+    /// Handles the end of the stream, because the upstream closed it or it failed. Within the head
+    /// the error has the cause; if writing failed before, that is the older and better cause.
     fn at_end_of_stream(&mut self, mut failure: Option<io::Error>) -> NextEvent<P> {
         if let Some(event) = self.response.end_of_input(&mut failure)? {
             return Ok(Some(event));

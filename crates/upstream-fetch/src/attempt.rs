@@ -114,7 +114,7 @@ fn report_not_found(upstream: &UpstreamBody, key: &[u8]) {
     upstream.report(LogLevel::Info, message);
 }
 
-/// Notes what a head said, for variables.
+/// Stores the fields of a head for variables.
 fn note_head(context: &FetchContext, head: &Head) {
     let mut trace = context.trace.lock();
     trace.head(head.status);

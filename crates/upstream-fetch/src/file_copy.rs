@@ -19,7 +19,7 @@ pub struct FileCopy {
     temp: Option<NamedTempFile>,
     path: PathBuf,
     modified: Option<SystemTime>,
-    /// What the upstream declared, and what came, in bytes.
+    /// The body's length in bytes: as the upstream declared it, and as received.
     length: Option<u64>,
     written: u64,
 }
@@ -59,8 +59,8 @@ impl FileCopy {
         Ok(())
     }
 
-    /// The response is whole: gives the file its name. One that is shorter than
-    /// its upstream said is dropped.
+    /// The response is whole: gives the file its name. A response shorter than its declared
+    /// length is dropped.
     ///
     /// # Errors
     /// When the file cannot take its place.

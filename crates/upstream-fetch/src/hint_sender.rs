@@ -1,5 +1,5 @@
-//! Where a fetch puts an upstream's informational responses (RFC 9110 §15.2; 103: RFC 8297). The task that waits for
-//! the fetch reads them at the other end; the fetch knows nothing of clients.
+//! The channel into which a fetch puts an upstream's informational responses (RFC 9110 §15.2; 103: RFC 8297). The
+//! task that waits for the fetch reads them at the other end; the fetch knows nothing of clients.
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -10,7 +10,7 @@ pub struct Hint {
     pub fields: Vec<(Bytes, Bytes)>,
 }
 
-/// As many as an upstream may send before its response. Beyond that the client is
+/// Hints that wait at most: the number that an upstream may send before its response. Beyond that the client is
 /// slower than several upstreams in turn, and goes without.
 const MAX_WAITING_HINTS: usize = http_client::MAX_INTERIM_RESPONSES as usize;
 

@@ -51,11 +51,11 @@ pub struct UpstreamBody {
     file_copy: Option<Box<FileCopy>>,
     /// The client that the response was for is gone.
     has_no_reader: bool,
-    /// Where the error stream names tags.
+    /// The reader of tags in the error stream.
     tag_lines: Option<Box<TagLines>>,
 }
 
-/// What is known of a connection, for when it is kept.
+/// The age and use of a connection, for when it is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionAge {
     pub requests: u32,
@@ -67,7 +67,7 @@ pub(super) struct ConnectionAge {
 enum BodyEnd {
     Ahead,
     Reached,
-    /// There was more than the response's framing says.
+    /// There was more data than the response's framing allows.
     Exceeded,
 }
 
@@ -154,7 +154,7 @@ impl UpstreamBody {
         }
     }
 
-    /// What an event, or having waited in vain, means for the reader; `None`: nothing yet.
+    /// Turns an event or a timeout into a result for the reader; `None`: nothing yet.
     fn give(
         &mut self,
         awaited: Option<Result<Option<Event>, Error>>,
@@ -223,7 +223,7 @@ impl UpstreamBody {
         }
     }
 
-    /// The response is over: it is kept, unless more came than its framing says.
+    /// Ends the copy of a complete response: it is kept, unless more data came than its framing allows.
     fn end_copy(&mut self) {
         let Some(file_copy) = self.file_copy.take().filter(|_| !self.has_excess_data()) else {
             return;
@@ -341,8 +341,7 @@ impl UpstreamBody {
                 .is_some_and(Exchange::has_whole_length)
     }
 
-    /// The upstream sent more than its response says that it is; known once `next`
-    /// gave `None`.
+    /// Whether the upstream sent more data than its response's framing allows; known once `next` gave `None`.
     pub fn has_excess_data(&self) -> bool {
         self.end == BodyEnd::Exceeded
     }
@@ -485,7 +484,7 @@ impl Drop for UpstreamBody {
     }
 }
 
-/// What a tunnel holds until it ends: the lease lasts as long.
+/// The resources that a tunnel holds until it ends: the lease lasts as long.
 pub struct TunnelEnd {
     lease: Option<Lease>,
     context: Arc<FetchContext>,

@@ -15,7 +15,7 @@ pub enum UpstreamRequest {
 /// A key, and how the fields of a response are made: memcached has none.
 #[derive(Clone)]
 pub struct MemcachedRequest {
-    /// As it is sent.
+    /// The key as sent.
     pub key: Bytes,
     pub content_type: Bytes,
     /// Bits of a value's flags that say that it is compressed.
@@ -26,7 +26,7 @@ pub struct MemcachedRequest {
 pub struct HttpRequest {
     /// Request line, fields and empty line.
     pub head: Bytes,
-    /// Where in it the request target is, for log lines.
+    /// The range of the request target in `head`, for log lines.
     pub target: Range<usize>,
     pub framing: http_client::BodyFraming,
     pub keep_alive: bool,

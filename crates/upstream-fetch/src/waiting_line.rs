@@ -1,5 +1,5 @@
-//! A request's turn at the servers of its group. Where all are busy it waits in line,
-//! and those who wait for its response are told so.
+//! A request's turn at the servers of its group. While all are busy it waits in line, and the requests
+//! that wait for its response learn that.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -39,8 +39,8 @@ async fn report_long_wait<T>(spec: &FetchSpec, mut turn: Pin<&mut impl Future<Ou
     turn.await
 }
 
-/// Waits for the request's turn, and tells those who wait for its response
-/// where it has to stand in line.
+/// Waits for the request's turn, and reports to the requests that wait for its response when it has to
+/// stand in line.
 async fn take_turn(
     spec: &FetchSpec,
     key: PickKey<'_>,
