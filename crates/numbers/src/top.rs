@@ -54,7 +54,7 @@ struct KeptName {
 pub struct TopEntry {
     pub name: String,
     pub count: u64,
-    /// What the list is sorted by: milliseconds, for cost.
+    /// The weight by which the list is sorted: milliseconds, for cost.
     pub weight: u64,
 }
 
@@ -89,7 +89,7 @@ impl Top {
         self.now.add(name, weight);
     }
 
-    /// What counts at `now`.
+    /// Returns the names of the halves that still count at `now`.
     fn kept(&self, now: u64) -> impl Iterator<Item = &KeptName> {
         let is_over = |ms: u64| now.saturating_sub(self.began_at) >= ms;
         let (is_now_over, is_before_over) = (is_over(2 * HALF_MS), is_over(HALF_MS));
@@ -168,7 +168,7 @@ impl Half {
         Some(at)
     }
 
-    /// What stands there has become heavier, and goes behind what is lighter.
+    /// Moves a name that became heavier behind the lighter ones.
     fn sink(&mut self, mut at: usize) {
         loop {
             let first = CHILDREN * at + 1;
@@ -184,7 +184,7 @@ impl Half {
         }
     }
 
-    /// What stands there is new, and goes before what is heavier.
+    /// Moves a new name before the heavier ones.
     fn rise(&mut self, mut at: usize) {
         while at > 0 {
             let parent = (at - 1) / CHILDREN;

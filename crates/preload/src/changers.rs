@@ -28,7 +28,7 @@ impl fmt::Display for Changer {
 /// Who could put something else at `path`, which is resolved; sorted.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn changers(path: &Path) -> io::Result<Vec<Changer>> {
     let mut found = Vec::new();
     for (step, path) in path.ancestors().enumerate() {

@@ -132,7 +132,7 @@ pub fn install(library: &[u8], folder: &Path) -> io::Result<InstalledLibrary> {
 }
 
 fn file_name(library: &[u8]) -> String {
-    // FNV-1a with 64 bits: it tells versions apart; the bytes themselves are compared as well.
+    // FNV-1a with 64 bits distinguishes versions; the bytes themselves are compared as well.
     let digest = library.iter().fold(0xcbf2_9ce4_8422_2325_u64, |all, byte| {
         (all ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
@@ -140,7 +140,7 @@ fn file_name(library: &[u8]) -> String {
 }
 
 fn note_use(path: &Path) {
-    // Where that is not possible, it is older than it might be.
+    // If that fails, the file looks older than it is.
     let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 

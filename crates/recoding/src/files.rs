@@ -59,7 +59,7 @@ fn look_up(file: &OpenFile, stat: &Stat, now: Millis) -> Option<Arc<StoredRespon
     FILES.insert(&key, response, now).ok()
 }
 
-/// What changes when the file does, as text.
+/// Returns the file's state as text: a changed file has another one.
 fn state_of(stat: &Stat) -> Bytes {
     format!("{} {:?}", stat.st_size, Stamp::of(stat)).into()
 }

@@ -125,7 +125,7 @@ impl Recoder {
         }
     }
 
-    /// What compression did so far.
+    /// Returns the compression ratio so far.
     pub fn compressed(&self) -> Option<CompressionRatio> {
         match self {
             Recoder::Encode {

@@ -20,7 +20,7 @@ use crate::recoder::Recoder;
 /// high level; it is sent plain until the form is there.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// What there is for an answer.
+/// The encoded form of a stored response, or how to get it.
 pub enum EncodedForm {
     Ready(Body),
     /// Compression gains nothing: plain is best.
@@ -92,7 +92,7 @@ pub fn coding_name(form: Encoding) -> &'static str {
     }
 }
 
-/// What an answer is sent as that has waited for its form.
+/// The form in which an answer is sent that has waited for its encoding.
 pub enum SettledForm {
     Ready(Coding, Body),
     /// The body as it is, of this length: its form is of no use, or not there yet.
@@ -119,7 +119,7 @@ impl Wait {
 /// Forms being made, in the whole process.
 static MAKERS: AtomicUsize = AtomicUsize::new(0);
 
-/// As many as there are cores: more would only take turns.
+/// Encoders at work at most: one for each core. More would only take turns.
 fn max_makers() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))

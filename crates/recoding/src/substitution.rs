@@ -28,7 +28,7 @@ struct SearchedString {
     is_done: bool,
 }
 
-/// What comes next of a body.
+/// The next part of a substituted body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SubstitutionStep {
     Text(Bytes),

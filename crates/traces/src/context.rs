@@ -1,8 +1,7 @@
-//! W3C Trace Context (<https://www.w3.org/TR/trace-context/>): what a request says of the trace it is
-//! part of, and what the next one is told.
+//! W3C Trace Context (<https://www.w3.org/TR/trace-context/>): reads the fields of a request that
+//! name its trace, and writes those of the next request.
 //!
-//! Reading is strict: whatever is not exactly as the specification has it counts as if it were not
-//! there.
+//! Reading is strict: a field that is not exactly as specified counts as if it were not there.
 
 use std::fmt;
 
@@ -25,7 +24,7 @@ pub struct Parent {
     pub state: TraceState,
 }
 
-/// What one span is known by.
+/// The identity of one span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     pub trace_id: TraceId,
@@ -168,7 +167,7 @@ fn is_key(key: &str) -> bool {
 }
 
 impl Parent {
-    /// What `traceparent` and `tracestate` fields say together. There may be several of the second
+    /// Reads the `traceparent` and `tracestate` fields together. There may be several of the second
     /// (§3.3.1.1), and one of the first only.
     pub fn read<'a>(
         mut traceparent: impl Iterator<Item = &'a [u8]>,

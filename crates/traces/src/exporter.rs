@@ -14,7 +14,7 @@ use crate::span::Span;
 
 /// An exporter that a reload has replaced has so long to send what waits.
 const LEAVE_WITHIN: Duration = Duration::from_secs(10);
-/// What was lost is in the log by then, also on a busy machine: it is one line.
+/// The time within which losses are logged, also on a busy machine: it is one line.
 const REPORT_WITHIN: Duration = Duration::from_secs(2);
 
 /// Sends spans to a collector. When the last handle is gone, what waits is still sent.

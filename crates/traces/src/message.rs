@@ -164,8 +164,8 @@ pub fn encode(resource: &[Attribute], version: &str, spans: Vec<Span>) -> Vec<u8
     message.encode_to_vec()
 }
 
-/// How many spans of an accepted batch the collector has not taken, and why, as an
-/// `ExportTraceServiceResponse` says it. One that cannot be read says nothing.
+/// Reads from an `ExportTraceServiceResponse` how many spans of an accepted batch the collector
+/// has rejected, and why. Returns `None` if it cannot be read.
 pub fn rejected(response: &[u8]) -> Option<(u64, String)> {
     let response = ExportTraceServiceResponse::decode(response).ok()?;
     let partial = response.partial_success?;
