@@ -8,17 +8,17 @@ use crate::rules;
 use crate::virtual_host::Server;
 use crate::write;
 
-/// What the texts do not say.
+/// Settings of the conversion that the configuration texts do not have.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where PHP-FPM listens, as `fastcgi_pass` has it.
+    /// The address of PHP-FPM, written as in `fastcgi_pass`.
     pub php: Option<String>,
 }
 
 /// A `.htaccess`.
 #[derive(Clone, Copy, Debug)]
 pub struct HtaccessFile<'a> {
-    /// What messages call it.
+    /// The name of the file in messages.
     pub name: &'a str,
     pub text: &'a str,
 }

@@ -1,4 +1,4 @@
-//! What becomes of lines that are not translated.
+//! Notes about lines that are not translated.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! What becomes of a line, and where lines stand.
+//! The outcome of a line, and its place.
 
-/// What became of a line.
+/// The outcome of a line.
 pub enum LineOutcome {
     Taken,
     /// The server evaluates it.
@@ -10,7 +10,7 @@ pub enum LineOutcome {
     Not(String),
 }
 
-/// Where a line stands.
+/// The place of a line in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place<'a> {
     Server,

@@ -9,7 +9,7 @@ use crate::note::{Kind, Note};
 #[derive(Debug, Default)]
 pub struct RulesText {
     pub text: String,
-    /// What each line of the text is.
+    /// The parsed lines of the text.
     items: Vec<Item>,
     depth: usize,
 }

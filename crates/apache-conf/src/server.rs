@@ -7,7 +7,7 @@ use crate::proxy;
 use crate::virtual_host::{PlaceKind, Server, ServerPlace};
 use crate::words::argument;
 
-/// TLS of Apache, and the line that says the same.
+/// TLS directives of Apache, and their equivalents in nginx's syntax.
 const TLS: [(&str, &str); 6] = [
     ("sslcertificatefile", "ssl_certificate"),
     ("sslcertificatekeyfile", "ssl_certificate_key"),

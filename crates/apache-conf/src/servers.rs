@@ -75,7 +75,7 @@ fn opened<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<Item> {
     all
 }
 
-/// One server: what is common, and what a virtual host says.
+/// Makes one server from the common directives and those of a virtual host.
 fn server(
     conf: &mut Conf,
     common: &[Item],
@@ -101,7 +101,7 @@ fn server(
     reader.items(&others, Place::Server);
     let LineReader { server, notes } = reader;
     let mut notes = in_order(notes.into_iter().chain(server.rules.notes()));
-    // What is common is told once.
+    // A note about common lines is reported once.
     notes.retain(|it| !conversion.notes.iter().any(|known| known.place == it.place));
     conf.open("server");
     comments(conf, &notes);

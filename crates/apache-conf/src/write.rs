@@ -31,7 +31,7 @@ pub fn server(conf: &mut Conf, server: &Server, addresses: &[String]) -> bool {
     inside(conf, server)
 }
 
-/// What stands in a server whose address is known.
+/// Writes the content of a server block whose address is known.
 pub fn inside(conf: &mut Conf, server: &Server) -> bool {
     if let Some(types) = &server.compressed_types {
         conf.line("gzip on;");

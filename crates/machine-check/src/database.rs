@@ -19,7 +19,7 @@ enum System {
     PostgreSql,
 }
 
-/// What settings say.
+/// The settings of a database server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Database {
     system: System,
@@ -53,7 +53,7 @@ impl System {
         }
     }
 
-    /// What names a socket that is there.
+    /// Returns the path of an existing socket of the system.
     fn socket(self, machine: &Machine) -> Option<&'static str> {
         match self {
             System::MySql => MYSQL_SOCKETS.into_iter().find(|path| machine.exists(path)),
@@ -104,7 +104,7 @@ pub fn check(machine: &Machine, root: &Path) -> Option<Finding> {
 }
 
 impl Database {
-    /// What the settings in a folder say.
+    /// Reads the settings below a folder.
     fn of(machine: &Machine, folder: &Path) -> Option<Database> {
         let read = |name: &str| machine.read(&folder.join(name).to_string_lossy());
         let of_wordpress = || read("wp-config.php").and_then(|text| of_wordpress(&text));

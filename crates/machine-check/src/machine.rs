@@ -30,7 +30,7 @@ impl Machine {
         }
     }
 
-    /// Where a path of the machine is.
+    /// Returns a path of the machine below the root.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }

@@ -1,5 +1,6 @@
-//! What the hardened unit of the service lets it write: systemd mounts everything else read-only (`ProtectSystem=strict`).
-//! The unit and its drop-ins are read as files, so that a configuration can be judged before the service starts.
+//! The folders that the service's hardened unit lets it write: systemd mounts everything else read-only
+//! (`ProtectSystem=strict`). The unit and its drop-ins are read as files, so that a configuration can be judged before
+//! the service starts.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! The tree of a configuration: directives with their words and blocks.
 //!
-//! It says what was written and where, and nothing about what it means. Every
-//! `include` that could be followed has been replaced by what it names (after
-//! [`crate::load()`]); nesting is bounded by [`crate::MAX_BLOCK_DEPTH`].
+//! The tree holds the written text and its positions, and knows no meaning of
+//! it. Every `include` that could be followed has been replaced by the
+//! directives of its files (after [`crate::load()`]); nesting is bounded by
+//! [`crate::MAX_BLOCK_DEPTH`].
 
 use crate::source::Span;
 

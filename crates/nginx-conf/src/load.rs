@@ -28,7 +28,7 @@ pub const MAX_INCLUDES: usize = 100_000;
 /// a large list of addresses takes a few megabytes.
 pub const MAX_TOTAL_BYTES: usize = 32 << 20;
 
-/// What came of a configuration's texts.
+/// A configuration's tree and complaints, after its includes were followed.
 #[derive(Clone, Debug, Default)]
 pub struct LoadedConfiguration {
     /// All that could be parsed.
@@ -112,7 +112,7 @@ struct Load<'a> {
     folder: &'a Path,
     loader: &'a dyn Loader,
     loaded: LoadedConfiguration,
-    /// What each file says, for the next time it is included.
+    /// The directives of each file, for the next time it is included.
     parsed: HashMap<PathBuf, (SourceId, Vec<Directive>)>,
     /// The files whose directives are being put in, outermost first.
     stack: Vec<SourceId>,

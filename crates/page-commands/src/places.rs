@@ -1,4 +1,4 @@
-//! Where the commands of a stored page stand: searched for once, and kept beside its body as an
+//! The places of the commands in a stored page: found once, and kept beside its body as an
 //! encoded form is ([`http_cache::EncodedLookup`]), counted in the budget of the zone.
 //!
 //! ```text
