@@ -28,7 +28,7 @@ impl Challenge {
     }
 }
 
-/// What was presented. It is withdrawn when this goes, whatever the reason.
+/// A challenge answer that is presented. Dropping this value withdraws the answer.
 pub struct PresentedChallenge {
     host: Arc<dyn Host>,
     what: Presentation,

@@ -38,7 +38,7 @@ pub struct Renewal {
     pub machines: Option<Arc<dyn Machines>>,
 }
 
-/// What is done about a certificate that is due.
+/// The next step for a certificate that is due.
 enum RenewalStep {
     /// Another machine has got it.
     Use(Vec<u8>, Facts),
@@ -242,7 +242,7 @@ impl Renewal {
         }
     }
 
-    /// What the issuer suggests, else the usual time.
+    /// Returns the times that the issuer suggests, else the usual ones.
     async fn due(&self, facts: &Facts, chance: f64) -> RenewalTimes {
         let usual = RenewalTimes {
             renewal: schedule::renewal(facts.not_before, facts.not_after),

@@ -1,4 +1,4 @@
-//! What the operator has configured of issuers and certificates.
+//! The operator's settings for issuers and certificates.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Reads answers as they arrive: status, how long the body is, where the answer ends.
 //!
 //! Bodies are counted, not kept. An answer without a length that is not chunked ends with its
-//! connection, which [`Reader::end`] is told.
+//! connection, which the caller reports to [`Reader::end`].
 
 /// Longest head that is read.
 const MOST_HEAD_BYTES: usize = 16 << 10;
@@ -13,13 +13,13 @@ pub struct Response {
     pub status: u16,
     /// Bytes of the body, without its framing.
     pub body_bytes: u64,
-    /// What it says of a cache on its way.
+    /// The cache status that the answer has.
     pub cache: Option<CacheWord>,
     /// Nothing more is answered on this connection.
     pub closes: bool,
 }
 
-/// What `Cache-Status` (RFC 9211), `X-Cache` or a field of this kind says.
+/// The verdict of a cache in `Cache-Status` (RFC 9211), `X-Cache` or a field of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheWord {
     Hit,
@@ -40,7 +40,7 @@ impl CacheWord {
         )
     }
 
-    /// As logs and reports write it.
+    /// Returns the word of logs and reports.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl CacheWord {
         }
     }
 
-    /// What the fields of an answer say: `Cache-Status` before the others.
+    /// Returns the cache status in the fields of an answer: `Cache-Status` before the others.
     #[must_use]
     pub fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Option<CacheWord> {
         let mut word = None;
@@ -62,7 +62,7 @@ impl CacheWord {
         word
     }
 
-    /// What is known after one more field.
+    /// Returns the cache status after one more field.
     fn after_field(known: Option<CacheWord>, name: &str, value: &str) -> Option<CacheWord> {
         if name.eq_ignore_ascii_case("cache-status") {
             return CacheWord::of_cache_status(value).or(known);
@@ -115,7 +115,7 @@ const CACHE_FIELDS: [&str; 6] = [
 /// Cookies of one answer that are kept.
 const MOST_COOKIES: usize = 32;
 
-/// What is wrong with an answer.
+/// An answer that is no valid HTTP response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedResponse;
 
@@ -163,7 +163,7 @@ impl Reader {
         }
     }
 
-    /// The same, and the cookies that answers set are kept for [`Reader::take_cookies`].
+    /// Keeps the cookies that answers set, for [`Reader::take_cookies`].
     #[must_use]
     pub fn keeping_cookies(mut self) -> Reader {
         self.keeps_cookies = true;
@@ -316,7 +316,7 @@ impl Reader {
         Ok(length == Some(0) && !is_chunked)
     }
 
-    /// What is told of an answer beside its framing.
+    /// Reads the fields of an answer that are not about its framing.
     fn parse_field(&mut self, name: &str, value: &str) {
         if name.eq_ignore_ascii_case("connection") {
             let has = |word: &str| {

@@ -17,11 +17,11 @@ pub enum Load {
     Closed,
     /// A fixed rate of requests in a second, whatever becomes of them.
     Open { rate: f64 },
-    /// As a log says.
+    /// The times of a log.
     Replay(Replay),
 }
 
-/// What was asked for, beside the URLs.
+/// The settings of a test, beside its URLs.
 #[derive(Debug)]
 pub struct Settings {
     pub load: Load,

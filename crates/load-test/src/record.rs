@@ -20,7 +20,7 @@ pub enum Failure {
     Tls,
     /// The connection ended before the whole answer.
     Closed,
-    /// What came is no HTTP.
+    /// The received bytes are no HTTP.
     Broken,
     Timeout,
     /// It was due, and the run ended before it could be asked.
@@ -46,7 +46,7 @@ impl Failure {
     }
 }
 
-/// What became of one request.
+/// The result of one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub url: usize,
@@ -95,7 +95,7 @@ pub struct Recorder {
     before: Duration,
 }
 
-/// What is shown while it runs.
+/// The numbers shown during a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Live {
     pub elapsed: Duration,

@@ -12,7 +12,7 @@ use log_advice::{Entry, Format, Input, InputError};
 const MOST_REQUESTS: usize = 1_000_000;
 const MOST_TARGET_BYTES: usize = 8 << 10;
 
-/// What is asked, and when.
+/// The requests of a replay, and their times.
 #[derive(Debug, Default)]
 pub struct Replay {
     pub requests: Vec<ReplayedRequest>,

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The clock is a thread of its own, since its sleep is exact to a twentieth of a millisecond, and the
-//! event loop's to one millisecond. How late requests are taken up is counted: a client that is late
-//! itself says so.
+//! event loop's to one millisecond. The lateness with which requests are taken up is counted: the
+//! report shows a client that is late itself.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

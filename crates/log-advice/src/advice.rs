@@ -20,7 +20,7 @@ const LEAST_REQUESTS: u64 = 100;
 /// From this share of requests with a value of their own on, nearly each has another one.
 const MOSTLY_UNIQUE: f64 = 0.9;
 
-/// What the logs say.
+/// The advice drawn from the logs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
     pub lines: u64,
@@ -31,7 +31,8 @@ pub struct Advice {
     /// The times of the log are whole seconds.
     pub whole_seconds: bool,
     pub requests: Requests,
-    /// Answers from memory as the log itself says, of all requests with a cache status.
+    /// The share of answers from memory by the cache status in the log itself, of all requests
+    /// that have one.
     pub logged_hit_ratio: Option<f64>,
     pub lifetimes: Vec<Lifetime>,
     /// The shortest lifetime that spares nine tenths of what a minute spares.
@@ -40,7 +41,7 @@ pub struct Advice {
     pub arguments: Vec<Name>,
     pub cookies: Vec<Name>,
     pub cookies_are_logged: bool,
-    /// What ignored arguments would cost if they were in the key.
+    /// The cost of ignored arguments if they were in the key.
     pub split: Vec<Split>,
     /// Lines of a configuration.
     pub directives: Vec<String>,
@@ -61,7 +62,7 @@ pub struct Requests {
     pub all: u64,
     /// Files and refused requests, which PHP never sees.
     pub without_php: u64,
-    /// Of pages that may be stored.
+    /// Requests for pages that may be stored.
     pub pages: u64,
     pub personal: u64,
     pub writes: u64,
@@ -97,7 +98,7 @@ pub struct Pattern {
     /// Requests that need PHP or a stored page.
     pub requests: u64,
     pub share: f64,
-    /// Of them, those that PHP makes whatever is stored.
+    /// PHP runs that happen whatever is stored.
     pub never_stored: u64,
     pub pages: u64,
     pub mean_php_ms: Option<f64>,
@@ -143,7 +144,7 @@ impl Fault {
 }
 
 impl Study {
-    /// Simulates what is left, and says what came of all of it.
+    /// Simulates the remaining requests, and returns the advice.
     #[must_use]
     pub fn advice(mut self) -> Advice {
         self.finish();
@@ -269,7 +270,8 @@ fn patterns(study: &Study, sum: &Totals) -> Vec<Pattern> {
         let hit_ratios: Vec<f64> = (0..LIFETIMES_MS.len())
             .map(|index| hit_ratio(&totals, index))
             .collect();
-        // As many hits as runs: whatever is stored is asked for once more.
+        // The lifetime with at least as many hits as runs: each stored page is asked for once
+        // more.
         let useful = hit_ratios.iter().position(|it| *it >= 0.5);
         Pattern {
             pattern,

@@ -7,7 +7,7 @@ use crate::line;
 /// A `log_format`, read once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// What stands before the first value.
+    /// The text before the first value.
     start: Vec<u8>,
     /// Each value with the text behind it.
     values: Vec<(Value, Vec<u8>)>,
@@ -23,7 +23,7 @@ impl std::fmt::Display for FormatError {
     }
 }
 
-/// What is taken of a value.
+/// The meaning of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Time,
@@ -100,7 +100,7 @@ impl Format {
     }
 
     /// # Errors
-    /// What is missing.
+    /// The name of the missing value.
     pub fn entry<'l>(&self, line: &'l [u8]) -> Result<Entry<'l>, Fault> {
         let mut rest = line
             .strip_prefix(&self.start[..])

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Memory is bounded: with [`MOST_PAGES`] pages known, the least recently requested ones are
-//! forgotten. That changes nothing where they would not be fresh anyway; for longer lifetimes it
-//! counts too many runs, and [`Pages::exact_up_to_ms`] says from which on.
+//! forgotten. That changes nothing if they would not be fresh anyway; for longer lifetimes it
+//! counts too many runs, and [`Pages::exact_up_to_ms`] returns the lifetime up to which the
+//! counts are exact.
 
 use hashbrown::HashMap;
 
@@ -23,7 +24,7 @@ const MOST_PAGES: usize = 1 << 19;
 /// Times are kept in 32 bits, from a beginning that is moved when half of them are used.
 const MOVE_MS: u64 = 1 << 31;
 
-/// What a visit did for each lifetime.
+/// The result of a visit for each lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisitResult {
     /// Bit `n`: PHP ran with the lifetime of this index.

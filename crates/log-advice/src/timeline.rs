@@ -3,7 +3,7 @@
 //! A line is written when its request ends, and workers write their buffers in turn. Requests are
 //! held back for [`HELD_MS`] and given out by their time; what comes later than that counts as of now.
 //!
-//! A time in whole seconds says nothing of the order within the second. Such requests are spread over
+//! A time in whole seconds does not give the order within the second. Such requests are spread over
 //! their second as independent visitors would be: each at a moment drawn from all of it.
 
 use std::cmp::Reverse;

@@ -17,9 +17,9 @@ pub enum StartError {
     Spec(SpecError),
     /// The system did not let us.
     Io {
-        /// What we tried to do.
+        /// The attempted operation.
         attempt: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// php-fpm ended instead of becoming ready.

@@ -51,7 +51,7 @@ impl std::error::Error for FindError {}
 /// The php-fpm binary to start: `named` if given, else the best one found.
 ///
 /// # Errors
-/// [`FindError`], whose text tells the administrator what to install.
+/// [`FindError`], whose text names the package to install.
 pub fn find_php_fpm(named: Option<&Path>) -> Result<PathBuf, FindError> {
     if let Some(path) = named {
         return if is_executable(path) {
@@ -83,7 +83,7 @@ pub struct ProgramFile {
 }
 
 impl ProgramFile {
-    /// What a start would run now; `None`: php-fpm is not installed.
+    /// Returns the file that a start would run now; `None`: php-fpm is not installed.
     pub fn of(named: Option<&Path>) -> Option<ProgramFile> {
         let path = find_php_fpm(named).ok()?;
         let facts = std::fs::metadata(&path).ok()?;

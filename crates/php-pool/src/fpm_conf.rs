@@ -27,7 +27,7 @@ pub(crate) const PRIORITY: &str = "process.priority";
 pub struct SpecError {
     /// Which value, in the words of the `php_pool` block.
     pub setting: String,
-    /// What is wrong with it.
+    /// The reason for the refusal.
     pub reason: &'static str,
 }
 
@@ -237,8 +237,8 @@ impl Conf {
         Ok(())
     }
 
-    /// The same where php-fpm is not root: what php-fpm would leave out silently is refused, except
-    /// for the priority, which is set before php-fpm starts.
+    /// Checks the extra settings when php-fpm is not root: those that php-fpm would leave out
+    /// silently are refused, except for the priority, which is set before php-fpm starts.
     fn extra_without_root(&mut self, spec: &PoolSpec) -> Result<(), SpecError> {
         for (name, value) in &spec.extra {
             check_key("ini", name)?;

@@ -51,7 +51,7 @@ use crate::probe;
 use crate::spec::{LogLevel, PoolSpec};
 use crate::state::Event;
 
-/// Where events go.
+/// The receiver of events.
 pub(crate) type Log = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// php-fpm is ready in about 50 ms; a machine that swaps may need seconds.
@@ -63,7 +63,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// Longer lines of php-fpm's log are cut into several events.
 const LOG_LINE_BYTES_MAX: usize = 8 << 10;
 
-/// Lines kept to explain a start that failed; php-fpm says it in two or three.
+/// Lines kept to explain a start that failed; php-fpm writes two or three.
 const LINES_KEPT_MAX: usize = 8;
 
 /// The descriptor under which php-fpm inherits the socket: the first that is
@@ -82,7 +82,7 @@ echo $!
 exec 3<&- >/dev/null 2>&1
 read -r _"#;
 
-/// What the shell writes: a number and a line end.
+/// The longest output of the shell: a number and a line end.
 const PID_BYTES_MAX: usize = 16;
 
 /// Changes account and rights, and becomes another program. Of util-linux.
@@ -90,7 +90,7 @@ const SETPRIV: &str = "/usr/bin/setpriv";
 
 /// How the names of pools' folders begin; pool, process and a number follow.
 const FOLDER_PREFIX: &str = "mayfly-php-";
-/// Of the pool's files, by their names in its folder.
+/// The name of the pool's socket in its folder.
 const SOCKET: &str = "php.sock";
 const CONF: &str = "php-fpm.conf";
 /// The name of the socket to which the library in PHP connects, in the folder of its pool.
@@ -109,7 +109,7 @@ pub(crate) struct PoolFolder {
     pub(crate) folder: PathBuf,
     pub(crate) own: OwnFolder,
     pub(crate) socket: Socket,
-    /// Where the library in PHP connects, once the pool has had one.
+    /// The socket to which the library in PHP connects, once the pool has had one.
     pub(crate) learning: Arc<OnceLock<OwnedFd>>,
     /// Another process has the pool: the folder stays.
     pub(crate) is_anothers: bool,
@@ -175,7 +175,7 @@ impl PoolFolder {
         Ok(())
     }
 
-    /// Where clients of the pool connect.
+    /// Returns the path to which clients of the pool connect.
     pub(crate) fn socket_path(&self) -> PathBuf {
         socket_path(&self.folder)
     }
@@ -185,7 +185,7 @@ impl PoolFolder {
         self.folder.join("inherited.sock")
     }
 
-    /// Takes over what a new spec says about the socket.
+    /// Adapts the socket to a new spec.
     pub(crate) fn adapt(&self, spec: &PoolSpec) -> io::Result<()> {
         self.socket.listen(backlog(spec))
     }
@@ -210,7 +210,8 @@ fn backlog(spec: &PoolSpec) -> i32 {
 }
 
 fn usual_parent() -> PathBuf {
-    // systemd's `RuntimeDirectory=` says where; with `ProtectSystem=strict`, /run itself is read-only.
+    // systemd's `RuntimeDirectory=` names the folder; with `ProtectSystem=strict`, /run itself is
+    // read-only.
     match std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from) {
         Some(folder) if folder.is_absolute() && folder.is_dir() => return folder,
         _ => {}
@@ -374,8 +375,8 @@ fn write_conf(pool_folder: &PoolFolder, conf: &str, spec: &PoolSpec) -> io::Resu
         .write(CONF, conf.as_bytes(), reader.map(|run_as| run_as.gid))
 }
 
-/// php-fpm opens the file by its name with the pool's account, which may have no
-/// right to make one in a folder of logs. If it cannot be made, php-fpm says so.
+/// php-fpm opens the file by its name with the pool's account, which may have no right to make one in a
+/// folder of logs. If it cannot be made, php-fpm reports it.
 fn make_slow_log(spec: &PoolSpec) {
     if let (true, Some(slow_log), Some(run_as)) = (
         rustix::process::geteuid().is_root(),
@@ -488,7 +489,7 @@ fn assignment(name: &str, path: &Path) -> OsString {
     text
 }
 
-/// What `setpriv` changes before it becomes php-fpm.
+/// Returns the arguments of `setpriv`: the rights that it changes before it becomes php-fpm.
 fn rights(spec: &PoolSpec, account: MasterAccount) -> Vec<String> {
     let mut arguments = Vec::new();
     let is_root = rustix::process::geteuid().is_root();

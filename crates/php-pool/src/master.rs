@@ -30,7 +30,7 @@ pub(crate) struct Master {
     running: watch::Receiver<()>,
     /// While a process has it open, the shell waits.
     lifeline: Option<UnixStream>,
-    /// What php-fpm logs, for a process that takes our place.
+    /// The read end of php-fpm's log, for a process that takes our place.
     stderr: OwnedFd,
     /// The shell, where this process has started it.
     _guard: Option<Child>,

@@ -1,4 +1,4 @@
-//! The handle of a pool: starts it or takes it over, says how it is, and gives orders to the task that owns its
+//! The handle of a pool: starts it or takes it over, reports its state, and gives orders to the task that owns its
 //! master ([`crate::supervisor`]).
 
 use std::io;
@@ -25,7 +25,7 @@ use crate::supervisor::{Command, Life, Pace, Supervisor, workers_of};
 /// Callers that may wait with a command; they are few (reload, stop).
 const COMMANDS_MAX: usize = 8;
 
-/// Where requests for PHP go.
+/// The address for PHP requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// A unix socket that accepts for as long as the pool lives.
@@ -158,8 +158,8 @@ impl Pool {
         Ok(handle(tokio::spawn(supervisor.run(Life::Lent(first)))))
     }
 
-    /// What another process needs to go on with the pool; `None` while it has no master. From now on
-    /// this process does nothing about it but to read what it logs, and its end leaves the pool to the other.
+    /// Returns the state and descriptors with which another process goes on with the pool; `None` while it has no
+    /// master. From now on this process only reads the pool's log, and the pool outlives it.
     pub async fn lend(&self) -> Option<PoolEstate> {
         let (reply, estate) = oneshot::channel();
         self.commands.send(Command::Lend(reply)).await.ok()?;
@@ -187,7 +187,7 @@ impl Pool {
         }
     }
 
-    /// Where requests go; the same for the pool's whole life.
+    /// Returns the address for requests; it is the same for the pool's whole life.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -215,8 +215,7 @@ impl Pool {
         }
     }
 
-    /// What the workers take now. Reads files of `/proc`: about a millisecond
-    /// for a pool of ten.
+    /// Returns the memory that the workers use now. Reads files of `/proc`: about a millisecond for a pool of ten.
     pub fn memory(&self) -> WorkerMemory {
         match self.master.load(Ordering::Relaxed) {
             0 => WorkerMemory::default(),

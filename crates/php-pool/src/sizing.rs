@@ -28,7 +28,7 @@ const WORKERS_LEAST: u64 = 2;
 /// Beyond this the operator should choose the number.
 const WORKERS_MOST: u64 = 256;
 
-/// What the number of workers depends on.
+/// The machine's resources that determine the number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Memory that could be taken without swapping, within the limits of the
@@ -45,7 +45,7 @@ impl Machine {
         Self::observe_below(Path::new("/"))
     }
 
-    /// The same for a machine whose `/proc` and `/sys` are below `root`; the cores are this one's.
+    /// Observes a machine whose `/proc` and `/sys` are below `root`; the cores are this one's.
     pub fn observe_below(root: &Path) -> Self {
         let below = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
         let read = |path: &Path| std::fs::read_to_string(below(path)).ok();
@@ -116,8 +116,8 @@ const VERSION_2: GroupFiles = GroupFiles {
     reclaimable: "inactive_file",
 };
 
-/// What the group of one line of `/proc/self/cgroup`, and every group above
-/// it, leave. A group without a limit says nothing.
+/// Returns the memory that the group of one line of `/proc/self/cgroup`, and every group above it,
+/// leave. A group without a limit does not count.
 fn group_left(line: &str, read: FileReader<'_>) -> Option<u64> {
     let mut parts = line.splitn(3, ':');
     let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);

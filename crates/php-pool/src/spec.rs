@@ -1,7 +1,6 @@
-//! What a pool should be, as plain values: the type that `site` lowers a
-//! `php_pool NAME { ... }` block into. Nothing here touches the system; the
-//! values are checked when [`crate::render`] turns them into php-fpm's own
-//! configuration.
+//! The specification of a pool, as plain values: the type that `site` lowers a `php_pool NAME { ... }`
+//! block into. Nothing here touches the system; the values are checked when [`crate::render`] turns them
+//! into php-fpm's own configuration.
 //!
 //! The directives of the block and the field each one fills:
 //!
@@ -68,7 +67,7 @@ pub struct PoolSpec {
     /// A request that takes longer is ended with its worker. php-fpm counts
     /// whole seconds: fractions are rounded up.
     pub request_terminate_timeout: Option<Duration>,
-    /// Where the stacks of slow requests are written.
+    /// The log of the stacks of slow requests.
     pub slow_log: Option<SlowLog>,
     /// Who runs PHP, php-fpm's master included. Only a pool started by root may
     /// choose, and it must.
@@ -103,8 +102,8 @@ pub struct PoolSpec {
     pub drain_timeout: Duration,
     /// Further lines of php-fpm's pool section, for what has no field here.
     pub extra: Vec<(String, String)>,
-    /// What PHP reads is told over a socket of the pool, whose path [`PoolSpec::LEARNING_SOCKET`] of the
-    /// environment says.
+    /// PHP reports its reads over a socket of the pool, whose path is in the environment variable
+    /// [`PoolSpec::LEARNING_SOCKET`].
     pub learning: Option<LearningSpec>,
 }
 
@@ -116,7 +115,7 @@ impl PoolSpec {
     /// The variable of the environment with the path of the socket that the library speaks to.
     pub const LEARNING_SOCKET: &str = "MAYFLY_LEARN";
 
-    /// What says whether two programs mean the same pool.
+    /// Returns the text by which two programs recognize the same pool.
     #[must_use]
     pub fn identity(&self) -> String {
         format!("{self:?}")
@@ -155,7 +154,7 @@ impl PoolSpec {
     }
 }
 
-/// How what PHP reads is told.
+/// The settings for reports of PHP's reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LearningSpec {
     /// The library that PHP is started with; `None` where there is none for this PHP.
@@ -182,7 +181,7 @@ pub enum ProcessManager {
     /// All workers from the start.
     #[default]
     Static,
-    /// As many as needed, with some to spare.
+    /// Workers on demand, with some to spare.
     Dynamic {
         /// Workers at start.
         start: Option<u32>,
@@ -208,7 +207,7 @@ pub enum Workers {
     Count(u32),
 }
 
-/// Where stacks of slow requests go, and what counts as slow.
+/// The log for stacks of slow requests, and the time from which a request is slow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowLog {
     /// The file, absolute; php-fpm appends to it.
@@ -222,12 +221,12 @@ pub struct SlowLog {
 pub enum LogLevel {
     /// Everything, also what helps only php-fpm's developers.
     Debug,
-    /// What happens in normal operation.
+    /// Events of normal operation.
     Notice,
-    /// What may need attention.
+    /// Events that may need attention.
     Warning,
-    /// What went wrong.
+    /// Failures.
     Error,
-    /// What makes going on impossible.
+    /// Failures that end the program.
     Alert,
 }

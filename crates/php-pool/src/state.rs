@@ -1,13 +1,13 @@
-//! What a pool tells others: its state, as a watched value for those that send requests, and events
-//! for the log. Also the pure rule of how long to wait before a dead master is replaced.
+//! The public state of a pool: a watched value for those that send requests, and events for the
+//! log. Also the pure rule of how long to wait before a dead master is replaced.
 
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use crate::spec::LogLevel;
 
-/// Where a pool is in its life (drawn in `LIFECYCLE.md`). In every state but the last the socket
-/// accepts connections; they wait until a worker accepts them.
+/// The stage of a pool in its life (drawn in `LIFECYCLE.md`). In every state but the last the
+/// socket accepts connections; they wait until a worker accepts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolState {
     /// The first master is coming up.
@@ -64,7 +64,7 @@ pub enum Event {
     Died {
         /// Its process id.
         pid: u32,
-        /// How it ended, if the system said so.
+        /// The exit status of the master, if the system reported one.
         status: Option<ExitStatus>,
         /// Wait before the next start.
         retry_in: Duration,
@@ -96,7 +96,7 @@ pub enum Event {
     },
     /// Something optional is missing on this machine.
     Degraded {
-        /// What, and what follows from it.
+        /// The problem, and its consequence.
         reason: String,
     },
     /// All processes of the pool have ended.

@@ -77,7 +77,7 @@ pub(crate) struct Supervisor {
     pub(crate) retiring: JoinSet<()>,
 }
 
-/// What the task is about to do; each is one function.
+/// The task's next step; each is one function.
 pub(crate) enum Life {
     Running(Master),
     /// Another process acts.
@@ -125,7 +125,7 @@ impl Supervisor {
 
     /// Another process gets descriptors of everything.
     fn lend(&mut self, master: Master, reply: oneshot::Sender<Option<PoolEstate>>) -> Life {
-        // What the library tells goes to this process: the other one starts a pool of its own.
+        // The library reports to this process: the other one starts a pool of its own.
         let may_go_on = self.spec.learning.is_none();
         let estate = may_go_on.then(|| self.estate(&master).ok()).flatten();
         let is_lent = estate.is_some() && reply.send(estate).is_ok();
@@ -206,7 +206,7 @@ impl Supervisor {
         }
     }
 
-    /// No master lives: starts one when the wait is over or a command says so.
+    /// No master lives: starts one when the wait is over or a command asks for it.
     async fn wait_and_launch(&mut self, until: Instant) -> Life {
         let reply = tokio::select! {
             biased;
