@@ -1,5 +1,5 @@
-//! What an administrator asks the engine in force, beside the nodes: what it is, which nodes it knows, and that it
-//! expels one that hangs.
+//! An administrator's requests to the engine in force, beside the nodes: its version and state, the nodes it knows, and
+//! the expulsion of one that hangs.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl Administration {
         Ok(Administration { engine })
     }
 
-    /// What the engine says of itself.
+    /// Returns the engine's facts about itself.
     #[must_use]
     pub fn facts(&self) -> &EngineFacts {
         &self.engine.facts

@@ -1,5 +1,5 @@
 //! The five calls at a Redis or Valkey: each is a script, which the engine runs as one step. `cache_nodes::Engine`
-//! says what each means.
+//! defines the meaning of each.
 //!
 //! ```text
 //! NAME:nodes   hash     log: identifier, tip: number of the newest entry, node:INSTANCE: beat:position:name,
@@ -7,7 +7,7 @@
 //! NAME:log     stream   entry N-0: node INSTANCE purge BYTES epoch MARK
 //! ```
 //!
-//! What the nodes agree on is one hash, so that no part of it can be lost alone.
+//! All that the nodes agree on is in one hash, so that no part of it can be lost alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,14 +42,14 @@ pub struct LogEntry {
     pub purge: Vec<u8>,
 }
 
-/// What reading after a position brings.
+/// The result of reading after a position.
 pub enum ReadEntries {
     OtherEpoch,
-    /// What there is, and the number of the newest entry.
+    /// The entries there, and the number of the newest entry.
     Entries(Vec<LogEntry>, u64),
 }
 
-/// What an engine says of itself.
+/// The engine's facts about itself, from `INFO`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineFacts {
     /// `redis_version`, which Valkey has as well.
@@ -81,7 +81,7 @@ impl EngineFacts {
 /// A node as the engine knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownNode {
-    /// Of this life of the node.
+    /// The number of this life of the node.
     pub instance: u64,
     /// Grows with each renewal of the lease.
     pub beat: u64,
@@ -92,7 +92,7 @@ pub struct KnownNode {
     pub is_expelled: bool,
 }
 
-/// What the engine knows of the nodes.
+/// The nodes that the engine knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownNodes {
     /// The number of the newest entry of the log.
@@ -299,8 +299,8 @@ impl RedisEngine {
         }
     }
 
-    /// Waits for entries after `position`, for a bounded time. They are given where each says that it was
-    /// published in `epoch`; otherwise the log has to be [read](RedisEngine::read), which compares its epoch.
+    /// Waits for entries after `position`, for a bounded time. They are returned if each has the mark of `epoch`;
+    /// otherwise the log has to be [read](RedisEngine::read), which compares its epoch.
     pub async fn wait_for_entries(
         &self,
         epoch: &Epoch,
@@ -337,7 +337,7 @@ impl RedisEngine {
                 .map_err(|error| BusError(error.to_string()))?;
             Ok(LogEntry {
                 number,
-                // What this version has not written is another's.
+                // A field in another form was not written by this version.
                 instance: instance.parse().unwrap_or_default(),
                 purge,
             })
@@ -433,7 +433,7 @@ fn own_name() -> String {
     format!("{machine}, process {}", std::process::id())
 }
 
-/// What entries say of the epoch in which they were published: a part of each of its parts, which are random.
+/// Returns the mark of an epoch that its entries carry: a part of each of the epoch's parts, which are random.
 fn mark(epoch: &str) -> String {
     let begin = |part: &str| part.chars().take(10).collect::<String>();
     epoch.split(':').map(begin).collect::<Vec<_>>().join(":")

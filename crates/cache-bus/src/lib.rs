@@ -1,5 +1,5 @@
-//! The bus by which nodes share purges, at a Redis or Valkey. `cache-nodes` has the rules; here is what connects,
-//! waits and tells.
+//! The bus by which nodes share purges, at a Redis or Valkey. `cache-nodes` has the rules; this crate connects, waits
+//! and reports.
 //!
 //! ```text
 //! Bus::publish ─► outbox ─► publish ─► confirm ─► Bus::confirmed          purges of this node
@@ -67,11 +67,11 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// Becomes a node, as soon as the engine can be reached. `applied` is what is known of the pages that are
-    /// there already: they are void if it is nothing.
+    /// Becomes a node, as soon as the engine can be reached. `applied` is the position up to which the stored pages
+    /// have seen purges; without one they are void.
     ///
     /// # Errors
-    /// What the system says of the thread.
+    /// The system starts no thread.
     pub fn start(
         settings: BusSettings,
         host: Arc<dyn NodeHost>,
@@ -106,8 +106,8 @@ impl Bus {
         self.member.publish(purge)
     }
 
-    /// The same for an entry that is no purge, and that `merge` makes one with another that waits to be published. `None`:
-    /// these two do not go together.
+    /// Like [`Bus::publish`], for an entry that is no purge, and that `merge` combines with another that waits to be
+    /// published. `None`: these two do not go together.
     pub fn publish_merged(
         &self,
         entry: Vec<u8>,
@@ -138,7 +138,7 @@ impl Bus {
         self.member.applied_to_stored()
     }
 
-    /// What has been applied here, while this node is a member.
+    /// Returns the position up to which purges are applied here, while this node is a member.
     pub fn applied(&self) -> Option<AppliedPurges<Epoch>> {
         self.member.applied_as_member()
     }

@@ -30,7 +30,7 @@ pub struct Outbox {
     last: u64,
     /// Up to which number they were taken to be published.
     taken: u64,
-    /// Those with an entry first.
+    /// The purges of the outbox: first those with an entry.
     kept: VecDeque<KeptPurge>,
 }
 
@@ -65,7 +65,8 @@ impl Outbox {
         self.last
     }
 
-    /// The same for one that `merge` makes one with the last, if that was not taken to be published yet.
+    /// Adds a purge that `merge` combines with the last one, unless that was taken to be published
+    /// already.
     pub fn add_merged(
         &mut self,
         bytes: Vec<u8>,
@@ -123,7 +124,7 @@ impl Outbox {
         Some((last?, purges))
     }
 
-    /// Those up to `number` that had no entry have got `entry` as the last.
+    /// The purges up to `number` that had no entry have got entries up to `entry`.
     pub fn published(&mut self, number: u64, entry: u64) {
         for purge in &mut self.kept {
             if purge.number <= number && purge.entry.is_none() {

@@ -1,5 +1,5 @@
-//! What nodes share beside purges and pages, seldom and for long: certificates with their keys, and what they show the
-//! issuer of one. It is sealed as pages are, and needs the key file.
+//! Secrets that nodes share beside purges and pages, seldom and for long: certificates with their keys, and challenge
+//! answers for an issuer. They are sealed as pages are, and need the key file.
 //!
 //! ```text
 //! NAME:secret:ID   string   sealed bytes, until they are of no use
@@ -53,10 +53,10 @@ impl SharedSecrets {
         })
     }
 
-    /// What was written under this name; `None` where nothing is, or nothing that was sealed here.
+    /// Returns the secret under this name; `None` if there is none, or none that was sealed here.
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn read(&self, name: &[&[u8]]) -> Result<Option<Vec<u8>>, AdministrationError> {
         let id = self.seal.name(name);
         let mut get = redis::cmd("GET");
@@ -142,7 +142,7 @@ pub fn told_secret(seal: &NodeSeal, entry: &[u8]) -> Option<Vec<u8>> {
 /// A number by which a process takes turns.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn turn_token() -> std::io::Result<u64> {
     random()
 }

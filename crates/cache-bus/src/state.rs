@@ -1,4 +1,4 @@
-//! What the bus says about itself.
+//! The state of the bus, for status pages.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::engine::{EngineFacts, Epoch};
 // Large: numbers and texts that are shown one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BusState {
-    /// Where the engine is.
+    /// The address of the engine.
     pub engine: String,
     /// Is there a connection to the engine?
     pub is_connected: bool,
@@ -37,7 +37,7 @@ pub struct BusState {
     pub leases_lost: u64,
     /// How long the last renewal of the lease took, from the question to the answer.
     pub renewal: Option<Duration>,
-    /// What the engine says of itself.
+    /// The engine's facts about itself.
     pub facts: EngineFacts,
     /// Why there is no connection.
     pub trouble: Option<String>,
@@ -48,7 +48,7 @@ pub struct BusState {
 pub enum BusEvent {
     /// It is a member, and may use what is stored.
     LeaseHeld,
-    /// What is stored is not used for the time being.
+    /// Stored pages are not used for the time being.
     LeaseLost(Option<String>),
     /// All that was stored is void.
     Void(&'static str),

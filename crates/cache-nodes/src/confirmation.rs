@@ -81,8 +81,7 @@ impl<E: Clone + PartialEq> Confirmation<E> {
         })
     }
 
-    /// The call was answered. `is_in_force` is what a majority said of the engine after the answer
-    /// had come.
+    /// The call was answered. `is_in_force` is the verdict of a majority on the engine after the answer had come.
     pub fn answered<R: Rules>(
         &mut self,
         answer: &ConfirmAnswer,

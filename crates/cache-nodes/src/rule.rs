@@ -24,13 +24,13 @@ pub enum Rule {
     GapVoids,
     /// A fetch that began before a purge is neither stored nor joined after it.
     FetchOutdated,
-    /// What is on disk has seen the purges up to the position that is on disk.
+    /// The pages on disk have seen the purges up to the position on disk.
     PurgesBeforePosition,
-    /// At `join`, a majority says that the engine is the one in force.
+    /// At `join`, a majority confirms that the engine is the one in force.
     MajorityAtJoin,
-    /// After each `confirm`, a majority says so.
+    /// After each `confirm`, a majority confirms the same.
     MajorityAfterConfirm,
-    /// After each `renew` was sent, a majority says so.
+    /// After each `renew` was sent, a majority confirms the same.
     MajorityAfterRenew,
     /// `confirm` refuses a caller that is no member: of an engine that lost everything, too.
     ConfirmByMembers,
