@@ -18,7 +18,7 @@ use crate::response::{FieldLine, FieldLineError, ResponseSettings, error_documen
 use crate::rewriting::{Inheritance, RewriteOptions, Rewriting};
 use crate::settings::{Conditional, LinkOptions, Settings};
 
-/// Where lines stand.
+/// The place of a line.
 #[derive(Clone, Default)]
 pub struct Place {
     pub methods: Methods,
@@ -28,7 +28,7 @@ pub struct Place {
     pub is_doubtful: bool,
 }
 
-/// What a line came to.
+/// The outcome of reading a line.
 pub enum LineOutcome {
     Yes,
     /// The line is none that Apache takes.
@@ -39,7 +39,7 @@ pub enum LineOutcome {
     Without(&'static str),
 }
 
-/// What Mayfly does by itself, or what concerns no visitor.
+/// Directives whose work Mayfly does by itself, or that concern no visitor.
 pub const OWN_WORK: [&str; 13] = [
     "addoutputfilter",
     "addencoding",
@@ -59,7 +59,7 @@ pub const OWN_WORK: [&str; 13] = [
 const NO_EFFECT: &str = "the line has no effect here";
 const NO_LISTINGS: &str = "folders are listed only with `autoindex on` in the server";
 
-/// What is known and has no effect, with the reason.
+/// Known directives without effect, with the reason.
 pub const WITHOUT_EFFECT: [(&str, &str); 11] = [
     ("acceptpathinfo", NO_EFFECT),
     ("addalt", NO_LISTINGS),

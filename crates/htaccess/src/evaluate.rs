@@ -26,8 +26,8 @@ const MAX_LOOKUPS: usize = 200;
 /// Suffixes of files that are scripts somewhere.
 const SCRIPT_EXTENSIONS: [&str; 5] = ["phtml", "phtm", "pht", "phar", "phps"];
 
-/// What the rules say of a request. `mounts`: where files are, the folder of the whole site last. `server`: what the server's
-/// own configuration says.
+/// Evaluates the rules for a request. `mounts`: the folders with the site's files, the folder of the whole site last.
+/// `server`: the rules in the server's own configuration.
 pub fn evaluate(
     visit: &Visit<'_>,
     disk: &dyn Disk,
@@ -53,11 +53,11 @@ pub fn evaluate(
     }
 }
 
-/// What comes of a request.
+/// The result of evaluating a request.
 #[derive(Debug)]
 pub struct Evaluation {
     pub verdict: Verdict,
-    /// What holds for the response, whatever it is; `None`: nothing.
+    /// The rules for the response, whatever it is; `None`: there are none.
     pub response: Option<Box<ResponseRules>>,
 }
 
@@ -78,7 +78,7 @@ fn verdict(site: &mut Evaluator<'_>) -> Verdict {
     Verdict::refused(500)
 }
 
-/// What a round begins with.
+/// The address with which a round begins.
 struct Address {
     path: Vec<u8>,
     args: Option<Vec<u8>>,
@@ -289,7 +289,7 @@ impl<'a> Evaluator<'a> {
         } else if round.file.is(FileKind::Missing)
             && let Some(fallback) = settings.folder.fallback.as_deref()
             && !matches!(fallback, "" | "disabled")
-            // What has a handler falls back to nothing.
+            // A path with a handler has no fallback.
             && settings.scripts.handler.is_none()
             && !is_script(&round.file.name)
             && let Some(step) = self.fallback(&round, fallback)
@@ -499,7 +499,7 @@ fn is_script(file: &[u8]) -> bool {
     })
 }
 
-/// A script runs unless a rule says that scripts do not; it is not shown as text then.
+/// Whether a script may run: it does unless a rule forbids scripts, and is not shown as text then.
 fn may_run(file: &[u8], settings: &Settings) -> bool {
     let last = extensions(file).pop().unwrap_or_default();
     !is_script(file) || settings.scripts.run(&last)

@@ -10,10 +10,10 @@ use crate::values::{FileKind, Values};
 /// Parts in one another.
 const MAX_DEPTH: usize = 40;
 
-/// What an expression is evaluated with.
+/// The values that an expression is evaluated with.
 pub struct Scope<'r> {
     pub values: &'r dyn Values,
-    /// Of the last pattern that matched.
+    /// The groups of the last pattern that matched.
     pub groups: Groups,
 }
 

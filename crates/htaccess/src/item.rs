@@ -7,7 +7,7 @@ use super::lexer::{Line, lines, rewrite_words, words};
 /// Sections in one another; deeper ones are not read.
 const MAX_DEPTH: usize = 64;
 
-/// Where a line stands.
+/// The place of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub file: Arc<str>,
@@ -24,11 +24,11 @@ pub struct Item {
     pub args: Vec<String>,
     /// The line as it was written.
     pub text: String,
-    /// What is in a section.
+    /// The items of a section.
     pub block: Option<Vec<Item>>,
 }
 
-/// What is wrong with a text.
+/// A mistake in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     pub place: Place,

@@ -1,6 +1,6 @@
 //! The media type and the charset of files: `AddType`, `ForceType`, `AddCharset`, `AddDefaultCharset` (`mod_mime`).
 
-/// What a section says of files' types.
+/// The lines of a section about files' types.
 #[derive(Clone, Debug, Default)]
 pub struct MediaSettings {
     /// By extension, in lower case; `None` takes away. A later line holds.
@@ -12,7 +12,7 @@ pub struct MediaSettings {
     pub default_charset: Option<String>,
 }
 
-/// The type of one file, as far as something is said of it.
+/// The type of one file, as far as rules set it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileType {
     pub media_type: Option<String>,
@@ -42,7 +42,7 @@ impl MediaSettings {
         }
     }
 
-    /// Of a file with this path. Each of its extensions may say something, the last one counts.
+    /// Returns the type of the file with this path. Each of its extensions may set a part, the last one counts.
     pub fn of_file(&self, path: &[u8]) -> FileType {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
@@ -62,7 +62,7 @@ impl MediaSettings {
         }
     }
 
-    /// Of what no file is sent for.
+    /// Returns the type of a response for which no file is sent.
     pub fn of_no_file(&self) -> FileType {
         FileType {
             default_charset: self.default_charset.clone().filter(|it| !it.is_empty()),

@@ -1,4 +1,4 @@
-//! What the lines of a section hold for: methods, and names of files.
+//! The methods and the names of files for which the lines of a section hold.
 
 use crate::pattern::{Pattern, fits_glob};
 

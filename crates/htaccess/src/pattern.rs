@@ -19,7 +19,7 @@ pub struct Pattern(Regex);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GaveUp;
 
-/// What a pattern has matched: its groups, the whole match first.
+/// The groups of a match, the whole match first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups(Vec<Option<Vec<u8>>>);
 
@@ -96,7 +96,7 @@ impl Pattern {
 pub fn fits_glob(glob: &[u8], name: &[u8], is_caseless: bool) -> bool {
     let same = |a: u8, b: u8| a == b || is_caseless && a.eq_ignore_ascii_case(&b);
     let (mut at, mut in_name) = (0, 0);
-    // Where the last `*` stands, and how much of the name it has taken.
+    // The position of the last `*`, and how much of the name it has taken.
     let mut star: Option<(usize, usize)> = None;
     while in_name < name.len() {
         let byte = name[in_name];

@@ -25,7 +25,7 @@ const MAX_PATTERNS: usize = 2000;
 /// Notes that are kept of a file.
 const MAX_NOTES: usize = 50;
 
-/// What is said of `AllowOverride` with kinds of lines.
+/// The note about an `AllowOverride` that names kinds of lines.
 pub const ALL_LINES: &str = "all lines of .htaccess files count; write None or All";
 
 const ONLY_NEGATIVE: &str = "Require not and <RequireNone> stand in <RequireAll> only: among alternatives they let nobody in";
@@ -554,7 +554,7 @@ impl Reader {
         }
     }
 
-    /// What a line that may name a handler says of the types of files.
+    /// Reads a line about the types of files, which may name a handler.
     fn media_type(&self, item: &Item, settings: &mut Settings, names_php: bool) -> LineOutcome {
         match item.name.ends_with("type") && !names_php {
             true => response(item, &mut settings.response),

@@ -32,9 +32,9 @@ pub struct Round<'a> {
 /// The file that a path stands for.
 #[derive(Clone, Debug, Default)]
 pub struct MappedFile {
-    /// Of a path that leads to no file: as far as folders were found, and one name more.
+    /// The file's name. If the path leads to no file: the folders as far as they were found, and one name more.
     pub name: Vec<u8>,
-    /// What is behind the file.
+    /// The rest of the path behind the file.
     pub path_info: Vec<u8>,
     pub kind: Option<FileKind>,
 }

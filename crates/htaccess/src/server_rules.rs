@@ -8,10 +8,10 @@ use crate::pattern::{Pattern, fits_glob};
 use crate::rewriting::Rewriting;
 use crate::settings::{FolderRules, Note};
 
-/// What a server's configuration says.
+/// The rules in a server's configuration.
 #[derive(Clone, Debug, Default)]
 pub struct ServerRules {
-    /// What stands in no section for folders or addresses.
+    /// The lines outside of sections for folders and addresses.
     pub(crate) common: Arc<FolderRules>,
     pub(crate) folders: Vec<ServerSection>,
     /// `<Location>`
@@ -19,7 +19,7 @@ pub struct ServerRules {
     /// Run before a path is mapped to a file.
     pub(crate) rewriting: Option<Rewriting>,
     pub(crate) redirects: Vec<Arc<AliasRedirect>>,
-    /// There is a configuration: `.htaccess` files count where it says so.
+    /// There is a configuration: `.htaccess` files count if it allows them.
     pub is_given: bool,
     /// Lines that have another effect than in Apache.
     pub notes: Vec<Note>,
@@ -34,7 +34,7 @@ pub struct ServerSection {
     pub rules: Arc<FolderRules>,
 }
 
-/// What a section is for.
+/// The condition of a section.
 #[derive(Clone, Debug)]
 pub enum PlaceTest {
     Path(String),
@@ -44,7 +44,7 @@ pub enum PlaceTest {
 }
 
 impl PlaceTest {
-    /// Of the words in the head of a section; `None` where they cannot be read.
+    /// Reads the words in the head of a section; `None` if they cannot be read.
     pub fn of(name: &str, args: &[String]) -> Option<PlaceTest> {
         match args {
             [tilde, regex] if tilde == "~" => Pattern::new(regex, false).map(PlaceTest::Pattern),

@@ -1,4 +1,4 @@
-//! What conditions ask of a request and of files.
+//! The facts of a request and of files that conditions use.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ pub trait Values {
     fn client(&self) -> Option<IpAddr>;
 }
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     Missing,

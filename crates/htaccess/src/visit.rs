@@ -1,4 +1,4 @@
-//! What is evaluated, what is asked for meanwhile, and what comes of it.
+//! The input of an evaluation, the questions it asks meanwhile, and its verdict.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct Visit<'a> {
     /// `GET /a?b HTTP/1.1`
     pub request_line: &'a [u8],
     pub scheme: &'a str,
-    /// As the client wrote it.
+    /// The host as the client wrote it.
     pub host: &'a [u8],
     pub port: u16,
     pub server_address: Option<IpAddr>,
@@ -50,7 +50,7 @@ pub enum RuleFile {
     Unreadable,
 }
 
-/// What is known of a name and a password.
+/// The result of checking a name and a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserCheck {
     Right,
@@ -72,7 +72,7 @@ pub trait Disk {
     fn is_in_group(&self, group_file: &str, group: &str, user: &str) -> Option<bool>;
 }
 
-/// Where a request that is let in goes on.
+/// The target of a request that is let in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     pub path: Vec<u8>,
@@ -85,7 +85,7 @@ pub struct Target {
     pub is_missing: bool,
 }
 
-/// What the rules say of a request.
+/// The verdict of the rules on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Target(Target),

@@ -16,7 +16,7 @@ const MAX_PATTERNS: usize = 5000;
 /// Folders in one another, and names of a path.
 const MAX_NAMES: usize = 256;
 
-/// What is asked on the way.
+/// The sources that a walk asks on its way.
 pub struct Walk<'a> {
     pub disk: &'a dyn Disk,
     pub server: &'a ServerRules,
@@ -105,7 +105,7 @@ impl Walk<'_> {
         Ok((file, settings))
     }
 
-    /// What is said with sections for the name of the file and for the path of the address.
+    /// Merges the sections for the name of the file and for the path of the address.
     fn of_names(&self, walked: WalkedFolders, file: &[u8], path: &[u8]) -> Settings {
         let name = file.rsplit(|byte| *byte == b'/').next();
         let name = name.unwrap_or_default();
@@ -149,7 +149,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a walk has come by.
+/// The rules that a walk has collected.
 #[derive(Default)]
 struct WalkedFolders {
     settings: Settings,

@@ -1,7 +1,6 @@
-//! What each kind of application needs from the web server, as tables: which
-//! requests are personal, what is refused to all, which scripts may run. Read by
-//! [`super::write_config()`]; patterns are PCRE as in nginx's `location` and
-//! `map`.
+//! The needs of each kind of application from the web server, as tables: which requests are personal, which paths are
+//! refused to all, which scripts may run. Read by [`super::write_config()`]; patterns are PCRE as in nginx's `location`
+//! and `map`.
 //!
 //! The rules err on the side of PHP: a page that is wrongly not shared costs
 //! time, one that is wrongly shared costs trust. `Set-Cookie` and
@@ -20,12 +19,12 @@ pub(super) struct Rules {
     pub(super) paths: &'static [&'static str],
     /// Query arguments of pages never kept in memory: names, and patterns behind `~`.
     pub(super) arguments: &'static [&'static str],
-    /// What is refused to all: why, and the pattern of the path.
+    /// Paths that are refused to all: the reason, and the pattern of the path.
     pub(super) refused: &'static [(&'static str, &'static str)],
     /// Which scripts run.
     pub(super) scripts: Scripts,
-    /// An application that is known: its answers 404 to strangers are the same for all of them,
-    /// whatever it says of keeping them, and so are its redirects.
+    /// An application that is known: its answers 404 to strangers are the same for all of them, whatever their
+    /// `Cache-Control` is, and so are its redirects.
     pub(super) is_known: bool,
     /// It writes the same `no-cache` into all its pages unless its settings say otherwise.
     pub(super) says_no_cache_alike: bool,
@@ -42,7 +41,7 @@ impl Rules {
     }
 }
 
-/// What cookies say of a request. Those of [`HARMLESS_COOKIES`] say nothing.
+/// The meaning of cookies in a request. Those of [`HARMLESS_COOKIES`] have none.
 pub(super) struct Cookies {
     /// They make a page personal.
     pub(super) personal: &'static [&'static str],
@@ -153,7 +152,7 @@ pub fn ignored_arguments() -> NameSet {
     NameSet::new(ANALYTICS_ARGUMENTS.iter().map(|name| name.as_bytes()))
 }
 
-/// What runs as PHP on a careless server, also with a path behind it.
+/// Paths that run as PHP on a careless server, also with a path behind them.
 pub(super) const PHP: &str = "\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)";
 
 const GENERIC_PATHS: &[&str] = &[
@@ -175,8 +174,8 @@ const GENERIC_PATHS: &[&str] = &[
     "checkout",
 ];
 
-/// What `mayfly advise` takes for personal, and what it leaves out of keys, in logs that do not say of
-/// which application they are.
+/// The names that `mayfly advise` takes for personal, and those that it leaves out of keys, in logs that do not show
+/// which application they are of.
 pub struct KnownNames {
     pub personal_cookies: Vec<&'static str>,
     /// Parts of paths: `wp-admin`.
@@ -185,7 +184,7 @@ pub struct KnownNames {
     pub ignored_arguments: &'static [&'static str],
 }
 
-/// What is known of all applications together. An ordinary session cookie is not among it: many
+/// Returns the known names of all applications together. An ordinary session cookie is not among them: many
 /// applications give one to everybody.
 pub fn known_names() -> KnownNames {
     let known = [&WORDPRESS, &MEDIAWIKI, &DOKUWIKI, &DRUPAL];
@@ -378,9 +377,8 @@ const MEDIAWIKI: Rules = Rules {
     says_no_cache_alike: false,
 };
 
-/// Gives every visitor a session and says `no-store` on every page, because
-/// PHP's sessions do: see `write_config` for what is done about it. Only an
-/// ordinary look at a page is shared, and only without a cookie that may be a session.
+/// Gives every visitor a session and sends `no-store` on every page, because PHP's sessions do: `write_config`
+/// describes the remedy. Only an ordinary look at a page is shared, and only without a cookie that may be a session.
 const DOKUWIKI: Rules = Rules {
     cookies: UNKNOWN_COOKIES,
     paths: &["lib", "install\\.php", "_media", "_detail", "_export"],

@@ -1,4 +1,4 @@
-//! What `serve` writes beside the plain lines of [`nginx_conf::text`]: refusals with their reason.
+//! Text of `serve` beside the plain lines of [`nginx_conf::text`]: refusals with their reason.
 
 pub(super) use nginx_conf::text::{CannotWrite, Conf, list, path, quoted, table_word, time, word};
 

@@ -1,6 +1,6 @@
-//! The kinds of sites that are told apart.
+//! The kinds of sites that are distinguished.
 
-/// What kind of site it is.
+/// The kind of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// WordPress, also as a Composer project with the core in a subfolder.

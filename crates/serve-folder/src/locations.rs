@@ -1,5 +1,5 @@
-//! The locations of a site: what is refused, which scripts run, and which files are handed
-//! out. [`locations()`] says in which order they decide.
+//! The locations of a site: which paths are refused, which scripts run, and which files
+//! are handed out. [`locations()`] has their order.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub(super) fn locations(
 
 const DOT: &str = "A name that begins with a dot.";
 
-/// Where PHP runs.
+/// Writes the locations in which PHP runs.
 fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
     if kind == Kind::DokuWiki && is_caching {
         conf.note("Styles and scripts, the same for everybody, say themselves how long.");

@@ -1,11 +1,11 @@
-//! What the command line of `mayfly serve` asks for.
+//! The options of the command line of `mayfly serve`.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a page is kept without an application that says when it changes.
+/// How long a page is kept without an application that sends purges.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(1);
 
 /// `--learn`
@@ -25,7 +25,7 @@ pub struct DatabaseLogin {
     pub user: String,
     /// `None`: it is left out of the configuration, which people see.
     pub password: Option<String>,
-    /// The file that says so.
+    /// The file with the setting.
     pub settings: &'static str,
 }
 
@@ -41,11 +41,12 @@ pub enum GuestSessions {
     Off,
     /// It does not by itself.
     On,
-    /// Nor does what the site says of caching with every page alike.
+    /// It does not, and neither does a `Cache-Control` that the site sends with every page
+    /// alike.
     Uniform,
 }
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
     /// Arguments of `listen`, one each.
@@ -72,7 +73,7 @@ pub struct ServeOptions {
     pub user: Option<String>,
     /// The machine's mail program gains rights when it is started.
     pub mail_gains_rights: bool,
-    /// Where requests are logged; `None` logs none.
+    /// The log of requests; `None` logs none.
     pub access_log: Option<AccessLogPlace>,
     /// Addresses of proxies in front, whose word on visitors counts.
     pub behind: Vec<String>,
@@ -86,7 +87,7 @@ pub struct ServeOptions {
     pub service: bool,
 }
 
-/// Where requests are logged.
+/// The log of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessLogPlace {
     /// An absolute path.
@@ -108,9 +109,9 @@ pub struct Dashboard {
 pub struct Https {
     /// At least one.
     pub domains: Vec<String>,
-    /// Where the listeners without TLS are.
+    /// The addresses of the listeners without TLS.
     pub listen_http: Vec<String>,
-    /// What the issuer is called, and the URL of its directory.
+    /// The name of the issuer, and the URL of its directory.
     pub issuer: String,
     pub directory: String,
     pub email: Option<String>,
@@ -118,7 +119,7 @@ pub struct Https {
     pub authorities: Option<PathBuf>,
     /// The folder for keys and certificates.
     pub state: PathBuf,
-    /// Browsers trust the issuer, so that they may be told to come by HTTPS only.
+    /// Browsers trust the issuer, so that they may get a field that demands HTTPS.
     pub is_trusted: bool,
 }
 

@@ -88,7 +88,7 @@ fn plain_statements(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where `;`, `{` or `}` is that stands in no string.
+/// Returns the position of the first `;`, `{` or `}` outside of strings.
 fn statement_end(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {

@@ -1,7 +1,7 @@
-//! What the written configurations promise, request by request: which paths
-//! are refused, run or handed out, and which requests are personal. The tests
-//! read the configuration as nginx would (locations with patterns in order,
-//! the first that matches wins) instead of asking the tables it came from.
+//! Promises of the written configurations, request by request: which paths are
+//! refused, run or handed out, and which requests are personal. The tests read
+//! the configuration as nginx would (locations with patterns in order, the
+//! first that matches wins) instead of asking the tables it came from.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl Location {
     }
 }
 
-/// What the location of a path does with it.
+/// Returns how the location of a path treats it.
 fn fate(config: &str, path: &str) -> &'static str {
     let (_, server) = config.split_once("server {\n").unwrap();
     match block(&mut server.lines(), "server").locate(path) {

@@ -25,9 +25,9 @@ const KEPT_CONNECTIONS: usize = 32;
 /// `http://HOST[:PORT]` or `http://unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamUrl {
-    /// As `server` of an upstream group takes it.
+    /// The address as an argument of `server` in an upstream group.
     pub address: String,
-    /// As typed, without a slash at its end.
+    /// The URL as typed, without a slash at its end.
     pub text: String,
 }
 
@@ -82,7 +82,7 @@ impl UpstreamUrl {
     }
 }
 
-/// The configuration that serves what `upstream` says.
+/// Returns the configuration for a site behind `upstream`.
 ///
 /// # Errors
 /// A word that the syntax cannot carry.
@@ -144,9 +144,10 @@ pub fn write_upstream_config(
     Ok(conf.text)
 }
 
-/// What the upstream is told about the visitor.
+/// The fields about the visitor that the upstream gets.
 ///
-/// What the visitor, or a proxy in front that is not trusted, says of itself is replaced.
+/// Fields that the visitor, or a proxy in front that is not trusted, sends about itself
+/// are replaced.
 const FIELDS: [(&str, &str); 13] = [
     ("Host", "$host$is_request_port$request_port"),
     ("X-Real-IP", "$remote_addr"),

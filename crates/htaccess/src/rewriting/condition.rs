@@ -34,7 +34,7 @@ enum Test {
 
 impl Condition {
     /// # Errors
-    /// What is wrong with the words behind `RewriteCond`.
+    /// The mistake in the words behind `RewriteCond`.
     pub fn of(args: &[String]) -> Result<Condition, String> {
         let (subject, pattern, flags) = match args {
             [subject, pattern] => (subject, pattern, ""),

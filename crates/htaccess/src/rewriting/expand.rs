@@ -4,12 +4,12 @@ use crate::paths::escaped_value;
 use crate::pattern::Groups;
 use crate::values::Values;
 
-/// What patterns have matched.
+/// The groups that patterns have matched.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedGroups {
-    /// Of the rule: `$1`.
+    /// The groups of the rule: `$1`.
     pub of_rule: Groups,
-    /// Of the last condition: `%1`.
+    /// The groups of the last condition: `%1`.
     pub of_condition: Groups,
 }
 

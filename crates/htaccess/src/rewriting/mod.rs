@@ -31,7 +31,7 @@ pub struct RewriteOptions {
     pub merges_base: bool,
 }
 
-/// Where the rules of the outer folder go.
+/// The place of the outer folder's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inheritance {
     Before,

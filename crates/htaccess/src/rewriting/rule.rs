@@ -14,7 +14,7 @@ pub struct Rule {
     pub flags: Flags,
 }
 
-/// What a rule does beside its output.
+/// The effects of a rule beside its output.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// `[R]` with its status, `[F]`, `[G]`.
@@ -37,7 +37,7 @@ pub struct Flags {
     pub handler: Option<bool>,
 }
 
-/// What becomes of the arguments of the request.
+/// The changes to the arguments of the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArgumentFlags {
     pub appended: bool,
@@ -59,7 +59,7 @@ pub enum NextRule {
 
 impl Rule {
     /// # Errors
-    /// What is wrong with the words behind `RewriteRule`.
+    /// The mistake in the words behind `RewriteRule`.
     pub fn of(args: &[String], conditions: Vec<Condition>) -> Result<Rule, String> {
         let (pattern, output, flags) = match args {
             [pattern, output] => (pattern, output, ""),

@@ -19,24 +19,24 @@ use sources::{MAIN, SOURCES, UNINSTALL};
 use crate::begin_of_text;
 use system_error::SystemError;
 
-/// What tells the plug-in's main file, whatever its version.
+/// The line by which the plug-in's main file is recognized, whatever its version.
 const SIGN: &str = "* Plugin Name: Mayfly\n";
-/// As `php/wordpress/build.sh --must-use` writes it.
+/// The loader that `php/wordpress/build.sh --must-use` writes.
 const LOADER: &str = "<?php\n\n// WordPress loads the files of this folder, but not those of the folders in it.\n\
     require __DIR__ . '/mayfly/mayfly.php';\n";
-/// As the head of the main file says that it may be written by hand.
+/// The loader in the form that the head of the main file allows to write by hand.
 const LOADER_BY_HAND: &str = "<?php require __DIR__ . '/mayfly/mayfly.php';";
 /// More than any of its files has.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 const MODE: u32 = 0o644;
 
-/// What is of the plug-in in a folder of must-use plug-ins.
+/// The plug-in's state in a folder of must-use plug-ins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     Absent,
-    /// Of this program's version.
+    /// This program's version is there.
     Current,
-    /// Of another version, or a part of it.
+    /// Another version is there, or a part of one.
     Other,
     /// This has one of its names, and is not Mayfly's.
     Foreign(PathBuf),
