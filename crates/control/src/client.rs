@@ -27,16 +27,16 @@ const MAX_ANSWER_BYTES: usize = 32 << 20;
 /// How long a command waits for its answer; the server gives up earlier.
 const TIMEOUT: Duration = Duration::from_secs(130);
 
-/// Why there is no answer, or none that says that it is done.
+/// The reason for a missing answer, or one that reports a failure.
 #[derive(Debug)]
 pub enum ClientError {
     /// No server listens on the socket.
     NoServer(io::Error),
-    /// The server says no.
+    /// The server refuses the request.
     Refused(Refusal),
     /// The connection ended before there was an answer.
     Ended(String),
-    /// What came is no answer.
+    /// The received bytes are no answer.
     Broken(String),
 }
 
@@ -68,7 +68,7 @@ pub async fn warm(path: &Path, warm: &WarmRequest) -> Result<WarmReport, ClientE
     ask(path, Method::POST, "/1/warm", json(warm)?).await
 }
 
-/// What a page says, of at most [`MAX_PAGE_BYTES`].
+/// Returns the content of a page, of at most [`MAX_PAGE_BYTES`].
 ///
 /// # Errors
 /// [`ClientError`]
@@ -83,7 +83,7 @@ pub async fn page(path: &Path, page: &WarmRequest) -> Result<Bytes, ClientError>
     .await
 }
 
-/// What would become of a request.
+/// Returns how the server would answer a request, and why.
 ///
 /// # Errors
 /// [`ClientError`]
@@ -91,7 +91,7 @@ pub async fn explain(path: &Path, request: &ExplainRequest) -> Result<Explanatio
     ask(path, Method::POST, "/1/explain", json(request)?).await
 }
 
-/// What is stored that has a text or a tag.
+/// Returns the stored responses that have a text or a tag.
 ///
 /// # Errors
 /// [`ClientError`]
@@ -115,7 +115,7 @@ pub async fn command(path: &Path, command: Command) -> Result<CommandReport, Cli
     ask(path, Method::POST, command.path(), Vec::new()).await
 }
 
-/// What a server says of itself.
+/// Returns the version of the server.
 ///
 /// # Errors
 /// [`ClientError`]
@@ -178,7 +178,7 @@ async fn within_time<A>(
     }
 }
 
-/// The body of an answer that says that it is done.
+/// Sends a request and returns the body of a successful answer.
 async fn exchange(
     path: &Path,
     method: Method,

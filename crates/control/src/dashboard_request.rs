@@ -1,4 +1,4 @@
-//! What a request to the dashboard asks for, by its arguments.
+//! A request to the dashboard, parsed from its arguments.
 
 use http_semantics::escape::unescape;
 
@@ -7,7 +7,7 @@ use crate::{EntryRequest, Refusal, SearchRequest};
 /// Why there is nothing of that name.
 pub const UNKNOWN: &str = "the dashboard has nothing of this name";
 
-/// What is asked for.
+/// A request to the dashboard.
 #[derive(Debug, PartialEq, Eq)]
 pub enum DashboardRequest {
     Page,

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 /// The most stored responses that one answer names.
 pub const MAX_FOUND: usize = 1000;
-/// As many, unless the request says otherwise.
+/// Found entries in an answer unless the request has another number.
 pub const USUAL_FOUND: usize = 100;
 /// The longest text that is searched for.
 pub const MAX_SEARCH_BYTES: usize = 4096;
 
-/// What to search for; with both, what carries the tag and has the text.
+/// The terms of a search; with both, an entry must carry the tag and have the text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchRequest {
@@ -33,11 +33,11 @@ pub struct SearchRequest {
     pub after: Option<String>,
 }
 
-/// What was found, in no order.
+/// The entries found, in no order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FoundEntries {
     pub entries: Vec<Entry>,
-    /// Where the next request goes on; none: that is all.
+    /// The position at which the next request goes on; `None`: that is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// How many stored responses were looked at.
@@ -68,16 +68,17 @@ pub struct Entry {
     pub age_milliseconds: u64,
     /// Freshness lifetime in milliseconds, as it was decided when the response came.
     pub lifetime_milliseconds: u64,
-    /// What is left of it; 0: stale.
+    /// The remaining freshness; 0: stale.
     pub fresh_milliseconds: u64,
-    /// What gave the lifetime: a field or a directive of one, or `rule`.
+    /// The source of the lifetime: a field or a directive of one, or `rule`.
     pub lifetime_source: String,
-    /// The same in words: the field, or the line of the configuration.
+    /// The source of the lifetime in words: the field, or the line of the configuration.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lifetime_by: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// What it varies on, with the values for which it was made, as far as they are shown.
+    /// The request fields of `Vary`, with the values for which the response was made, as far as
+    /// they are shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vary: Vec<(String, String)>,
     /// The stored fields.

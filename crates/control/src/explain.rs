@@ -22,7 +22,7 @@ pub struct ExplainRequest {
     /// Names and values, beside those that a browser sends that has never been here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
-    /// The request is really made, so that the upstream says what it answers.
+    /// The request is really made, so that the upstream answers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ask: bool,
     /// The address of the client; `None`: an unassigned address, to which no rule gives rights.
@@ -33,23 +33,23 @@ pub struct ExplainRequest {
     pub tries: bool,
 }
 
-/// What would become of a request.
+/// How the server would answer a request, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// As it was asked for.
+    /// The URL as the caller gave it.
     pub url: String,
     pub method: String,
     /// The address that it comes in by.
     pub listen: String,
     /// The name of the server block; empty where it has none.
     pub server: String,
-    /// As written after `location`; empty for the server's own level.
+    /// The location as written after `location`; empty for the server's own level.
     pub location: String,
     pub plan: Plan,
     /// The client's address, where one was given: behind a trusted proxy the one that the proxy names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<IpAddr>,
-    /// What `limit_conn` and `limit_req` would say to the client at this moment.
+    /// The verdicts of `limit_conn` and `limit_req` on the client at this moment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
     /// The cache's part; none where it has none.
@@ -61,37 +61,37 @@ pub struct Explanation {
     /// Why the cache has no part in the response, or could not keep the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<ToldReason>,
-    /// What is stored for it, fresh or stale.
+    /// The stored response for the request, fresh or stale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variants: Option<Variants>,
-    /// What the page was made of; none where nothing is learned (`cache_learn`).
+    /// The statements and files that the page was made of; `None` without `cache_learn`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<LearnedPart>,
-    /// What was seen of the page with `cache_shared`; none without it.
+    /// The evidence about the page with `cache_shared`; `None` without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidencePart>,
-    /// What the page was found to depend on, where that was tried.
+    /// The parts of a request on which the page was found to depend, if that was tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trial: Vec<TriedAlteration>,
-    /// What parts of a request do to the answer, one after the other.
+    /// The effect of each part of the request on the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// What would let the response be stored, or more visitors share it.
+    /// Changes that would let the response be stored, or more visitors share it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
-    /// What was answered, where it was asked.
+    /// The answer, if the request was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedResponse>,
 }
 
-/// What was seen of the answers that the page gave to visitors' own requests and to the shared one.
+/// The evidence from the answers that the page gave to visitors' own requests and to the shared one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidencePart {
     pub standing: Standing,
-    /// What of this request the shared one leaves out: `language`, `user-agent`, `referer`, `cookies`,
-    /// `hints`, `network`.
+    /// The parts of this request that the shared one leaves out: `language`, `user-agent`, `referer`,
+    /// `cookies`, `hints`, `network`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// Since when something is known of the page, in milliseconds; none: nothing is.
@@ -117,7 +117,7 @@ pub struct EvidencePart {
     pub session: Option<SessionPart>,
 }
 
-/// What is known of the session that a page begins for each visitor.
+/// The state of the session that a page begins for each visitor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SessionPart {
@@ -157,7 +157,7 @@ pub struct TriedAlteration {
     pub became: String,
 }
 
-/// What an alteration did to a page.
+/// The effect of an alteration on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TriedEffect {
@@ -178,7 +178,7 @@ pub struct Plan {
     /// The status, where the server itself answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Where the upstream tells turns apart.
+    /// The request's turn, if the upstream distinguishes turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnPart>,
 }
@@ -195,13 +195,13 @@ pub enum PlanKind {
     Handler,
     /// `cache_purge_api`
     PurgeApi,
-    /// A redirect, a refusal, or what `return` says.
+    /// A redirect, a refusal, or a `return`.
     Answer,
     /// The connection is closed without an answer.
     Nothing,
 }
 
-/// What one limit would say.
+/// The verdict of one limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// `limit_conn` or `limit_req`
@@ -228,7 +228,7 @@ pub struct TurnPart {
     pub waits_milliseconds: u64,
 }
 
-/// What a limit says to a request.
+/// The verdict of a limit on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitVerdict {
@@ -242,7 +242,7 @@ pub enum LimitVerdict {
     },
 }
 
-/// Where the cache looks.
+/// The part of the cache in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachePart {
     /// Its zone.
@@ -259,7 +259,7 @@ pub struct CachePart {
     pub disk: String,
 }
 
-/// What the cache would do, in nginx's words as far as it has them.
+/// The outcome of the cache, in nginx's words as far as it has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -297,7 +297,7 @@ impl Outcome {
 /// A reason, and how it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldReason {
-    /// As `$cache_reason` has it.
+    /// The word of `$cache_reason`.
     pub word: String,
     pub sentence: String,
     pub known_by: KnownBy,
@@ -332,11 +332,11 @@ pub struct Variants {
     pub stored: usize,
     /// How many are kept at most.
     pub most: usize,
-    /// The fields of requests by which they are told apart.
+    /// The request fields by which they differ.
     pub fields: Vec<String>,
 }
 
-/// What is known of what a page was made of.
+/// The record of the statements and files that a page was made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedPart {
     pub state: LearnedState,
@@ -396,7 +396,7 @@ pub struct Part {
     pub is_example: bool,
 }
 
-/// What a part of a request does to the answer.
+/// The effect of a part of the request on the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -426,16 +426,16 @@ impl Effect {
     }
 }
 
-/// What was answered to the request that was made.
+/// The answer to the request that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedResponse {
     pub status: u16,
-    /// As `$upstream_cache_status` has it; empty where the cache had no part.
+    /// The value of `$upstream_cache_status`; empty if the cache had no part.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cache_status: String,
     /// Bytes of the body.
     pub bytes: u64,
-    /// Where a redirect leads: the field Location as it is sent.
+    /// The target of a redirect: the field Location as it is sent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub location: String,
 }

@@ -43,7 +43,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     pub uid: u32,
-    /// Where the system tells.
+    /// The process of the caller, if the system reports it.
     pub pid: Option<i32>,
 }
 
@@ -96,7 +96,7 @@ pub trait Handler: Send + Sync + 'static {
     /// `POST /1/entry`: one stored response.
     fn entry(&self, request: EntryRequest) -> Result<Entry, Refusal>;
 
-    /// `POST /1/page`: what a page says, whether or not it can be stored.
+    /// `POST /1/page`: returns the content of a page, whether or not it can be stored.
     fn page(&self, request: WarmRequest) -> impl Future<Output = Result<Bytes, Refusal>> + Send;
 }
 
@@ -141,7 +141,7 @@ async fn answer<H: Handler>(stream: UnixStream, handler: Arc<H>) {
         let handler = handler.clone();
         async move { Ok::<_, Infallible>(respond(request, &*handler, caller).await) }
     });
-    // A caller that breaks off is not told anything.
+    // A caller that breaks off gets no answer.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -201,7 +201,7 @@ async fn respond<H: Handler>(
     })
 }
 
-/// A path of another version of the interface is told from one that never was.
+/// Refuses an unknown path. A path of another version of the interface gets its own message.
 fn unknown(path: &str) -> Refusal {
     let first = path.split('/').nth(1).unwrap_or_default();
     match first.parse::<u32>() {
@@ -254,7 +254,7 @@ async fn read_warm(request: Request<Incoming>) -> Result<WarmRequest, Refusal> {
     parsed(request, "{\"url\":\"https://example.org/\"}").await
 }
 
-/// A request's body as JSON; `example` says what was expected.
+/// Parses a request's body as JSON; `example` shows the expected form in the error.
 async fn parsed<T: DeserializeOwned>(
     request: Request<Incoming>,
     example: &str,

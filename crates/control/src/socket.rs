@@ -69,7 +69,7 @@ impl ControlSocket {
                 is_anothers: false,
             }),
             Err(message) => {
-                // What is bound has a file by now.
+                // The socket is bound, so that its file exists by now.
                 let _ = trusted_path::remove(path);
                 Err(message)
             }
@@ -99,7 +99,7 @@ impl ControlSocket {
         self.is_anothers = is_anothers;
     }
 
-    /// Where it is.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

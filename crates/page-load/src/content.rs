@@ -10,12 +10,12 @@ use crate::media::Viewport;
 use crate::resource::{Kind, NamedResource, Priority, address};
 use crate::style::{self, LoadedSheet, NeededFiles};
 
-/// Of the page that is read; the rest is loaded, and not looked at.
+/// Bytes of the page that are read; the rest is loaded, and not looked at.
 const MAX_HTML_BYTES: usize = 16 << 20;
 /// In which rules are tried on the page.
 const STYLE_TIME: Duration = Duration::from_secs(2);
 
-/// What was read of a page.
+/// The text of a page and the resources found in it so far.
 pub struct Content {
     viewport: Viewport,
     scanner: Scanner,

@@ -11,10 +11,10 @@ use crate::media::Viewport;
 const MAX_RULES: usize = 20_000;
 /// Blocks within blocks; more than any sheet has.
 const MAX_DEPTH: u8 = 16;
-/// Of a selector.
+/// The longest selector that is read.
 const MAX_SELECTOR_BYTES: usize = 2048;
 
-/// What a sheet can cause.
+/// The imports and resources that a sheet can cause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StyleSheet {
     pub imports: Vec<Import>,
@@ -147,7 +147,7 @@ impl Reader {
                 Err(_) if selector.is_some() && declaration(parser, &mut declarations) => Ok(()),
                 Err(_) => self.style_rule(parser, selector, depth),
             };
-            // What cannot be read ends at the next semicolon or block, which was passed.
+            // A rule that cannot be read ends at the next semicolon or block, which was passed.
             let _ = read;
         }
         declarations.retain(Declaration::counts);
@@ -167,7 +167,7 @@ impl Reader {
         parent: Option<&str>,
         depth: u8,
     ) -> Nothing {
-        // What is no declaration ends within a block at a semicolon.
+        // Text that is no declaration ends within a block at a semicolon.
         let end = match parent {
             None => Delimiter::CurlyBracketBlock,
             Some(_) => Delimiter::CurlyBracketBlock | Delimiter::Semicolon,
@@ -323,7 +323,7 @@ fn face(parser: &mut Parser<'_>) -> Option<FontFace> {
     })
 }
 
-/// Of `font-weight`.
+/// Returns the number of a `font-weight` word.
 #[must_use]
 pub fn weight(word: &str) -> Option<f32> {
     match word {
@@ -430,7 +430,7 @@ fn collect(parser: &mut Parser<'_>, found: &mut (Vec<String>, Vec<String>), dept
                     found
                         .1
                         .extend(it.expect_ident().ok().map(ToString::to_string));
-                    // What follows is taken where there is no such variable.
+                    // The fallback is used if there is no such variable.
                 }
                 _ if depth > 0 => collect(it, found, depth - 1),
                 _ => {}

@@ -7,7 +7,7 @@ use tls_client::Connector;
 
 use crate::network::{Connecting, Connection, Origin, Traffic, Way};
 
-/// As browsers do for HTTP/1.1.
+/// Browsers' bound for HTTP/1.1.
 const MAX_CONNECTIONS_PER_HOST: usize = 6;
 /// Chromium's bound for all hosts together.
 const MAX_CONNECTIONS: usize = 256;
@@ -36,7 +36,7 @@ struct Host {
 
 #[derive(Default)]
 enum Protocol {
-    /// The first connection has not said yet.
+    /// The first connection has not negotiated its protocol yet.
     #[default]
     Unknown,
     Http1,
@@ -74,7 +74,7 @@ impl Hosts {
             }
             host.open -= 1;
         }
-        // Before the first one says which protocol it speaks, a second one may be of no use.
+        // Until the first connection has negotiated a protocol, a second one may be of no use.
         let waits = origin.is_tls && host.open > 0 && matches!(host.protocol, Protocol::Unknown);
         if waits || host.open >= MAX_CONNECTIONS_PER_HOST || open >= MAX_CONNECTIONS {
             return None;

@@ -25,15 +25,15 @@ use crate::resource::{Kind, NamedResource, Priority};
 use crate::settings::{LoadError, Settings, is_same_server};
 use crate::style::NeededFiles;
 
-/// Of one load, however long each request may take.
+/// The longest time of one load, however long each request may take.
 const MAX_LOAD_TIME: Duration = Duration::from_secs(120);
 /// Pages have some hundred.
 const MAX_RESOURCES: usize = 1000;
-/// As Chromium follows them.
+/// Chromium's bound for redirects.
 const MAX_REDIRECTS: usize = 20;
 /// Style sheets that import style sheets.
 const MAX_IMPORT_DEPTH: usize = 8;
-/// Of all bodies, without their codings.
+/// Bytes of all bodies, without their codings.
 const MAX_LOAD_BYTES: u64 = 512 << 20;
 /// The bound of waiting events: a task that is this far ahead of us waits.
 const MAX_EVENTS: usize = 64;

@@ -1,4 +1,4 @@
-//! What several loads of one address, and of another one beside it, come to.
+//! The report on several loads of one address, and of another one beside it.
 
 use std::fmt::Write;
 
@@ -10,7 +10,8 @@ use crate::media::Viewport;
 use crate::page::PageLoad;
 use crate::totals::{self, FIGURES, Figure, Unit, typical};
 
-/// Failures that are said in words, for each address; the others are in the waterfall.
+/// Failures that are shown in words, for each address; the others are in the
+/// waterfall.
 const MAX_FAILURES: usize = 10;
 
 /// One address.
@@ -214,7 +215,7 @@ impl Report {
     }
 }
 
-/// What failed, and why.
+/// Returns the failed resources, with the reason.
 fn wrong(load: &PageLoad) -> Vec<String> {
     let all: Vec<_> = load.resources.iter().filter(|it| it.is_wrong()).collect();
     let shown = all.iter().take(MAX_FAILURES).map(|it| {

@@ -9,7 +9,7 @@ use url::{Host, Url};
 
 use crate::resource::NamedResource;
 
-/// What a request says beside its address.
+/// The fields of a request.
 pub struct RequestFields<'a> {
     pub user_agent: &'a str,
     /// Fields that the user gave; for the page's own host alone.

@@ -1,9 +1,9 @@
-//! What a page asks for: an address, what it is used as, and how soon a browser wants it.
+//! A resource of a page: its address, its use, and how soon a browser wants it.
 
 use serde::Serialize;
 use url::Url;
 
-/// What a resource is used as.
+/// The use of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As tables and HAR write it.
+    /// Returns the word of tables and HAR files.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Kind {
 pub enum Priority {
     /// The document, style sheets that block rendering, fonts.
     Highest,
-    /// Scripts that block the parser in the head; what `fetchpriority=high` says.
+    /// Scripts that block the parser in the head; resources with `fetchpriority=high`.
     High,
     /// Scripts that block the parser in the body.
     Medium,

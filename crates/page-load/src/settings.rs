@@ -1,4 +1,4 @@
-//! What a load is told: its address, its fields, its bounds.
+//! The settings of a load: its address, its fields, its bounds.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ pub fn address(text: &str) -> Result<Url, LoadError> {
 /// Reads a field such as `Accept-Language: de`.
 ///
 /// # Errors
-/// What was expected.
+/// The expected form.
 pub fn field(text: &str) -> Result<(HeaderName, HeaderValue), LoadError> {
     let parts = text
         .split_once(':')

@@ -18,7 +18,7 @@ use crate::resource::address;
 const MAX_ELEMENTS: usize = 100_000;
 /// Variables that refer to variables.
 const MAX_VARIABLE_DEPTH: usize = 8;
-/// What variables become, together: values may name each other often.
+/// Values of variables, together: values may name each other often.
 const MAX_VALUES: usize = 10_000;
 /// Elements between two looks at the clock.
 const TRIED_AT_ONCE: usize = 256;
@@ -32,7 +32,7 @@ pub struct LoadedSheet {
     pub applies: bool,
 }
 
-/// What a document needs of its sheets.
+/// The files that a document needs because of its style sheets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NeededFiles {
     pub pictures: BTreeSet<Url>,
@@ -83,7 +83,7 @@ pub fn needed(html: &str, sheets: &[LoadedSheet], deadline: Instant) -> NeededFi
     needed
 }
 
-/// Those of the page itself, not of its templates.
+/// Returns the elements of the page itself, not of its templates.
 fn elements(document: &Html) -> Vec<ElementRef<'_>> {
     let mut found = Vec::new();
     let mut open = vec![document.root_element()];
@@ -168,7 +168,7 @@ fn split_list(list: &str) -> Vec<&str> {
     parts.collect()
 }
 
-/// What the rules with elements declare.
+/// The declarations of the rules that match elements.
 #[derive(Default)]
 struct DeclaredProperties<'a> {
     plain: Vec<(&'a Url, &'a Declaration)>,
