@@ -4,7 +4,7 @@
 use crate::form::record::RecordHeader;
 use crate::times::{RecordAge, TierTime};
 
-/// What the clocks of this start can tell.
+/// The boot and the clocks of this start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockFacts {
     /// Which boot this is: 24 bits, never 0.

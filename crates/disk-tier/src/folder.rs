@@ -36,7 +36,7 @@ const READING_THREADS_MAX: usize = 4;
 /// How long a close waits for threads: one that hangs on a dead disk is left behind.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
-/// What is known when a tier was opened, before it is used.
+/// The facts that are known when a tier was opened, before it is used.
 #[derive(Clone, Debug)]
 pub struct Recovery {
     /// The number of this start: the high 16 bits of all its stamps. It is on the disk already.
@@ -62,7 +62,7 @@ impl Recovery {
     }
 }
 
-/// What a use of a key says about writing its response.
+/// The verdict on writing a response, after a use of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UseVerdict {
     /// It has earned its place on the disk and is not there.
@@ -79,7 +79,7 @@ pub struct TierFolder {
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
-/// What the threads do.
+/// The work of the threads.
 #[derive(Debug)]
 struct TierWorks {
     parts: Arc<TierParts>,
@@ -152,8 +152,8 @@ impl TierFolder {
         self.parts().journal.note_position(position);
     }
 
-    /// Where the records of a key may lie, newest first. Memory only. Empty while the tier rests, and while purges cannot
-    /// be written.
+    /// Returns the places where the records of a key may lie, newest first. Memory only. Empty while the tier rests,
+    /// and while purges cannot be written.
     #[must_use]
     pub fn find(&self, key_hash: u64) -> RecordPlaces {
         match self.parts().is_awake() {
@@ -196,9 +196,9 @@ impl TierFolder {
         }
     }
 
-    /// Counts a use of a key and variant, from whichever tier it was answered, and says whether the response should be
-    /// written now: at its [`USES_MIN`]th use, at its first while the ring is not full. A response that takes the place
-    /// of one on the disk has earned it only when that one is forgotten.
+    /// Counts a use of a key and variant, from whichever tier it was answered, and returns whether the response should
+    /// be written now: at its [`USES_MIN`]th use, at its first while the ring is not full. A response that replaces one
+    /// on the disk has earned it only when that one is forgotten.
     pub fn note_use(&self, key_hash: u64, variant: u64) -> UseVerdict {
         let parts = self.parts();
         let uses = parts.sketch.add(key_hash.wrapping_add(variant));
@@ -211,7 +211,7 @@ impl TierFolder {
         }
     }
 
-    /// What lies there is outdated, or of no use.
+    /// Forgets a record that is outdated, or of no use.
     pub fn forget(&self, place: RecordPlace) {
         let packed = PackedPlace(place.packed);
         self.parts().index.remove(place.key_hash, packed);
@@ -265,7 +265,7 @@ impl TierFolder {
         self.parts().stats()
     }
 
-    /// What happened since the last call, at most [`crate::EVENTS_MAX`].
+    /// Takes the events since the last call, at most [`crate::EVENTS_MAX`].
     #[must_use]
     pub fn take_events(&self) -> Vec<TierEvent> {
         self.parts().events.lock().drain(..).collect()
@@ -403,10 +403,10 @@ impl TierWorks {
 /// A tier without threads, for tests: each step is called for.
 #[cfg(any(test, feature = "testing"))]
 impl TierFolder {
-    /// As [`TierFolder::open`]; each file of the journal has this number of units.
+    /// Like [`TierFolder::open`]; each file of the journal has this number of units.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`TierFolder::open`].
     pub fn open_without_threads(
         path: &Path,
         config: TierConfig,

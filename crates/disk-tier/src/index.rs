@@ -29,14 +29,14 @@ const VARIANT_AT: u32 = LEN_AT + LEN_BITS;
 const USED_AT: u32 = VARIANT_AT + 8;
 const VERIFIED_AT: u32 = USED_AT + 2;
 const PRESENT_AT: u32 = VERIFIED_AT + 1;
-/// Segment and offset: what tells one place from another.
+/// Segment and offset: the bits by which places differ.
 const PLACE_MASK: u64 = (1 << LEN_AT) - 1;
 const USED_MAX: u64 = 3;
 
-/// Numbers of segments are told apart by this many of their bits.
+/// Numbers of segments are compared by this many of their bits.
 pub(crate) const SEGMENT_MASK: u64 = (1 << SEGMENT_BITS) - 1;
 
-/// Where a record lies, in 64 bits.
+/// The place of a record, in 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackedPlace(pub(crate) u64);
 
@@ -116,7 +116,7 @@ struct IndexShard {
     records: usize,
 }
 
-/// What is to become of an older record with the same key hash and variant.
+/// The fate of an older record with the same key hash and variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexOrder {
     /// The record that comes is newer: it takes its place.
@@ -313,7 +313,7 @@ impl IndexShard {
         true
     }
 
-    /// Where a hash would like to be.
+    /// Returns the first slot for a hash.
     fn home(&self, key_hash: u64) -> usize {
         // The highest byte chose the shard; the next 32 bits choose the slot.
         let share = key_hash >> 24 & u64::from(u32::MAX);

@@ -3,9 +3,9 @@
 //!
 //! **A record is a response whose fetch began at its stamp.** It may be used if no purge since then names one of its
 //! labels. So nothing on the disk is changed by a purge: the purge is written down, and compared when a record is read.
-//! What this crate promises is that a purge whose ticket resolved is in [`Recovery::purges`] after whatever happens
-//! (`kill -9`, a power cut, flipped bits, lost files), or else that all records older than it are void
-//! ([`Recovery::floor`]); and that no byte is read which was not written.
+//! This crate promises that a purge whose ticket resolved is in [`Recovery::purges`] after any fault (`kill -9`, a
+//! power cut, flipped bits, lost files), or else that all records older than it are void ([`Recovery::floor`]); and
+//! that no byte is read which was not written.
 //!
 //! ```text
 //! FOLDER/lock          held by the one process that uses the folder

@@ -1,4 +1,5 @@
-//! What lies in a segment: by its footer, or where that is missing or damaged, by walking through the records.
+//! Lists the records of a segment: by its footer, or by walking through the records if the footer is missing
+//! or damaged.
 
 use crate::form::footer::{BLOCK_BYTES, FooterBlock, FooterEntry, TRAILER_BYTES, Trailer};
 use crate::form::segment::HEADER_BYTES;
@@ -83,7 +84,7 @@ fn read_footer(file: &dyn StorageFile, trailer: &Trailer) -> io::Result<SegmentL
     bytes.truncate(count);
     let (blocks, _) = bytes.as_chunks::<BLOCK_BYTES>();
     let mut entries = Vec::with_capacity(trailer.entries as usize);
-    // Where the part that the next block covers must begin, and what was found where blocks are damaged.
+    // The expected start of the next block's part, and the records found by walking where blocks are damaged.
     let (mut end_units, mut walked, mut is_damaged) = (first_units(), 0, false);
     let mut walk = |entries: &mut Vec<_>, from, to| -> io::Result<()> {
         let before = entries.len();

@@ -1,4 +1,4 @@
-//! What the threads of a tier share.
+//! The parts that the threads of a tier share.
 
 use crate::admission::UseSketch;
 use crate::clock_facts::ClockFacts;

@@ -22,9 +22,9 @@ pub struct WrittenPurge {
     /// Records with an earlier stamp are purged, as far as the target names them.
     pub stamp: u64,
     pub mode: PurgeMode,
-    /// When it was said, to be shown; no decision depends on it.
+    /// The time of the purge, to be shown; no decision depends on it.
     pub wall_millis: u64,
-    /// What is purged, in the caller's form; at most [`TARGET_BYTES_MAX`].
+    /// The target of the purge, in the caller's form; at most [`TARGET_BYTES_MAX`].
     pub target: Bytes,
 }
 
@@ -37,7 +37,7 @@ pub struct LogPosition {
     pub number: u64,
 }
 
-/// A purge that is said while no server has the folder. Its stamp is made by the journal.
+/// A purge that is made while no server has the folder. Its stamp is made by the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoppedPurge {
     pub mode: PurgeMode,

@@ -97,7 +97,7 @@ impl ReadQueue {
                 waiting.clear();
                 return None;
             }
-            // Those that were given up are not read.
+            // Abandoned requests are not read.
             match waiting.pop_front() {
                 Some(request) if request.sender.is_closed() => {}
                 Some(request) => return Some(request),

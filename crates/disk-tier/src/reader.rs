@@ -14,11 +14,11 @@ use std::time::Duration;
 
 /// Records up to this size are read at once.
 const WHOLE_BYTES_MAX: usize = INLINE_BODY_BYTES + (4 << 10);
-/// What is read of a larger one before its header is known.
+/// Bytes of a larger record that are read before its header is known.
 const FIRST_BYTES: usize = 4 << 10;
 /// A body up to this size is compared with its check sum without a thread.
 const COMPARED_INLINE_MAX: usize = 128 << 10;
-/// What is read at a time to compare a larger one.
+/// Bytes that are read at a time to compare a larger record.
 const COMPARED_BYTES: usize = 256 << 10;
 /// Distance of the bytes by which it is seen whether a body is in the page cache, and how many are looked at.
 const PROBE_STEP: u64 = 32 << 10;
@@ -27,7 +27,7 @@ const PROBES_MAX: u64 = 8;
 /// Whether the reader may wait for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadMode {
-    /// What is not in memory is not read.
+    /// Bytes that are not in memory are not read.
     Now,
     Waiting,
 }
@@ -36,7 +36,7 @@ pub(crate) enum ReadMode {
 #[derive(Debug)]
 enum ReadFailure {
     NotInMemory,
-    /// Of another key, or gone.
+    /// The record is of another key, or gone.
     Missing,
     Damaged,
 }

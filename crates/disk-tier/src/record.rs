@@ -12,7 +12,7 @@ pub const INLINE_BODY_BYTES: usize = 12 << 10;
 /// Variants of one key that are found; one more takes the place of the oldest.
 pub const VARIANTS_MAX: usize = 8;
 
-/// What is kept.
+/// A record to be written.
 #[derive(Clone, Debug)]
 pub struct NewRecord {
     /// The cache key, at most [`crate::KEY_BYTES_MAX`].
@@ -32,7 +32,7 @@ pub struct NewRecord {
     pub body: Bytes,
 }
 
-/// Where a record lies: a hint from memory. What lies there is compared with the key when it is read.
+/// The place of a record: a hint from memory. The record there is compared with the key when it is read.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub struct RecordPlace {
     pub(crate) key_hash: u64,
@@ -89,7 +89,7 @@ pub enum RecordBody {
     },
 }
 
-/// What a reading without waiting gave.
+/// The result of reading without waiting.
 #[derive(Clone, Debug)]
 pub enum ReadNow {
     Record(Box<RecordBytes>),
@@ -99,7 +99,7 @@ pub enum ReadNow {
     Missing,
 }
 
-/// What becomes of a record that was handed over.
+/// The fate of a record that was handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteVerdict {
     Queued,
@@ -115,10 +115,10 @@ pub enum WriteVerdict {
     NotWriting,
 }
 
-/// What was written at a stop.
+/// The result of writing at a stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopReport {
     pub written: u64,
-    /// Those that were offered and could not be written any more, or are not worth it.
+    /// Records that were offered and could not be written any more, or are not worth it.
     pub left: u64,
 }

@@ -6,7 +6,7 @@ use crate::storage::StorageFile;
 use std::io;
 use std::ops::Range;
 
-/// What is read at a time.
+/// Bytes that are read at a time.
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// A part of a file in memory.

@@ -79,7 +79,7 @@ impl Segment {
             return Ok(file);
         }
         let path = self.path(folder);
-        // What is not finished gets its footer, where the disk takes writes.
+        // An unfinished segment gets its footer, if the disk takes writes.
         let file = storage
             .open_to_write(&path)
             .or_else(|_| storage.open(&path))?;

@@ -1,5 +1,5 @@
-//! What a start finds in its folder, and which number it takes. A purge while no server runs is such a start, too: its
-//! stamps must be above all that an earlier server gave.
+//! The state of a folder at a start, and the number that the start takes. A purge while no server runs is such a
+//! start, too: its stamps must be above all that an earlier server gave.
 
 use crate::error::TierError;
 use crate::form::journal::journal_number;
@@ -202,7 +202,7 @@ pub fn append_while_stopped(
     Ok(true)
 }
 
-/// As many purges as one call of [`append_while_stopped`] takes.
+/// Purges that one call of [`append_while_stopped`] takes at most.
 pub const STOPPED_PURGES_MAX: usize = 16 << 10;
-/// What their targets may take together.
+/// The bound of their targets together.
 const STOPPED_BYTES_MAX: usize = 2 << 20;

@@ -1,5 +1,5 @@
-//! Reads a folder through and says what is in it. Nothing is changed and no lock is taken, so that it works beside a
-//! server, whose unfinished segment then counts as such.
+//! Reads a folder through and reports its content. Nothing is changed and no lock is taken, so that it works beside
+//! a server, whose unfinished segment then counts as such.
 
 use crate::error::TierError;
 use crate::form::segment::{HEADER_BYTES, SegmentHeader, SegmentOpening, segment_number};
@@ -14,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// What a folder has.
+/// The content of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FolderReport {
     pub segments: Vec<SegmentReport>,
@@ -23,7 +23,7 @@ pub struct FolderReport {
     pub purges: usize,
     /// How far the purges of other machines are among them.
     pub position: Option<LogPosition>,
-    /// What is wrong with the journals.
+    /// Descriptions of the damage in the journals.
     pub journal_damage: Vec<String>,
     /// Records with an earlier stamp are void.
     pub floor: u64,
@@ -33,7 +33,7 @@ pub struct FolderReport {
     pub foreign: Vec<String>,
 }
 
-/// What a file with the name of a segment has.
+/// The content of a file with the name of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentReport {
     pub name: String,

@@ -20,7 +20,7 @@ use std::time::Duration;
 const SHARE_OF_SEGMENT: u64 = 4;
 /// How often the journal hears what the wall clock shows, while records are written.
 const TIME_NOTE_MILLIS: u64 = 60_000;
-/// What the buffer for one record keeps between records.
+/// The capacity that the buffer for one record keeps between records.
 const BUFFER_KEPT: usize = 256 << 10;
 /// A name may be taken by a foreign file: the number of names that are passed over.
 const NAMES_TRIED: u64 = 64;
@@ -229,7 +229,8 @@ impl SegmentWriter {
         }
     }
 
-    /// What is due from time to time: room on the disk, records that were not used for long, the time in the journal.
+    /// Does the periodic work: frees room on the disk, drops records that were not used for long, notes the time in the
+    /// journal.
     pub(crate) fn tick(&mut self, parts: &TierParts) {
         let now = parts.storage.now();
         let inactive = u64::try_from(parts.config.inactive.as_millis()).unwrap_or(u64::MAX);
@@ -252,7 +253,7 @@ impl SegmentWriter {
             .is_none_or(|at| at + TIME_NOTE_MILLIS < now.boot_millis);
         if due {
             self.noted_time_at = Some(now.boot_millis);
-            // Where it fails, the next purge finds out.
+            // If this fails, the next purge finds out.
             let _ = parts.journal.writer().lock().note_time(now.wall_millis);
         }
     }

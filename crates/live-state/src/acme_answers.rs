@@ -1,6 +1,6 @@
-//! What issuers of certificates look for while they check that a name is served here: files of
-//! HTTP-01 (RFC 8555 §8.3), certificates of TLS-ALPN-01 (RFC 8737). They come from the process
-//! that asks for certificates, and go again after a moment. Those of other nodes come with their log of purges.
+//! Answers for issuers of certificates that check whether a name is served here: files of HTTP-01 (RFC 8555
+//! §8.3), certificates of TLS-ALPN-01 (RFC 8737). They come from the process that asks for certificates, and go
+//! again after a moment. Answers of other nodes come with their log of purges.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use transport::handshake::VALIDATION_PROTOCOL;
 
-/// Where the files are looked for.
+/// The folder in the URLs of the files.
 const FOLDER: &[u8] = b"/.well-known/acme-challenge/";
 
 /// So long at least the answers of other nodes are given: an attempt to get a certificate takes no longer.
@@ -38,7 +38,7 @@ pub struct AcmeAnswerTexts {
 pub struct AcmeAnswers {
     own: ArcSwap<ChallengeAnswers>,
     others: ArcSwap<ChallengeAnswers>,
-    /// What other nodes have told, and until when it counts.
+    /// Answers from other nodes, and the times until which they count.
     told: Mutex<VecDeque<(Millis, AcmeAnswerTexts)>>,
 }
 

@@ -42,10 +42,10 @@ impl AcmeNodes {
         connected.map_err(|error| error.to_string())
     }
 
-    /// What was written under a name; `None` where nothing is.
+    /// Returns the text under a name; `None` if there is none.
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn read(&self, name: NodeSecret) -> Result<Option<Vec<u8>>, String> {
         let read = self.connect().await?.read(&name.parts()).await;
         read.map_err(|error| error.to_string())

@@ -1,5 +1,5 @@
-//! What is known of clients, for the turns that they have at upstreams. One table for all groups, and
-//! none where no group tells turns apart.
+//! The table of clients, for the turns that they have at upstreams. One table for all groups, and none
+//! if no group distinguishes turns.
 
 use std::hash::RandomState;
 use std::net::IpAddr;
@@ -66,7 +66,7 @@ impl ClientTable {
         }
     }
 
-    /// May it be said that a request of this turn was refused?
+    /// Whether a refusal of this turn may be logged.
     pub fn may_log(&self, turn: &Turn, now: u64) -> bool {
         self.clients.lock().may_log(turn, now)
     }

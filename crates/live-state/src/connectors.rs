@@ -20,7 +20,7 @@ use crate::tls_files::TlsFiles;
 pub struct UpstreamTls {
     /// With the certificate of all requests, or with none.
     connector: Connector,
-    /// Where the certificate is that of a request.
+    /// The connectors for certificates that depend on the request.
     of_request: Option<OfRequest>,
 }
 

@@ -1,4 +1,4 @@
-//! What a zone keeps on disk, beside memory: its tier (`http_cache::Tier`), made of a folder of records
+//! The pages of a zone on disk, beside memory: its tier (`http_cache::Tier`), made of a folder of records
 //! (`disk_tier`).
 //!
 //! ```text
@@ -44,7 +44,7 @@ use tickets::Tickets;
 /// Purges that are noted while a zone waits for its folder; more than these, and all that is in it is void.
 const MAX_NOTED_PURGES: usize = 4096;
 
-/// What a clean stop writes takes at most this long.
+/// The longest time that a clean stop writes.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// The pages of a zone on disk.
@@ -86,7 +86,7 @@ struct WaitingFolder {
 struct OpenFolder {
     tier: TierFolder,
     tickets: Tickets,
-    /// What is known of the purges of other machines that the pages of earlier starts have seen.
+    /// The purges of other machines that the pages of earlier starts have seen.
     seen: PurgesOfOthers,
 }
 
@@ -103,7 +103,7 @@ impl DiskPages {
         })
     }
 
-    /// Those of a zone that has any.
+    /// Returns the pages on disk of a zone that has any.
     pub fn of(zone: &Zone) -> Option<&DiskPages> {
         zone.tier()?.as_any().downcast_ref()
     }
@@ -113,7 +113,7 @@ impl DiskPages {
         *self.zone.write() = Arc::downgrade(zone);
     }
 
-    /// Where they are.
+    /// Returns the folder of the pages.
     pub fn folder(&self) -> &Path {
         &self.terms.folder
     }
@@ -141,8 +141,8 @@ impl DiskPages {
         }
     }
 
-    /// What of a key's records a request may be shown, as far as no disk has to be waited for. `of_variant`: only
-    /// those that may be of this one.
+    /// Looks for records of a key that a request may be shown, without waiting for a disk. `of_variant`: looks only for
+    /// records that may be of this variant.
     fn look_in(
         &self,
         open: &Arc<OpenFolder>,
@@ -234,16 +234,16 @@ impl DiskPages {
         });
         Box::pin(async move {
             let ended = under_way.wait_for(Option::is_some);
-            // Those who came later wait no longer than the first, whose bound ends the read.
+            // Later requests wait no longer than the first, whose bound ends the read.
             ended.await.ok()?.clone()?
         })
     }
 }
 
-/// What a page is to a request.
+/// The verdict on a page for a request.
 enum JudgedPage<Page> {
     Shown(Page),
-    /// Of another variant; this is the number of the one that is wanted.
+    /// The page is of another variant; this is the number of the wanted one.
     OtherVariant(u64),
     Purged,
 }
@@ -311,7 +311,7 @@ impl Tier for DiskPages {
         let has_older = older.next().is_some();
         let is_earned = open.tier.note_use(hash, variant) == UseVerdict::Earned;
         if !((is_earned || has_older) && open.write(key.bytes(), response, None, now)) {
-            // What is kept is older than what is shown.
+            // The page on disk is older than the one that is shown.
             open.forget(hash, variant);
         }
     }

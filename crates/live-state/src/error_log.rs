@@ -28,7 +28,7 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 /// The error logs of a process, and what bounds the number of their lines.
 pub struct ErrorLogs {
     sinks: Arc<LogSinks>,
-    /// Where lines are counted.
+    /// The counters of lines.
     stats: Arc<Stats>,
     /// For lines about refused requests.
     pub refusals: LineBudget,

@@ -1,4 +1,5 @@
-//! What was seen of pages that may be shared, over all configurations; and those who wait until more is seen.
+//! Observations of pages that may be shared, over all configurations; and the requests that wait until more
+//! is seen.
 
 use guest_pages::GuestPages;
 use page_evidence::{Evidence, PageName};

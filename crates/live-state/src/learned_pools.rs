@@ -10,7 +10,7 @@ use site::{GroupId, LearnRules, Site, UpstreamEndpoint, UpstreamGroup};
 use crate::build_error::BuildError;
 use crate::php_identity;
 
-/// Those of a configuration.
+/// The pools of a configuration whose pages are learned.
 pub struct LearnedPools {
     learning: Arc<Learning>,
     /// By [`GroupId`].

@@ -11,7 +11,7 @@ use site::{LimitReq, LimitReqZone};
 
 use server_base::lru::Lru;
 
-/// What nginx takes for a state beside its key; together a power of two.
+/// The bytes that nginx takes for a state beside its key; together a power of two.
 const STATE_BYTES: u64 = 80;
 /// A bucket that was left alone for so long may go once it is empty.
 const IDLE_MS: u64 = 60_000;
@@ -43,7 +43,7 @@ struct Bucket {
     pins: u32,
 }
 
-/// What one limit says.
+/// The state of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LimitState {
     /// Over the burst.
@@ -197,7 +197,7 @@ impl Buckets {
         fits
     }
 
-    /// Drops the oldest bucket, unless it is pinned or `may_go` says no.
+    /// Drops the oldest bucket, unless it is pinned or `may_go` is false for it.
     fn drop_oldest(&mut self, may_go: impl Fn(&Bucket) -> bool) -> bool {
         let Some((key, bucket)) = self.by_key.oldest() else {
             return false;
@@ -218,7 +218,7 @@ pub struct AppliedLimit<'a> {
     pub key: Vec<u8>,
 }
 
-/// What all limits together say.
+/// The verdict of all limits together.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     Rejected {

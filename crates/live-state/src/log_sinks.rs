@@ -1,7 +1,6 @@
-//! Where log lines go: files opened for appending, the standard error stream,
-//! syslog. One write per line or per bunch of lines, so that lines of threads
-//! and of processes never mix. A line that cannot be written is lost: serving
-//! goes on.
+//! Targets of log lines: files opened for appending, the standard error stream, syslog. One write per line or
+//! per bunch of lines, so that lines of threads and of processes never mix. A line that cannot be written is
+//! lost: serving goes on.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -32,8 +31,7 @@ enum Kind {
     Syslog(Syslog),
 }
 
-/// What lines are being gathered for: it stays the same file when the target
-/// is reopened meanwhile.
+/// The target for which lines are gathered: it stays the same file when the sink is reopened meanwhile.
 #[derive(Clone)]
 pub enum Handle {
     File(Arc<File>),
@@ -83,7 +81,7 @@ impl Sink {
         Ok(Sink { kind })
     }
 
-    /// What lines can be gathered for; `None` where each line goes by itself.
+    /// Returns the target for which lines can be gathered; `None` if each line goes by itself.
     pub fn handle(&self) -> Option<Handle> {
         match &self.kind {
             Kind::File { file, .. } => Some(Handle::File(file.load_full())),
@@ -276,7 +274,7 @@ impl LogSinks {
     /// file that cannot be opened stays as it was.
     ///
     /// # Errors
-    /// What could not be opened.
+    /// The files that could not be opened, with their errors.
     pub fn reopen(&self) -> Result<(), Vec<(PathBuf, io::Error)>> {
         let mut failed = Vec::new();
         for sink in self.by_target.read().values() {
@@ -294,7 +292,7 @@ impl LogSinks {
         }
     }
 
-    /// As [`LogSinks::reopen`] with files that a privileged parent opened.
+    /// Like [`LogSinks::reopen`], with files that a privileged parent opened.
     pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
         for (path, opened) in files {
             let sink = self.sink(&LogTarget::File(path));

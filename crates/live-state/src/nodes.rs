@@ -37,14 +37,14 @@ const LEASE: Duration = Duration::from_secs(2);
 /// A server with debug assertions that finds this in its environment does not check its lease.
 const LEASE_FAILPOINT: &str = "MAYFLY_FAILPOINT_LEASE";
 
-/// What this node has in common with others.
+/// The connection of this node to others, and the state they share.
 pub struct Nodes {
     terms: CacheNodes,
     settings: BusSettings,
     host: Arc<Host>,
     /// Once it has begun.
     pub(crate) bus: OnceLock<Bus>,
-    /// Where it has begun to read the log.
+    /// The position at which it has begun to read the log.
     began_with: OnceLock<Option<AppliedLog>>,
     /// Zones whose purges are published, or were.
     known: Mutex<Vec<Weak<Zone>>>,
@@ -52,13 +52,13 @@ pub struct Nodes {
     ignores_lease: bool,
 }
 
-/// What the bus knows of the server.
+/// The server's side of the bus.
 struct Host {
     zones: Arc<AliveZones>,
     logs: Mutex<Option<LogTargets>>,
-    /// Where pages are shared.
+    /// The position of each zone, if pages are shared.
     positions: ZonePositions,
-    /// What other nodes show issuers of certificates, by a key file that they have in common.
+    /// The seal of challenge answers from other nodes, made from a key file that they have in common.
     seal: Option<NodeSeal>,
     acme_answers: Arc<AcmeAnswers>,
     /// Pages that what the others write concerns.
@@ -68,7 +68,7 @@ struct Host {
 type LogTargets = (Arc<ErrorLogs>, Vec<ErrorLog>);
 
 impl Nodes {
-    /// What `site` asks for: what is there already, if it has the same terms.
+    /// Builds the nodes of `site`, or takes over the previous ones if they have the same terms.
     ///
     /// # Errors
     /// TLS is impossible with the certificates that are trusted.
@@ -106,10 +106,10 @@ impl Nodes {
     }
 
     /// Starts the connection to the other nodes, unless it has begun. `zones` are all zones of the server; `applied`
-    /// is up to where purges are applied to what is stored there already, which is void without it.
+    /// is the position up to which purges are applied to the pages stored there already, which are void without it.
     ///
     /// # Errors
-    /// What the system says of a thread.
+    /// The system starts no thread.
     pub fn begin(
         &self,
         zones: &[Arc<Zone>],
@@ -123,7 +123,7 @@ impl Nodes {
         if self.bus.get().is_some() {
             let is_new =
                 |zone: &&Arc<Zone>| !known.iter().any(|it| it.as_ptr() == Arc::as_ptr(zone));
-            // What a new zone has on disk may lack purges that came before it.
+            // A new zone's pages on disk may have missed purges that came before it.
             zones.iter().filter(is_new).for_each(void);
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Where it has begun to read the log; `None` before that.
+    /// Returns the position at which it has begun to read the log; `None` before that.
     pub fn began_with(&self) -> NodeBegin {
         self.began_with.get().cloned()
     }
@@ -173,7 +173,7 @@ impl Nodes {
         &self.host.positions
     }
 
-    /// What is written on this node and on others.
+    /// Returns the writes on this node and on others.
     pub(crate) fn writes(&self) -> &WriteExchange {
         &self.host.writes
     }
@@ -243,7 +243,7 @@ impl NodeHost for Host {
             if self.writes.take(purge) {
                 continue;
             }
-            // What a later version may say names everything.
+            // An entry in the form of a later version counts as a purge of everything.
             if sibling::apply(purge, &self.zones).is_none() {
                 let now = Millis(clock::now());
                 for zone in self.zones.zones() {
@@ -283,7 +283,8 @@ impl NodeHost for Host {
 }
 
 impl Host {
-    /// What was not sealed with this node's key, or is of another version, names no page and is left out.
+    /// Takes challenge answers of another node. An entry that was not sealed with this node's key, or is of another
+    /// version, names no page and is left out.
     fn take_answers(&self, entry: &[u8]) {
         let secret = self
             .seal

@@ -8,7 +8,8 @@ use std::path::Path;
 use learning::Digest;
 use site::PhpPool;
 
-/// Where distributions and the images of containers have PHP: a folder, and what the names in it begin with.
+/// The usual places of PHP in distributions and in images of containers: a folder, and the beginning of the names in
+/// it.
 const PLACES: [(&str, &str); 10] = [
     ("/etc", "php"),
     ("/usr/lib", "php"),

@@ -103,7 +103,7 @@ impl ZoneNotes {
 pub struct WantedPage {
     pub zone: Arc<Zone>,
     pub key: CacheKey,
-    /// Of the variant that the request selects; 0 where the page is not known to vary.
+    /// The number of the variant that the request selects; 0 if the page is not known to vary.
     pub variant: u64,
     /// For so long other nodes wait for this one's fetch.
     pub lock: Duration,
@@ -116,7 +116,7 @@ impl WantedPage {
     }
 }
 
-/// What is there of a page.
+/// The state of a shared page.
 pub enum SharedPage {
     /// Another node has fetched it: see [`PageSharing::promote`].
     Page(OpenedPage),

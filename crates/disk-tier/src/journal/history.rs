@@ -1,4 +1,4 @@
-//! What the journals of earlier starts say. Purges may be missing from them, when a file is damaged, cut or gone: then
+//! Reads the journals of earlier starts. Purges may be missing from them, when a file is damaged, cut or gone: then
 //! the floor rises above all stamps that the missing ones may have had.
 
 use crate::form::UNIT;
@@ -42,9 +42,9 @@ pub(crate) struct JournalHistory {
     /// The last start; as many more may have been as files could not be read.
     pub(crate) last_start: u32,
     pub(crate) newest_wall_millis: u64,
-    /// Where the file that was written last ends.
+    /// The end of the file that was written last.
     pub(crate) tail: Option<JournalTail>,
-    /// What is wrong, for the log.
+    /// Descriptions of the damage, for the log.
     pub(crate) damage: Vec<String>,
     /// Purges are missing, and nothing bounds their stamps yet.
     has_open_loss: bool,
@@ -52,7 +52,7 @@ pub(crate) struct JournalHistory {
     next: Option<u64>,
 }
 
-/// What is known within one file.
+/// The state of reading one file.
 #[derive(Debug, Default)]
 struct FileScan {
     first_blank: Option<u32>,
@@ -120,7 +120,7 @@ impl JournalHistory {
         else {
             self.lose(format!("journal-{number} is damaged"));
             self.last_start += 1;
-            // Where this one begins is not known: it counts as beginning with the next one.
+            // The start of this file is not known: it counts as beginning with the next one.
             self.files.push(file(u64::MAX));
             return;
         };
@@ -261,7 +261,7 @@ impl JournalHistory {
         self.damage.push(what);
     }
 
-    /// What was lost so far has this stamp or an earlier one.
+    /// Bounds the stamps of the losses so far: they are at most `highest`.
     fn bound_loss(&mut self, highest: u64) {
         if std::mem::take(&mut self.has_open_loss) {
             self.floor = self.floor.max(highest);

@@ -58,7 +58,7 @@ pub(crate) struct JournalWriter {
     pub(crate) syncs: u64,
 }
 
-/// What a new file says of itself.
+/// The facts in the header of a new file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileTerms {
     pub(crate) start: u16,
@@ -198,7 +198,7 @@ impl JournalWriter {
             batch: self.position,
             unit: self.position,
         };
-        // A batch says that all before it was synced: so this is.
+        // A batch declares that all before it was synced: so this is.
         self.write_units(&time_unit(wall_millis, self.highest, at), at.batch)?;
         self.position += 1;
         Ok(())
@@ -222,7 +222,7 @@ impl JournalWriter {
                 unit: self.position,
             },
         );
-        // Where it fails, the loss of the next file would not be seen: nothing more.
+        // If this fails, the loss of the next file would not be noticed: nothing more.
         let _ = self.write_units(&end, self.position);
         self.file = file;
         self.units = header.units;
@@ -336,7 +336,7 @@ fn end_previous(storage: &dyn Storage, folder: &Path, history: &JournalHistory, 
         },
     );
     let path = folder.join(journal_name(tail.number));
-    // Where it fails, the loss of the next file would not be seen: nothing more.
+    // If this fails, the loss of the next file would not be noticed: nothing more.
     let _ = storage.open_to_write(&path).and_then(|file| {
         file.write_at(&unit, u64::from(tail.unit) * UNIT as u64)?;
         file.sync_data()

@@ -13,7 +13,7 @@ use std::sync::Arc;
 const SECTOR: usize = 512;
 const FREE_BYTES: u64 = 1 << 40;
 
-/// What is refused or held.
+/// An operation that a test can refuse or hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DiskOperation {
     Read,
@@ -22,7 +22,7 @@ pub enum DiskOperation {
     Create,
 }
 
-/// What becomes of an operation.
+/// The fault of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskFault {
     /// `ENOSPC`.
@@ -48,9 +48,9 @@ impl DiskFault {
 
 #[derive(Clone, Debug, Default)]
 struct SimulatedFile {
-    /// As processes see it.
+    /// The bytes that processes see.
     bytes: Vec<u8>,
-    /// As a power cut leaves it, but for some of the sectors that were not synced.
+    /// The bytes that a power cut leaves, but for some of the sectors that were not synced.
     synced: Vec<u8>,
     unsynced: BTreeSet<usize>,
 }
@@ -186,7 +186,7 @@ impl SimulatedDisk {
         self.changed.notify_all();
     }
 
-    /// What [`Storage::free_bytes`] says.
+    /// Sets the result of [`Storage::free_bytes`].
     pub fn set_free_bytes(&self, bytes: u64) {
         self.state.lock().free_bytes = Some(bytes);
     }

@@ -1,5 +1,5 @@
-//! What admission saves, beside an LRU of the disk's size that writes each miss: visits by Zipf's law to pages of one
-//! size, a memory of a tenth of the disk above it, with and without a crawler whose pages are asked for once.
+//! The savings of admission, beside an LRU of the disk's size that writes each miss: visits by Zipf's law to pages of
+//! one size, a memory of a tenth of the disk above it, with and without a crawler whose pages are asked for once.
 //!
 //! `cargo test -p disk-tier --release --lib admission -- --nocapture` prints the figures.
 

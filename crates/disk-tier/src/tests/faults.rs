@@ -1,4 +1,4 @@
-//! A disk that is full, read-only, failing or slow: reads go on as long as they can, and the state says why.
+//! A disk that is full, read-only, failing or slow: reads go on as long as they can, and the state has the reason.
 
 use super::*;
 use crate::testing::{DiskFault, DiskOperation};

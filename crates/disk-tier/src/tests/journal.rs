@@ -156,7 +156,7 @@ fn without_any_journal_all_is_void_and_stamps_go_on() {
         recovery.events[..],
         [TierEvent::JournalDamaged { .. }]
     ));
-    // It is said once, and what is stored from now on holds.
+    // The damage is reported once, and records stored from now on hold.
     write(&tier, stamped(&tier, &recovery, "new", b"body"));
     let (tier, recovery) = restart(&disk, tier);
     assert_eq!(recovery.events, []);

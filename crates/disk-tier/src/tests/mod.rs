@@ -139,7 +139,7 @@ fn confirm(tier: &TierFolder, purge: &WrittenPurge) {
     ticket.wait().unwrap();
 }
 
-/// What is known of a purge by now.
+/// Returns the outcome of a purge, if it is known by now.
 fn outcome(ticket: &mut PurgeTicket) -> Option<PurgeOutcome> {
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(ticket).poll(&mut context) {

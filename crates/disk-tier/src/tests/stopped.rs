@@ -1,4 +1,4 @@
-//! Purges that are said while no server has the folder.
+//! Purges that are made while no server has the folder.
 
 use super::*;
 use crate::{StoppedPurge, TierError, append_while_stopped};

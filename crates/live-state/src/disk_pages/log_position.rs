@@ -10,7 +10,7 @@ use http_cache::Zone;
 use super::DiskPages;
 use crate::applied_log::AppliedLog;
 
-/// What the pages of earlier starts have seen.
+/// The purges of other machines that the pages of earlier starts have seen.
 pub(super) enum PurgesOfOthers {
     /// Earlier starts have left no pages.
     NoPages,
@@ -40,7 +40,8 @@ impl PurgesOfOthers {
     }
 }
 
-/// Where this node has begun to read the log of the others: `Some(None)`, where all that was stored then was void.
+/// The position at which this node has begun to read the log of the others: `Some(None)`, if all pages stored then
+/// were void.
 pub type NodeBegin = Option<Option<AppliedLog>>;
 
 /// Writes down up to where the purges of other machines are applied in these zones.

@@ -15,7 +15,7 @@ use super::tickets::Tickets;
 use super::told::level_of;
 use super::{DiskPages, FolderState, OpenFolder, STOP_WITHIN, WaitingFolder};
 
-/// What is kept on a disk where `max_size=` is not given: a share of the file system, and no more than this.
+/// The default `max_size=`: a share of the file system, and no more than this.
 const DEFAULT_SHARE: u64 = 10;
 const MOST_DEFAULT_BYTES: u64 = 8 << 30;
 /// Less than this is not worth a folder.
@@ -77,8 +77,7 @@ impl DiskPages {
         matches!(&*self.state.read(), FolderState::Waiting(_))
     }
 
-    /// Opens the folder, and tells the zone's clock of the purges that it has. A reason that was told is not
-    /// told again.
+    /// Opens the folder, and gives its purges to the zone's clock. A reason for a failure is reported once.
     fn try_open(&self, zone: &Arc<Zone>, node: &NodeBegin) -> Vec<(LogLevel, String)> {
         let opened = open(&self.terms, self).and_then(|(tier, recovery)| {
             let tickets = Tickets::new().map_err(|error| TierError::Io {

@@ -17,7 +17,7 @@ pub fn variant_of(response: &StoredResponse) -> u64 {
     number_of(&response.head)
 }
 
-/// The same of a head.
+/// Returns the number of the variant with this head.
 pub fn number_of(head: &StoredHead) -> u64 {
     head.vary
         .as_ref()

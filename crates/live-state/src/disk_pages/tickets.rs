@@ -1,5 +1,5 @@
-//! Purges that are on their way to the disk, and who waits for them. The journal syncs in order: a thread waits
-//! for one after the other, and tells how far it has come.
+//! Purges that are on their way to the disk, and the requests that wait for them. The journal syncs in order: a
+//! thread waits for one after the other, and publishes the number of the last one.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -39,8 +39,8 @@ impl Tickets {
                     Ok(()) => {
                         sender.send_replace(number);
                     }
-                    // Those who wait for it hear of no end. The next purge that is on the disk settles it: the
-                    // journal then has a floor above all that found no room.
+                    // The requests that wait for it go on waiting. The next purge that is on the disk settles
+                    // it: the journal then has a floor above all that found no room.
                     Err(why) => {
                         noted.count.fetch_add(1, SeqCst);
                         *noted.why.lock() = Some(why);

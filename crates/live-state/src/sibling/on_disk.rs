@@ -9,7 +9,7 @@ use http_cache::TierFuture;
 
 use crate::cache_zones::AliveZones;
 
-/// A disk that takes longer does not hold up the other process: what it is told holds in memory.
+/// A disk that takes longer does not hold up the other process: its purges hold in memory.
 const WITHIN: Duration = Duration::from_secs(1);
 
 /// Waits until all zones have written down what was purged, or for as long as a disk may take.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  the process before                       the process that takes its place
-//!   tells each purge from now on             notes where the clocks of its zones stand
+//! sends each purge from now on             notes the clocks of its zones
 //!   Applied: the log of other machines ────► joins them where the one before was, and reads on
 //!   parcel of pages, a memory file ────────► a fetch that began then: stored if no purge names it
 //!                    ◄─────────────── Taken
@@ -11,9 +11,9 @@
 //!   End ───────────────────────────────────► serves
 //! ```
 //!
-//! What was purged there before is not sent, and what is purged there later is told. Purges of other machines
-//! are not told, for both processes hear of them. The one before may be behind, and its pages old: so it says first up
-//! to where it has applied their log, and the other one uses nothing before it has read on from there. Where that is not
+//! A page purged there before is not sent, and later purges there are. Purges of other machines are not sent, for both
+//! processes read them. The process before may be behind, and its pages old: so it first sends the position up to which
+//! it has applied their log, and the other one uses nothing before it has read on from there. If that position is not
 //! known, zones that have purges in common with other machines begin without pages.
 
 use std::fs::File;
@@ -42,7 +42,7 @@ const PAGE_BYTES_MAX: u64 = 8 << 20;
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
 /// The pages of a zone that are looked at.
 const PAGES_MAX: usize = 4_000_000;
-/// What comes before each page of a parcel: the lengths of key, head and body, and when it was received.
+/// The frame before each page of a parcel: the lengths of key, head and body, and when it was received.
 const FRAME_BYTES: usize = 4 * 8;
 
 /// A message with a parcel: this letter and the name of the zone.
@@ -92,7 +92,7 @@ fn written_applied(applied: &AppliedLog) -> Vec<u8> {
     [&[APPLIED][..], &number, applied.epoch.as_bytes()].concat()
 }
 
-/// What [`APPLIED`] says; `None`: nothing that makes sense.
+/// Returns the position in a message [`APPLIED`]; `None`: it makes no sense.
 pub(super) fn read_applied(message: &[u8]) -> Option<AppliedLog> {
     let (number, epoch) = message.get(1..)?.split_first_chunk()?;
     Some(AppliedLog {
