@@ -124,7 +124,7 @@ impl Outbox {
         Some((last?, purges))
     }
 
-    /// The purges up to `number` that had no entry have got entries up to `entry`.
+    /// Gives `entry` to the purges up to `number` that had no entry.
     pub fn published(&mut self, number: u64, entry: u64) {
         for purge in &mut self.kept {
             if purge.number <= number && purge.entry.is_none() {

@@ -19,7 +19,6 @@
 //! service at all would look like a page. Interim responses are events, except 100, which is
 //! between us and the upstream.
 //!
-//!
 //! The promise the rest rests on: [`Event::End`] means that the response is
 //! complete. Only a body without a length ends where the connection does.
 

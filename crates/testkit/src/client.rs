@@ -1,5 +1,5 @@
-//! A client that sends exactly the bytes it is told to, and reads one response
-//! after another from a connection.
+//! A client that sends exactly the given bytes, and reads one response after another from a
+//! connection.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Client {
     error: Option<io::Error>,
 }
 
-/// What a client sends on and reads from.
+/// The stream that a client sends on and reads from.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
@@ -30,7 +30,7 @@ pub struct Reply {
     /// Names in lower case.
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// The body ended where its framing said it would.
+    /// The body ended at the length of its framing.
     pub is_complete: bool,
 }
 
@@ -76,7 +76,7 @@ impl Client {
         }
     }
 
-    /// What the connection ended with, if not with the end of the stream.
+    /// Returns the error that ended the connection, if it was not the end of the stream.
     pub fn error(&self) -> Option<io::ErrorKind> {
         self.error.as_ref().map(io::Error::kind)
     }

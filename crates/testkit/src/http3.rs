@@ -234,7 +234,7 @@ impl Http3Client {
         exchange.reply().await
     }
 
-    /// The same.
+    /// Like [`Self::try_ask`], for a request that must get a response.
     ///
     /// # Panics
     /// When there is no response.
@@ -387,7 +387,7 @@ fn put_text(out: &mut Vec<u8>, pattern: u8, prefix_bits: u32, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// What a stream of any bytes came to.
+/// The result of a stream of any bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A response with this status.

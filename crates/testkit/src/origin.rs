@@ -41,7 +41,7 @@ impl Spelling {
     }
 }
 
-/// What the origin was asked.
+/// A request that the origin got.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -116,11 +116,11 @@ enum Step {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Length {
-    /// As many bytes as there are.
+    /// The right number of bytes.
     True,
     /// Something else.
     Claimed(usize),
-    /// Not said: chunks over HTTP.
+    /// No length: chunks over HTTP.
     Open,
 }
 

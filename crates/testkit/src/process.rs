@@ -118,8 +118,7 @@ pub fn status_line(pid: u32, name: &str) -> String {
     value.unwrap_or_default().trim().to_owned()
 }
 
-/// Memory of a process as a line of its status says it (`VmRSS`, `VmHWM`), in bytes; 0 where
-/// it has ended.
+/// Returns the memory of a process from a line of its status (`VmRSS`, `VmHWM`), in bytes; 0 if it has ended.
 pub fn memory_bytes(pid: u32, name: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let values = text.lines().filter_map(|line| line.strip_prefix(name));

@@ -36,7 +36,7 @@ impl StartedProcess {
     /// Waits for the start to be over.
     ///
     /// # Panics
-    /// When the process ends, or does not come that far; with what it said.
+    /// When the process ends, or does not come that far; with its output.
     pub async fn wait_for_start(&mut self, is_over: impl Fn(&Path) -> bool) {
         let folder = self.folder.path();
         let (child, logs) = (&mut self.child, self.logs);
@@ -72,12 +72,12 @@ impl StartedProcess {
         std::fs::write(self.path(name), content).expect("a file");
     }
 
-    /// What it has logged so far.
+    /// Returns the error log so far.
     pub fn error_log(&self) -> String {
         text_of(self.folder.path(), self.logs)
     }
 
-    /// Where it listens.
+    /// Returns the target at which it listens.
     pub fn target(&self) -> Target {
         Target(self.path("http"))
     }

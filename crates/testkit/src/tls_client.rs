@@ -24,7 +24,7 @@ use crate::wait::TIMEOUT;
 #[derive(Clone)]
 pub struct TlsClient(Arc<ClientConfig>);
 
-/// What a client offers.
+/// The offers of a client.
 #[derive(Default)]
 pub struct Offer<'a> {
     /// None: all.
@@ -42,7 +42,7 @@ pub struct Offer<'a> {
 pub struct TlsConnection {
     pub client: Client,
     pub version: ProtocolVersion,
-    /// What ALPN came to.
+    /// The protocol that ALPN has chosen.
     pub protocol: Option<String>,
     pub is_resumed: bool,
     /// The server's own.
@@ -78,7 +78,7 @@ impl TlsClient {
         TlsClient(Arc::new(config))
     }
 
-    /// The same client without the sessions that it knows.
+    /// Returns the same client without the sessions that it knows.
     pub fn forgetful(&self) -> TlsClient {
         let mut config = ClientConfig::clone(&self.0);
         config.resumption = Resumption::disabled();
@@ -98,10 +98,10 @@ impl TlsClient {
             .await
     }
 
-    /// The same over a stream on which something may have been said already.
+    /// Like [`TlsClient::connect`], over a stream that may have been used already.
     ///
     /// # Errors
-    /// As for [`TlsClient::connect`].
+    /// The errors of [`TlsClient::connect`].
     ///
     /// # Panics
     /// When the handshake does not end.
@@ -123,8 +123,7 @@ impl TlsClient {
     }
 }
 
-/// A connection that begins with requests, and whose client does not end the handshake before it
-/// is told to.
+/// A connection that begins with requests, and whose client ends the handshake only on demand.
 pub struct EarlyConnection {
     session: ClientConnection,
     stream: UnixStream,
@@ -197,7 +196,7 @@ impl EarlyConnection {
         self.send_raw(&records).await;
     }
 
-    /// Reads until `text` has come, and says nothing meanwhile; gives everything up to it.
+    /// Reads until `text` has come, and sends nothing meanwhile; returns everything up to it.
     ///
     /// # Panics
     /// When it does not come, or the server breaks the protocol.
@@ -217,7 +216,7 @@ impl EarlyConnection {
         received.expect("the text in time")
     }
 
-    /// Reads until the server has said what belongs to the handshake, and says nothing meanwhile.
+    /// Reads until the server has sent its part of the handshake, and sends nothing meanwhile.
     ///
     /// # Panics
     /// When it does not, or breaks the protocol.

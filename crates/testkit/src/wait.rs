@@ -15,7 +15,7 @@ pub async fn until(what: &str, is_so: impl FnMut() -> bool) {
     until_or(is_so, || format!("not in time: {what}")).await;
 }
 
-/// The same; `complaint` is what the test fails with.
+/// Like [`until`]; `complaint` is the message with which the test fails.
 ///
 /// # Panics
 /// When it is not so within [`TIMEOUT`].

@@ -1,4 +1,4 @@
-//! What a fake PHP answers, step by step.
+//! The answer of a fake PHP, step by step.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Script {
         self
     }
 
-    /// What was to be sent one after the other until here goes out in one write.
+    /// Joins the sends at the end of the script into one write.
     pub fn at_once(mut self) -> Script {
         let mut together = BytesMut::new();
         let sends = |step: &Step| matches!(step, Step::Send(_));

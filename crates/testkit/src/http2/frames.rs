@@ -46,7 +46,7 @@ pub struct FrameClient {
     decoder: Decoder,
 }
 
-/// What a stream came to.
+/// The result of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// `None` where there was no head.
@@ -67,7 +67,8 @@ impl FrameClient {
         client
     }
 
-    /// The same with a window for each stream, and the usual one for the connection.
+    /// Begins a connection with a window for each stream, and the usual one for the
+    /// connection.
     ///
     /// # Panics
     /// When nothing listens there.
@@ -91,7 +92,7 @@ impl FrameClient {
         let _ = self.try_send(bytes).await;
     }
 
-    /// The same.
+    /// Like [`Self::send`], and reports a failure.
     ///
     /// # Errors
     /// The server takes no more.
