@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// What those that serve know of their start.
+/// The facts of a start for the commands that serve.
 struct Start {
     program: StartedProgram,
     /// They close what they inherited.
@@ -121,7 +121,7 @@ fn run(command: Command, start: Start) -> Exit {
     }
 }
 
-/// Does what the running program was told to do, in its place.
+/// Carries out the command of the running program in its place.
 fn succeed(command: Command, start: Start) -> Exit {
     match Predecessor::meet() {
         Ok(met) => run(
@@ -220,8 +220,7 @@ fn start_detached(flags: &Flags, start: Start) -> Exit {
     serve_until_the_end(plan, journal, accepted)
 }
 
-/// Reads the configuration; what is wrong with it is shown and logged, and told to the program whose place
-/// would be taken.
+/// Reads the configuration. Mistakes are shown and logged, and reported to the program whose place would be taken.
 fn read(
     invocation: &Invocation,
     predecessor: Option<&(Predecessor, InheritedResources)>,

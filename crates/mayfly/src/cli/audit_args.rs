@@ -21,7 +21,7 @@ pub struct AuditArgs {
     /// Audit the pages of a sitemap; may be given more than once
     #[arg(long, value_name = "URL", group = "what", requires = "audit")]
     pub sitemap: Vec<String>,
-    /// Where the server listens, HOST:PORT or unix:PATH [default: the host and port of the URL]
+    /// Address of the server, HOST:PORT or unix:PATH [default: the host and port of the URL]
     #[arg(long, value_name = "ADDRESS", requires = "audit")]
     pub connect: Option<String>,
     /// Audit at most this number of pages

@@ -27,10 +27,10 @@ pub use words::{
 };
 use words::{Word, WordResult};
 
-/// What to do.
+/// The command to carry out.
 #[derive(Debug, PartialEq)]
 pub enum Command {
-    /// What nginx's flags ask for.
+    /// The action of nginx's flags.
     Flags(Flags, Action),
     Serve(Box<ServeArgs>),
     Check(CheckArgs),
@@ -54,8 +54,8 @@ pub enum Command {
     Detached(Flags),
     /// The unprivileged process (see `worker_process`).
     Worker,
-    /// A program that takes the place of a running one (see `processes::upgrade`), and what that one
-    /// was told to do.
+    /// A program that takes the place of a running one (see `processes::upgrade`), and the command
+    /// line of that one.
     Successor(Box<Command>),
 }
 
@@ -64,7 +64,7 @@ pub enum Command {
 pub enum Refusal {
     /// nginx's flags: the message, as nginx words it.
     Flags(String),
-    /// Words: what clap says.
+    /// A line of words with a mistake: clap's message.
     Words(String),
 }
 
@@ -129,7 +129,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
     })
 }
 
-/// What `-h` prints.
+/// Returns the text of `-h`.
 pub fn flags_help() -> String {
     flags::help()
 }

@@ -29,7 +29,7 @@ struct Line {
     word: Word,
 }
 
-/// What words ask for.
+/// The command that words ask for.
 #[derive(Debug, PartialEq, Subcommand)]
 pub enum Word {
     /// Serve the site in a folder or behind an HTTP server, without a configuration
@@ -41,9 +41,9 @@ pub enum Word {
     Check(CheckArgs),
     /// Make servers of Apache's virtual hosts, or name the lines of .htaccess files that have another effect
     ///
-    /// Each line that has another effect than in Apache becomes a comment that says why. Exit codes: 0 all lines are obeyed or
-    /// translated, or nothing is lost without them; 1 a file cannot be read or written, or its sections do not fit together; 3
-    /// some lines are not translated; 4 some of these keep visitors out.
+    /// Each line that has another effect than in Apache becomes a comment with the reason. Exit codes: 0 all lines are
+    /// obeyed or translated, or nothing is lost without them; 1 a file cannot be read or written, or its sections do
+    /// not fit together; 3 some lines are not translated; 4 some of these keep visitors out.
     Convert(ConvertArgs),
     /// Say what a running server would do with a request and why, or show what it has stored; audit pages for
     /// cache poisoning
@@ -65,10 +65,10 @@ pub enum Word {
     Doctor(DoctorArgs),
     /// Have a running server replaced by the program that lies at its path now; no connection is lost
     ///
-    /// The server starts the program file that it was started from, which may be another version by now. The
-    /// new program reads the configuration and gets the sockets, PHP and the stored pages. Once it serves, the
-    /// old one takes no more connections, finishes what is under way, and ends. If the new one refuses to
-    /// serve, ends or does not answer, the old one goes on, and this command says why and ends with 1.
+    /// The server starts the program file that it was started from, which may be another version by now. The new
+    /// program reads the configuration and gets the sockets, PHP and the stored pages. Once it serves, the old one
+    /// takes no more connections, finishes what is under way, and ends. If the new one refuses to serve, ends or does
+    /// not answer, the old one goes on, and this command prints the reason and ends with 1.
     Upgrade(ServerArgs),
     /// Show the servers that share purges (cache_nodes), or expel one that hangs
     Nodes(NodesArgs),
@@ -109,7 +109,7 @@ pub struct CheckArgs {
     /// With --fix: change the files themselves
     #[arg(long, requires = "fix")]
     pub in_place: bool,
-    /// What to print: a report for people, JSON, or SARIF for what shows findings beside code
+    /// Form of the report: text for people, JSON, or SARIF for programs that show findings beside code
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
     pub format: ReportFormat,
     /// The configuration file
@@ -119,7 +119,7 @@ pub struct CheckArgs {
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct ConvertArgs {
-    /// Where PHP-FPM listens, such as unix:/run/php/php-fpm.sock: the result then runs scripts itself
+    /// Address of PHP-FPM, such as unix:/run/php/php-fpm.sock: the result then runs scripts itself
     #[arg(long, value_name = "ADDRESS", value_parser = fastcgi_address)]
     pub php: Option<String>,
     /// Write into this file, which must not be there yet [default: standard output]
@@ -230,7 +230,7 @@ pub struct ServerArgs {
     /// mayfly serve runs]
     #[arg(short = 'c', value_name = "FILE", conflicts_with = "socket")]
     pub conf: Option<PathBuf>,
-    /// Where relative paths of the configuration begin
+    /// Folder in which relative paths of the configuration begin
     #[arg(short = 'p', value_name = "FOLDER", conflicts_with = "socket")]
     pub prefix_folder: Option<PathBuf>,
     /// The control socket of the running server, instead of its configuration
@@ -366,13 +366,13 @@ pub struct DoctorArgs {
     /// The configuration [default: that of mayfly -c, if there is one]
     #[arg(short = 'c', value_name = "FILE")]
     pub conf: Option<PathBuf>,
-    /// Where relative paths of the configuration begin
+    /// Folder in which relative paths of the configuration begin
     #[arg(short = 'p', value_name = "FOLDER")]
     pub prefix_folder: Option<PathBuf>,
     /// Print the findings as JSON
     #[arg(long)]
     pub json: bool,
-    /// Where /proc, /sys, /etc and the document roots are
+    /// Folder with /proc, /sys, /etc and the document roots
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub root: Option<PathBuf>,
 }
@@ -388,7 +388,7 @@ pub struct NodesArgs {
     /// The configuration [default: that of mayfly -c]
     #[arg(short = 'c', value_name = "FILE")]
     pub conf: Option<PathBuf>,
-    /// Where relative paths of the configuration begin
+    /// Folder in which relative paths of the configuration begin
     #[arg(short = 'p', value_name = "FOLDER")]
     pub prefix_folder: Option<PathBuf>,
     /// Print the nodes as JSON
@@ -396,13 +396,13 @@ pub struct NodesArgs {
     pub json: bool,
 }
 
-/// For cron, command-line tools and deployment, as in `mayfly run -- wp cron event run --due-now`. The command and what it
-/// starts are given the library that Mayfly starts PHP with: a server that learns pages is told of each write before
-/// the database gets it, and once more before the program has its answer. Root tells all servers that root started, and
-/// the account of a pool those of its pools: write `mayfly run` behind sudo, which drops the library. Processes that
-/// do not load it are named, and no page is kept until the command ends. Where no server learns, a line says so,
-/// and the command runs all the same. Exit codes are the command's; 127 it is not found; 126 it cannot be started;
-/// 128 and more: it was ended by the signal of that number less 128.
+/// For cron, command-line tools and deployment, as in `mayfly run -- wp cron event run --due-now`. The command and its
+/// processes are given the library that Mayfly starts PHP with: a server that learns pages hears of each write before
+/// the database gets it, and once more before the program has its answer. Root informs all servers that root started,
+/// and the account of a pool those of its pools: write `mayfly run` behind sudo, which drops the library. Processes
+/// that do not load it are named, and no page is kept until the command ends. If no server learns, a line reports it,
+/// and the command runs all the same. Exit codes are the command's; 127 it is not found; 126 it cannot be started; 128
+/// and more: it was ended by the signal of that number less 128.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct RunArgs {
     /// The command and its arguments
@@ -415,7 +415,7 @@ pub struct RunArgs {
     pub command: Vec<OsString>,
 }
 
-/// What is done with such a folder.
+/// The operation on such a folder.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum CacheWord {
     /// Read all records and journals, and say what is whole, void, damaged or of others; changes nothing. Exit
@@ -437,7 +437,8 @@ pub fn is_word(word: &str) -> bool {
     WORDS.contains(&word) || matches!(word, "--help" | "--version")
 }
 
-/// The arguments, `--dashboard ADDR:PORT` as one of them. What follows may as well be the folder of the site.
+/// Returns the arguments, with `--dashboard ADDR:PORT` as one of them. The word behind `--dashboard` may as well be
+/// the folder of the site.
 fn with_joined_place(arguments: &[OsString]) -> Vec<OsString> {
     let is_place = |text: &str| {
         let port = text.rsplit(':').next().unwrap_or(text);
@@ -459,7 +460,7 @@ fn with_joined_place(arguments: &[OsString]) -> Vec<OsString> {
 /// Reads a line that begins with a word (without the program's name).
 ///
 /// # Errors
-/// What clap says of it.
+/// The message of clap about a mistake.
 pub fn parse(arguments: &[OsString]) -> Result<WordResult, String> {
     if arguments.first().is_some_and(|word| word == "--version") {
         return Ok(WordResult::Word(Word::Version));

@@ -1,4 +1,4 @@
-//! `mayfly cache verify`: reads a folder in which a zone keeps pages, and says what is in it.
+//! `mayfly cache verify`: reads a folder in which a zone keeps pages, and reports its content.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -104,7 +104,7 @@ async fn answer(
 
 fn shown<T: Serialize>(args: &ExplainArgs, value: &T, text: impl Fn(&T) -> String) -> String {
     match args.json {
-        // What was read as JSON is JSON.
+        // Values read from JSON can be written as JSON.
         true => serde_json::to_string(value).unwrap_or_default() + "\n",
         false => text(value),
     }
@@ -333,7 +333,7 @@ fn entry_lines(entry: &Entry) -> Vec<Line> {
     all
 }
 
-/// What the page was made of.
+/// Returns the lines about the statements and files that the page was made of.
 fn learned_lines(part: &LearnedPart) -> Vec<Line> {
     let state = match part.state {
         LearnedState::Fresh => "unchanged",
@@ -377,7 +377,7 @@ fn learned_lines(part: &LearnedPart) -> Vec<Line> {
     all
 }
 
-/// What was seen of a page that visitors may share.
+/// Returns the lines about the evidence on a page that visitors may share.
 fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
     let standing = match part.standing {
         Standing::Shared => {
@@ -431,7 +431,7 @@ fn evidence_lines(part: &EvidencePart) -> Vec<Line> {
     all
 }
 
-/// What is known of the session that a page begins.
+/// Describes the session that a page begins.
 fn session_text(session: &SessionPart) -> String {
     match session {
         SessionPart::Unproven => {
@@ -451,7 +451,7 @@ fn session_text(session: &SessionPart) -> String {
     }
 }
 
-/// What an alteration did to the page.
+/// Describes the effect of an alteration on the page.
 fn tried_text(row: &TriedAlteration) -> String {
     let effect = match row.effect {
         TriedEffect::Same => "same",
@@ -465,7 +465,7 @@ fn tried_text(row: &TriedAlteration) -> String {
     format!("{effect:<9}  {}  {}{change}", row.status, row.altered)
 }
 
-/// What parts of a request do, those that do the same together.
+/// Returns the lines about the effects of a request's parts, those with the same effect together.
 fn part_lines(told: &Explanation) -> Vec<Line> {
     let effects = [
         Effect::InKey,
@@ -485,7 +485,7 @@ fn part_lines(told: &Explanation) -> Vec<Line> {
     all
 }
 
-/// What was found, for people.
+/// Lists the found entries for people.
 fn table(found: &FoundEntries) -> String {
     let mut out = String::new();
     for entry in &found.entries {

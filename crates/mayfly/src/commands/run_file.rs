@@ -17,7 +17,7 @@ impl RunFile {
     /// Writes it, for an account and group if it is not this process that reads it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn write(
         path: &Path,
         bytes: &[u8],

@@ -21,10 +21,10 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// URLs by which a server is chosen; more of them are of the same sites.
 const MAX_URLS: usize = 16;
 
-/// The socket of the server that is meant. Where several run, it is the one that serves `urls`.
+/// The socket of the server that is meant. If several run, it is the one that serves `urls`.
 ///
 /// # Errors
-/// How the command ends, and what it says.
+/// The exit code of the command, and its message.
 pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, String)> {
     if let Some(path) = &args.socket {
         return Ok(paths::from_here(path.clone()));
@@ -85,7 +85,7 @@ async fn lives(path: &Path) -> bool {
     !matches!(asked, Ok(Err(ClientError::NoServer(error))) if error.kind() != io::ErrorKind::PermissionDenied)
 }
 
-/// The one server that serves the URLs; `None` where it is not one, or cannot be told.
+/// Returns the one server that serves the URLs; `None` if it is not exactly one, or is not known.
 async fn serving(servers: &[PathBuf], urls: &[String]) -> Option<PathBuf> {
     let mut best: Option<&PathBuf> = None;
     for url in urls.iter().take(MAX_URLS) {
@@ -122,7 +122,7 @@ async fn fit(server: &Path, url: &str) -> Option<[bool; 4]> {
     fit_of(&told, url)
 }
 
-/// What is said where the one server that was found is not known to serve a URL: which one has answered.
+/// Returns a warning that names the server which has answered, if it is not known to serve the URL.
 pub async fn doubt(
     args: &ServerArgs,
     path: &Path,
@@ -209,7 +209,7 @@ fn sockets_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// How a command ends that was not answered as it hoped, and what it says.
+/// Returns the exit code and the message of a command that failed.
 pub fn explained(path: &Path, error: &ClientError) -> (Exit, String) {
     let shown = path.display();
     match error {

@@ -24,13 +24,13 @@ use crate::paths;
 use crate::processes::account;
 use system_error::SystemError;
 
-/// What to serve, and what to say about it.
+/// The site to serve, and the text to print about it.
 pub struct Serve {
     /// The configuration.
     pub text: String,
     /// The folder or the address that is served.
     pub served: PathBuf,
-    /// What is served, and from where.
+    /// The name of the site, and its place.
     what: String,
     /// Who makes the pages.
     maker: &'static str,
@@ -47,9 +47,9 @@ pub struct Serve {
     is_wordpress: bool,
 }
 
-/// Where `serve` listens unless told otherwise.
+/// The default address of `serve`.
 const LISTEN: &str = "127.0.0.1:8080";
-/// Where it listens when the upstream is there.
+/// The default address if the upstream is at that of [`LISTEN`].
 const LISTEN_BESIDE: &str = "127.0.0.1:8081";
 /// How long WordPress's plug-in vouches for a page. Forms of visitors hold tokens that count for twelve hours at
 /// least.
@@ -195,7 +195,8 @@ fn leads_through_a_link(path: &Path) -> bool {
     above.any(|part| part.symlink_metadata().is_ok_and(|it| it.is_symlink()))
 }
 
-/// What `--learn` comes to. The printed configuration goes to terminals and into files that others may read: it has no password.
+/// Applies `--learn`. The printed configuration goes to terminals and into files that others may read: it has no
+/// password.
 fn learned_site(
     args: &ServeArgs,
     files: &dyn Files,
@@ -254,7 +255,7 @@ impl LearnedSite {
     }
 }
 
-/// Where WordPress's must-use plug-ins are; `None` where that cannot be told.
+/// Returns the folder of WordPress's must-use plug-ins; `None` if it cannot be found.
 fn must_use(found: &DetectedSite, document_root: &Path) -> Option<MustUse> {
     if found.kind != Kind::WordPress {
         return None;
@@ -285,7 +286,7 @@ fn no_folder_for_plugin(shown: &str, found: &DetectedSite) -> String {
     }
 }
 
-/// What is said of the plug-in. It is installed if that was asked for.
+/// Returns the note about the plug-in. Installs it if that was asked for.
 fn plugin_note(
     args: &ServeArgs,
     plugin: &MustUse,
@@ -335,7 +336,7 @@ fn plugin_note(
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 const LETS_ENCRYPT_STAGING: &str = "https://acme-staging-v02.api.letsencrypt.org/directory";
 
-/// What `--domain` asks for.
+/// Returns the settings of `--domain`.
 fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
     if args.domain.is_empty() {
         return Ok(None);
@@ -378,7 +379,7 @@ fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
     }))
 }
 
-/// Where keys and certificates are kept.
+/// Returns the folder of keys and certificates.
 fn state_folder(args: &ServeArgs) -> Result<PathBuf, String> {
     match &args.acme_state {
         Some(folder) => Ok(paths::from_here(folder.clone())),
@@ -400,7 +401,7 @@ fn issuer_name(url: &str) -> String {
     name.trim_matches('-').to_owned()
 }
 
-/// Where to listen.
+/// Returns the addresses to listen on.
 fn listens(args: &ServeArgs, https: Option<&Https>) -> Vec<String> {
     match (args.listen.is_empty(), https) {
         (false, _) => args.listen.clone(),
@@ -418,8 +419,7 @@ fn listens(args: &ServeArgs, https: Option<&Https>) -> Vec<String> {
     }
 }
 
-/// What `--tls` asks for. The certificate is one that only this machine knows: it is served to no
-/// other.
+/// Returns the certificate of `--tls`. It is one that only this machine knows: it is served to no other.
 fn local_certificate(
     args: &ServeArgs,
     listen: &[String],
@@ -459,7 +459,7 @@ fn everywhere(port: &str) -> Vec<String> {
     listens
 }
 
-/// What visitors type.
+/// Returns the URLs that visitors type.
 fn urls(args: &ServeArgs, listen: &[String], https: Option<&Https>) -> Vec<String> {
     if args.tls {
         return vec![format!(
@@ -493,7 +493,7 @@ fn what_and_where(found: &DetectedSite, document_root: &Path) -> String {
     text
 }
 
-/// What `--access-log` asks for.
+/// Returns the log of `--access-log`.
 fn access_log(args: &ServeArgs) -> Option<AccessLogPlace> {
     let typed = args.access_log.as_ref()?;
     Some(match typed.to_str() {
@@ -502,7 +502,7 @@ fn access_log(args: &ServeArgs) -> Option<AccessLogPlace> {
     })
 }
 
-/// What `--dashboard` asks for.
+/// Returns the dashboard of `--dashboard`.
 fn dashboard(args: &ServeArgs, listen: &[String]) -> Result<Option<Dashboard>, String> {
     let Some(typed) = &args.dashboard else {
         return Ok(None);
@@ -510,7 +510,7 @@ fn dashboard(args: &ServeArgs, listen: &[String]) -> Result<Option<Dashboard>, S
     serve_dashboard::prepare(typed, listen).map(Some)
 }
 
-/// As [`prepare`] for an HTTP server in the folder's place.
+/// Like [`prepare`], for an HTTP server in the folder's place.
 fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     let upstream = UpstreamUrl::parse(shown)?;
     if args.php.is_some() || args.workers != Workers::Auto {
@@ -607,13 +607,14 @@ fn mail_gains_rights() -> bool {
 }
 
 impl Serve {
-    /// Where commands find this server. Without a place for it the socket is left out, which the log says.
+    /// Returns the path at which commands find this server. Without a place for it the socket is left out, which the
+    /// log reports.
     pub fn control_socket(&self) -> Option<PathBuf> {
         let listen = self.listen.first().map_or("", String::as_str);
         crate::processes::control_socket::serve_path(listen).ok()
     }
 
-    /// Where a WordPress is that may lead visitors to another address: its control socket and its URL.
+    /// Returns the control socket and the URL of a WordPress that may lead visitors to another address.
     pub fn may_lead_elsewhere(&self) -> Option<(PathBuf, String)> {
         let url = self
             .urls

@@ -19,7 +19,7 @@ const SITE_FILE: &str = "site";
 const UNFINISHED: &str = ".site.";
 /// Held by the start that looks for folders to remove.
 const LOCK_FILE: &str = "lock";
-/// What else is in such a folder: folders of zones, and purges that PHP has left.
+/// The prefix of zones' folders in such a folder, which also holds purges that PHP has left.
 const OF_ZONE: &str = "mayfly-";
 const LEFT_PURGES: &str = "left-purges";
 /// Behind the name of a folder that is about to be removed.
@@ -40,8 +40,8 @@ fn own_folders(site: &Site, cache: &Path) -> Vec<PathBuf> {
     kept.map(|zone| zone.path.clone()).collect()
 }
 
-/// Notes that pages of the site in `served`, a folder or an address, are kept there. What stands in the way is left to those who
-/// keep pages.
+/// Notes that pages of the site in `served`, a folder or an address, are kept there. Obstacles are left to the zones,
+/// which report them.
 pub fn note_site(site: &Site, cache: &Path, served: &Path) {
     for folder in own_folders(site, cache) {
         let _ = trusted_path::make_open_folder(cache);
@@ -115,10 +115,10 @@ fn remove_one(folder: &Path, storage: &SystemStorage, now: SystemTime) -> bool {
     std::fs::rename(folder, &removed).is_ok() && std::fs::remove_dir_all(&removed).is_ok()
 }
 
-/// What is in a folder of pages.
+/// The content of a folder of pages.
 struct SiteFolder {
     zones: Vec<PathBuf>,
-    /// The site, where the file says so.
+    /// The site, if the file names it.
     site: Option<PathBuf>,
     /// When a name in it has changed.
     changed: SystemTime,

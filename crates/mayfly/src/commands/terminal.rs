@@ -1,4 +1,4 @@
-//! What a terminal is sent beside text.
+//! Control sequences for a terminal.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;

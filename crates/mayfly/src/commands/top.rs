@@ -23,7 +23,7 @@ use crate::exit::Exit;
 const EVERY: Duration = Duration::from_secs(1);
 /// How long a look may take, so that keys are heard.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
-/// Of the table that is printed once.
+/// The width of the table that is printed once.
 const ONCE_WIDTH: usize = 100;
 const ONCE_HEIGHT: usize = 60;
 
@@ -93,7 +93,7 @@ async fn ask(path: &Path, looks: &mut SnapshotPair) -> Result<(), ClientError> {
     Ok(())
 }
 
-/// The same, and what the screen says where there is no answer.
+/// Like [`ask`], with the message for the screen if there is no answer.
 async fn look(path: &Path, looks: &mut SnapshotPair) -> Result<(), String> {
     match tokio::time::timeout(LOOK_TIMEOUT, ask(path, looks)).await {
         Ok(Ok(())) => Ok(()),

@@ -16,7 +16,7 @@ const CONTROL: &str = "control";
 /// The name of the processes of a server.
 const SERVER: &str = "mayfly";
 
-/// What passes over a socket.
+/// The kind of a Unix socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketKind {
     Stream,

@@ -8,9 +8,9 @@
 //!
 //! Each state owns what was acquired so far, and each step consumes the state before it. A
 //! step that fails gives everything back: logs close, new sockets close and lose their
-//! files, new pools stop and changed ones return to their former settings. What is served
-//! meanwhile is not touched. On disk, empty log files and folders for temporary files stay,
-//! as with nginx.
+//! files, new pools stop and changed ones return to their former settings. The configuration in
+//! force is not touched meanwhile. On disk, empty log files and folders for temporary files
+//! stay, as with nginx.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ const LEAST_TERMINATE: Duration = Duration::from_secs(300);
 /// And this much more than the longest `*_read_timeout`.
 const BEYOND_READING: Duration = Duration::from_secs(60);
 
-/// What does not change from one configuration to the next.
+/// Values that stay the same from one configuration to the next.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     pub invocation: &'a Invocation,
@@ -49,11 +49,12 @@ pub struct Surroundings<'a> {
     pub account: Option<&'a Account>,
     pub workers: usize,
     pub certificates: &'a Certificates,
-    /// Where the control socket is unless the configuration says so; `None`: beside the pid file.
+    /// The path of the control socket if the configuration sets none; `None`: beside the pid
+    /// file.
     pub unnamed_control: Option<&'a Path>,
 }
 
-/// What is held for the configuration that is served; empty before the first. It changes
+/// The resources held for the configuration that is served; empty before the first. They change
 /// only when another one is in force.
 pub struct HeldResources<'a> {
     pub sockets: &'a mut BoundSockets,
@@ -61,7 +62,7 @@ pub struct HeldResources<'a> {
     pub pools: &'a mut Pools,
 }
 
-/// What stays known of a configuration once it is served.
+/// The facts of a configuration that are kept once it is served.
 pub struct Configuration {
     pub process: Process,
     pub sources: Sources,
@@ -263,7 +264,7 @@ pub fn listens_on(site: &Site, address: &ListenAddress) -> bool {
     site.http.listeners.iter().any(|it| it.address == *address)
 }
 
-/// Where a site listens.
+/// Returns the sockets on which a site listens.
 pub fn wanted_sockets(site: &Site) -> WantedSockets {
     let listener = |it: &site::Listener| (it.address.clone(), it.options.clone());
     site.http.listeners.iter().map(listener).collect()
@@ -329,7 +330,7 @@ mod tests {
     use super::*;
     use crate::config;
 
-    /// What is held, and a folder for everything that a configuration names.
+    /// The resources held, and a folder for everything that a configuration names.
     struct Machine {
         folder: tempfile::TempDir,
         invocation: Invocation,
@@ -409,7 +410,7 @@ mod tests {
     const BOTH: &str = "server { listen unix:%%/one; listen unix:%%/two; }";
     const MISSING_PHP: &str = "php_pool site { binary /nowhere/php-fpm; workers 1; }";
 
-    /// A step that fails, the configuration that makes it fail, and the message that says so.
+    /// A step that fails, the configuration that makes it fail, and its message.
     struct FailingStep {
         name: &'static str,
         main: &'static str,

@@ -106,8 +106,8 @@ impl Handover<'_> {
 }
 
 impl Backend {
-    /// Starts serving, as `account` if there is one. What callers of the control socket tell the
-    /// server goes to `orders`.
+    /// Starts serving, as `account` if there is one. Commands from callers of the control socket
+    /// go to `orders`.
     ///
     /// # Errors
     /// A message for the operator.
@@ -205,7 +205,7 @@ impl Backend {
         }
     }
 
-    /// What issuers of certificates look for from now on.
+    /// Gives the workers new answers for issuers of certificates.
     ///
     /// # Errors
     /// A message for the operator.
@@ -244,7 +244,7 @@ impl Backend {
         }
     }
 
-    /// The next thing the serving half tells by itself.
+    /// Waits for the next event of the serving half.
     pub async fn next_event(&mut self) -> WorkerEvent {
         match self {
             Backend::InProcess(threads) => tokio::select! {

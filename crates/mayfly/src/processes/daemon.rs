@@ -47,7 +47,7 @@ pub fn detach(flags: &Flags, program: &StartedProgram) -> io::Result<Exit> {
 /// In the detached half, first thing: a session without a terminal.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn begin_session() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())
@@ -56,7 +56,7 @@ pub fn begin_session() -> io::Result<()> {
 /// In the detached half, when everything listens: lets go of the terminal, and
 /// lets the first process go.
 ///
-/// # Errors
+/// The error of the system.
 /// What the system says.
 pub fn leave_terminal() -> io::Result<()> {
     let mut waiting = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -70,7 +70,7 @@ pub fn leave_terminal() -> io::Result<()> {
 /// and error lead nowhere, so that a caller who reads them does not wait for the end of the program.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn close_standard_streams() -> io::Result<()> {
     let null = OpenOptions::new()
         .read(true)

@@ -1,6 +1,6 @@
-//! What the program itself says while it starts, reloads and stops: to the
-//! error logs of the main context, and to stderr until the start is over.
-//! Requests are logged by `server`.
+//! The program's own messages while it starts, reloads and stops: to the error
+//! logs of the main context, and to stderr until the start is over. Requests
+//! are logged by `server`.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use site::{ErrorLog, LogLevel, LogTarget};
 
 use crate::processes::logs::{self, LogFiles};
 
-/// Where the program's own lines go. Shared with the tasks that watch PHP.
+/// The log of the program's own lines. Shared with the tasks that watch PHP.
 #[derive(Default)]
 pub struct Journal {
     logs: Mutex<(ErrorLogs, Vec<ErrorLog>)>,

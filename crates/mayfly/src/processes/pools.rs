@@ -1,7 +1,6 @@
 //! PHP pools of the configuration in force: started before the first request,
 //! kept, reloaded or replaced at a reload, and stopped when no request asks them
-//! any more. What they tell goes to the journal; changes that the requests'
-//! side must know go to all listeners.
+//! any more. Their events go to the journal; changes that the requests' side must know go to all listeners.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
@@ -31,13 +30,13 @@ pub struct PoolStatus {
     pub generation: u64,
 }
 
-/// Where libraries in PHP connect, by the names of pools.
+/// The sockets to which libraries in PHP connect, by the names of pools.
 pub type LearningSockets = HashMap<String, OwnedFd>;
 
 /// The running pools, by name.
 pub struct Pools {
     running: BTreeMap<String, RunningPool>,
-    /// Those of the program whose place we take, until one of ours is found to be the same.
+    /// The pools of the program whose place we take, until one of ours is found to be the same.
     inherited: BTreeMap<String, PoolEstate>,
     journal: Arc<Journal>,
     changes: mpsc::UnboundedSender<PoolStatus>,
@@ -55,7 +54,7 @@ struct RunningPool {
 #[derive(Default)]
 pub struct RetiredPools(Vec<Pool>);
 
-/// What was started and changed for a configuration that is not in force yet.
+/// The pools started and changed for a configuration that is not in force yet.
 #[derive(Default)]
 #[must_use = "what was started runs until the change is undone"]
 pub struct PoolChange {
@@ -76,8 +75,8 @@ impl Pools {
         }
     }
 
-    /// Pools of the program whose place this one takes. Those that the configuration has as well stay as
-    /// they are.
+    /// Takes the pools of the program whose place this one takes. Pools that the configuration has as well
+    /// stay as they are.
     pub fn inherit(&mut self, estates: Vec<(String, PoolEstate)>) {
         self.inherited = estates.into_iter().collect();
     }
@@ -114,7 +113,7 @@ impl Pools {
         }
     }
 
-    /// Those that came from another program and that the configuration has as well.
+    /// Returns the names of pools that came from another program and that the configuration has as well.
     pub fn inherited_names(&self) -> Vec<String> {
         let inherited = self.running.iter().filter(|(_, it)| it.is_inherited);
         inherited.map(|(name, _)| name.clone()).collect()
@@ -297,8 +296,7 @@ impl RetiredPools {
     }
 }
 
-/// The status where there is a master; a pool between two masters keeps what
-/// was last said of it.
+/// Returns the status if there is a master; a pool between two masters keeps its last status.
 fn status(name: &str, pool: &Pool, state: PoolState) -> Option<PoolStatus> {
     let (workers, generation) = match state {
         PoolState::Ready {
@@ -404,11 +402,10 @@ fn php_level(level: php_pool::LogLevel) -> LogLevel {
     }
 }
 
-/// What the configuration says of a pool, as `php_pool` wants it. `server` is
-/// the account that serves, `php` the one that runs PHP; `None` where it is that
-/// of this process.
+/// Returns the specification of a pool for `php_pool`, from the configuration. `server` is the account that
+/// serves, `php` the one that runs PHP; `None` if it is that of this process.
 ///
-/// `terminate_after` is the `request_terminate_timeout` of a pool that has none; `learning` is set where pages
+/// `terminate_after` is the `request_terminate_timeout` of a pool that has none; `learning` is set if pages
 /// are learned.
 pub fn spec(
     pool: &PhpPool,

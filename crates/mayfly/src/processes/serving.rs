@@ -60,11 +60,11 @@ const OPEN_AGAIN: Duration = Duration::from_secs(5);
 const LEFT_FOLDER_TRIES: usize = 50;
 const OPEN_LEFT_AGAIN: Duration = Duration::from_millis(20);
 
-/// What waits of traces is sent at the end, if the collector takes it so soon.
+/// The longest time at the end in which waiting traces are sent to the collector.
 const SEND_TRACES_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a client with an idle connection may take for a next request while another program takes the place of
-/// this one: the request may be on its way. It is told that the connection ends with the response.
+/// How long a client with an idle connection may take for a next request while another program takes the place of this
+/// one: the request may be on its way. Its response announces the end of the connection.
 const NEXT_REQUEST_WITHIN: Duration = Duration::from_secs(5);
 
 /// Between two looks at whether something has ended: no caller waits for it. The longer it takes,
@@ -84,8 +84,7 @@ impl Former {
 }
 
 impl RunningWorkers {
-    /// Starts the workers, as many as the configuration says. What callers of the control socket
-    /// tell the server goes to `orders`.
+    /// Starts the workers, in the configured number. Commands from callers of the control socket go to `orders`.
     ///
     /// # Errors
     /// A message for the operator.
@@ -173,8 +172,8 @@ impl RunningWorkers {
         Ok(Former(Arc::downgrade(&former)))
     }
 
-    /// The program beside this one has ended. So has its PHP, which wrote what was not told here: pages may be kept again
-    /// by what is known of them.
+    /// The program beside this one has ended. So has its PHP, whose writes were not reported here: pages may be kept
+    /// again by the facts known of them.
     pub fn is_alone(&self) {
         let zones = self.shared.configuration().live.alive_zones.zones();
         zones.iter().for_each(|zone| zone.trust_guards());
@@ -196,7 +195,7 @@ impl RunningWorkers {
         let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
         let groups = configuration.live.groups.groups().iter();
         for (group, model) in groups.zip(&configuration.site.http.groups) {
-            // Those that names stand for come behind the others.
+            // The servers of names come behind the others.
             let written = model.servers.iter().filter(|server| !server.is_name());
             for (index, server) in written.enumerate() {
                 let is_pool = matches!(&server.endpoint, UpstreamEndpoint::PhpPool(name) if *name == status.name);
@@ -211,7 +210,7 @@ impl RunningWorkers {
         }
     }
 
-    /// What issuers of certificates look for from now on.
+    /// Sets the answers for issuers of certificates.
     pub fn answer_issuers(&self, answers: AcmeAnswerTexts) {
         let configuration = self.shared.configuration();
         configuration.live.acme_answers.replace(answers);
@@ -227,7 +226,7 @@ impl RunningWorkers {
         }
     }
 
-    /// Takes no new connections, closes the idle ones as soon as `patience` says, and lets requests end.
+    /// Takes no new connections, closes the idle ones after `patience`, and lets requests end.
     pub fn stop_gracefully(&mut self, patience: Patience) {
         self.answers = None;
         self.shared
@@ -264,7 +263,7 @@ impl RunningWorkers {
             let logs = &configuration.site.process.error_logs;
             configuration.live.close_disk_pages(logs);
         };
-        // A panic there has said so.
+        // A panic there has printed its message.
         let _ = tokio::task::spawn_blocking(close).await;
     }
 
@@ -308,7 +307,7 @@ fn open_waiting_folders(shared: &Arc<WorkersState>) {
                 let logs = &configuration.site.process.error_logs;
                 configuration.live.open_disk_pages(logs);
             };
-            // A panic there has said so, and the next try comes.
+            // A panic there has printed its message, and the next try comes.
             let _ = tokio::task::spawn_blocking(open).await;
         }
     });

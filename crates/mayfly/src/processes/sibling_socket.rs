@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-/// Where the process listens that serves beside this one.
+/// The socket of the process that serves beside this one.
 #[derive(Debug)]
 pub struct SiblingSocket {
     pub socket: OwnedFd,

@@ -1,6 +1,6 @@
-//! What the program is told to do: by signals, with nginx's meanings, and by callers of the control
-//! socket. PIPE is ignored by the standard library. WINCH (nginx's "let the workers go") only means something
-//! beside a program that takes the place of this one, since a terminal sends it when its window changes.
+//! Instructions to the program: by signals, with nginx's meanings, and by callers of the control socket. PIPE
+//! is ignored by the standard library. WINCH (nginx's "let the workers go") only means something beside a
+//! program that takes the place of this one, since a terminal sends it when its window changes.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Display};
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::processes::orders::{Order, Outcome};
 
-/// What a signal or a caller tells us to do.
+/// An instruction by a signal or a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instruction {
     /// HUP
@@ -113,7 +113,7 @@ pub struct Signals {
 
 impl Signals {
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn new(orders: mpsc::Receiver<Order>) -> io::Result<Signals> {
         Ok(Signals {
             hup: signal(SignalKind::hangup())?,

@@ -1,5 +1,5 @@
-//! Which process listens where we want to: `/proc` tells root, and others about their own
-//! processes. Used for one line of an error message.
+//! Finds the process that listens where we want to: root can read this in `/proc`, and
+//! others for their own processes. Used for one line of an error message.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -85,7 +85,7 @@ fn process_with(inode: &str) -> Option<String> {
         .ok()?
         .filter_map(|it| Some(it.ok()?.path()));
     let has_it = |process: &Path| {
-        // Those of other accounts cannot be looked into.
+        // Processes of other accounts cannot be looked into.
         let open = fs::read_dir(process.join("fd")).into_iter().flatten();
         open.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok())
             .any(|target| target == Path::new(&wanted))

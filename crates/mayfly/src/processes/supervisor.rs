@@ -8,8 +8,7 @@
 //! QUIT:    no new connections -> requests end -> PHP ends -> files removed
 //! ```
 //!
-//! What signals say, callers of the control socket may say as well (`-s`); they are told what comes of
-//! it.
+//! Callers of the control socket may give the orders of signals as well (`-s`); they get the outcome.
 
 mod upgrading;
 
@@ -60,7 +59,7 @@ pub struct Plan {
     pub invocation: Invocation,
     /// `mayfly serve` is watched by who typed it and needs no pid file.
     pub writes_pid_file: bool,
-    /// Where the control socket is unless the configuration says so; `None`: beside the pid file.
+    /// The path of the control socket if the configuration sets none; `None`: beside the pid file.
     pub control_socket: Option<PathBuf>,
     /// Called when everything listens, with the account that serves; `None`: this process.
     pub when_ready: ReadyCallback,
@@ -191,7 +190,7 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: AcceptedConfigurat
     }
 }
 
-/// What a start needs to know, beside the configuration.
+/// The inputs of a start, beside the configuration.
 struct Beginning {
     invocation: Invocation,
     writes_pid_file: bool,
@@ -333,7 +332,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Does what signals and callers say, until one says stop.
+    /// Obeys signals and callers, until one asks for the end.
     async fn serve(&mut self, signals: &mut Signals) -> Shutdown {
         loop {
             let next_end = self.retired.iter().map(|retired| retired.until).min();
@@ -370,7 +369,7 @@ impl Supervisor {
         }
     }
 
-    /// Does what it was told; answers how to end where that is so.
+    /// Obeys an instruction; returns how to end if the instruction asks for it.
     async fn obey(&mut self, told: ReceivedInstruction, signals: &mut Signals) -> Option<Shutdown> {
         match told.instruction {
             Instruction::Reload if self.service != Service::Serving => {
@@ -497,7 +496,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// What a reload cannot change.
+    /// Logs the settings that a reload cannot change.
     fn say_what_needs_a_restart(&self, process: &Process) {
         let old = &self.configuration.process;
         let changed = [
@@ -623,7 +622,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Those who serve get what issuers look for.
+    /// Gives the workers the answers for issuers.
     async fn give_answers(&mut self, waiting: Option<oneshot::Sender<()>>) {
         match self
             .backend
@@ -650,7 +649,7 @@ impl Supervisor {
         }
         self.give_back().await;
         if shutdown == Shutdown::Graceful && self.service != Service::Drained {
-            // A caller that comes now is told so at once instead of waiting for nothing.
+            // A caller that comes now is refused at once instead of waiting for nothing.
             self.sockets.close(&self.held_by_other);
             self.control = None;
             self.backend.stop_gracefully(match self.role {
@@ -725,21 +724,21 @@ impl Supervisor {
     }
 }
 
-/// Where commands come, if they are answered here.
+/// Returns the socket of commands, if they are answered here.
 fn commands(control: Option<&ControlSocket>, are_answered: bool) -> Option<&UnixListener> {
     control
         .filter(|_| are_answered)
         .map(ControlSocket::listener)
 }
 
-/// What a caller is told of a reload that failed; warnings are in the log.
+/// Returns the text about a failed reload for a caller; warnings are in the log.
 fn errors_of(lines: &[LogLine]) -> String {
     let errors = lines.iter().filter(|(level, _)| *level <= LogLevel::Error);
     let texts: Vec<&str> = errors.map(|(_, line)| line.as_str()).collect();
     texts.join("\n")
 }
 
-/// What the cache may take where the configuration does not say.
+/// Returns a notice about the memory that the cache may take if the configuration sets none.
 fn default_memory_notice(site: &Site) -> Option<String> {
     let memory = DefaultMemory::of(site)?;
     let total = memory.bytes_each.saturating_mul(memory.zones as u64) >> 20;

@@ -1,4 +1,5 @@
-//! What keeps several machines from sharing purges (`cache_nodes`): the engine, and this machine's clock.
+//! Faults that keep several machines from sharing purges (`cache_nodes`): the engine, and this machine's
+//! clock.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
-//! What a server would do with the path of a file that is there: run it, send it, or refuse.
+//! How a server would treat the path of a file that is there: run it, send it, or refuse.
 //!
-//! Locations are chosen as the server chooses them. Of rewriting, what can be said without a request
-//! counts: `return`, and conditions on the file, which is there. Other conditions count as false, so
-//! that a site which refuses a file only to some visitors is told of it.
+//! Locations are chosen as the server chooses them. Rewriting counts as far as it needs no request:
+//! `return`, and conditions on the file, which is there. Other conditions count as false, so that a
+//! site which refuses a file only to some visitors gets a finding.
 
 use site::{Condition, Content, FileTest, Location, LocationId, Locations, RewriteOp, Server};
 
-/// What becomes of a file.
+/// The treatment of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileTreatment {
     /// PHP runs it.

@@ -40,7 +40,7 @@ const VOLATILE_FIELDS: [&str; 27] = [
     "x-varnish",
 ];
 
-/// What clean responses have in common.
+/// The common properties of clean responses.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
     responses: usize,

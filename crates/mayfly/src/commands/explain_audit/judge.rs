@@ -30,7 +30,7 @@ impl Kind {
     }
 }
 
-/// What a response shows.
+/// A sign of an alteration in a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// A value of the altered request, with the text around it.

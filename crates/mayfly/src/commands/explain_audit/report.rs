@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::judge::{Kind, Sign};
 use crate::commands::running_server::printable;
 
-/// What an altered request has shown twice or more, with the last requests that show it.
+/// A fault that an altered request has shown twice or more, with the last requests that
+/// show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub kind: Kind,

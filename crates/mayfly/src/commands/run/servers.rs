@@ -70,7 +70,7 @@ impl ToldServers {
         as_many_as_are_told(found.into_iter().map(|(_, socket)| socket).collect())
     }
 
-    /// Speaks with each of them. Those that do not listen to this program are left out, and why is said.
+    /// Greets each of them. A server that does not listen to this program is left out, and the reason is printed.
     pub fn greet(found: Vec<PoolSocket>, mut complain: impl FnMut(String)) -> Option<ToldServers> {
         let greeted =
             found
@@ -159,7 +159,8 @@ fn send(socket: &Socket, message: &Message<'_>) -> io::Result<()> {
     socket.send(&packet).map(drop)
 }
 
-/// A process tells no more servers than these. A part of them would show what the others do not.
+/// Returns the sockets, or an error if they are too many: a process reports to [`MOST_SERVERS`] at most. A part of them
+/// would show pages that the others do not.
 fn as_many_as_are_told(found: Vec<PoolSocket>) -> Result<Vec<PoolSocket>, String> {
     let count = found.len();
     if count <= MOST_SERVERS {

@@ -59,7 +59,7 @@ struct Page {
     busy: u32,
 }
 
-/// What became of all pages.
+/// The sum of the results of all pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 struct Sum {
     pages: usize,

@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 32;
 /// A longer address is invalid: the protocol allows 2048 characters.
 const MAX_URL_BYTES: usize = 8 << 10;
 
-/// What a sitemap names, in its order.
+/// The URLs in a sitemap, in its order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sitemap {
     pub pages: Vec<String>,
