@@ -197,7 +197,7 @@ impl Scene {
         }
     }
 
-    /// The same on another machine, with a folder of its own.
+    /// Returns the renewal on another machine, with a folder of its own.
     fn on(&self, machine: usize, engine: &Arc<TestEngine>) -> Renewal {
         let folder = self.folder.path().join(format!("machine{machine}"));
         let store = Arc::new(Store::open(&folder).unwrap());
@@ -222,7 +222,7 @@ impl Scene {
     }
 }
 
-/// What the machines of a test have in common.
+/// The engine that the machines of a test share.
 #[derive(Default)]
 struct TestEngine {
     certificate: Mutex<Option<Vec<u8>>>,
@@ -584,7 +584,7 @@ async fn an_issuer_that_wants_to_be_left_alone_is() {
                 "HTTP/1.1 {status}\r\n{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
             );
             let _ = stream.write_all(response.as_bytes()).await;
-            // What else was sent is read, so that the response is not lost with it.
+            // The rest of the request is read, so that the response is not lost with it.
             let _ = stream.shutdown().await;
             let _ = stream.read_to_end(&mut Vec::new()).await;
         }

@@ -16,7 +16,7 @@ fn counts(conversion: &Conversion) -> [usize; 3] {
     [Kind::LeftOut, Kind::NotTranslated, Kind::Unsafe].map(|kind| conversion.count(kind))
 }
 
-/// What says who may have what is evaluated as it is: none of it becomes a location that hides another one.
+/// A line of access control is evaluated as it is: none of it becomes a location that hides another one.
 #[test]
 fn sections_and_rules_are_kept_as_they_are() {
     for section in [

@@ -45,7 +45,7 @@ fn write(tier: &TierFolder, page: u64, version: u64, stamp: u64) {
     });
 }
 
-/// The process that is killed: it changes pages for ever, and says which purges are confirmed. Without a folder in its
+/// The process that is killed: it changes pages for ever, and reports confirmed purges. Without a folder in its
 /// environment there is nothing to do.
 #[test]
 fn child_process_changes_pages_until_it_is_killed() {

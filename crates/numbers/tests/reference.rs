@@ -1,4 +1,4 @@
-//! `docs/metrics.md` is what the table says (`MAYFLY_BLESS=1` writes it), and the dashboard for
+//! `docs/metrics.md` agrees with the table (`MAYFLY_BLESS=1` writes it), and the dashboard for
 //! Grafana shows numbers of the table alone.
 
 use std::path::{Path, PathBuf};

@@ -485,7 +485,7 @@ fn pool_outlives_the_thread_that_started_it() {
     });
 }
 
-/// What the kernel says of a process: may it have huge pages?
+/// Reads in `/proc` whether a process may have huge pages.
 fn huge_pages_word(process: &str) -> String {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let word = status.lines().find(|line| line.starts_with("THP_enabled:"));
@@ -495,7 +495,7 @@ fn huge_pages_word(process: &str) -> String {
 /// A server at rest goes without huge pages, and what it starts would inherit that.
 #[test]
 fn php_fpm_may_have_the_huge_pages_that_its_owner_does_without() {
-    // As it was given: the process above says it for the whole test.
+    // The inherited setting: the process above has it for the whole test.
     let given = huge_pages_word(&rustix::process::getppid().unwrap().as_raw_pid().to_string());
     huge_pages::begin_without();
     run(async {

@@ -67,7 +67,7 @@ pub struct Fetch {
     pub began: u8,
 }
 
-/// What a crash leaves.
+/// The state that a crash leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Disk {
     /// The page's version.
@@ -148,7 +148,7 @@ impl Host {
         let applied = self.node.applied().map(|it| (it.epoch, it.position));
         if applied != self.disk.purged {
             self.disk.purged = applied;
-            // What was written to the disk since the last purge has seen it.
+            // A page that was written to the disk since the last purge has seen it.
             if self.disk.stored != self.stored {
                 self.disk.stored = None;
             }

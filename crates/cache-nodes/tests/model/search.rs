@@ -162,13 +162,13 @@ pub fn play(
     Ok(None)
 }
 
-/// What [`all_states`] went through.
+/// The statistics of [`all_states`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClosedSearch {
     pub states: usize,
-    /// Those in which a purge has returned.
+    /// The states in which a purge has returned.
     pub with_returned_purge: usize,
-    /// Those in which some node would answer from memory.
+    /// The states in which some node would answer from memory.
     pub with_answer: usize,
     /// Steps between states, to known ones too.
     pub steps: usize,
@@ -181,7 +181,7 @@ pub fn all_states(
     left_out: Option<Rule>,
     limit: usize,
 ) -> Result<ClosedSearch, Option<OldAnswer>> {
-    // Of each state, 128 bits of two sums are known: that two states share both need not be feared.
+    // Each state is known by 128 bits of two sums: that two states share both need not be feared.
     let sums = [FixedState::with_seed(1), FixedState::with_seed(2)];
     let sum = |world: &World| sums.each_ref().map(|state| state.hash_one(world));
     let start = World::settled(bounds, left_out);

@@ -6,7 +6,7 @@ use cache_nodes::{
     RenewAnswer, Rule,
 };
 
-/// What a purge in the log hits.
+/// The target of a purge in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LogEntry {
     ThePage,
@@ -42,7 +42,7 @@ pub struct World {
     pub hosts: Vec<Host>,
     engines: Vec<Engine<Epoch, LogEntry>>,
     next_epoch: Epoch,
-    /// The engine that a majority says is in force.
+    /// The engine that a majority takes for the one in force.
     master: u8,
     next_instance: u64,
     /// The version of the data.
@@ -51,7 +51,7 @@ pub struct World {
     returned: u8,
 }
 
-/// Something that may happen. The number says at which node.
+/// A possible event. The number is that of the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     Tick,
@@ -87,7 +87,7 @@ pub enum Event {
     Flush,
 }
 
-/// What happens until a world is settled.
+/// The events until a world is settled.
 pub const SETTLING: [Event; 17] = [
     Event::Connect(0, 0),
     Event::SendJoin(0),
@@ -341,7 +341,7 @@ impl World {
                     stage: PurgeStage::Applied,
                 });
                 self.hosts[at].apply_purge();
-                // Its own journal is written before anything else is said of it.
+                // Its own journal is written before anything else about the purge.
                 self.hosts[at].disk.stored = None;
             }
             Event::BeginFetch(at) => {

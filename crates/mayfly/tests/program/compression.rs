@@ -66,8 +66,8 @@ fn plain(reply: &Reply) -> String {
     text
 }
 
-/// What is sent from a form that is kept has a length; what is compressed on its
-/// way is sent in chunks.
+/// Whether a response was sent from a stored form: it has a length then. A response that is
+/// compressed on its way is sent in chunks.
 fn is_from_form(reply: &Reply) -> bool {
     let length = reply.field("content-length");
     !reply.has("transfer-encoding") && length == reply.body.len().to_string()

@@ -185,7 +185,7 @@ async fn until_hit(server: &RunningServer, path: &str) {
     panic!("no answer from memory: {}", server.error_log());
 }
 
-/// What a page says: how often one was made.
+/// Returns the number on a page: how often one was made.
 fn number(reply: &Reply) -> u64 {
     let last = reply.text().rsplit(' ').next().map(str::to_owned);
     last.and_then(|last| last.parse().ok()).expect("a number")
@@ -315,7 +315,7 @@ async fn metrics_tell_how_a_node_stands_with_the_others() {
     assert!(renewal.is_some_and(|renewal| renewal > 0.0), "{renewal:?}");
 
     cluster.redis.stop();
-    // What was known last stays.
+    // The last known values stay.
     let gone = [("connected", Some(0.0)), ("lease_held", Some(0.0)), members];
     cluster.until_numbers(0, &gone).await;
     assert_eq!(cluster.purge(0).await.status, 503);
@@ -429,7 +429,7 @@ async fn a_cold_page_is_made_once_for_all_nodes_that_share_pages_and_each_of_the
     };
     let first = ask_all().await;
     assert_eq!(first.len(), 1, "{first:?}");
-    // What is in the engine is older than the purge.
+    // The page in the engine is older than the purge.
     for from in 0..3 {
         assert_eq!(cluster.purge(from).await.status, 200);
         let made = ask_all().await;

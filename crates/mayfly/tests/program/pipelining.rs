@@ -132,7 +132,7 @@ async fn what_is_ready_does_not_wait_for_a_slow_answer_behind_it() {
             get("/b")
         ))
         .await;
-    // PHP says nothing until these have arrived.
+    // PHP answers only when these have arrived.
     expect(&mut client, "/a", "page /a").await;
     expect(&mut client, "/text/1", "/text/1").await;
     site.gate.add_permits(1);

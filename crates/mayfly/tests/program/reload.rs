@@ -29,7 +29,7 @@ async fn bad_reload_leaves_the_running_server_untouched() {
     })
     .await;
     assert_eq!(server.target().get("/").await.text(), "one");
-    // What cannot be bound is no better.
+    // A configuration whose address cannot be bound is no better.
     server.rewrite("", "server { listen unix:%%/none/http; return 200 three; }");
     server.signal(Signal::HUP);
     until("the complaint", || {
@@ -123,7 +123,8 @@ async fn request_under_way_is_finished_with_the_configuration_it_began_with() {
     assert_eq!(request.await.expect("a response").field("x-which"), "one");
 }
 
-/// What the server has open (files below its folder, sockets) and the processes that it started.
+/// Returns the open files of the server (files below its folder, sockets) and the processes that
+/// it started.
 fn acquired(server: &RunningServer) -> (Vec<String>, Vec<u32>) {
     let folder = server.path("").display().to_string();
     let descriptors = std::fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("it runs");
@@ -202,8 +203,8 @@ async fn a_start_that_fails_leaves_no_socket() {
     assert!(!folder.path().join("pid").exists());
 }
 
-/// What of the configuration cannot be served is one thing, what is only odd another. Both are
-/// written where the configuration in force logs, be it in `http` alone.
+/// A part of the configuration that cannot be served is one thing, an odd part another. Both are
+/// written to the log of the configuration in force, be it in `http` alone.
 #[tokio::test]
 async fn a_refused_reload_logs_each_line_at_its_level_in_the_log_in_force() {
     let text = SMALL

@@ -1,5 +1,5 @@
-//! `-s`: what came of it is said by the server itself, over its control socket; without one, by a
-//! signal, as with nginx.
+//! `-s`: the server itself reports the result, over its control socket; without one, a signal is
+//! sent, as with nginx.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
@@ -51,7 +51,7 @@ async fn a_reload_that_fails_says_why_and_ends_with_a_status() {
     assert!(said.contains("none/http failed"), "{said}");
     assert_eq!(server.target().get("/").await.text(), "one");
 
-    // What the command sees itself is said as ever, and the server is not asked.
+    // Mistakes that the command sees itself are reported as ever, and the server is not asked.
     server.rewrite("", "server { listen unix:%%/http; retrun 200; }");
     let output = tell(&server.path(""), "reload");
     assert_eq!(code(&output), 1);
@@ -77,7 +77,7 @@ async fn the_server_ends_when_it_is_told_to() {
         assert!(server.ended().await.success(), "{word}");
         assert!(!server.path("pid").exists(), "{word}");
         assert!(!server.error_log().contains("signal"), "{word}");
-        // The server is gone, which is said in nginx's words.
+        // The server is gone, which is reported in nginx's words.
         let output = tell(&server.path(""), word);
         assert_eq!(code(&output), 1);
         assert!(stderr(&output).contains("mayfly: [error]"), "{word}");

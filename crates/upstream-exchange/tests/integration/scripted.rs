@@ -1,4 +1,4 @@
-//! A stream that does what a script says, and counts what it is asked.
+//! A stream that follows a script, and counts its calls.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What a read or a write meets, in order.
+/// An event that a read or a write meets, in order.
 #[derive(Debug)]
 pub enum Step {
     /// These bytes arrive, in as many reads as they take.
@@ -30,7 +30,7 @@ pub struct Calls {
 #[derive(Debug, Default)]
 pub struct ScriptedStream {
     pub script: VecDeque<Step>,
-    /// What one write takes at most; 0: all of it.
+    /// Bytes that one write takes at most; 0: all of it.
     pub write_bytes: usize,
     /// This many writes are taken, and those that follow fail.
     pub broken_after: Option<usize>,

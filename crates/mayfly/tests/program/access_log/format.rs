@@ -138,7 +138,7 @@ pub fn visible(line: &str) -> String {
     line.chars().map(shown).collect()
 }
 
-/// One line for each column that says something.
+/// Appends one line for each column that has a value.
 pub fn columns(text: &mut String, line: &str) {
     let mut rest = line;
     for (at, name) in COLUMNS.iter().enumerate() {

@@ -13,7 +13,7 @@ const MIRROR: &str = "<?php header('Content-Type: text/html');
     'uri' => $_SERVER['REQUEST_URI'], 'query' => $_SERVER['QUERY_STRING'],
     'user' => [$_SERVER['REMOTE_USER'] ?? '', $_SERVER['PHP_AUTH_USER'] ?? '']]);";
 
-/// What makes `serve` take a folder for WordPress.
+/// Files by which `serve` takes a folder for WordPress.
 const WORDPRESS: &[(&str, &str)] = &[
     ("index.php", MIRROR),
     ("wp-login.php", MIRROR),
@@ -150,7 +150,7 @@ async fn personal_arguments_are_known_however_they_are_spelt() {
     }
 }
 
-/// What makes `serve` take a folder for DokuWiki.
+/// Files by which `serve` takes a folder for DokuWiki.
 const DOKUWIKI: &[(&str, &str)] = &[
     ("doku.php", MIRROR),
     ("lib/exe/fetch.php", MIRROR),

@@ -75,7 +75,7 @@ const TRIED_FIELDS: &[&str] = &[
     "Save-Data: @",
     "Sec-Fetch-Site: @",
 ];
-/// The fields by which the shared request says what its visitor uses.
+/// The agents that the shared request sends in place of its visitor's.
 const SHARED_AGENTS: [&str; 2] = [
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Mayfly",
     "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36 Mayfly",
@@ -95,7 +95,7 @@ fn visit(number: u64, random: &mut Random) -> Visit {
     let question = if arguments.is_empty() { "" } else { "?" };
     let target = format!("{page}{question}{arguments}");
     let is_mobile = random.one_in(3);
-    // The requests of every other visitor say what the shared one says, and are shown what is stored.
+    // The requests of every other visitor are like the shared one, and get the stored page.
     let is_plain = random.one_in(2);
     let agent = match is_mobile {
         _ if is_plain => SHARED_AGENTS[usize::from(is_mobile)].to_owned(),
@@ -168,7 +168,7 @@ fn marks(text: &str) -> impl Iterator<Item = &str> {
         })
 }
 
-/// What is wrong with the answer to a visit.
+/// Returns the fault of the answer to a visit.
 fn fault(visit: &Visit, reply: &Reply) -> Option<&'static str> {
     let text = reply.text();
     if marks(&text).any(|mark| mark != visit.mark) {
@@ -284,7 +284,8 @@ async fn random_visitors_of_php_never_share_what_differs() {
     let pairs = from_environment("MAYFLY_PAIRS", PAIRS);
     let found = run(&server, pairs).await;
     assert_eq!(found.faults, []);
-    // What `set` has made of a field is in the key: a request with one shares no response.
+    // The value that `set` gives a field is in the key: a request with such a field shares no
+    // response.
     assert!(found.hits > pairs / 4, "too few hits to say anything");
 }
 

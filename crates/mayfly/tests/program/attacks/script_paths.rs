@@ -14,7 +14,7 @@ fn write(root: &Path, path: &str) {
     std::fs::write(file, RAN).expect("a file");
 }
 
-/// What may stand behind a script.
+/// Text that may stand behind a script.
 const TAILS: [&str; 12] = [
     "",
     "/",

@@ -19,7 +19,7 @@ use crate::start;
 /// An application whose pages say which it is, until it fails.
 struct Application {
     http: FakeHttp,
-    /// What it does: 0 works, else it answers with this status; 1: it hangs up.
+    /// The behaviour: 0 works, 1 hangs up, any other number is the status it answers with.
     status: Arc<AtomicUsize>,
 }
 
@@ -228,7 +228,7 @@ async fn while_too_many_wait_the_last_response_is_shown_for_the_second_time() {
         .collect();
     let shown = async {
         loop {
-            // Where the response is stale before there is a line, a visitor joins it.
+            // If the response is stale before there is a line, a visitor joins it.
             let pause = Duration::from_millis(200);
             match tokio::time::timeout(pause, first.get("/page")).await {
                 Ok(reply) if reply.x_cache() == "STALE" => return reply,

@@ -26,7 +26,7 @@ async fn what_two_visitors_ask_alike_is_shared() {
     let target = server.target();
     assert_eq!(target.get("/page").await.x_cache(), "MISS");
     assert_eq!(target.get("/page").await.x_cache(), "HIT");
-    // Another program, with another kind of everything that says nothing of a page.
+    // Another program, in which all fields that do not concern a page are different.
     let other = "Accept-Encoding: gzip\r\nVia: 1.1 proxy\r\nX-Forwarded-For: 203.0.113.9\r\n";
     assert_eq!(target.get_with("/page", other).await.x_cache(), "HIT");
 }
@@ -64,7 +64,7 @@ async fn no_field_of_one_visitor_shapes_the_page_of_another() {
         "X-Wap-Profile",
         "X-ProxyUser-Ip",
         "Via",
-        // What every client sends.
+        // Fields that every client sends.
         "User-Agent",
         "Accept",
         "Accept-Language",
@@ -220,7 +220,7 @@ async fn each_class_of_visitors_has_pages_of_its_own() {
         6,
         "an own and a shared one for each class"
     );
-    // Another phone, which says so otherwise.
+    // Another phone, with fields of another form.
     let other = "User-Agent: Opera/9.80 (J2ME/MIDP; Opera Mini/7.1)\r\n";
     for wanted in ["MISS", "HIT"] {
         let reply = target.get_with("/", other).await;
@@ -242,7 +242,8 @@ async fn a_preference_is_sent_once_a_response_has_named_it() {
     let target = server.target();
     let german = "Accept-Language: de-AT, de;q=0.8\r\n";
     let french = "Accept-Language: fr\r\n";
-    // No response has said yet that the page depends on it: the visitor's own request says it as it is.
+    // No response has yet shown that the page depends on it: the visitor's own request has the field as
+    // it is.
     assert_eq!(
         target.get_with("/", german).await.text(),
         "[de-AT, de;q=0.8]"
@@ -260,7 +261,7 @@ async fn a_preference_is_sent_once_a_response_has_named_it() {
         let reply = target.get("/").await;
         assert_eq!((reply.text(), reply.x_cache()), ("[]".to_owned(), "HIT"));
     }
-    // The same wish, said in other words.
+    // An equal wish in other words.
     let same = "Accept-Language: de-at;q=1.0,DE;q=0.5\r\n";
     assert_eq!(target.get_with("/", same).await.x_cache(), "HIT");
 }

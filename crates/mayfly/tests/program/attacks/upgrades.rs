@@ -1,6 +1,6 @@
 //! `101 Switching Protocols`: a proxy before Mayfly takes a 101 for the beginning of a
-//! tunnel and looks at nothing behind it. So a client is told of a 101 only where it asked
-//! for it and Mayfly is a tunnel from then on.
+//! tunnel and looks at nothing behind it. So a client gets a 101 only if it asked for it
+//! and Mayfly is a tunnel from then on.
 
 use testkit::client::Client;
 use testkit::fake_http::{FakeHttp, Script};

@@ -54,8 +54,8 @@ async fn an_answer_that_forgets_vary_is_not_shown_to_others() {
     }
 }
 
-/// What an application varies on was learned for each address: the first visitor of each new one got the page in
-/// the application's own language, and so did those who came while it was made.
+/// The fields that an application varies on were learned for each address: the first visitor of each new one got
+/// the page in the application's own language, and so did those who came while it was made.
 #[tokio::test]
 async fn the_first_visitor_of_a_new_address_reads_their_own_language_where_the_site_has_languages()
 {
@@ -120,8 +120,8 @@ async fn only_pages_teach_what_a_site_varies_on() {
         }
     }
     for path in ["/", "/news"] {
-        // The visitor's own request says the language as it is. Once a site is known to vary on it, it is
-        // brought to one form, and tells variants apart.
+        // The visitor's own request has the language as it is. Once a site is known to vary on it, it is brought
+        // to one form, and distinguishes variants.
         let own = target
             .get_with(path, "Accept-Language: de-AT, de;q=0.8\r\n")
             .await;
@@ -134,7 +134,7 @@ async fn only_pages_teach_what_a_site_varies_on() {
     }
 }
 
-/// The same when what the answer varies on changes from one to the next.
+/// The first visitor reads their own language also when the fields of `Vary` change from one answer to the next.
 #[tokio::test]
 async fn what_a_page_varies_on_only_grows() {
     let (_upstream, server) = serve(|request| {
@@ -194,7 +194,7 @@ async fn a_page_for_visitors_without_accept_is_kept_for_them() {
     }
     target.get("/").await;
     assert_eq!(target.get("/").await.x_cache(), "HIT");
-    // One that cannot be sent is no variant: its visitor's own request says it.
+    // A value that cannot be sent is no variant: its visitor's own request has it.
     let unfit = format!("Accept: text/html,a/{}\r\n", "b".repeat(300));
     let own = target.get_with("/", &unfit).await;
     assert_eq!((own.x_cache(), own.text().contains("bbb")), ("MISS", true));

@@ -6,7 +6,7 @@ use testkit::serving::FolderServer;
 
 use crate::program;
 
-/// Shows what it was sent and says `fields` of it.
+/// Answers with the request that it got and these fields.
 async fn mirror(fields: &'static str) -> FakeHttp {
     FakeHttp::start(move |request| Script::page(fields, &request.head)).await
 }

@@ -119,7 +119,7 @@ async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
     drop(server);
 }
 
-/// More than any machine has. What is told of a group's limit is the same.
+/// More than any machine has. The message about a group's limit is the same.
 #[tokio::test]
 async fn a_zone_that_the_memory_has_no_room_for_is_told() {
     let http = "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=100000g;\n\

@@ -14,7 +14,7 @@ const STORED: &str = "fastcgi_cache_valid 200 1h;";
 struct Site {
     php: FakePhp,
     gate: Arc<Semaphore>,
-    /// What PHP was asked for.
+    /// The requests that PHP got.
     asked: Arc<Mutex<Vec<String>>>,
     server: RunningServer,
 }
@@ -101,7 +101,7 @@ async fn what_waits_in_line_is_not_sent_once_its_visitors_have_left() {
         site.finish().await,
         ["/begun", "/last", "/slow-1", "/slow-2"]
     );
-    // What had begun belongs to the cache.
+    // Fetches that had begun belong to the cache.
     for path in ["/slow-1", "/slow-2"] {
         assert_eq!(site.server.target().get(path).await.x_cache(), "HIT");
     }

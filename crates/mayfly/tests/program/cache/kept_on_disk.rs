@@ -1,5 +1,5 @@
-//! Pages that a zone keeps on disk: after a stop, after `kill -9`, beside other servers and other files, and what
-//! purges have made of them. What a page says is which version of the data it was made of.
+//! Pages that a zone keeps on disk: after a stop, after `kill -9`, beside other servers and other files, and after
+//! purges. Each page has the version of the data it was made of.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -24,7 +24,7 @@ const RULES: &str = "fastcgi_cache_valid 200 404 1h; fastcgi_cache_purge PURGE f
                      cache_tags on; fastcgi_cache_use_stale updating error;\n\
                      fastcgi_cache_background_update on;";
 
-/// PHP that says which version of the data it has seen, with a tag; a long page for `/long`, and one that varies
+/// PHP that answers with the version of the data it has seen, with a tag; a long page for `/long`, and one that varies
 /// for `/varying`.
 pub struct Data {
     php: FakePhp,
@@ -86,7 +86,7 @@ pub async fn stop(server: &mut RunningServer) {
     server.ended().await;
 }
 
-/// What a page shows, and where it came from.
+/// Returns the content of a page, and its source.
 pub async fn shown(server: &RunningServer, path: &str) -> (String, String) {
     let reply = server.target().get(path).await;
     let text = reply.text();
@@ -265,7 +265,7 @@ async fn wait_for_version(server: &RunningServer, path: &str, version: &str) {
     panic!("no {version}: {}", server.error_log());
 }
 
-/// How a command ends, and what it says.
+/// Returns a command's exit code and its output.
 fn code_and_words(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().expect("the command runs");
     let said = [output.stdout, output.stderr].concat();
@@ -292,7 +292,7 @@ async fn a_purge_said_while_the_server_is_stopped_holds_after_the_start() {
         code == Some(0) && said.contains("next start"),
         "{code:?} {said}"
     );
-    // What would be counted is not known.
+    // The number of pages that would be purged is not known.
     let (code, said) = purge(&["--dry-run", "http://site.test/b"]);
     assert_eq!(code, Some(2), "{said}");
     start_with(&mut server, 2.0).await;

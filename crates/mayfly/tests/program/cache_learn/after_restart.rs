@@ -148,7 +148,7 @@ async fn kept_pages_are_read_from_disk_after_a_restart_and_after_a_crash() {
     }
 }
 
-/// What happens while the server is down, by its name.
+/// A change while the server is down, by its name.
 type Change = (&'static str, fn(&KeptPages));
 
 fn overwrite(site: &DatabaseSite, name: &str, change: impl Fn(&str) -> String) {

@@ -29,7 +29,7 @@ require __DIR__ . '/connect.php';
 echo $database->query('SELECT version FROM post WHERE id = 1')->fetch_row()[0];
 ";
 
-/// It writes the next version, at once or when it is told to, in a transaction or without, or after its answer.
+/// Writes the next version, at once or on demand, in a transaction or without, or after its answer.
 const WRITE: &str = "<?php
 ignore_user_abort(true);
 require __DIR__ . '/connect.php';
@@ -55,7 +55,7 @@ touch(__DIR__ . '/flags/done');
 echo 'written';
 ";
 
-/// It locks the row until it is told to let go of it.
+/// Locks the row until a request asks for its release.
 const LOCK: &str = "<?php
 ignore_user_abort(true);
 require __DIR__ . '/connect.php';
@@ -66,7 +66,7 @@ wait_for_flag('go');
 $database->rollback();
 ";
 
-/// It does what it is told.
+/// Runs the given statement.
 const STATEMENT: &str = "<?php
 require __DIR__ . '/connect.php';
 $database->query(file_get_contents(__DIR__ . '/flags/statement'));
@@ -84,7 +84,7 @@ impl DatabaseSite {
         DatabaseSite::make_with(&[])
     }
 
-    /// The same with more options of `mariadbd`.
+    /// Like [`DatabaseSite::make`], with more options of `mariadbd`.
     pub fn make_with(options: &[&str]) -> Option<DatabaseSite> {
         if !has_php_fpm() {
             return None;
@@ -177,7 +177,7 @@ impl DatabaseSite {
     }
 }
 
-/// A file that is younger than a second when a page is made says nothing of it.
+/// A file that is younger than a second when a page is made cannot show that it is unchanged.
 pub fn make_old(path: &Path) {
     let file = std::fs::File::open(path).expect("a file");
     let long_ago = SystemTime::now() - Duration::from_secs(3600);

@@ -19,7 +19,7 @@ use crate::program;
 /// Rounds of a write and a look.
 const ROUNDS: usize = 12;
 
-/// It writes the next version in one statement, or in a transaction, and says when it knows that it has.
+/// Writes the next version in one statement, or in a transaction, and answers when it knows that it has.
 const COMMIT: &str = "<?php
 require __DIR__ . '/connect.php';
 $update = 'UPDATE post SET version = version + 1 WHERE id = 1';
@@ -40,7 +40,7 @@ header('X-Cache-Tags: all');
 echo $database->query('SELECT version FROM post WHERE id = 1')->fetch_row()[0];
 ";
 
-/// It writes nothing, and says that pages with the tag are old.
+/// Writes nothing, and purges pages with the tag.
 const EDIT: &str = "<?php
 header('X-Cache-Purge-Tags: all');
 header('Cache-Control: no-store');
@@ -301,7 +301,7 @@ async fn write_at_a_node_that_cannot_reach_the_engine_is_shown_by_one_that_can()
         }
         cluster.link.mend();
     }
-    // What the node could not say in time it has said since.
+    // The reports that the node could not send in time have been sent since.
     let applied = number(&cluster.servers[1], "mayfly_nodes_applied_purges_total").await;
     assert!(applied > 0);
 }

@@ -124,7 +124,7 @@ impl SqliteSite {
         output
     }
 
-    /// The same in a program that goes on beside the test.
+    /// Begins the code in a program that goes on beside the test.
     pub fn begin(&self, code: &str) -> BesideProgram {
         let mut command = self.command(code);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -165,7 +165,7 @@ impl SqliteSite {
     }
 }
 
-/// A program that writes the database when it is told to.
+/// A program that writes the database on demand.
 pub struct BesideProgram {
     process: Child,
     output: BufReader<ChildStdout>,

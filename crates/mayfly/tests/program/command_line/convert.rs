@@ -22,7 +22,7 @@ fn check(folder: &Path, what: &str) {
     )
     .expect("a file");
     let output = words(&["check", path(&folder.join("whole.conf"))]);
-    // Hazards that Apache has as well, such as scripts in a folder for uploads, are told and are no mistakes.
+    // Hazards that Apache has as well, such as scripts in a folder for uploads, are reported and are no mistakes.
     let said = stderr(&output);
     assert!(said.contains("no mistakes found"), "{said}\n{what}");
 }

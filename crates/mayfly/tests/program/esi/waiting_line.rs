@@ -11,10 +11,10 @@ use tokio::sync::Semaphore;
 use super::{ASKS, PLAIN, PRIVATE, configuration, shown};
 use crate::start;
 
-/// What one client may have of a line for 20.
+/// The share of one client in a line for 20.
 const SHARE: usize = 16;
 const WORKERS: usize = 4;
-/// Of one page, which asks for all of them at once: three of four workers.
+/// The parts of one page, which asks for all of them at once: three of four workers.
 const PARTS: usize = 3;
 
 /// PHP with four workers and a line for 20. The page's fragments wait for the gate, unless the
@@ -119,7 +119,7 @@ async fn fragments_that_fill_the_line_keep_no_visitor_from_a_page() {
     gate.add_permits(10_000);
 }
 
-/// What a visitor asks for as a page is no less urgent because a fragment's fetch has it.
+/// A page that a visitor asks for is no less urgent because a fragment's fetch has it.
 #[tokio::test]
 async fn a_fragment_that_a_visitor_waits_for_is_served_as_a_visitor() {
     let (gate, asked) = (Arc::new(Semaphore::new(0)), Arc::default());

@@ -51,7 +51,7 @@ impl Plant {
 /// A key that leaves out all arguments but the audit's own one.
 const KEY_WITHOUT_ARGUMENTS: &str = "proxy_cache_key $scheme$host$uri$arg_mayfly_audit;";
 
-/// Another cache answers, which keeps everything under the target alone and says nothing of it.
+/// Another cache answers, which keeps everything under the target alone and sends no field about it.
 const CARELESS: &str = "proxy_cache off;";
 
 const PLANTS: &[Plant] = &[
@@ -678,7 +678,7 @@ async fn audit_finds_nothing_behind_cache_shared() {
         upstream.address()
     ))
     .await;
-    // Those of another cache are found, since that one stands behind.
+    // The faults of another cache are found, since that one stands behind.
     let plants = PLANTS.iter().filter(|it| it.directives != CARELESS);
     let mut paths: Vec<&str> = plants.map(|it| it.path).collect();
     paths.extend(CLEAN_PATHS);

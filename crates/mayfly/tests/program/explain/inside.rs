@@ -1,5 +1,5 @@
-//! What is told of stored responses: lifetimes and where they come from, variants, tags, who shares a
-//! copy; searches. And what is not told.
+//! Reports about stored responses: lifetimes and where they come from, variants, tags, who shares a
+//! copy; searches. And facts that are not reported.
 
 use std::os::unix::fs::PermissionsExt;
 

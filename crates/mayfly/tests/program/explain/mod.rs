@@ -1,4 +1,4 @@
-//! `mayfly explain` and `$cache_reason`: what is said before is what then happens.
+//! `mayfly explain` and `$cache_reason`: the prediction is the outcome.
 
 mod audit;
 mod client;
@@ -10,7 +10,7 @@ mod reasons;
 use control::{ExplainRequest, Explanation};
 use testkit::running::RunningServer;
 
-/// What the server says of a request.
+/// Returns the server's explanation of a request.
 async fn explain(server: &RunningServer, request: &ExplainRequest) -> Explanation {
     let socket = server.path("pid.control");
     let told = control::client::explain(&socket, request).await;
@@ -25,7 +25,7 @@ fn get(path: &str) -> ExplainRequest {
     }
 }
 
-/// The same with fields, as they are sent.
+/// Like [`get`], with fields as they are sent.
 fn get_with(path: &str, fields: &str) -> ExplainRequest {
     let lines = fields.lines().filter_map(|line| line.split_once(": "));
     let fields = lines.map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -28,10 +28,10 @@ async fn a_graceful_stop_serves_what_is_under_way() {
     client.send(headers(1, &GET, true)).await;
     until("the request is at the origin", || origin.requests() == 1).await;
     server.signal(Signal::QUIT);
-    // It is told at once, not when the response is there.
+    // It gets GOAWAY at once, not when the response is there.
     let told = client.receive_kind(FrameKind::GoAway).await;
     assert_eq!(told.code(), Some(ErrorCode::NO_ERROR));
-    // What was sent before the client knew is served as well.
+    // A request that was sent before the client knew is served as well.
     client.send(headers(3, &GET, true)).await;
     until("both are at the origin", || origin.requests() == 2).await;
     gate.add_permits(2);

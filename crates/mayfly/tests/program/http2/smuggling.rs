@@ -1,5 +1,5 @@
-//! What HTTP/2 can say and HTTP/1 and FastCGI would misread never reaches an upstream: what it
-//! received is looked at, byte by byte.
+//! Heads that HTTP/2 allows and HTTP/1 and FastCGI would misread never reach an upstream: the bytes that
+//! it received are compared.
 
 use std::sync::Arc;
 

@@ -73,7 +73,7 @@ async fn streams_that_take_nothing_hold_little_memory_and_one_descriptor_for_eac
 #[tokio::test]
 async fn the_stream_that_has_waited_longest_gives_way_where_too_many_hold_files() {
     const FILES: u64 = 256;
-    // Of these, streams that wait may hold a quarter.
+    // Streams that wait may hold a quarter of these.
     let http = "server { listen unix:%%/http; server_name site.test; http2 on; location = /page { return 200 page; } }";
     let main = format!("worker_rlimit_nofile {FILES};");
     let server = RunningServer::start(crate::program(), &main, http).await;

@@ -1,5 +1,5 @@
-//! What HTTP/3 can say and HTTP/1 and FastCGI would misread never reaches an upstream: the same
-//! cases as for HTTP/2.
+//! Heads that HTTP/3 allows and HTTP/1 and FastCGI would misread never reach an upstream: the
+//! same cases as for HTTP/2.
 
 use quinn::Connection;
 use testkit::http3::{Outcome, ask_raw, frame, headers};

@@ -21,11 +21,11 @@ use crate::start;
 /// src/control.cls.php, `output`, and src/tag.cls.php, `output`: a post, for who is not logged in.
 const PUBLIC: &str = "Content-Type: text/html\r\nX-LiteSpeed-Cache-Control: public,max-age=604800\r\n\
     X-LiteSpeed-Tag: 7c8_post,7c8_URL.c2640972ae3761a1b1ef658ef9c68216,7c8_Po.4,7c8_\r\n";
-/// The same for who is logged in, with the setting `cache-priv`, which is on by default.
+/// The fields for a visitor who is logged in, with the setting `cache-priv`, which is on by default.
 const PRIVATE: &str = "Content-Type: text/html\r\nX-LiteSpeed-Cache-Control: private,max-age=1800\r\n\
     X-LiteSpeed-Tag: 7c8_tag_priv,public:7c8_post,\
     public:7c8_URL.c2640972ae3761a1b1ef658ef9c68216,public:7c8_Po.4,public:7c8_\r\n";
-/// The same for who is logged in, with the setting `esi`.
+/// The fields for a visitor who is logged in, with the setting `esi`.
 const OF_GROUP: &str = "Content-Type: text/html\r\n\
     X-LiteSpeed-Cache-Control: public,max-age=604800,esi=on\r\n\
     X-LiteSpeed-Tag: 7c8_post,7c8_URL.c2640972ae3761a1b1ef658ef9c68216,7c8_Po.4,7c8_\r\n";
@@ -37,7 +37,7 @@ const NOT_KEPT: &str = "Content-Type: text/html\r\nX-LiteSpeed-Cache-Control: no
 const SUBSCRIBERS: &str = "_lscache_vary=13dd32ec9e1a4850b0c01de72a4ba2be";
 const EDITORS: &str = "_lscache_vary=0c28bcf541953a8b920d66c0f56c1f55";
 
-/// A site with the directive and nothing else that says what is kept.
+/// A site with the directive and no other rule for keeping pages.
 async fn site(php: &FakePhp) -> RunningServer {
     start(&configuration(php, "")).await
 }
@@ -69,12 +69,12 @@ async fn pages(fields: &'static str) -> FakePhp {
     .await
 }
 
-/// A PHP that answers as the function says, given what it was sent so far.
+/// A PHP that answers by the function, which gets the requests so far.
 async fn php(answer: impl Fn(&Request) -> Script + Send + Sync + 'static) -> FakePhp {
     FakePhp::tcp(answer).await
 }
 
-/// As often as a page has to be asked for until it is kept for a visitor with cookies.
+/// Asks for a page until it is kept for a visitor with cookies.
 async fn store(target: &Target, path: &str, fields: &str) -> Reply {
     for _ in 0..3 {
         target.get_with(path, fields).await;

@@ -16,7 +16,7 @@ async fn visitors_without_cookies_share_a_page_at_once() {
     assert_eq!(php.requests(), 1);
 }
 
-/// The first answer says that visitors of a group may share, the second is kept.
+/// The first answer lets visitors of a group share, the second is kept.
 #[tokio::test]
 async fn a_group_shares_what_it_is_told_to_share() {
     let php = pages(OF_GROUP).await;

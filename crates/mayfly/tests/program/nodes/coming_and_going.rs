@@ -8,7 +8,7 @@ use super::{Cluster, number, until_hit, until_numbers};
 use crate::upgrade::ReplacedServer;
 use crate::{program, start};
 
-/// Purges at the first server; what the other one says then is younger.
+/// Purges at the first server; the next page of the other one is younger.
 async fn purge_and_compare(cluster: &Cluster, other: &RunningServer) {
     let old = number(&other.target().get("/warm").await);
     let purged = cluster.purge(0).await;

@@ -1,4 +1,4 @@
-//! What the server counts about itself: the numbers agree with the access log, in all forms.
+//! The server's numbers about itself: they agree with the access log, in all forms.
 
 mod dashboard;
 mod inside;

@@ -81,7 +81,7 @@ async fn an_invalid_response_is_never_stored_and_never_looks_whole() {
 
 const NOT_STORED: &str = "response not stored: The upstream sent more than the response says";
 
-/// As with nginx, the client gets as much as was promised. Which part of it is the invalid response
+/// The client gets as much as was promised, as with nginx. Which part of it is the invalid response
 /// is unknown, so that the next client asks again.
 #[tokio::test]
 async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
@@ -208,7 +208,7 @@ async fn a_304_with_more_behind_it_freshens_nothing() {
     .await;
     server.target().get("/").await;
     for round in 2..=3 {
-        // What is fresh for a millisecond only may still be so.
+        // A page that is fresh for a millisecond only may still be so.
         let reply = loop {
             let reply = server.target().get("/").await;
             if upstream.requests() >= round {
@@ -313,7 +313,7 @@ async fn an_upstream_that_dribbles_is_waited_for_byte_by_byte() {
     }
 }
 
-/// Whatever a connection says between two requests answers neither.
+/// Bytes that a connection sends between two requests answer neither.
 #[tokio::test]
 async fn an_answer_before_the_request_is_nobodys() {
     let gate = Arc::new(Semaphore::new(0));

@@ -27,7 +27,7 @@ async fn proxy(upstream: &FakeHttp, directives: &str) -> RunningServer {
     start(&http).await
 }
 
-/// An upstream that says what it was asked.
+/// An upstream that answers with the request it got.
 async fn telling() -> FakeHttp {
     FakeHttp::start(|request| {
         let body = format!(
@@ -286,7 +286,7 @@ async fn another_server_is_tried_where_the_directive_says_so() {
     assert_eq!((passed.status, passed.field("x-tried")), (503, "503"));
     let reply = server.target().get("/").await;
     assert_eq!((reply.status, reply.field("x-tried")), (200, "503, 200"));
-    // What may have changed something is not sent twice.
+    // A request that may have changed something is not sent twice.
     let post = server.target().ask("POST", "/", "", "x").await;
     assert!(matches!(post.field("x-tried"), "503" | "200"), "{post:?}");
 }
@@ -390,7 +390,8 @@ async fn pages_are_put_together_from_parts() {
     }
 }
 
-/// What variables its commands name is not known when the configuration is read.
+/// The variables that a page's commands name are not known when the configuration is
+/// read.
 #[tokio::test]
 async fn a_page_may_name_fields_of_its_upstream_that_nothing_else_does() {
     let page = "[<!--#echo var=\"upstream_http_x_made_by\" -->]<!--#include virtual=\"/part\" -->\

@@ -240,7 +240,7 @@ async fn php_elsewhere_by_tcp_with_another_document_root_serves_the_site() {
         eprintln!("skipped: no php-fpm");
         return;
     };
-    // What the two containers have: files here, scripts there.
+    // The folders of the two containers: files here, scripts there.
     let there = testkit::serving::FolderServer::folder();
     let scripts = there.path().join("app");
     std::fs::create_dir(&scripts).expect("a folder");

@@ -6,7 +6,7 @@ use testkit::process::Signal;
 use super::*;
 use crate::start;
 
-/// As its author printed it, but for the addresses.
+/// The configuration that its author printed, but for the addresses.
 fn configuration(php: &FakePhp) -> String {
     format!(
         r#"

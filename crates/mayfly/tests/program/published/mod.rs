@@ -5,7 +5,7 @@ mod microcache;
 
 use testkit::fake_php::{FakePhp, Script};
 
-/// What distributions ship as `fastcgi_params`, as far as pages are told apart by it.
+/// The `fastcgi_params` of distributions, as far as pages differ by it.
 const FASTCGI_PARAMS: &str = "fastcgi_param QUERY_STRING $query_string;\n\
     fastcgi_param REQUEST_METHOD $request_method;\n\
     fastcgi_param CONTENT_TYPE $content_type;\n\

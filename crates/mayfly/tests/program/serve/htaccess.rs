@@ -294,7 +294,7 @@ async fn responses_have_what_the_files_say_of_them() {
     }
 }
 
-/// What depends on a visitor is in no stored page.
+/// A field that depends on a visitor is in no stored page.
 #[tokio::test]
 async fn a_field_for_one_visitor_goes_to_no_other_with_a_stored_page() {
     if !has_php_fpm() {
@@ -487,7 +487,7 @@ async fn a_script_that_the_htaccess_refuses_does_not_run() {
     }
 }
 
-/// What the comparison with Debian's Apache says; `None` without Apache, its PHP or root.
+/// Returns the output of the comparison with Debian's Apache; `None` without Apache, its PHP or root.
 fn compared_with_apache(arguments: &[&str]) -> Option<String> {
     let modules = std::fs::read_dir("/usr/lib/apache2/modules")
         .into_iter()

@@ -89,7 +89,7 @@ async fn serve_stands_in_front_of_an_http_server_without_a_configuration() {
     assert!(own.contains("X-Cache: BYPASS"), "{own}");
     assert!(own.contains("X-Seen: site.test:81 http 127.0.0.1"), "{own}");
     assert!(!made.contains(&number(&own)), "{own}");
-    // What is in memory outlives the upstream.
+    // A page in memory outlives the upstream.
     drop(origin);
     let after = get_tcp(port, "site.test:81", "").expect("an answer");
     assert!(

@@ -216,7 +216,7 @@ async fn what_is_no_edit_and_what_a_purge_follows_ends_nothing() {
     assert!(!log.contains("no purge came"), "{log}");
 }
 
-/// `serve` with these arguments, once it has said where it listens.
+/// Starts `serve` with these arguments, and waits until it has printed its address.
 async fn started(settings: &str, arguments: &[&str]) -> (tempfile::TempDir, KilledOnDrop) {
     let folder = FolderServer::folder();
     write_files(folder.path(), &as_text(&files(settings)));
@@ -250,7 +250,7 @@ async fn until_stored(get: impl Fn() -> String) {
     until("the page is stored", || get().contains("x-cache: hit")).await;
 }
 
-/// As MediaWiki sends a purge: to this server, whatever the URL names.
+/// Sends a purge in MediaWiki's form: to this server, whatever the URL names.
 fn by_proxy(port: u16, more: &[&str], url: &str) -> String {
     let proxy = format!("http://127.0.0.1:{port}");
     let start = ["--proxy", &proxy, "--noproxy", ""];

@@ -4,7 +4,7 @@ use testkit::serving::{FolderServer, write_files};
 
 use crate::{has_php_fpm, program};
 
-/// What Symfony does with `framework.esi` on: includes if the server says that it reads them.
+/// Symfony with `framework.esi` on: includes if the server announces that it reads them.
 const FRONT: &str = r#"<?php
 $path = strtok($_SERVER['REQUEST_URI'], '?');
 header('Content-Type: text/html');

@@ -1,4 +1,4 @@
-//! The files of certificates and keys: what is said of them, and who reads them.
+//! The files of certificates and keys: messages about them, and who reads them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};

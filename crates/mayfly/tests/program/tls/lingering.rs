@@ -1,5 +1,5 @@
-//! What a client still sends behind the response to a request that was refused, over TLS and
-//! without.
+//! Bytes that a client still sends behind the response to a request that was refused, over
+//! TLS and without.
 
 use testkit::client::Client;
 use testkit::fake_http::FakeHttp;

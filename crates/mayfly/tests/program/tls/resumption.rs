@@ -104,7 +104,7 @@ async fn ssl_protocols_decides_the_version() {
     }
 }
 
-/// What `openssl s_client` says, with these arguments.
+/// Returns the output of `openssl s_client` with these arguments.
 fn openssl(server: &RunningServer, arguments: &[&str]) -> Option<String> {
     let output = Command::new("openssl")
         .args(["s_client", "-unix"])

@@ -150,7 +150,7 @@ pub struct BusyClients {
 }
 
 impl BusyClients {
-    /// As many connections of HTTP/1.1 to the server's socket.
+    /// Opens `count` connections of HTTP/1.1 to the server's socket.
     pub fn http1(server: &RunningServer, count: usize) -> BusyClients {
         let is_over = Arc::new(AtomicBool::new(false));
         let answered = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! While two programs serve, a purge returns when both have applied it, whichever of them is told.
+//! While two programs serve, a purge returns when both have applied it, whichever of them gets it.
 
 use testkit::client::{Client, Reply};
 use testkit::fake_php::{FakePhp, Script};

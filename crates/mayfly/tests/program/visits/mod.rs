@@ -123,12 +123,12 @@ impl Site {
         Site::with_sessions(application, ttl, OWN_SESSIONS).await
     }
 
-    /// The same, where guests share pages in spite of their sessions.
+    /// Like [`Self::before`], with guests who share pages in spite of their sessions.
     pub async fn of_guests(application: &Application, ttl: &str) -> Site {
         Site::with_sessions(application, ttl, SHARED_SESSIONS).await
     }
 
-    /// Where what the application says of caching counts in any case.
+    /// Like [`Self::of_guests`], with the application's `Cache-Control` counted in any case.
     pub async fn of_guests_strictly(application: &Application, ttl: &str) -> Site {
         Site::with_sessions(application, ttl, "--guest-sessions=strict").await
     }
@@ -147,7 +147,7 @@ impl Site {
         Site::with_php_and_sessions(files, ttl, OWN_SESSIONS).await
     }
 
-    /// The same, where guests share pages in spite of their sessions.
+    /// Like [`Self::with_php`], with guests who share pages in spite of their sessions.
     pub async fn of_guests_with_php(files: &[(&str, &str)], ttl: &str) -> Site {
         Site::with_php_and_sessions(files, ttl, SHARED_SESSIONS).await
     }

@@ -19,10 +19,10 @@ const LARGE_BODY_BYTES: usize = 2 << 20;
 const CLASSES: usize = 3;
 /// The values of `Accept-Language` in [`BROWSERS`], with its absence.
 const LANGUAGES: usize = 6;
-/// The same of `Cookie`.
+/// The values of `Cookie`, with its absence.
 const COOKIES: usize = 3;
 
-/// How the end of a body is told.
+/// How the end of a body is announced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Length,
@@ -116,7 +116,7 @@ impl Shape {
         }
     }
 
-    /// Whether a visitor got what the application says.
+    /// Whether a visitor got the application's answer.
     fn is_answered_by(&self, reply: &Reply) -> bool {
         match reply.status {
             206 | 304 if !self.asks.is_empty() => true,

@@ -289,7 +289,7 @@ async fn a_tenant_is_answered_by_their_own_shop() {
 
 // Languages and cookies.
 
-/// Visitors in a random order; each has to see what `wanted` says of their fields.
+/// Visitors come in a random order; each has to see the page that `wanted` returns for their fields.
 async fn each_sees_their_own(
     fields: &[&str],
     answer: impl Fn(&Request) -> String + Send + Sync + Clone + 'static,

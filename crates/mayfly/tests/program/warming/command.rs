@@ -109,7 +109,7 @@ async fn pages_of_sitemaps_are_stored_and_fresh_ones_are_left_alone() {
         "{text}"
     );
     assert_eq!(php.take().len(), 2, "the sitemaps alone are read again");
-    // What the server asks itself is no visit.
+    // Requests of the server itself are no visits.
     assert!(!server.read("access.log").contains("192.0.0.8"));
 }
 

@@ -39,12 +39,12 @@ impl Php {
         Php { fake, asked }
     }
 
-    /// What was asked for since the last time.
+    /// Takes the targets that were asked for since the last time.
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock())
     }
 
-    /// The same, sorted.
+    /// Like [`Self::take`], sorted.
     fn take_sorted(&self) -> Vec<String> {
         let mut asked = self.take();
         asked.sort();

@@ -37,8 +37,8 @@ async fn site(php: &Php, locations: &str) -> RunningServer {
     .await
 }
 
-/// Visits until a page is shown from memory. With `cache_shared`, the first visit of somebody who says something new is
-/// their own, and whether that matters is tried out in the background: each run has its number on the page.
+/// Visits until a page is shown from memory. With `cache_shared`, the first visit with new fields is the visitor's own,
+/// and whether the fields matter is tried out in the background: each run has its number on the page.
 async fn store(target: &Target, pages: &[(&str, &str)]) {
     for (path, fields) in pages {
         target.visit_until_hit(path, fields).await;
