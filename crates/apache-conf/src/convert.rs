@@ -30,7 +30,7 @@ pub struct Conversion {
     pub text: String,
     /// Lines that have another effect than in Apache, in the order in which they were read.
     pub notes: Vec<Note>,
-    /// Sections that do not fit together. What is in them is read all the same.
+    /// Sections that do not fit together. Their lines are read all the same.
     pub mistakes: Vec<Mistake>,
     /// Directives and heads of sections in the texts.
     pub lines: usize,

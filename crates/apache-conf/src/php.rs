@@ -104,8 +104,8 @@ pub fn params(server: &Server) -> Vec<String> {
     lines
 }
 
-/// The location of scripts. Where it is not known how PHP is reached, they are refused: they would be shown as text. Whether
-/// they are is the answer.
+/// Writes the location of scripts. If the address of PHP is not known, they are refused: they would be shown as text.
+/// Returns whether they are.
 pub fn location(conf: &mut Conf, server: &Server) -> bool {
     if let Some(address) = &server.php {
         conf.open(r"location ~ \.php(?:/|$)");

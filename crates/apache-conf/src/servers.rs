@@ -10,8 +10,8 @@ use crate::lines::LineReader;
 use crate::outcome::Place;
 use crate::write;
 
-/// Translates the configuration of servers: each `<VirtualHost>` becomes a `server`. What stands outside of them holds for
-/// all. `load` reads what is included.
+/// Translates the configuration of servers: each `<VirtualHost>` becomes a `server`. Lines outside of them hold for
+/// all. `load` reads included files.
 pub fn convert_servers(name: &str, text: &str, load: Load<'_>, options: &Options) -> Conversion {
     let parsed = parse(text, name);
     let mut conversion = Conversion {

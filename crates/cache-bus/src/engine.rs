@@ -101,7 +101,7 @@ pub struct KnownNodes {
 }
 
 impl KnownNodes {
-    /// Reads the fields of the hash. What another version has written beside them is left out.
+    /// Reads the fields of the hash. Fields that another version has written beside them are left out.
     fn of(fields: &[(String, String)]) -> KnownNodes {
         let field = |name| fields.iter().find(|(field, _)| field == name);
         let expelled = field("expelled").map_or("", |(_, list)| list);

@@ -43,8 +43,8 @@ use member::Member;
 
 /// Whose pages they are.
 pub trait NodeHost: Send + Sync + 'static {
-    /// Applies purges of other nodes, in their order. What was stored or under way before is not used afterwards.
-    /// May block.
+    /// Applies purges of other nodes, in their order. Pages that were stored or under way before are not used
+    /// afterwards. May block.
     fn apply(&self, purges: &[Vec<u8>]);
 
     /// All that is stored, and all that is under way, is void: purges may have been missed. May block.

@@ -1,5 +1,5 @@
-//! Sentinels, which say what engine is in force. What less than a majority of all that are configured say counts
-//! for nothing.
+//! Sentinels, which name the engine in force. An engine named by less than a majority of all that are configured
+//! does not count.
 
 use tokio::task::JoinSet;
 

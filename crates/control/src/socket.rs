@@ -25,8 +25,8 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Makes a socket with mode 0600 and listens. What a server that was killed has left there is
-    /// replaced.
+    /// Makes a socket with mode 0600 and listens. The socket file that a killed server has left
+    /// there is replaced.
     ///
     /// # Errors
     /// A message for the operator: another server listens there, something else is in the way, or

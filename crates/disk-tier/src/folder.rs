@@ -142,7 +142,7 @@ impl TierFolder {
     }
 
     /// Writes a purge down; call it before, or while, the purge is applied in memory. The ticket resolves when the
-    /// purge is synced. What was never offered to [`TierFolder::write`] need not wait for it.
+    /// purge is synced. A purge whose pages were never offered to [`TierFolder::write`] need not wait for it.
     pub fn append_purge(&self, purge: &WrittenPurge) -> PurgeTicket {
         self.parts().journal.append(purge)
     }

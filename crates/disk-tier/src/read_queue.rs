@@ -63,7 +63,7 @@ impl Future for RecordTicket {
 }
 
 impl ReadQueue {
-    /// Asks for a read. Where too many wait, the ticket resolves to nothing at once.
+    /// Asks for a read. If too many wait, the ticket resolves to nothing at once.
     pub(crate) fn ask(
         &self,
         parts: &Arc<TierParts>,

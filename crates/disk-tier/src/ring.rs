@@ -1,5 +1,5 @@
-//! The oldest segments go when there is no room, or when they were not used for long. What was used since it was written
-//! is copied into the segment under way.
+//! The oldest segments go when there is no room, or when they were not used for long. Records that were used since they
+//! were written are copied into the segment under way.
 //!
 //! A segment is never written over: its file is removed, so that those who send from it keep what they have.
 

@@ -66,7 +66,7 @@ pub enum SegmentEnd {
     /// It is written to, or was when the server was killed. So many bytes behind the last record are of none: torn,
     /// damaged, or just being written.
     Unfinished { unread: u64 },
-    /// With a footer that is damaged. What it names is found by walking through the records.
+    /// With a footer that is damaged. Its records are found by walking through the segment.
     DamagedFooter,
 }
 

@@ -1,5 +1,5 @@
-//! Records that wait for the writer: bounded in number and in bytes. What does not fit is dropped, and comes again when
-//! it is used again.
+//! Records that wait for the writer: bounded in number and in bytes. A record that does not fit is dropped, and comes
+//! again when it is used again.
 
 use crate::config::WRITE_RETRY;
 use crate::parts::TierParts;

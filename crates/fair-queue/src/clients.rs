@@ -10,7 +10,8 @@
 //! a newcomer                                          the turn of its address
 //! ```
 //!
-//! A page is cold where it was not asked for lately. What a client asks for again is neither.
+//! A page is cold if it was not asked for lately. A page of the client's own network counts neither as
+//! cold nor as known when it is asked for again.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -275,8 +276,8 @@ impl Clients {
         )
     }
 
-    /// Notes what a client asks for. What it asked for before it loaded an asset counts for its network
-    /// no longer once it has.
+    /// Notes a request of a client. Once the client has loaded an asset, its earlier requests no longer
+    /// count for its network.
     fn note(&mut self, visit: &Visit<'_>, client: u64, loads_assets: bool, now: Millis) {
         let network = self.seed.hash_one(visit.address.map(network_of));
         let page = self.seed.hash_one(("page", visit.page));

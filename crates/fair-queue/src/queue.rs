@@ -358,9 +358,9 @@ impl<T> FairQueue<T> {
         Some(self.join_alone(class, change(waiter), now))
     }
 
-    /// The next request to look at: of the first line, unless one was passed over for long enough, and
-    /// in a line of the turn that has the lowest tag. Those of turns that have used much are left out
-    /// where the free places are not for them.
+    /// The next request to look at: of the first line, unless one was passed over for long enough, and in
+    /// a line of the turn that has the lowest tag. Turns that have used much are left out if the free
+    /// places are not for them.
     pub fn next(&self, slots: Slots, search: &mut Search, now: Millis) -> Option<(u64, &T)> {
         if slots.limit.is_some() && self.in_flight >= slots.for_light() {
             return None;

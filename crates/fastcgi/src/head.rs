@@ -3,10 +3,10 @@
 //! [`HeadParser`] gathers STDOUT until the empty line and makes a [`ResponseHead`]; what follows
 //! the empty line is handed back untouched. A head that lies in one piece, the usual case, is
 //! parsed where it lies: names and values are slices of it, so callers that keep them for long
-//! should copy them. As nginx does, bare LF ends a line, a line `HTTP/...` is ignored, and a name
-//! without a colon is a field without a value. Stricter than nginx 1.22, since what is passed on
-//! must not be ambiguous: names are tokens, a status has three digits from 200 on, and a
-//! `Content-Length` is a number, the same one if repeated.
+//! should copy them. A bare LF ends a line, a line `HTTP/...` is ignored, and a name without a
+//! colon is a field without a value, as in nginx. Other rules are stricter than nginx 1.22, since
+//! the head that is passed on must not be ambiguous: names are tokens, a status has three digits
+//! from 200 on, and a `Content-Length` is a number, the same one if repeated.
 //!
 //! RFC 3875, section 6; RFC 9110, section 5; nginx's
 //! ngx_http_fastcgi_module.

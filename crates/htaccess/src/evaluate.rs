@@ -1,5 +1,5 @@
-//! The rules of all folders on the way to a file, merged and obeyed in Apache's order: access, then rewriting, redirects,
-//! the index of a folder. Where rules lead to another path of the site, all of it begins again.
+//! The rules of all folders on the way to a file, merged and obeyed in Apache's order: access, then rewriting,
+//! redirects, the index of a folder. If rules lead to another path of the site, all of it begins again.
 
 use std::borrow::Cow;
 use std::sync::Arc;

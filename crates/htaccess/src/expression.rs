@@ -1,5 +1,6 @@
 //! Expressions of `<If>`, `Require expr`, `RewriteCond expr` and `SetEnvIfExpr`
-//! (<https://httpd.apache.org/docs/2.4/expr.html>). What is not understood makes the expression unknown.
+//! (<https://httpd.apache.org/docs/2.4/expr.html>). A part that is not understood makes the expression
+//! unknown.
 
 use std::net::IpAddr;
 

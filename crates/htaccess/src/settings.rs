@@ -47,7 +47,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// The settings of a section. Those that it does not set are `None` or empty.
+/// The settings of a section. Those which the section does not set are `None` or empty.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub access: Option<Arc<AddressAccess>>,

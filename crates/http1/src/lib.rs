@@ -1,6 +1,6 @@
 //! The HTTP/1 codec without I/O, both sides: request heads in, response heads out for
 //! clients; response heads in for upstreams; where bodies end, and chunked bodies both
-//! ways. What the fields of a message mean is the matter of `http-semantics`.
+//! ways. The meaning of a message's fields is the matter of `http-semantics`.
 //!
 //! Everything here is a function from bytes to values. Nothing opens a socket,
 //! reads a clock or waits. Bytes of a peer lead to values or to an error that

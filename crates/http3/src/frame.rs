@@ -1,5 +1,5 @@
-//! Frames (RFC 9114 §7): a type, a length, a payload. Those that a server sends are written
-//! here; those of a client are read in `message.rs` and `control.rs`.
+//! Frames (RFC 9114 §7): a type, a length, a payload. Frames that a server sends are
+//! written here; those of a client are read in `message.rs` and `control.rs`.
 
 use http2::hpack::TABLE_BYTES;
 

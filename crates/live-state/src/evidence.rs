@@ -6,7 +6,8 @@ use page_evidence::{Evidence, PageName};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// Places at which requests wait. Those for two pages may share one: each looks for itself when it is woken.
+/// Places at which requests wait. Requests for two pages may share one: each looks for itself when it is
+/// woken.
 const PLACES: usize = 64;
 
 /// The evidence of all pages.

@@ -18,7 +18,7 @@ pub struct LearnedPools {
 }
 
 impl LearnedPools {
-    /// Hears the libraries of the pools to which `sockets` belong. What was learned before stays.
+    /// Hears the libraries of the pools to which `sockets` belong. Pages learned before stay.
     ///
     /// # Errors
     /// The system has no room for a thread.

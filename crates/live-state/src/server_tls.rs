@@ -50,7 +50,8 @@ impl ServerTlsInForce {
     /// after it and were not read lately. False: there is no certificate for this client.
     ///
     /// # Errors
-    /// Why they cannot be used, for the log. Those that were read before are used further.
+    /// The reason why they cannot be used, for the log. Certificates that were read before are
+    /// used further.
     pub fn read_named(&self, name: Option<&str>) -> Result<bool, String> {
         if self.named.is_empty() {
             return Ok(true);

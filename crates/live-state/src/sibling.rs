@@ -38,7 +38,7 @@ use pages::ListeningZones;
 
 /// A process that sends nothing for so long is killed.
 const SILENCE_MAX: Duration = Duration::from_secs(2);
-/// It is asked whether it is there so often while it is waited for.
+/// The pause between two questions whether the other process is there, while it is waited for.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 /// Messages that wait to be sent; beyond, one purge of everything stands for them.
 const WAITING_MAX: usize = 65_536;
@@ -296,7 +296,7 @@ impl Link {
     }
 
     /// Applies one purge after the other; ends with the first that makes no sense. They are answered once they are on
-    /// the disk: of two processes, one has the folder. Those that have come meanwhile are answered together.
+    /// the disk: of two processes, one has the folder. Purges that have come meanwhile are answered together.
     fn apply_all(&self, given: mpsc::Receiver<Vec<u8>>, zones: &AliveZones) {
         while let Ok(message) = given.recv() {
             let messages = std::iter::once(message).chain(given.try_iter().take(TOGETHER_MAX));
@@ -413,7 +413,7 @@ impl PurgeListener for Link {
 }
 
 /// Adds a message to those that wait. If they are too many, one purge of everything stands for all purges up to the
-/// number `told`, and the last answer for all answers. Requests that will be repeated are left out.
+/// given number, and the last answer for all answers. Requests that will be repeated are left out.
 fn add_message(waiting: &mut VecDeque<Vec<u8>>, message: Vec<u8>, told: u64) {
     if waiting.len() >= WAITING_MAX {
         let is_of =

@@ -1,5 +1,5 @@
-//! How the application in a document root reaches its database: by what its own settings say. Of these, only the
-//! kind of database and its host are looked at.
+//! How the application in a document root reaches its database: by its own settings. Only the kind of database
+//! and its host are looked at.
 //!
 //! ```text
 //! wp-config.php        DB_HOST                                 WordPress

@@ -107,8 +107,8 @@ impl Distribution {
 }
 
 impl Snapshot {
-    /// Sets a counter or gauge for these values of its labels. What is there already is added to:
-    /// two groups of one name are one series.
+    /// Sets a counter or gauge for these values of its labels. Adds to a value that is there
+    /// already: two groups of one name are one series.
     pub fn put(&mut self, number: Number, values: &[&str], value: f64) {
         match self.series(number, values, || Value::Single { value: 0.0 }) {
             Value::Single { value: sum } => *sum += value,

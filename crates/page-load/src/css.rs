@@ -7,7 +7,7 @@ use cssparser::{Delimiter, ParseError, Parser, Token};
 
 use crate::media::Viewport;
 
-/// Rules of one sheet that are kept. Those of the largest frameworks have some thousands.
+/// Rules of one sheet that are kept. The largest frameworks have some thousands.
 const MAX_RULES: usize = 20_000;
 /// Blocks within blocks; more than any sheet has.
 const MAX_DEPTH: u8 = 16;
@@ -397,7 +397,8 @@ pub fn families(value: &str) -> Vec<String> {
     })
 }
 
-/// Addresses and variables that a value names. Of `image-set()` the first address alone.
+/// Returns the addresses and variables that a value names. `image-set()` counts with its first address
+/// alone.
 #[must_use]
 pub fn addresses_and_variables(value: &str) -> (Vec<String>, Vec<String>) {
     let mut parser = Parser::new(value);

@@ -1,7 +1,7 @@
 //! HTML as it arrives becomes what a browser's preload scanner finds in it.
 //!
-//! Tokens alone are looked at, so that a resource is found with the bytes that name it. What scripts
-//! add is not known. Content of `<template>` and `<noscript>` is not part of the page.
+//! Tokens alone are looked at, so that a resource is found with the bytes that name it. Resources
+//! that scripts add are not known. Content of `<template>` and `<noscript>` is not part of the page.
 
 use std::cell::RefCell;
 

@@ -41,7 +41,8 @@ pub fn chosen(
     Some(nearest(&known)?.to_owned())
 }
 
-/// The least dense one that has a dot for each pixel; without such a one, the densest. Of equal ones the first.
+/// Returns the least dense image that has a dot for each pixel; without such a one, the densest. The first of
+/// equal ones counts.
 fn nearest<'a>(known: &[(f32, &'a str)]) -> Option<&'a str> {
     let enough = known.iter().find(|it| it.0 >= 1.0);
     let densest = known.last()?.0;

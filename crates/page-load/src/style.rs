@@ -126,8 +126,8 @@ const PARTS: [&str; 6] = [
     "::first-letter",
 ];
 
-/// The selectors of a list that can be tried. What depends on a visitor (`:hover`) has no element, and
-/// `:has()` is left out, since its work grows with the square of the document.
+/// Returns the selectors of a list that can be tried. A selector that depends on a visitor (`:hover`)
+/// has no element, and `:has()` is left out, since its work grows with the square of the document.
 fn readable(list: &str) -> Vec<Selector> {
     if let Some(whole) = parsed(list) {
         return vec![whole];

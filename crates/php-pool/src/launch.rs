@@ -20,9 +20,9 @@
 //! **No php-fpm is root.** Started by root, `setpriv` changes to the pool's account before it
 //! becomes php-fpm. A master with root's rights would share memory with its workers, read what they
 //! can reach, and choose the account of the next ones by its configuration; one without has nothing
-//! that a script does not have. What it needed root for is done before: the socket is bound, limits
-//! and priority are set. The configuration and the socket lie in a folder that only the account of
-//! this process may write.
+//! that a script does not have. The work that needs root is done before: the socket is bound, limits and
+//! priority are set. The configuration and the socket lie in a folder that only the account of this process
+//! may write.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -85,7 +85,7 @@ read -r _"#;
 /// The longest output of the shell: a number and a line end.
 const PID_BYTES_MAX: usize = 16;
 
-/// Changes account and rights, and becomes another program. Of util-linux.
+/// The program of util-linux that changes account and rights, and becomes another program.
 const SETPRIV: &str = "/usr/bin/setpriv";
 
 /// How the names of pools' folders begin; pool, process and a number follow.

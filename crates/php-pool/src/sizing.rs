@@ -39,8 +39,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine as it is now. What cannot be read counts as a small
-    /// machine: 256 MB, one core.
+    /// Observes the machine as it is now. Values that cannot be read are those of a small machine:
+    /// 256 MB, one core.
     pub fn observe() -> Self {
         Self::observe_below(Path::new("/"))
     }

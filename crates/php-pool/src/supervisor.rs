@@ -1,6 +1,6 @@
-//! The life of a pool: one task that owns the current master, replaces it when
-//! it dies or when the spec changes, and ends everything at stop. What it does
-//! in each state is one function; `LIFECYCLE.md` draws the whole.
+//! The life of a pool: one task that owns the current master, replaces it when it dies or when
+//! the spec changes, and ends everything at stop. Its work in each state is one function;
+//! `LIFECYCLE.md` draws the whole.
 //!
 //! Invariant: while the pool lives there is exactly one current master or a
 //! bounded wait for one, every process ever started is in the group of the

@@ -136,7 +136,7 @@ impl Transcoder {
 }
 
 /// Appends `bytes` in the charset of `table`; returns a character that has only
-/// begun. What the charset lacks is written as HTML writes it.
+/// begun. A character that the charset lacks is written as HTML writes it.
 fn from_utf8(table: &HashMap<char, u8>, mut bytes: &[u8], out: &mut Vec<u8>) -> Vec<u8> {
     let mut put = |text: &str| {
         for character in text.chars() {

@@ -1,10 +1,10 @@
 //! Stored responses in a content coding: sent from what is kept beside them, made
 //! once where nothing is.
 //!
-//! A form is made by a thread of its own, never by one that serves. Those who ask meanwhile wait
-//! for it, as followers wait for a fetch: the work takes about as long as it would on their own
-//! connection, is done once for all of them, and holds up no other request. Where too many are
-//! being made already an answer is compressed on its way, as any other.
+//! A form is made by a thread of its own, never by one that serves. Requests that ask meanwhile
+//! wait for it, as followers wait for a fetch: the work takes about as long as it would on their
+//! own connection, is done once for all of them, and holds up no other request. If too many forms
+//! are being made already, an answer is compressed on its way, as any other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,8 +16,8 @@ use site::{Coding, CodingSettings};
 use crate::encoder::Encoder;
 use crate::recoder::Recoder;
 
-/// How long an answer waits for its form. What takes longer is a large body at a
-/// high level; it is sent plain until the form is there.
+/// How long an answer waits for its form. Only a large body at a high level takes longer; it is
+/// sent plain until the form is there.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The encoded form of a stored response, or how to get it.

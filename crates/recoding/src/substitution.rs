@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The first occurrence counts, and of several that begin at the same byte the one that is written first. ASCII
-//! letters are compared without their case. What is kept back is the beginning of a string whose rest has not come
-//! yet, never more. What takes the place of a string is known to the caller alone.
+//! letters are compared without their case. Only the beginning of a string whose rest has not come yet is kept
+//! back. The replacement of a string is known to the caller alone.
 
 use bytes::{Buf, Bytes};
 

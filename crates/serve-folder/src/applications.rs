@@ -31,8 +31,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// The paths whose pages are for one visitor each. Of an application that is not known they are a guess, which is not
-    /// needed where it is found out what a page depends on.
+    /// Returns the paths whose pages are for one visitor each. For an application that is not known they are a guess,
+    /// which is not needed if the server finds out the parts of a request on which a page depends.
     pub(super) fn personal_paths(&self, sessions: GuestSessions) -> &'static [&'static str] {
         match self.is_known || sessions == GuestSessions::Off {
             true => self.paths,
@@ -41,7 +41,7 @@ impl Rules {
     }
 }
 
-/// The meaning of cookies in a request. Those of [`HARMLESS_COOKIES`] have none.
+/// The meaning of cookies in a request. The cookies of [`HARMLESS_COOKIES`] have none.
 pub(super) struct Cookies {
     /// They make a page personal.
     pub(super) personal: &'static [&'static str],

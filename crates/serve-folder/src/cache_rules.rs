@@ -1,5 +1,5 @@
-//! How pages are stored: the zone, lifetimes, and which requests are personal. The same for
-//! PHP and for an HTTP upstream, but for the spelling of the directives.
+//! How pages are stored: the zone, lifetimes, and which requests are personal. All of it is equal for PHP and for an
+//! HTTP upstream, but for the spelling of the directives.
 
 use std::time::Duration;
 

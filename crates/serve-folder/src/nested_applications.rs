@@ -1,6 +1,6 @@
 //! Applications in folders of the document root, such as a WordPress in `/blog`: who answers
 //! there for paths that are no files, which of its paths are personal or refused, and which
-//! of its scripts run. Where the application of the document root has rules of its own, both
+//! of its scripts run. If the application of the document root has rules of its own, both
 //! hold.
 
 use super::applications::{Cookies, PHP, Rules, Scripts, rules};

@@ -1,6 +1,6 @@
-//! `mayfly serve URL`: an HTTP server in the place of a folder. What it is called
-//! in, configuration text out; pure. The same caution as for PHP of which nothing
-//! is known: a visitor with cookies of their own, an action, or an address that
+//! `mayfly serve URL`: an HTTP server in the place of a folder. Takes its URL and
+//! returns configuration text; pure. The caution is that for PHP of an unknown
+//! application: a visitor with cookies of their own, an action, or an address that
 //! looks personal goes past the cache, and the application's `Cache-Control` goes
 //! before any lifetime of ours.
 

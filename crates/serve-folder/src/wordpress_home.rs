@@ -22,7 +22,8 @@ impl HomeAddress {
         &self.0
     }
 
-    /// The file that PHP reads first. What `auto_prepend_file` names elsewhere is read as before.
+    /// Returns the file that PHP reads first. A file that `auto_prepend_file` names elsewhere is read as
+    /// before.
     pub fn script(&self) -> String {
         SCRIPT.replace("%%", &self.0)
     }

@@ -194,8 +194,8 @@ async fn read_head(
     }
 }
 
-/// Sends an informational response on its way. As with nginx, all of a try together have as much room as
-/// a response head.
+/// Sends an informational response on its way. All of a try together have as much room as a response
+/// head, as with nginx.
 fn hint(upstream: &UpstreamBody, hints: &HintSender, head: Head, hinted_bytes: &mut u64) {
     let lengths = head
         .fields

@@ -177,7 +177,7 @@ impl TagLines {
         }
     }
 
-    /// Adds the tags, which are all bytes before `at`. Where PHP-FPM has cut the message, the page has tags that
+    /// Adds the tags, which are all bytes before `at`. If PHP-FPM has cut the message, the page has tags that
     /// are not known.
     fn end_tags(&mut self, at: usize, end: TagsEnd) {
         let named = self.rest.split_to(at).freeze();

@@ -292,8 +292,7 @@ impl UpstreamBody {
             return;
         }
         let mut at_hand = None;
-        // The bytes, if there are any, and the end. What would be wrong with that
-        // shows again when it is read.
+        // The bytes, if there are any, and the end. A fault in them shows again when they are read.
         for _ in 0..2 {
             let event = self.exchange.as_mut().and_then(Exchange::next_at_hand);
             match event.and_then(|event| self.give(Some(event))) {

@@ -1,5 +1,6 @@
-//! A disk in memory. What was not synced may be lost at a power cut, each sector and each name for itself; a process
-//! may die at any operation, in the middle of a write; operations can be refused or held; files can be damaged.
+//! A disk in memory. Bytes that were not synced may be lost at a power cut, each sector and each name for itself; a
+//! process may die at any operation, in the middle of a write; operations can be refused or held; files can be
+//! damaged.
 
 use crate::storage::{FolderLock, ListedFile, Storage, StorageFile};
 use crate::times::TierTime;

@@ -11,7 +11,7 @@ use crate::error::{Code, Error};
 /// Fields that fit in the table at most (§3.2.2); a field block's prefix counts modulo twice this number.
 const MAX_ENTRIES: u64 = (TABLE_BYTES / http2::hpack::FIELD_OVERHEAD_BYTES) as u64;
 
-/// Reads a request head into `buffer`. What it requires must have come.
+/// Reads a request head into `buffer`. The insertions that it requires must have come.
 ///
 /// # Errors
 /// Outside, those of the connection; inside, those of the request.

@@ -31,9 +31,9 @@ const MOST_AT_STOP: usize = 1_000_000;
 /// One folder is opened or closed at a time: a zone takes it over from another one.
 static OPENING: Mutex<()> = Mutex::new(());
 
-/// Opens the folders of all zones that wait for theirs. `others`: zones of earlier configurations, which give
-/// a folder up that one of these wants. What lies in a folder that is opened after this node has begun (`node`) is void
-/// if it may lack purges of other machines. Blocks. Gives what is worth a line, for each.
+/// Opens the folders of all zones that wait for theirs. `others`: zones of earlier configurations, which give a folder
+/// up that one of these wants. If a folder is opened after this node has begun (`node`), its pages are void if they may
+/// lack purges of other machines. Blocks. Returns the lines for the log, for each.
 pub fn open_all(
     zones: &[Arc<Zone>],
     others: &[Arc<Zone>],

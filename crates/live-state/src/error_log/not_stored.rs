@@ -1,6 +1,6 @@
-//! Answers that were made for one request each and not stored. As long as they take little time
-//! they are not reported; once they keep an upstream busy, a line names the reason that most of
-//! them have. The time is passed in.
+//! Answers that were made for one request each and not stored. While they take little time they
+//! are not reported; once they keep an upstream busy, a line names the reason that most of them
+//! have. The time is passed in.
 
 use parking_lot::Mutex;
 

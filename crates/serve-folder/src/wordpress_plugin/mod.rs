@@ -89,7 +89,7 @@ impl MustUse {
         }
     }
 
-    /// Puts the plug-in there, or this version of it in the place of another. What is there already stays.
+    /// Puts the plug-in there, or this version of it in the place of another. Other files there stay.
     ///
     /// # Errors
     /// Why it is not there now.

@@ -87,7 +87,7 @@ impl FrameClient {
         client
     }
 
-    /// Sends bytes as they are. What the server does not take any more is lost.
+    /// Sends bytes as they are. Bytes that the server does not take any more are lost.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.try_send(bytes).await;
     }
