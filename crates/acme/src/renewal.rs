@@ -19,7 +19,8 @@ use crate::settings::CertificateRequest;
 
 /// An attempt ends after this time at the latest.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20 * 60);
-/// So long only one of several machines asks: an attempt, and a while to give the others what has come of it.
+/// The time for which only one of several machines asks: an attempt, and a while to give the result to the
+/// others.
 const TURN: Duration = Duration::from_secs(25 * 60);
 /// How often the others look for what has come of it.
 const LOOK_EACH: Duration = Duration::from_secs(10);
@@ -50,7 +51,7 @@ enum RenewalStep {
 /// When the certificate is renewed, as far as is known.
 struct RenewalTimes {
     renewal: SystemTime,
-    /// When the issuer is asked again; `None` where it has nothing to say.
+    /// The time at which the issuer is asked again; `None` if it offers no renewal information.
     next_look: Option<SystemTime>,
 }
 
@@ -159,7 +160,7 @@ impl Renewal {
         let (Some(machines), Some(pem)) = (&self.machines, self.stored_pem()) else {
             return;
         };
-        // Who cannot be asked is asked again when the certificate is due.
+        // If the machines cannot be asked, they are asked again when the certificate is due.
         let Ok(given) = machines.certificate(&self.request).await else {
             return;
         };

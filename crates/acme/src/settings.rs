@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Who issues certificates, and on which terms.
+/// An issuer of certificates, and its terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issuer {
     /// For messages.

@@ -226,7 +226,7 @@ impl Scene {
 #[derive(Default)]
 struct TestEngine {
     certificate: Mutex<Option<Vec<u8>>>,
-    /// Whose turn it is.
+    /// The machine whose turn it is.
     turn: Mutex<Option<usize>>,
     is_away: Mutex<bool>,
 }

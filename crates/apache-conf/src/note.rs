@@ -7,7 +7,8 @@ use htaccess::item::{Item, Place};
 /// Why a line is not in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Nothing is lost: it has no effect, or what it asks for is so anyway.
+    /// Leaving it out changes nothing: it has no effect, or its effect is there
+    /// anyway.
     LeftOut,
     /// It has no counterpart, or one that would mean something else.
     NotTranslated,

@@ -47,7 +47,7 @@ impl Administration {
     /// The nodes that the engine knows.
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn nodes(&self) -> Result<KnownNodes, AdministrationError> {
         Ok(self.engine.nodes().await?)
     }

@@ -37,7 +37,7 @@ const BELL: Duration = Duration::from_millis(500);
 #[derive(Debug, PartialEq, Eq)]
 pub struct LogEntry {
     pub number: u64,
-    /// Who has published it.
+    /// The node that has published it.
     pub instance: u64,
     pub purge: Vec<u8>,
 }
@@ -202,7 +202,7 @@ impl RedisEngine {
         })
     }
 
-    /// Does a majority of the Sentinels say that this engine is the one in force? Without Sentinels there is no
+    /// Does a majority of the Sentinels report this engine as the one in force? Without Sentinels there is no
     /// other.
     pub async fn is_in_force(&self) -> bool {
         match &self.sentinels {

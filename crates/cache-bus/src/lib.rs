@@ -41,7 +41,7 @@ pub use state::{BusEvent, BusState};
 
 use member::Member;
 
-/// Whose pages they are.
+/// The host of a node, which has the pages.
 pub trait NodeHost: Send + Sync + 'static {
     /// Applies purges of other nodes, in their order. Pages that were stored or under way before are not used
     /// afterwards. May block.

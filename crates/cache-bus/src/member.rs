@@ -38,8 +38,8 @@ const JOIN_PAUSE: Duration = Duration::from_millis(20);
 /// Between two publications: purges that come meanwhile go together, so that the work of all nodes and of the engine is
 /// bounded however many there are.
 const PUBLISH_EACH: Duration = Duration::from_micros(2400);
-/// The wait between publications for each node, if there are many: for each publication, each node reads from the
-/// engine and sends a renewal.
+/// The pause between publications for each node, which counts if there are many: for each publication, each node reads
+/// from the engine and sends a renewal.
 const PUBLISH_EACH_OF_NODE: Duration = Duration::from_micros(200);
 /// How often `confirm` is asked: some times at once, for a purge that all nodes take, then less and less often until
 /// one is confirmed.

@@ -87,7 +87,7 @@ impl SharedSecrets {
     /// Is it this process's turn, from now on for so long? `token` is its own.
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn take_turn(
         &self,
         name: &[&[u8]],

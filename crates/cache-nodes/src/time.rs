@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct BootMillis(pub u64);
 
 impl BootMillis {
-    /// That many milliseconds later.
+    /// Returns the time this many milliseconds later.
     #[must_use]
     pub fn plus(self, millis: u64) -> BootMillis {
         BootMillis(self.0.saturating_add(millis))

@@ -137,7 +137,7 @@ pub enum SessionPart {
 pub enum Standing {
     /// Yes: nothing that is left out matters, as far as was seen.
     Shared,
-    /// That was not seen yet: the visitor's own request is made, and its answer compared.
+    /// There is no evidence yet: the visitor's own request is made, and its answer compared.
     Unproven,
     /// No: something that is left out matters.
     Depends,
@@ -146,7 +146,7 @@ pub enum Standing {
 /// The page as it was made for a request with one thing altered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriedAlteration {
-    /// Such as `Accept-Language: de`.
+    /// The altered part, such as `Accept-Language: de`.
     pub altered: String,
     pub status: u16,
     pub effect: TriedEffect,
@@ -168,7 +168,7 @@ pub enum TriedEffect {
     NoAnswer,
 }
 
-/// Who makes the response.
+/// The maker of the response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub kind: PlanKind,
@@ -217,7 +217,7 @@ pub struct Limit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnPart {
     pub class: String,
-    /// Whose turn it is.
+    /// The owner of the turn.
     pub of: String,
     /// The limit in force, and why.
     pub limit: usize,
@@ -268,7 +268,7 @@ pub enum Outcome {
     Hit,
     /// A stale response is there; whether it is shown depends on who else asks.
     Stale,
-    /// Nothing is stored for the key.
+    /// There is no stored response for the key.
     Miss,
     /// Responses for the key are stored, none for these fields.
     VaryMiss,
@@ -376,11 +376,11 @@ pub struct LearnedPart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnedState {
-    /// Nothing that it was made of has changed.
+    /// No part that it was made of has changed.
     Fresh,
     /// Something that it was made of may have changed.
     Suspect,
-    /// Nothing is known of it.
+    /// The page is not known.
     Unknown,
     NotLearned,
 }
@@ -388,7 +388,7 @@ pub enum LearnedState {
 /// A part of a request, and what it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Such as `cookie lang`, `argument page` or `field Accept-Language`.
+    /// The part, such as `cookie lang`, `argument page` or `field Accept-Language`.
     pub name: String,
     pub effect: Effect,
     /// It is no part of the request that is explained, but might be one of others.

@@ -39,7 +39,7 @@ pub struct PurgeRequest {
     /// Stale copies are shown while one request fetches the page anew.
     #[serde(skip_serializing_if = "is_false")]
     pub soft: bool,
-    /// Nothing is purged, but counted.
+    /// The pages are counted, and not purged.
     #[serde(skip_serializing_if = "is_false")]
     pub dry_run: bool,
 }

@@ -39,7 +39,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(120);
 /// When the process has no more descriptors: how long until the next try.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who is at the other end of the socket.
+/// The process at the other end of the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     pub uid: u32,

@@ -15,7 +15,7 @@ pub const JOURNAL_BYTES_MAX: u64 = 256 << 20;
 pub const WRITE_RETRY: Duration = Duration::from_secs(10);
 /// After this time purges are tried again that the disk refused.
 pub const JOURNAL_RETRY: Duration = Duration::from_secs(1);
-/// So long the tier rests after slow reads.
+/// How long the tier rests after slow reads.
 pub const REST: Duration = Duration::from_secs(10);
 /// Events that are kept until they are taken.
 pub const EVENTS_MAX: usize = 1024;

@@ -251,7 +251,7 @@ impl TierFolder {
         self.works.close();
         let until = Instant::now() + CLOSE_WAIT;
         let ended = self.ended.lock();
-        // Nothing is ever sent: it ends when all threads have, or by time.
+        // The channel carries no message: it ends when all threads have, or by time.
         let _ = ended.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 

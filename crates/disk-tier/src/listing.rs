@@ -16,7 +16,7 @@ pub(crate) enum ListingSource {
     Scan {
         unread: u64,
     },
-    /// So many records lie where a block of the footer is damaged.
+    /// The number of records found by walking where blocks of the footer are damaged.
     DamagedFooter(u64),
 }
 

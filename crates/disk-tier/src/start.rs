@@ -65,7 +65,7 @@ impl FolderStart {
             last = last.max(self.last_start_of_segments(storage, folder));
         }
         let Ok(start) = u16::try_from(last + 1) else {
-            // Stamps of a start that comes again would say nothing: all begins anew.
+            // Stamps of a start number that comes again would be ambiguous: all begins anew.
             self.clear(storage, folder)?;
             self.history = JournalHistory::default();
             self.start = 1;

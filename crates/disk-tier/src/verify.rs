@@ -246,7 +246,7 @@ fn is_whole(file: &dyn StorageFile, entry: &footer::FooterEntry) -> io::Result<b
     Ok(record::is_whole(&bytes.freeze()))
 }
 
-/// Whatever bytes a file has: it is read as a record, a segment's begin and footer, and a journal.
+/// Reads any bytes as a record, as a segment's begin and footer, and as a journal.
 #[doc(hidden)]
 pub fn fuzz_form(bytes: &[u8]) {
     let shared = bytes::Bytes::copy_from_slice(bytes);

@@ -143,7 +143,7 @@ impl SegmentWriter {
         ))
     }
 
-    /// The segment under way if it has room for so many bytes, else the next one.
+    /// Returns the segment under way if it has room for `len` bytes, else the next one.
     fn active_with_room(&mut self, parts: &TierParts, len: u64) -> io::Result<&mut ActiveSegment> {
         let has_room = |active: &ActiveSegment| active.has_room(len, parts.config.segment_bytes);
         if !self.active.as_ref().is_some_and(has_room) {

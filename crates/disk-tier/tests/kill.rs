@@ -1,5 +1,5 @@
-//! A process that writes records and purges is killed at random moments (`SIGKILL`). What the next one finds is judged by
-//! content: every purge that the dead one confirmed holds, and no record is torn or mixed.
+//! A process that writes records and purges is killed at random moments (`SIGKILL`). The files that the next one finds
+//! are judged by content: every purge that the dead one confirmed holds, and no record is torn or mixed.
 //!
 //! `MAYFLY_TIER_KILLS=1000` kills a thousand times instead of twenty.
 

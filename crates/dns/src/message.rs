@@ -122,7 +122,8 @@ impl Question {
             ..Records::default()
         };
         for record in &message.answers {
-            // Whatever the owner: a server that follows aliases names the last one.
+            // The owner does not matter: a server that follows aliases names the
+            // last one.
             match (self.kind, &record.data) {
                 (Kind::A, RData::A(address)) => records.addresses.push(address.0.into()),
                 (Kind::Aaaa, RData::AAAA(address)) => records.addresses.push(address.0.into()),

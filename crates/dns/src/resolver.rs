@@ -188,7 +188,7 @@ impl Resolver {
 
     /// Asks for `key`, stores the answer and sends it to all that wait for it.
     async fn lead(self: Arc<Self>, key: Key, flight: Flight, now: Millis) {
-        // Whatever ends this task, the name does not stay under way.
+        // However this task ends, the name does not stay under way.
         let landing = FlightGuard {
             resolver: &self,
             key: &key,

@@ -11,8 +11,8 @@
 //! mirrors     when none of these waits, else every 9th       three of four    16 at most
 //! ```
 //!
-//! Health checks do not come here: a check that waited in line would tell about the line and
-//! not about its server. Their number is bounded by their interval.
+//! Health checks do not come here: a check that waited in line would measure the line and not its server. Their
+//! number is bounded by their interval.
 
 /// On whose behalf a server is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

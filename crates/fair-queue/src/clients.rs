@@ -65,7 +65,7 @@ pub struct Visit<'a> {
     pub writes: bool,
 }
 
-/// Whose turn it is, for the operator.
+/// The owner of a turn, for the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TurnKind {
     /// An address, or the /64 of one.
@@ -101,7 +101,7 @@ impl fmt::Display for TurnKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     pub(crate) id: u64,
-    /// Whose it is.
+    /// The owner of the turn.
     pub kind: TurnKind,
     /// Its client has a session, has loaded assets or asks for what others ask for: not a newcomer.
     pub is_known: bool,
@@ -297,7 +297,7 @@ impl Clients {
         }
         match is_cold {
             true => behaviour.cold.add(1.0, MEMORY, now),
-            // One's own pages again say nothing.
+            // Pages that the client's own network asks for again are no evidence.
             false if asked_by == network => {}
             false => behaviour.known.add(1.0, MEMORY, now),
         }

@@ -110,7 +110,7 @@ impl<T> Flow<T> {
 /// The use of PHP by one turn, for the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnUse {
-    /// Whose it is.
+    /// The owner of the turn.
     pub kind: TurnKind,
     /// The line of its class.
     pub line: usize,

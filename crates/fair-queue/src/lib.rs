@@ -1,4 +1,4 @@
-//! Who is served next by servers that take a bounded number of requests at once.
+//! The order in which requests are served by servers that take a bounded number of them at once.
 //!
 //! ```text
 //! Visit ─ Clients::assess ─► Turn, Class ─ FairQueue::join ─► next ─► take ─► StartedRequest

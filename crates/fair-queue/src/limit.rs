@@ -91,7 +91,7 @@ pub struct ConcurrencyLimit {
     /// The usual time of a request, in milliseconds; 0: not known.
     usual: f64,
     window: Window,
-    /// Requests that are left from the limit before, and say nothing of this one.
+    /// Requests that are left from the limit before, and are no evidence for this one.
     unsettled: usize,
     last_end: Option<Millis>,
     trial: Option<Trial>,

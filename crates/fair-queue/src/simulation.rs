@@ -151,7 +151,7 @@ impl Simulation {
         let turns = &mut self.waiting_turns[own.line()];
         let is_idle = !turns.contains_key(&client) && self.clients[client].greedy.is_none();
         let has_used = self.clients[client].used > 0;
-        // Who was never served is not ahead of the line.
+        // A client that was never served is not ahead of the line.
         let bound = (is_idle && !has_used).then(|| (turns.len() + 1) * (MAX_PASSED_OVER + LINES));
         *turns.entry(client).or_insert(0) += 1;
         let waiting = WaitingRequest {

@@ -17,7 +17,7 @@ pub const VERSION: u8 = 1;
 pub const REQUEST_ID: u16 = 1;
 /// Length of a record header.
 pub const HEADER_BYTES: usize = 8;
-/// The largest content of a record: what two bytes can say.
+/// The largest content of a record: its length has two bytes.
 pub const MAX_CONTENT_BYTES: usize = 65_535;
 /// The content of a record in a longer stream: the largest multiple of
 /// eight, so that PHP reads from aligned offsets.

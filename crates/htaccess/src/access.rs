@@ -12,7 +12,7 @@ pub enum Order {
     MutualFailure,
 }
 
-/// Whom a line names.
+/// The clients that a line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     All,

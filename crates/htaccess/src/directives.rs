@@ -31,7 +31,7 @@ pub struct Place {
 /// The outcome of reading a line.
 pub enum LineOutcome {
     Yes,
-    /// The line is none that Apache takes.
+    /// Apache does not take the line.
     Mistake(String),
     /// It cannot be obeyed, and may limit access.
     Closes(&'static str),

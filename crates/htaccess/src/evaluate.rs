@@ -264,7 +264,7 @@ impl<'a> Evaluator<'a> {
             return Step::Done(verdict);
         }
         let lacks_slash = round.file.is(FileKind::Folder) && !round.path.ends_with(b"/");
-        // The slash comes first, whatever the rules say.
+        // The slash comes first, before all rules.
         if lacks_slash && settings.folder.adds_slash != Some(false) {
             // With the arguments that rules have made.
             if let Some((_, args)) = led.take() {
@@ -505,7 +505,7 @@ fn may_run(file: &[u8], settings: &Settings) -> bool {
     !is_script(file) || settings.scripts.run(&last)
 }
 
-/// Merges what `<If>` sections say that hold.
+/// Merges the `<If>` sections whose conditions hold.
 fn merge_conditionals(round: &Round<'_>, settings: &mut Settings) -> Result<(), u16> {
     let mut at = 0;
     // Sections within sections add to the list.

@@ -284,7 +284,7 @@ impl Way<'_, '_> {
             let mut last = condition;
             while last.or_next {
                 at += 1;
-                // Nothing follows: Apache takes it for one that holds.
+                // There is no further condition: Apache takes it for one that holds.
                 let Some(next) = conditions.get(at) else {
                     holds = Some(true);
                     break;

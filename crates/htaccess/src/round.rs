@@ -12,13 +12,13 @@ use crate::visit::{Disk, Visit};
 pub struct Round<'a> {
     pub visit: &'a Visit<'a>,
     pub disk: &'a dyn Disk,
-    /// That of a request for an index is GET.
+    /// The method; a request for an index has GET.
     pub method: &'a str,
     /// The folder of the whole site, without a slash at the end.
     pub root: &'a [u8],
     /// The path of the address.
     pub path: Vec<u8>,
-    /// The path that is mapped to a file in its place, where rules of the server say so.
+    /// The path that is mapped to a file in its place, if rules of the server demand that.
     pub mapped: Option<Vec<u8>>,
     pub args: Option<Vec<u8>>,
     pub file: MappedFile,

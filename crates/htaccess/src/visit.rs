@@ -28,7 +28,7 @@ pub struct Visit<'a> {
     pub time: (i64, [u32; 7]),
     /// Indexes of folders, unless rules name others.
     pub indexes: &'a [String],
-    /// The server lists folders, unless rules say otherwise.
+    /// The server lists folders, unless rules forbid it.
     pub lists_folders: bool,
 }
 

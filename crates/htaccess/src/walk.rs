@@ -1,5 +1,5 @@
-//! The walk from the root of a site to the file that a path stands for: what the folders on the way, and sections for the file's
-//! name and the path of the address, say is merged in Apache's order.
+//! The walk from the root of a site to the file that a path stands for: the rules of the folders on the way, and of
+//! sections for the file's name and the path of the address, are merged in Apache's order.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Walks from the folder of the site to the file, as far as there are folders, and merges what their rules say.
+    /// Walks from the folder of the site to the file, as far as there are folders, and merges their rules.
     pub fn to(
         &self,
         mount: &Mount,

@@ -15,7 +15,7 @@ use http_semantics::Fields;
 
 use crate::field_line::{self, Line};
 
-/// 16 hexadecimal digits say every `u64`; more are padding.
+/// 16 hexadecimal digits express every `u64`; more are padding.
 const MAX_SIZE_DIGITS: u8 = 16;
 /// Extensions of a whole body. Clients have no use for them; long ones only cost us time.
 const MAX_EXTENSION_BYTES: u32 = 16 * 1024;

@@ -24,7 +24,7 @@ pub enum Framing {
 /// The length of a response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseFraming {
-    /// No body, whatever the fields say (HEAD, 1xx, 204, 304).
+    /// No body, whatever the fields are (HEAD, 1xx, 204, 304).
     None,
     /// This many bytes.
     Length(u64),

@@ -131,7 +131,8 @@ impl ControlReader {
     }
 }
 
-/// Nothing of them is needed; those of HTTP/2 must not be there (§7.2.4.1), nor one twice.
+/// Checks the settings, of which none is needed; those of HTTP/2 must not be there
+/// (§7.2.4.1), nor one twice.
 fn check_settings(mut payload: &[u8]) -> Result<(), Error> {
     let mut seen = Vec::new();
     while !payload.is_empty() {

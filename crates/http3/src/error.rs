@@ -1,4 +1,5 @@
-//! Why a connection ends, and the codes that tell the peer (RFC 9114 §8.1, RFC 9204 §6).
+//! The reasons why a connection ends, and their codes for the peer (RFC 9114 §8.1, RFC
+//! 9204 §6).
 
 use std::fmt;
 

@@ -19,9 +19,10 @@ use transport::handshake::VALIDATION_PROTOCOL;
 /// The folder in the URLs of the files.
 const FOLDER: &[u8] = b"/.well-known/acme-challenge/";
 
-/// So long at least the answers of other nodes are given: an attempt to get a certificate takes no longer.
+/// The least time for which the answers of other nodes are given: an attempt to get a certificate takes no
+/// longer.
 const OTHERS_KEPT: Duration = Duration::from_secs(20 * 60);
-/// So many of them are kept, the newest.
+/// The number of them that are kept, the newest.
 const MAX_OTHERS: usize = 256;
 
 /// All answers, as they come from the other process.

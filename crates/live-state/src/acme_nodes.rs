@@ -69,7 +69,7 @@ impl AcmeNodes {
     /// Is it this process's turn, from now on for so long?
     ///
     /// # Errors
-    /// Why the engine does not say.
+    /// The engine does not answer, for this reason.
     pub async fn take_turn(&self, name: NodeSecret, lasts: Duration) -> Result<bool, String> {
         let token = match self.token.get() {
             Some(token) => *token,

@@ -1,5 +1,4 @@
-//! The cache zones of a configuration, and how much memory they may take where it does
-//! not say.
+//! The cache zones of a configuration, and how much memory they may take if it sets no size.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -89,11 +88,11 @@ impl AliveZones {
 pub struct DefaultMemory {
     pub zones: usize,
     pub bytes_each: u64,
-    /// `None` where the system does not tell.
+    /// The limit of memory; `None` if the system does not show one.
     pub limit: Option<MemoryLimit>,
 }
 
-/// Taken for what there is where the system does not tell.
+/// The memory that is assumed if the system does not show it.
 const ASSUMED_BYTES: u64 = 1 << 30;
 
 impl DefaultMemory {
@@ -131,7 +130,7 @@ pub struct ExcessiveMemory {
 }
 
 impl ExcessiveMemory {
-    /// For the zones of `site`; `None` where they fit, and where the system does not tell.
+    /// Checks the zones of `site`; `None` if they fit, or if the system does not show its memory.
     pub fn of(site: &Site) -> Option<ExcessiveMemory> {
         let each = DefaultMemory::of(site).map_or(0, |memory| memory.bytes_each);
         let zones = site.http.cache_zones.iter();

@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn lines_are_bounded() {
-        // Whatever the head's length is, some of these end within a character.
+        // For any length of the head, some of these end within a character.
         for (padding, filling) in [("", "\u{e9}"), ("x", "\u{e9}"), ("", "\n"), ("xx", "\n")] {
             let message = format!("{padding}{}", filling.repeat(MAX_LINE_BYTES));
             let long = text(0, &message, ", more");

@@ -1,5 +1,5 @@
-//! Pages that are learned on several machines (`cache_learn on` and `cache_nodes`): pools tell the nodes what their programs
-//! write, by the log of purges.
+//! Pages that are learned on several machines (`cache_learn on` and `cache_nodes`): pools report the writes of their
+//! programs to the nodes, by the log of purges.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -369,7 +369,7 @@ mod tests {
         let target = LogTarget::Syslog {
             server: format!("unix:{}", path.display()),
             facility: 23,
-            // That of access logs: a line of the error log has its own.
+            // The severity of access logs: a line of the error log has its own.
             severity: Some(1),
             tag: "web".into(),
             hostname: false,

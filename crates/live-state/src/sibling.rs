@@ -140,7 +140,7 @@ impl Sibling {
         for zone in zones.zones() {
             link.clone().watch(&zone);
         }
-        // Before it hears of the first purge.
+        // The zones listen before the first purge arrives.
         let listening = pages::listening(zones);
         let (writer, sibling, alive) = (link.clone(), self.clone(), zones.clone());
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
@@ -388,7 +388,7 @@ impl Link {
         }
     }
 
-    /// Nothing is waited for any more.
+    /// Ends all waiting.
     fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.is_waiting.notify_all();

@@ -103,7 +103,7 @@ pub struct OfThread<'a, T> {
     pub writer: Writer,
 }
 
-/// Who writes to a count.
+/// The writer of a count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     OneThread,

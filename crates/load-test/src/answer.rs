@@ -15,7 +15,7 @@ pub struct Response {
     pub body_bytes: u64,
     /// The cache status that the answer has.
     pub cache: Option<CacheWord>,
-    /// Nothing more is answered on this connection.
+    /// The connection takes no further request.
     pub closes: bool,
 }
 

@@ -154,7 +154,8 @@ impl Counts {
         self.failures.values().sum()
     }
 
-    /// Answers for which the application did not run, of all that say whether it did.
+    /// Returns the share of answers for which the application did not run, of all that have a
+    /// cache status.
     pub fn hit_ratio(&self) -> Option<f64> {
         let all: u64 = self.cache.values().sum();
         let spared = self.cache.iter().filter(|(word, _)| word.is_spared());

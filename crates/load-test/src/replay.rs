@@ -1,7 +1,7 @@
 //! The requests of access logs, to be asked again at the times they came.
 //!
-//! Only GET and HEAD are asked again: a log does not say what others sent. Requests of a log whose times
-//! are whole seconds are spread evenly over their second.
+//! Only GET and HEAD are asked again: a log does not have the bodies of others. Requests of a log whose
+//! times are whole seconds are spread evenly over their second.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -27,7 +27,7 @@ use crate::visitor::{Job, Visitor};
 
 /// Requests that are due and not yet asked; what comes on top counts as never asked.
 const MOST_WAITING: usize = 1 << 20;
-/// So often progress is shown.
+/// The pause between two reports of progress.
 const SHOWN_EVERY: Duration = Duration::from_millis(250);
 /// The pause of a visitor in the closed model whose request failed.
 const AFTER_FAILURE: Duration = Duration::from_millis(1);
@@ -73,7 +73,7 @@ struct Turn {
     plan: Rc<Plan>,
     recorder: RefCell<Recorder>,
     began: Instant,
-    /// Nothing becomes due behind it.
+    /// The end, behind which no request becomes due.
     ends: Instant,
     /// Requests without an answer by then are given up.
     deadline: Instant,

@@ -178,7 +178,7 @@ fn entry<'l>(line: &'l [u8], format: Option<&Format>) -> Result<Entry<'l>, Fault
 /// How long the file is, and when its first entry was written.
 fn look(path: &std::path::Path, format: Option<&Format>) -> io::Result<(u64, u64)> {
     let metadata = std::fs::metadata(path)?;
-    // Whatever is read from a pipe is gone.
+    // Bytes read from a pipe are gone.
     if !metadata.is_file() {
         return Ok((0, 0));
     }

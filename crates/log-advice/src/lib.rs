@@ -13,7 +13,7 @@
 //! path, its cookies (if they are logged) or its logged cache status show it.
 //!
 //! Lines come from strangers: one that cannot be read is counted and named, and memory is bounded
-//! whatever they say. No clock, and no output but the texts that are returned.
+//! for any content. No clock, and no output but the texts that are returned.
 
 mod advice;
 mod date;

@@ -120,7 +120,8 @@ impl<const N: usize> Pages<N> {
         }
         let passed = at_ms.saturating_sub(self.begins_at_ms);
         if passed > MOVE_MS {
-            // Whatever was fresh then has been stale for weeks, or is for as long as it was.
+            // A page that was fresh then has been stale for weeks, or is for as long as it
+            // was.
             let by = u32::try_from(passed - 1).unwrap_or(u32::MAX).max(1);
             for page in self.pages.values_mut() {
                 page.last_visit = page.last_visit.saturating_sub(by);

@@ -169,7 +169,8 @@ fn clock_source(machine: &Machine) -> Option<Finding> {
     })
 }
 
-/// Only where systemd would say: other machines have their clocks set from outside.
+/// Checks only machines with systemd, which keeps the state: other machines have their
+/// clocks set from outside.
 fn clock_is_set(machine: &Machine) -> Option<Finding> {
     let is_known = machine.exists("run/systemd/system");
     let keepers = [

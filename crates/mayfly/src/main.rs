@@ -172,7 +172,8 @@ fn begin(flags: &Flags, mut start: Start) -> Exit {
     };
     let passed = passed_sockets::take(&mut start.inherited, &journal);
     start.inherited.close();
-    // In the place of one that has left the terminal, there is none to leave; a service manager watches this process.
+    // A predecessor has left the terminal already, so that there is none to leave; a service manager watches this
+    // process.
     let leaves_terminal = start.predecessor.is_none() && !processes::service_manager::is_there();
     if accepted.site.process.daemon && leaves_terminal {
         return processes::daemon::detach(flags, &start.program).unwrap_or_else(|error| {
@@ -295,7 +296,7 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
                 if let Some((control, url)) = serve.may_lead_elsewhere() {
                     tokio::spawn(commands::serve_home::say_where_it_leads(control, url));
                 }
-                // Asked once, where somebody reads it.
+                // Asked once, if the output has a reader.
                 if let Some((control, url)) = serve.first_page()
                     && std::io::stdout().is_terminal()
                 {

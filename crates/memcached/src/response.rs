@@ -50,7 +50,7 @@ enum State {
     Body,
     /// The number of bytes of [`TRAILER`] that have been seen.
     Trailer(usize),
-    /// There is no value: only the end is left to tell.
+    /// There is no value: only the `End` event is left.
     NotFound,
     Over,
 }

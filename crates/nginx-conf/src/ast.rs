@@ -32,7 +32,7 @@ impl Directive {
             .map_or(self.name.span, |last| self.name.span.to(last.span))
     }
 
-    /// Whether both say the same, wherever it is written.
+    /// Whether both have the same words, wherever they are written.
     pub fn says_the_same(&self, other: &Self) -> bool {
         let same_word = |(one, two): (&Word, &Word)| one.says_the_same(two);
         self.name.says_the_same(&other.name)
@@ -47,7 +47,7 @@ impl Directive {
 }
 
 impl Ast {
-    /// Whether both say the same, wherever it is written.
+    /// Whether both have the same words, wherever they are written.
     pub fn says_the_same(&self, other: &Self) -> bool {
         all_say_the_same(&self.directives, &other.directives)
     }

@@ -24,7 +24,7 @@ pub trait Loader {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// The paths that match a pattern of `*`, `?` and `[...]`, in byte order.
-    /// None is not an error.
+    /// An empty result is not an error.
     ///
     /// # Errors
     ///

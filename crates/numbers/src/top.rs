@@ -71,7 +71,8 @@ pub struct Pages {
     /// the writes.
     #[serde(default)]
     pub noisy: Vec<TopEntry>,
-    /// Who uses PHP, by milliseconds in the last minute; `count` is those of the last hour.
+    /// The clients that use PHP, by milliseconds in the last minute; `count` is those of the last
+    /// hour.
     #[serde(default)]
     pub clients: Vec<TopEntry>,
 }

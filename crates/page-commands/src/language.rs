@@ -17,8 +17,8 @@ pub const KEPT_ESI: Encoding = Encoding(0x8001);
 pub enum CommandSearch {
     /// A command, from its first byte to behind its last.
     Command(Range<usize>),
-    /// None that is whole. One may begin here; it is the length of what was searched where none
-    /// does.
+    /// No whole command. One may begin at this position, which is the end of the searched text
+    /// if none does.
     None(usize),
 }
 

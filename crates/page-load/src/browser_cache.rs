@@ -26,14 +26,14 @@ struct KeptAnswer {
 /// A body without its content coding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptBody {
-    /// That of a document or a style sheet, of which more resources are read.
+    /// The body of a document or a style sheet, of which more resources are read.
     pub text: Vec<u8>,
     pub decoded_bytes: u64,
 }
 
 /// The cache's verdict on a request.
 pub enum CacheVerdict {
-    /// Nothing is kept, or nothing that fits.
+    /// There is no fitting response.
     Ask,
     /// To be asked with these fields, which name what is kept.
     Validate(http::HeaderMap),

@@ -451,7 +451,7 @@ impl Load<'_> {
         }
     }
 
-    /// Nothing more comes of it; what arrives of it is not looked at.
+    /// Gives up a fetch; bytes that still arrive for it are not looked at.
     fn give_up(&mut self, id: usize, why: &str) {
         let now = self.now();
         if let Some(fetch) = self.fetches.get_mut(id) {

@@ -73,7 +73,7 @@ impl Browser {
     /// Loads a page over new connections.
     ///
     /// # Errors
-    /// Nothing answered there, or it leads to where it may not.
+    /// There was no answer, or a redirect leads to a forbidden place.
     pub async fn load(&mut self, url: &Url) -> Result<PageLoad, LoadError> {
         let mut load = Load::new(self, url);
         load.run().await;

@@ -27,7 +27,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 15 << 20;
 /// Bytes of the fields of an answer over HTTP/2, as in Chromium.
 const MAX_FIELDS_BYTES: u32 = 256 << 10;
 
-/// Whom a connection is to.
+/// The other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     pub is_tls: bool,

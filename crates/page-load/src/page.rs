@@ -53,7 +53,7 @@ pub struct LoadedResource {
     pub initiator: Option<usize>,
     /// Why there is no whole answer.
     pub fault: Option<String>,
-    /// None where there was no answer.
+    /// The facts of the answer; `None` if there was none.
     pub answer: Option<AnswerFacts>,
     pub source: Source,
     pub times: Times,

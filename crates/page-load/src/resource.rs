@@ -97,7 +97,7 @@ pub struct NamedResource {
     pub url: Url,
     pub kind: Kind,
     pub priority: Priority,
-    /// Nothing is drawn before it is there.
+    /// The page is not drawn before it is there.
     pub blocks_rendering: bool,
 }
 
@@ -112,7 +112,7 @@ pub fn address(base: &Url, text: &str) -> Option<Url> {
     let mut url = base.join(text).ok()?;
     let is_asked_for = matches!(url.scheme(), "http" | "https") && url.host().is_some();
     url.set_fragment(None);
-    // A page's text must not choose who we say we are.
+    // A page's text must not choose our user name.
     let _ = (url.set_username(""), url.set_password(None));
     is_asked_for.then_some(url)
 }

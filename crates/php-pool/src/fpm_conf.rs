@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crate::spec::{LogLevel, PoolSpec, ProcessManager};
 
-/// Whose rights the master has: only root may choose the account of the workers.
+/// The rights of the master: only root may choose the account of the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MasterAccount {
-    /// May become anybody, and must say whom.
+    /// May become any account, and must name it.
     Root,
     /// Workers run as the master does: as the account that the process had when it became php-fpm.
     Ordinary,
@@ -22,7 +22,7 @@ pub enum MasterAccount {
 /// The line of php-fpm's that sets how much the others go before its workers.
 pub(crate) const PRIORITY: &str = "process.priority";
 
-/// A value that php-fpm's configuration cannot say.
+/// A value that php-fpm's configuration cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     /// Which value, in the words of the `php_pool` block.

@@ -196,7 +196,7 @@ impl Drop for PoolFolder {
         if self.is_anothers {
             return;
         }
-        // Nothing to be done about a failure, and nothing depends on it.
+        // A failure has no remedy, and no consequence.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -109,7 +109,7 @@ impl Master {
     /// Waits until the master itself ends. May be cancelled and called again. How it ended is known where
     /// its shell has not asked for that yet.
     pub(crate) async fn exited(&mut self) -> Option<ExitStatus> {
-        // Nothing is ever sent: this is when the thread closes it.
+        // The channel carries no message: this is when the thread closes it.
         while self.running.changed().await.is_ok() {}
         exit_code(self.pid).map(ExitStatus::from_raw)
     }

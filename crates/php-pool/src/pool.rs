@@ -174,7 +174,7 @@ impl Pool {
     /// The pool is this process's, from now on or again.
     pub async fn reclaim(&self) {
         self.relay(true);
-        // Nothing is lost with a pool that has ended.
+        // A pool that has ended needs no command.
         let _ = self.commands.send(Command::Reclaim).await;
     }
 

@@ -54,9 +54,9 @@ pub struct PoolSpec {
     /// `$RUNTIME_DIRECTORY`, `/run`, `$XDG_RUNTIME_DIR` or the directory for temporary files. Started
     /// by root, it must be one where only root decides what is in it.
     pub runtime_parent: Option<PathBuf>,
-    /// Who may connect: user and group id that own the socket. `None` leaves it
-    /// with the starting process; set it when a privileged process starts pools
-    /// for an unprivileged one. The directory stays with the starting process.
+    /// The owner of the socket, which may connect: user and group id. `None` leaves it with the starting
+    /// process; set it when a privileged process starts pools for an unprivileged one. The directory
+    /// stays with the starting process.
     pub socket_owner: Option<(u32, u32)>,
     /// How php-fpm keeps its workers.
     pub manager: ProcessManager,
@@ -69,8 +69,8 @@ pub struct PoolSpec {
     pub request_terminate_timeout: Option<Duration>,
     /// The log of the stacks of slow requests.
     pub slow_log: Option<SlowLog>,
-    /// Who runs PHP, php-fpm's master included. Only a pool started by root may
-    /// choose, and it must.
+    /// The account that runs PHP, php-fpm's master included. Only a pool started by root may choose, and
+    /// it must.
     pub run_as: Option<RunAs>,
     /// Whether set-id programs are without effect for PHP and what it starts,
     /// and no capability can be gained. Only root can take away capabilities.
@@ -190,7 +190,7 @@ pub enum ProcessManager {
         /// Idle workers at most.
         max_spare: Option<u32>,
     },
-    /// None until a request comes; idle ones leave.
+    /// No workers until a request comes; idle ones leave.
     OnDemand {
         /// How long an idle worker stays; whole seconds, rounded up.
         idle_timeout: Duration,
@@ -203,7 +203,7 @@ pub enum Workers {
     /// From the machine's memory and cores and the measured size of a worker.
     #[default]
     Auto,
-    /// That many.
+    /// A fixed number of workers.
     Count(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Who could put something else in the place of a file: its owner, and whoever may write one of the
+//! Accounts that could replace a file: its owner, and every account that may write one of the
 //! folders that lead to it.
 
 use std::fmt;
@@ -25,7 +25,7 @@ impl fmt::Display for Changer {
     }
 }
 
-/// Who could put something else at `path`, which is resolved; sorted.
+/// Returns the accounts that could replace the file at `path`, which is resolved; sorted.
 ///
 /// # Errors
 /// The error of the system.

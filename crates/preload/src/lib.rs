@@ -30,7 +30,7 @@ const NAME_ENDS: &str = ".so";
 /// Libraries that are left in the folder, with those of servers that run: the ones that were used last.
 const MOST_KEPT: usize = 8;
 
-/// Readable and executable by all, writable by nobody.
+/// Readable and executable by all, writable by no account.
 const MODE: u32 = 0o555;
 
 /// Why a program cannot load the library.
@@ -64,7 +64,7 @@ impl std::error::Error for NotPreloaded {}
 /// The bytes of a library that the program at `path` can load.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub fn library_for(path: &Path) -> Result<&'static [u8], NotPreloaded> {
     if LIBRARY.is_empty() {
         return Err(NotPreloaded::NotCarried);
@@ -93,7 +93,7 @@ pub fn library() -> Result<&'static [u8], NotPreloaded> {
 pub struct InstalledLibrary {
     /// For `LD_PRELOAD`.
     pub path: PathBuf,
-    /// Who could put another library there, apart from root; for the log.
+    /// Accounts that could put another library there, apart from root; for the log.
     pub changers: Vec<Changer>,
 }
 
@@ -166,7 +166,7 @@ fn remove_oldest(folder: &Path, new: &Path) {
 }
 
 fn write_new(library: &[u8], path: &Path) -> io::Result<()> {
-    // `create_new` follows no link that somebody has put there.
+    // `create_new` follows no link that another account has put there.
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -20,7 +20,7 @@ pub struct Refill<'a> {
 }
 
 impl<'a> Refill<'a> {
-    /// Nothing has been purged yet.
+    /// Makes a refill before any page is purged.
     pub fn of(zone: &'a Arc<Zone>) -> Refill<'a> {
         Refill {
             zone,

@@ -17,7 +17,7 @@ pub struct Order {
     pub targets: Vec<Target>,
     /// Stale copies are shown while one request fetches the page anew.
     pub soft: bool,
-    /// Nothing is purged, but counted.
+    /// The pages are counted, and not purged.
     pub dry_run: bool,
 }
 

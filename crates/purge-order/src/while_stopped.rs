@@ -78,7 +78,7 @@ pub fn write_down(kept: &[KeptFolders], request: &PurgeRequest) -> Result<Writte
         for folder in folders {
             match disk_tier::append_while_stopped(folder, &storage, &purges) {
                 Ok(true) => done.folders.push(folder.clone()),
-                // Nothing is kept there.
+                // The folder has no pages.
                 Ok(false) => {}
                 Err(error @ (TierError::Locked(_) | TierError::NotOurs(_))) => {
                     done.failures.push(error.to_string());

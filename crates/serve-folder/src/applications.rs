@@ -26,7 +26,7 @@ pub(super) struct Rules {
     /// An application that is known: its answers 404 to strangers are the same for all of them, whatever their
     /// `Cache-Control` is, and so are its redirects.
     pub(super) is_known: bool,
-    /// It writes the same `no-cache` into all its pages unless its settings say otherwise.
+    /// It writes the same `no-cache` into all its pages unless its settings change that.
     pub(super) says_no_cache_alike: bool,
 }
 
@@ -190,7 +190,7 @@ pub fn known_names() -> KnownNames {
     let known = [&WORDPRESS, &MEDIAWIKI, &DOKUWIKI, &DRUPAL];
     let cookies = known.iter().flat_map(|rules| rules.cookies.personal);
     let paths = WORDPRESS.paths.iter().chain(GENERIC_PATHS);
-    // Whole parts, without what only a pattern can say.
+    // Whole parts, without those that only a pattern can express.
     let parts = paths.map(|path| path.replace("\\.", "."));
     let is_part = |part: &String| !part.contains(['\\', '/', '(', '*', '[']);
     KnownNames {
@@ -251,8 +251,7 @@ const GENERIC: Rules = Rules {
     says_no_cache_alike: false,
 };
 
-/// Its logged-in pages say neither `private` nor `Vary`: only the request's
-/// cookies tell them apart.
+/// Its logged-in pages have neither `private` nor `Vary`: they differ only by the request's cookies.
 const WORDPRESS: Rules = Rules {
     cookies: Cookies {
         personal: &[

@@ -1,5 +1,5 @@
-//! The account by which an application uses its database, as far as its settings say it in plain words: `--learn` asks
-//! the database by it when tables were written. Pure over [`Files`]; the password is shown nowhere.
+//! The account by which an application uses its database, as far as its settings have it in plain words: `--learn`
+//! asks the database by it when tables were written. Pure over [`Files`]; the password is shown nowhere.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(wordpress("wp-config.php", CONFIG), Ok(expected.clone()));
         assert_eq!(wordpress("../wp-config.php", CONFIG), Ok(expected.clone()));
         assert!(!format!("{expected:?}").contains("word"), "it is not shown");
-        // That of another WordPress.
+        // The settings of another WordPress.
         let above = [("../wp-config.php", CONFIG), ("../wp-settings.php", "")];
         assert!(read(&[&CORE[..], &above].concat()).is_err());
     }

@@ -71,8 +71,8 @@ pub struct NestedApplication {
 /// Folders that are commonly the document root of a project.
 const ROOTS: [&str; 6] = ["public", "web", "docroot", "htdocs", "public_html", "www"];
 
-/// Files that tell an application, relative to its document root. All of a
-/// row must be there.
+/// Files by which an application is recognized, relative to its document root. All of a row
+/// must be there.
 const SIGNS: [(Kind, &[&str]); 11] = [
     (Kind::WordPress, &["wp-load.php", "wp-includes/version.php"]),
     (Kind::WordPress, &["wp-config.php", "wp/wp-load.php"]),

@@ -133,7 +133,7 @@ pub(super) fn compression(conf: &mut Conf) {
     conf.gap();
 }
 
-/// Who is believed about a visitor's address, scheme and host.
+/// Writes the proxies that are believed about a visitor's address, scheme and host.
 pub(super) fn trusted_proxies(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     for proxy in &options.behind {
         conf.line(&format!("trusted_proxy {};", word(proxy)?));

@@ -12,7 +12,7 @@ const STRICT_SECONDS: u32 = 15_768_000;
 const HTTP3_SECONDS: u32 = 86_400;
 const HTTPS_PORT: u16 = 443;
 
-/// Who issues the certificate.
+/// Writes the issuer of the certificate.
 pub(super) fn issuer(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     let Some(https) = &options.https else {
         return Ok(());

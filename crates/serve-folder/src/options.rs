@@ -69,7 +69,7 @@ pub struct ServeOptions {
     pub php: Option<PathBuf>,
     /// A file that PHP reads before each script.
     pub prepend: Option<PathBuf>,
-    /// Who runs PHP, for a program started by root.
+    /// The account that runs PHP, for a program started by root.
     pub user: Option<String>,
     /// The machine's mail program gains rights when it is started.
     pub mail_gains_rights: bool,

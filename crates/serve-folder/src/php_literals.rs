@@ -1,7 +1,7 @@
 //! Settings in the text of a PHP file, as far as they are literals. Pure: no PHP runs.
 //!
-//! A setting is known if its name stands in the file once, in a statement of its own that sets it to one string. What
-//! stands in a condition or is set twice is not known: which of it holds is PHP's to say.
+//! A setting is known if its name stands in the file once, in a statement of its own that sets it to one string. A
+//! setting in a condition, or one that is set twice, is not known: PHP decides which value holds.
 
 /// The text of a PHP file.
 pub(super) struct PhpSettings {

@@ -193,7 +193,7 @@ pub(super) fn handed_out(kind: Kind) -> Option<HandedOut> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(super) name: &'static str,
-    /// Files that tell it, relative to the document root. All must be there.
+    /// Files by which it is recognized, relative to the document root. All must be there.
     pub(super) signs: &'static [&'static str],
     /// Paths that no visitor may open: files and scripts.
     pub(super) refused: &'static str,

@@ -180,7 +180,7 @@ impl OriginAnswer {
         self
     }
 
-    /// Does not say how long the body is.
+    /// Leaves out the length of the body.
     pub fn of_open_length(mut self) -> OriginAnswer {
         self.length = Length::Open;
         self
@@ -209,7 +209,7 @@ impl OriginAnswer {
     fn length_field(&self) -> String {
         match self.length {
             Length::Open => String::new(),
-            // These say nothing of their length.
+            // These have no field with a length.
             _ if matches!(self.status, 204 | 304) => String::new(),
             Length::True => format!("Content-Length: {}\r\n", self.body_bytes()),
             Length::Claimed(length) => format!("Content-Length: {length}\r\n"),

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-/// Who signs.
+/// An authority that signs certificates.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate with its key.

@@ -191,7 +191,7 @@ fn read_traceparent(value: &[u8]) -> Option<TraceContext> {
     if !version.iter().all(|&byte| is_hex(byte)) || version == INVALID_VERSION {
         return None;
     }
-    // Later versions may say more behind another dash.
+    // Later versions may have more behind another dash.
     let rest_is_right = match version == VERSION {
         true => rest.is_empty(),
         false => rest.is_empty() || rest.first() == Some(&b'-'),

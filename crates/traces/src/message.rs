@@ -6,7 +6,7 @@ use prost::Message;
 
 use crate::span::{Attribute, Kind, Span, Value};
 
-/// Who has made the spans (`InstrumentationScope`).
+/// The maker of the spans (`InstrumentationScope`).
 const SCOPE: &str = "mayfly";
 
 /// Bits 8 and 9 of `flags`: it is known whether the parent is remote, and it is.

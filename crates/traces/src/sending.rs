@@ -66,7 +66,7 @@ impl BatchSender {
     }
 }
 
-/// Nothing can be sent: what comes is counted and dropped until the end.
+/// Sending is impossible: new spans are counted and dropped until the end.
 async fn throw_all_away(exporter: &BatchSender) {
     while let Some(spans) = exporter.queue.next().await {
         Counts::add(&exporter.counts.failed, spans.len());

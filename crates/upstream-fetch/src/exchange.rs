@@ -288,7 +288,7 @@ impl From<http_client::ResponseHead> for Head {
 }
 
 impl Error {
-    /// Nothing of a response had arrived.
+    /// Whether no byte of a response had arrived.
     pub fn before_first_byte(&self) -> bool {
         match self {
             Error::FastCgi(error) => error.before_first_byte(),

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-/// An informational response; its status is none of 100 and 101.
+/// An informational response with a status other than 100 and 101.
 pub struct Hint {
     pub status: u16,
     pub fields: Vec<(Bytes, Bytes)>,

@@ -26,7 +26,7 @@ pub struct FetchSpec {
     pub body: RequestBody,
     /// The body while it arrives; then there is only one try.
     pub streaming: Option<StreamedBody>,
-    /// Who waits for it.
+    /// The class of the requests that wait for it.
     pub class: Class,
     /// The timer of the task that waits.
     pub deadline: SharedDeadline,

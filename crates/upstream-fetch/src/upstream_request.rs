@@ -18,7 +18,7 @@ pub struct MemcachedRequest {
     /// The key as sent.
     pub key: Bytes,
     pub content_type: Bytes,
-    /// Bits of a value's flags that say that it is compressed.
+    /// Bits of a value's flags that mark it as compressed.
     pub gzip_flags: u32,
 }
 

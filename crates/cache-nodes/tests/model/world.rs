@@ -47,7 +47,7 @@ pub struct World {
     next_instance: u64,
     /// The version of the data.
     data: u8,
-    /// That of the newest purge that has returned.
+    /// The version of the newest purge that has returned.
     returned: u8,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct JournalHeader {
     pub(crate) number: u64,
     /// All purges in earlier files have this stamp or an earlier one.
     pub(crate) begins_at: u64,
-    /// Records with an earlier stamp are void, whatever other files say.
+    /// Records with an earlier stamp are void, whatever is in other files.
     pub(crate) void_before: u64,
     pub(crate) wall_millis: u64,
     pub(crate) start: u16,

@@ -183,7 +183,7 @@ impl JournalWriter {
             self.file.sync_data()
         });
         if done.is_err() {
-            // That is where the file ends, as the next one has it say.
+            // The file ends at this unit, as the next file records it.
             self.position = batch;
         }
         done
@@ -302,8 +302,8 @@ fn kept_file(header: &JournalHeader) -> JournalFile {
     }
 }
 
-/// Makes a file as long as it will ever be: a later sync then has nothing to say of its length. It gets its name when
-/// it is on the disk.
+/// Makes a file in its final length: a later sync then need not write the length. It gets its name when it is on the
+/// disk.
 fn make_file(
     storage: &dyn Storage,
     folder: &Path,

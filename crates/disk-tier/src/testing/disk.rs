@@ -169,7 +169,8 @@ impl SimulatedDisk {
         self.changed.notify_all();
     }
 
-    /// The process dies within so many operations; a write is then done up to a multiple of `tears_to` bytes.
+    /// Lets the process die after this number of operations; a write is then done up to a multiple of `tears_to`
+    /// bytes.
     pub fn die_after(&self, operations: u64, tears_to: usize) {
         let mut state = self.state.lock();
         state.dies_at = Some(state.operations + operations);

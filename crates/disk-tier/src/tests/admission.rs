@@ -13,7 +13,7 @@ const IN_MEMORY: usize = ON_DISK / 10;
 const SEGMENT: usize = ON_DISK / 32;
 const VISITS: usize = 100_000;
 
-/// Who comes, the same for each cache.
+/// The visits, which are the same for each cache.
 struct PageVisits {
     shares: Vec<f64>,
     crawler_percent: u64,

@@ -115,7 +115,7 @@ impl FieldBlock {
     pub fn to_frame(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.bytes.len() + 8);
         frame::write_head(&mut out, frame::HEADERS, self.bytes.len() as u64 + 2);
-        // Nothing of a dynamic table is required (§4.5.1).
+        // No field of a dynamic table is required (§4.5.1).
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(&self.bytes);
         out

@@ -54,7 +54,7 @@ pub(super) const APPLIED: u8 = b'N';
 /// There are no more parcels.
 pub(super) const END: u8 = b'E';
 
-/// The zones that have heard of all purges since the talk began, and where their clocks stood then.
+/// The zones that have got all purges since the connection began, and the values of their clocks then.
 pub(super) type ListeningZones = Vec<(Arc<Zone>, Stamp)>;
 
 /// Notes where the clocks of all zones stand.

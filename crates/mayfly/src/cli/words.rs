@@ -57,7 +57,7 @@ pub enum Word {
     Warm(Box<WarmArgs>),
     /// Show the numbers of a running server, live
     Top(Box<TopArgs>),
-    /// Read access logs, and say how much work each lifetime of stored pages would save
+    /// Read access logs, and report how much work each lifetime of stored pages would save
     Advise(AdviseArgs),
     /// Put load on a server of this machine and measure what visitors feel, or load a page as a browser does
     Bench(Box<BenchArgs>),
@@ -397,12 +397,12 @@ pub struct NodesArgs {
 }
 
 /// For cron, command-line tools and deployment, as in `mayfly run -- wp cron event run --due-now`. The command and its
-/// processes are given the library that Mayfly starts PHP with: a server that learns pages hears of each write before
-/// the database gets it, and once more before the program has its answer. Root informs all servers that root started,
-/// and the account of a pool those of its pools: write `mayfly run` behind sudo, which drops the library. Processes
-/// that do not load it are named, and no page is kept until the command ends. If no server learns, a line reports it,
-/// and the command runs all the same. Exit codes are the command's; 127 it is not found; 126 it cannot be started; 128
-/// and more: it was ended by the signal of that number less 128.
+/// processes are given the library that Mayfly starts PHP with: a server that learns pages gets a report of each write
+/// before the database does, and once more before the program has its answer. Root informs all servers that root
+/// started, and the account of a pool those of its pools: write `mayfly run` behind sudo, which drops the library.
+/// Processes that do not load it are named, and no page is kept until the command ends. If no server learns, a line
+/// reports it, and the command runs all the same. Exit codes are the command's; 127 it is not found; 126 it cannot be
+/// started; 128 and more: it was ended by the signal of that number less 128.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct RunArgs {
     /// The command and its arguments
@@ -418,7 +418,7 @@ pub struct RunArgs {
 /// The operation on such a folder.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum CacheWord {
-    /// Read all records and journals, and say what is whole, void, damaged or of others; changes nothing. Exit
+    /// Read all records and journals, and report which are whole, void, damaged or of others; changes nothing. Exit
     /// codes: 0 all is whole; 1 something is damaged, or the folder cannot be read
     Verify {
         /// The folder: mayfly-NAME below the path of the zone

@@ -13,7 +13,7 @@ use crate::cli::ConvertArgs;
 use crate::commands::running_server::complain;
 use crate::exit::Exit;
 
-/// A longer file is none that was written by hand.
+/// A longer file was not written by hand.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Files of one `Include`.

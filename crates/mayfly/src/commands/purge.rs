@@ -64,7 +64,7 @@ pub fn run(args: &PurgeArgs) -> Exit {
     })
 }
 
-/// URLs that tell which of several servers is meant.
+/// Returns the URLs by which one of several servers is chosen.
 fn urls_of(args: &PurgeArgs) -> Vec<String> {
     let written = args.urls.iter().chain(&args.prefix);
     let hosts = args.host.iter().map(|host| format!("http://{host}/"));

@@ -2,8 +2,8 @@
 //! pages (`cache_learn`) hear of its writes before they reach the database, and after they were answered.
 //!
 //! ```text
-//! sockets of the servers' pools ─► environment ─► the command, and what it starts ─► tell the servers themselves
-//!                                                        └─ watched: who has not loaded the library is named
+//! sockets of the servers' pools ─► environment ─► the command and its processes ─► reports to the servers
+//!                                                        └─ watched: processes without the library are named
 //! ```
 //!
 //! The reports do not pass through this process: it may be killed at any time.

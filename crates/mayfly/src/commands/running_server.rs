@@ -16,7 +16,7 @@ use system_error::SystemError;
 
 /// Sockets of `mayfly serve` that are tried.
 const MAX_SOCKETS: usize = 256;
-/// How long a server may take to say that it is there.
+/// How long a server may take to answer that it is there.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// URLs by which a server is chosen; more of them are of the same sites.
 const MAX_URLS: usize = 16;

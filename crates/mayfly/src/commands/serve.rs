@@ -32,7 +32,7 @@ pub struct Serve {
     pub served: PathBuf,
     /// The name of the site, and its place.
     what: String,
-    /// Who makes the pages.
+    /// The maker of the pages, for messages.
     maker: &'static str,
     urls: Vec<String>,
     listen: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Serve {
 
 /// The default address of `serve`.
 const LISTEN: &str = "127.0.0.1:8080";
-/// The default address if the upstream is at that of [`LISTEN`].
+/// The default address if the upstream listens on [`LISTEN`].
 const LISTEN_BESIDE: &str = "127.0.0.1:8081";
 /// How long WordPress's plug-in vouches for a page. Forms of visitors hold tokens that count for twelve hours at
 /// least.
@@ -230,7 +230,7 @@ fn learned_site(
 }
 
 impl LearnedSite {
-    /// Whose account it is, or what to do.
+    /// Returns a note with the owner of the account, or the remedy.
     fn note(&self) -> String {
         match &self.login {
             Ok(login) => {
@@ -264,7 +264,7 @@ fn must_use(found: &DetectedSite, document_root: &Path) -> Option<MustUse> {
         .text("wp-config.php")
         .unwrap_or_default();
     let (content, constants): (_, &[&str]) = match found.wp_content_parent {
-        // Debian's settings say that it is there.
+        // Debian's settings name this folder.
         Some(parent) => (Path::new(parent).join("wp-content"), &["WPMU_PLUGIN_DIR"]),
         None => (
             document_root.join("wp-content"),
@@ -570,7 +570,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     })
 }
 
-/// Who runs PHP when root starts us. This account and the one that serves have to get at the
+/// Returns the account that runs PHP when root starts us. This account and the one that serves have to get at the
 /// site, which they do not in root's own folder.
 fn who_runs_php(args: &ServeArgs, document_root: &Path) -> Result<String, String> {
     let php = match &args.php_user {

@@ -51,7 +51,7 @@ pub fn note_site(site: &Site, cache: &Path, served: &Path) {
     }
 }
 
-/// Removes what is of no use any more, by a thread of its own. `say` gets a line if anything was.
+/// Removes folders that are of no use any more, by a thread of its own. `say` gets a line if there were any.
 pub fn remove_unused(site: &Site, cache: &Path, say: impl FnOnce(String) + Send + 'static) {
     let own = own_folders(site, cache);
     if own.is_empty() {
@@ -208,7 +208,7 @@ mod tests {
         folder
     }
 
-    /// Nothing in the folder has changed for so many days.
+    /// Sets the files of the folder to a time this many days ago.
     fn age(folder: &Path, days: u64) {
         let long_ago = SystemTime::now() - Duration::from_secs(days * 24 * 3600 + 60);
         for path in [

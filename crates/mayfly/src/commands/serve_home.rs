@@ -156,7 +156,7 @@ fn note_of(location: &str, url: &str) -> Option<String> {
             }
         ));
     }
-    // Pages say where they lead: what a shell would understand is not shown for pasting.
+    // Pages choose the target of their links: text that a shell would interpret is not shown for pasting.
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
     let single = match host.bytes().all(is_name) {
         true => format!(

@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 
-/// Are colours wanted there? `NO_COLOR` (<https://no-color.org>) and `TERM=dumb` say no.
+/// Are colours wanted there? `NO_COLOR` (<https://no-color.org>) and `TERM=dumb` switch
+/// them off.
 pub fn wants_colours(output: &impl IsTerminal) -> bool {
     let variable = |name: &str| std::env::var_os(name);
     output.is_terminal()

@@ -1,4 +1,4 @@
-//! Who serves and who runs PHP, when root starts the program.
+//! The accounts that serve and that run PHP, when root starts the program.
 //!
 //! They are two accounts, so that a script can neither signal the server nor look into it,
 //! nor connect to the sockets of the pools. PHP takes the account that sites usually belong
@@ -38,7 +38,7 @@ pub struct Account {
 
 /// The server's own account, where it was made.
 const SERVER: &str = "mayfly";
-/// Who runs PHP: what Debian keeps for sites, else what nginx takes.
+/// The accounts that run PHP: that of Debian's sites, else that of nginx.
 const PHP_DEFAULTS: [&str; 2] = ["www-data", NOBODY];
 const NOBODY: &str = "nobody";
 /// Numbers of accounts that own no file and no name for long: systemd's range for `DynamicUser`.
@@ -95,7 +95,7 @@ pub fn to_serve(user: Option<&User>, former: Option<u32>) -> Result<Option<Accou
     Ok(Some(account).filter(|account| account.uid != 0))
 }
 
-/// Who runs the PHP of a pool when root starts it.
+/// Returns the account that runs the PHP of a pool when root starts it.
 ///
 /// # Errors
 /// nginx's message for an unknown name.
@@ -110,7 +110,7 @@ pub fn to_run_php(pool: &PhpPool) -> Result<Account, String> {
 /// in [`to_serve`].
 ///
 /// # Errors
-/// There is not even `nobody`.
+/// Not even `nobody` exists.
 pub fn server_default(former: Option<u32>) -> Result<Account, String> {
     let php_group = php_default().map(|php| php.gid).ok();
     if let Ok(mut account) = find(SERVER, None) {
@@ -136,7 +136,7 @@ pub fn server_default(former: Option<u32>) -> Result<Account, String> {
 /// Returns the account that runs PHP when root starts it and the configuration names none.
 ///
 /// # Errors
-/// There is not even `nobody`.
+/// Not even `nobody` exists.
 pub fn php_default() -> Result<Account, String> {
     PHP_DEFAULTS
         .iter()
@@ -253,9 +253,8 @@ fn has_no_name(base: &str, number: u32) -> bool {
         .is_ok_and(|output| output.status.code() == Some(2))
 }
 
-/// Whether an account may open files in a folder, with all that decides it
-/// (folders above, groups, access lists): asked as that account. True where
-/// `getent` cannot tell.
+/// Whether an account may open files in a folder, with all that decides it (folders above, groups, access
+/// lists): asked as that account. True if `getent` gives no answer.
 pub fn may_enter(account: &Account, folder: &Path) -> bool {
     may(account, "-x", folder)
 }

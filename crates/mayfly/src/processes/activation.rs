@@ -45,7 +45,7 @@ const BEYOND_READING: Duration = Duration::from_secs(60);
 pub struct Surroundings<'a> {
     pub invocation: &'a Invocation,
     pub journal: &'a Arc<Journal>,
-    /// Who serves; `None` where it is the account of this process.
+    /// The account that serves; `None` if it is the account of this process.
     pub account: Option<&'a Account>,
     pub workers: usize,
     pub certificates: &'a Certificates,
@@ -270,7 +270,7 @@ pub fn wanted_sockets(site: &Site) -> WantedSockets {
     site.http.listeners.iter().map(listener).collect()
 }
 
-/// How long a request may take a worker of an own pool where the pool does not say: beyond what
+/// How long a request may take a worker of an own pool that sets no limit: beyond the time that
 /// its visitor waits for, and enough for an import or a backup that a script goes on with.
 fn terminate_timeout(site: &Site) -> Duration {
     let locations = site.http.servers.iter().flat_map(|it| &it.locations);
@@ -282,7 +282,7 @@ fn terminate_timeout(site: &Site) -> Duration {
     LEAST_TERMINATE.max(longest.saturating_add(BEYOND_READING))
 }
 
-/// How PHP of a pool hears of the folder in which it may leave purges while no server runs.
+/// The environment variable of a pool's PHP with the folder for purges while no server runs.
 const LEFT_PURGES: &str = "MAYFLY_PURGE_FOLDER";
 
 /// Unless the pool names another one, or php-fpm's configuration cannot carry the path.

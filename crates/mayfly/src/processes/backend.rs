@@ -1,5 +1,5 @@
-//! The serving half as the supervisor sees it: in this process, or in one of its own
-//! without root's rights. Both take the same and tell the same.
+//! The serving half as the supervisor sees it: in this process, or in one of its own without
+//! root's rights. Both take the same commands and report the same events.
 
 use std::os::unix::net::UnixListener;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use crate::processes::serving::{RunningWorkers, ServedSite};
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::worker_handle::{WorkerEvent, WorkerProcess};
 
-/// Who serves.
+/// The process that serves.
 #[allow(
     clippy::large_enum_variant,
     reason = "there is one, and it is never moved about"

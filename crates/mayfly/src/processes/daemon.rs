@@ -57,7 +57,7 @@ pub fn begin_session() -> io::Result<()> {
 /// lets the first process go.
 ///
 /// The error of the system.
-/// What the system says.
+/// The error of the system.
 pub fn leave_terminal() -> io::Result<()> {
     let mut waiting = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let left = close_standard_streams();

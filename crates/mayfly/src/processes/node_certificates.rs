@@ -29,7 +29,7 @@ impl NodeCertificates {
     /// All nodes give this answer for a while.
     ///
     /// # Errors
-    /// That one of them does not, or may not.
+    /// One of them does not present it, or may not.
     pub async fn present(&self, answer: ChallengeAnswer) -> Result<(), String> {
         let texts = answer_texts([answer]);
         match self.nodes.tell_answers(&texts, PRESENTED_WITHIN).await {

@@ -31,7 +31,7 @@ pub struct Order {
     asker: Asker,
 }
 
-/// Who waits for the outcome.
+/// The receiver of the outcome.
 #[derive(Debug)]
 enum Asker {
     /// A caller of this process.

@@ -64,8 +64,8 @@ pub struct PoolChange {
 }
 
 impl Pools {
-    /// None yet. Changes of their state go to `changes`: one for each new
-    /// master, so the channel stays short.
+    /// Makes a list of no pools yet. Changes of their state go to `changes`: one for each new master, so
+    /// the channel stays short.
     pub fn new(journal: Arc<Journal>, changes: mpsc::UnboundedSender<PoolStatus>) -> Pools {
         Pools {
             running: BTreeMap::new(),

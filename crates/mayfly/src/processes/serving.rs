@@ -156,7 +156,7 @@ impl RunningWorkers {
         self.workers.set_accepting(count);
         self.shared.replace(configuration, sockets);
         open_waiting_folders(&self.shared);
-        // Who waits on the same socket is accepted by the next who looks there.
+        // Connections that wait on the same socket are accepted by the next task that looks there.
         let begin = |listener| ControlTask::begin(listener, &self.shared, self.orders.clone());
         self.answers = control.map(begin);
         // Pools that stayed may have a new master.
@@ -283,8 +283,8 @@ fn no_workers(error: std::io::Error) -> String {
     format!("could not start workers: {error}")
 }
 
-/// Opens the folders of zones of the configuration in force that another process or a full disk keeps from them, as soon as
-/// that is over; no task where there are none.
+/// Opens the folders of zones of the configuration in force that another process or a full disk keeps from them, as
+/// soon as that is over; starts no task if there are no such zones.
 fn open_waiting_folders(shared: &Arc<WorkersState>) {
     let configuration = shared.configuration();
     if !configuration.live.waits_for_disk() {

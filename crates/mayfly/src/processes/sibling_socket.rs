@@ -7,6 +7,6 @@ use std::os::fd::OwnedFd;
 #[derive(Debug)]
 pub struct SiblingSocket {
     pub socket: OwnedFd,
-    /// That process takes the place of this one.
+    /// Whether that process takes the place of this one.
     pub is_successor: bool,
 }

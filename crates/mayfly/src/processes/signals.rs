@@ -75,7 +75,8 @@ impl From<Order> for ReceivedInstruction {
     }
 }
 
-/// `signal HUP received`, `told by uid=0 pid=5 over the control socket`.
+/// Writes the text for the log: `signal HUP received`, or the caller of the control socket with its uid and
+/// pid.
 impl Display for ReceivedInstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(order) = &self.order else {
@@ -97,7 +98,7 @@ impl Display for ReceivedInstruction {
     }
 }
 
-/// The signals this program listens to, and what callers of the control socket tell it.
+/// The signals this program listens to, and the commands of the control socket's callers.
 pub struct Signals {
     hup: Signal,
     usr1: Signal,

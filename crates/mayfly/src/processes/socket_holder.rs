@@ -12,7 +12,7 @@ const LISTEN: &str = "0A";
 /// The state of a socket in `/proc/net/udp` that takes packets of all senders.
 const UNCONNECTED: &str = "07";
 
-/// `nginx (process 123)`; `None` where `/proc` does not tell.
+/// Returns `nginx (process 123)`; `None` if `/proc` does not show it.
 pub fn holder(address: &ListenAddress) -> Option<String> {
     let inodes = match address {
         ListenAddress::Tcp(wanted) => ["/proc/net/tcp", "/proc/net/tcp6"]

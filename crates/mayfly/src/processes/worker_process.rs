@@ -182,7 +182,7 @@ async fn drain(serving: &mut RunningWorkers, messages: &mut mpsc::Receiver<ToWor
     }
 }
 
-/// Reads the texts as the parent did, and serves what they say.
+/// Reads the texts as the parent did, and serves their configuration.
 fn serve_configuration(
     channel: &Arc<OwnedFd>,
     serving: &mut Option<RunningWorkers>,

@@ -19,8 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::start;
 
-/// Servers in front of one PHP, whose pages say how often one was made and carry the tag `all`, but
-/// `/untagged`.
+/// Servers in front of one PHP, whose pages have the number of their run and carry the tag `all`, but `/untagged`.
 struct Cluster {
     _folder: tempfile::TempDir,
     redis: RedisServer,
@@ -122,7 +121,7 @@ impl Cluster {
         until_numbers(&self.servers[server], wanted).await;
     }
 
-    /// Waits until so many requests are under way, beside the one that asks for the number.
+    /// Waits until this number of requests is under way, beside the one that asks for the number.
     async fn until_asked(&self, server: usize, requests: usize) {
         let name = "mayfly_open_connections{state=\"writing\"}";
         let wanted = Some(requests as f64 + 1.0);

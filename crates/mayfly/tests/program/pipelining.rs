@@ -1,5 +1,5 @@
-//! Requests sent without waiting for answers. Those that memory answers leave
-//! together; what a client sees must not tell the difference.
+//! Requests sent without waiting for answers. Answers from memory leave together;
+//! for the client this must make no difference.
 
 use std::sync::Arc;
 

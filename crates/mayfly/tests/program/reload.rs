@@ -37,7 +37,7 @@ async fn bad_reload_leaves_the_running_server_untouched() {
     })
     .await;
     assert_eq!(server.target().get("/").await.text(), "one");
-    // Nor is a key that is not the certificate's.
+    // A key that is not the certificate's is refused as well.
     let authority = Authority::new("ca");
     let (certificate, key) = (authority.identity("a.test"), authority.identity("a.test"));
     for (name, pem) in [

@@ -96,7 +96,7 @@ async fn without_a_control_socket_a_signal_is_sent() {
             .contains("signal HUP received, reloading")
     );
 
-    // Nor is there one that the running server has: its configuration names another now.
+    // The socket of the running server is another one: its configuration names another now.
     server.rewrite("control_socket %%/other;", ONE);
     assert_eq!(code(&tell(&server.path(""), "stop")), 0);
     assert!(server.ended().await.success());

@@ -236,7 +236,7 @@ fn origin(answer: Arc<Mutex<String>>) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                 .unwrap()
                 .push(String::from_utf8_lossy(&head).into_owned());
             let answer = answer.lock().unwrap().clone();
-            // Who hangs up early does not want it.
+            // A client that hangs up early does not want it.
             let _ = stream.write_all(answer.as_bytes());
         }
     });

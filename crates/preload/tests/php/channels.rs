@@ -1,4 +1,4 @@
-//! Whatever becomes of the channel, PHP answers as without the library.
+//! PHP answers as without the library, whatever becomes of the channel.
 
 use std::time::{Duration, Instant};
 

@@ -24,7 +24,7 @@ fn connect() -> String {
     )
 }
 
-/// Runs a command that is to tell these servers; `CODE` is in its environment.
+/// Runs a command that should report to these servers; `CODE` is in its environment.
 fn run(servers: &[&Mayfly], command: &[&str], code: &str) {
     let folder = tempfile::tempdir().unwrap();
     let library = preload::install(preload::library().unwrap(), folder.path()).unwrap();

@@ -186,7 +186,7 @@ pub enum Manner {
     Ends,
     /// Accepts and never reads.
     Deaf,
-    /// Has other machines to tell, for which it takes longer than PHP waits otherwise.
+    /// Has other machines to inform, for which it takes longer than PHP waits otherwise.
     TellsNodes,
     /// Like [`Manner::TellsNodes`], but takes note of announcements alone, and listens no more.
     LosesNodes,
@@ -334,7 +334,7 @@ fn listen_to(connection: &Socket, manner: Manner, tell: &Sender<ToldMessage>) {
     }
 }
 
-/// Answers a write; false: the connection is to be closed.
+/// Answers a write; false: the caller closes the connection.
 fn answer(mut connection: &Socket, manner: Manner, number: u64) -> bool {
     match manner {
         Manner::Acknowledges | Manner::Slow => acknowledge(connection, number, 0),

@@ -6,7 +6,7 @@
 //! mu-plugins/mayfly/         mayfly.php, classes.php, uninstall.php
 //! ```
 //!
-//! Nothing is written over that Mayfly has not put there. Files of root's stay root's, so that no script changes
+//! Only files that Mayfly has put there are written over. Files of root's stay root's, so that no script changes
 //! them, and everybody may read them. Root follows no link that another account made ([`trusted_path`]).
 
 mod sources;

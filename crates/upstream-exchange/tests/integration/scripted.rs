@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub enum Step {
     /// These bytes arrive, in as many reads as they take.
     Arrives(Bytes),
-    /// Nothing is there yet: the task is woken at once to ask again.
+    /// There are no bytes yet: the task is woken at once to ask again.
     Waits,
     /// The read fails.
     Fails(io::ErrorKind),

@@ -10,7 +10,7 @@ use site::Site;
 
 /// Two clocks of this machine are compared for so long.
 const COMPARED_FOR: Duration = Duration::from_millis(400);
-/// Within so many seconds two readings are of the same moment; so often it is tried.
+/// Two readings within this many seconds are of the same moment.
 const SAME_MOMENT_SECONDS: f64 = 1e-4;
 const MOST_READINGS: usize = 1000;
 /// Clocks of two nodes may differ in speed by less than a hundredth: each by half of that.

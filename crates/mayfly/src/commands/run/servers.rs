@@ -41,7 +41,7 @@ pub struct PoolSocket {
 
 impl ToldServers {
     /// # Errors
-    /// Why there is none, for people.
+    /// The reason why there is none, for people.
     pub fn find() -> Result<Vec<PoolSocket>, String> {
         let all = unix_sockets::all().map_err(|error| format!("/proc/net/unix: {error}"))?;
         let own = geteuid();
@@ -172,7 +172,7 @@ fn as_many_as_are_told(found: Vec<PoolSocket>) -> Result<Vec<PoolSocket>, String
     ))
 }
 
-/// Can nobody but this account and root put something else there?
+/// Whether only this account and root can replace the file at `path`.
 pub fn is_own(path: &Path) -> bool {
     let own = Changer::Account(geteuid().as_raw());
     let is_itself = path.canonicalize().is_ok_and(|resolved| resolved == path);

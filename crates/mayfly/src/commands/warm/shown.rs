@@ -57,7 +57,7 @@ impl ProgressView {
         }
     }
 
-    /// Nothing more is asked for.
+    /// Ends the progress: no more pages are asked for.
     pub fn end(&self, sum: &Sum) {
         if let ProgressView::Bar(bar) = self {
             bar.finish_and_clear();

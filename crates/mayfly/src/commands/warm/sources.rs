@@ -68,7 +68,7 @@ pub async fn pages(args: &WarmArgs, socket: &Path) -> Result<Vec<String>, Failur
     }
 }
 
-/// The URLs that were typed, which tell which of several servers is meant.
+/// Returns the typed URLs, by which one of several servers is chosen.
 pub fn urls(args: &WarmArgs) -> Vec<String> {
     let typed = args.sitemap.iter().chain(&args.sources);
     typed.filter(|source| is_url(source)).cloned().collect()

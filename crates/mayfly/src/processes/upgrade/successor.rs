@@ -26,7 +26,7 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(60);
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// The longest time for an answer or the end when nothing is left to do.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
-/// Bytes shown of the last words of a program that is none of ours.
+/// Bytes shown of the last words of a program that is not Mayfly.
 const SAID_BYTES: usize = 2048;
 
 /// The running program that takes the place of this one.
@@ -52,7 +52,7 @@ pub enum SuccessorEvent {
 }
 
 impl Successor {
-    /// Starts it, and waits for it to say that it can do this.
+    /// Starts it, and waits for its message that it can do this.
     ///
     /// # Errors
     /// Why it cannot.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// Variables of the second format. Of those behind `?` only this counts: whether there is a
-/// value, `-` or nothing.
+/// Variables of the second format. For those behind `?` only this counts: whether there is
+/// a value, `-` or nothing.
 const COLUMNS: &[&str] = &[
     "remote_addr",
     "remote_user",

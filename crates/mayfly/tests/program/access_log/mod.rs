@@ -1,7 +1,7 @@
-//! The access log, line by line as nginx writes it, in three formats: for pages, for what
-//! is refused, and for what is hardly a request. Where nginx is installed, it serves the
-//! same requests beside; elsewhere its lines are those of `nginx.expected`, which
-//! `MAYFLY_BLESS=1` writes anew where nginx is there.
+//! The access log, line by line as nginx writes it, in three formats: for pages, for
+//! refused requests, and for bytes that are hardly a request. If nginx is installed, it
+//! serves the same requests beside; elsewhere its lines are those of `nginx.expected`,
+//! which `MAYFLY_BLESS=1` writes anew if nginx is there.
 
 use testkit::wait::TIMEOUT;
 

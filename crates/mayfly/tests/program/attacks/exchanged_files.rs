@@ -24,7 +24,7 @@ struct ConfiguredServer {
 
 /// A stop that ends what is under way, PHP included, on a busy machine.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Who owns the folder `theirs`: what Debian keeps for sites.
+/// The owner of the folder `theirs`: the account of Debian's sites.
 const SITE_ACCOUNT: &str = "www-data";
 
 impl ConfiguredServer {

@@ -20,7 +20,7 @@ fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// One visitor's request. What they alone have is marked `v<number>v`.
+/// One visitor's request. Values that they alone have are marked `v<number>v`.
 struct Visit {
     text: String,
     mark: String,
@@ -44,7 +44,7 @@ const LANGUAGES: &[&str] = &["de", "fr"];
 const HARMLESS: &[&str] = &["_ga=@", "_gat=@; _ga_X=@"];
 const UNKNOWN: &[&str] = &["_fbp=@; _gid=@", "theme=@", "x.y[z]=@"];
 const PERSONAL: &[&str] = &["session=@", "session.x=@", "a=b; session", "session_[1]=@"];
-/// Fields that say nothing of a page.
+/// Fields that do not concern a page.
 const FIELDS: &[&str] = &[
     "X-Forwarded-Host: @",
     "X-Forwarded-Proto: @",

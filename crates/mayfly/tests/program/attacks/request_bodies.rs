@@ -56,7 +56,7 @@ async fn what_comes_of_a_body_of_get_is_not_stored() {
     }
     let reply = target.get("/page").await;
     assert_eq!((reply.x_cache(), reply.text().as_str()), ("MISS", "page "));
-    // Nor does it get what is stored.
+    // The request does not get the stored page either.
     let reply = target.ask("GET", "/page", "", "own").await;
     assert_eq!(
         (reply.x_cache(), reply.text().as_str()),

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::start;
 
-/// An application whose pages say which it is, until it fails.
+/// An application whose pages have its name, until it fails.
 struct Application {
     http: FakeHttp,
     /// The behaviour: 0 works, 1 hangs up, any other number is the status it answers with.
@@ -188,7 +188,7 @@ async fn while_the_application_fails_the_last_response_is_shown_for_the_second_t
     }
 }
 
-/// Who comes after a failure does not wait for the next one.
+/// A visitor who comes after a failure does not wait for the next one.
 #[tokio::test]
 async fn after_a_failure_nobody_waits_for_an_application_that_hangs() {
     let gate = Arc::new(Semaphore::new(2));
@@ -198,7 +198,7 @@ async fn after_a_failure_nobody_waits_for_an_application_that_hangs() {
     application.set(500);
     let reply = past_its_lifetime(&server).await;
     assert_eq!(seen(&reply), ("STALE", "page 1".to_owned()));
-    // Nothing gets through the gate any more.
+    // No request gets through the gate any more.
     for _ in 0..3 {
         let target = server.target();
         let reply = tokio::time::timeout(Duration::from_secs(3), target.get("/page"))

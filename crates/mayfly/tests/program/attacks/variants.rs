@@ -22,9 +22,8 @@ fn page(vary: &str, text: &str) -> Script {
     Script::page(&fields, text)
 }
 
-/// Frameworks say `Vary` where they choose a language, and forget it where they redirect,
-/// fail, or find a language that they do not have. The preference that was sent has shaped
-/// such an answer all the same.
+/// Frameworks send `Vary` when they choose a language, and forget it when they redirect, fail, or find a
+/// language that they do not have. The preference that was sent has shaped such an answer all the same.
 #[tokio::test]
 async fn an_answer_that_forgets_vary_is_not_shown_to_others() {
     let (_upstream, server) = serve(|request| {
@@ -179,8 +178,8 @@ async fn invented_languages_do_not_drive_out_those_that_are_read() {
     assert_eq!(target.get_with("/", german).await.x_cache(), "HIT");
 }
 
-/// Who sends no Accept field is sent a page made for one that the server wrote: it was stored
-/// for those who send that very one, and made anew for each who sends none.
+/// A visitor without an Accept field is sent a page made for one that the server wrote: it was stored for
+/// visitors who send that very one, and made anew for each who sends none.
 #[tokio::test]
 async fn a_page_for_visitors_without_accept_is_kept_for_them() {
     let (_upstream, server) = serve(|request| page("Accept", request.field("accept"))).await;
@@ -205,9 +204,9 @@ async fn a_page_for_visitors_without_accept_is_kept_for_them() {
     );
 }
 
-/// Applications refuse an Origin that they do not know, or begin a session for a language.
-/// That such an answer may not be shared was remembered for everybody: one request in five
-/// seconds made the application run for each visitor.
+/// Applications refuse an Origin that they do not know, or begin a session for a language. The server remembered
+/// for everybody that such an answer may not be shared: one request in five seconds made the application run for
+/// each visitor.
 #[tokio::test]
 async fn what_is_refused_to_one_origin_is_kept_for_others() {
     let (_upstream, server) = serve(|request| match request.field("origin") {

@@ -551,8 +551,8 @@ async fn after_a_kill_the_server_takes_the_number_that_owns_the_pages() {
     assert_eq!(std::fs::metadata(&pages).expect("a folder").uid(), owner);
 }
 
-/// Root makes the folder of a zone for the account that serves. Where that failed at the start, as on a full disk, the zone
-/// stayed off until the next start.
+/// Root makes the folder of a zone for the account that serves. When that failed at the start, as on a full disk, the
+/// zone stayed off until the next start.
 #[tokio::test]
 async fn a_folder_that_cannot_be_made_at_the_start_is_made_later() {
     if !is_root() {
@@ -619,7 +619,7 @@ async fn a_purge_is_repeated_for_a_database_that_is_behind() {
     assert!(is(&shown(&server, "/a").await, "version 1", "php"));
     let purged = server.target().ask("PURGE", "/a", "", "").await;
     assert_eq!(purged.status, 200);
-    // The copy of the database has not heard of the change yet.
+    // The copy of the database does not have the change yet.
     assert_eq!(shown(&server, "/a").await.0, "version 1");
     data.change();
     wait_for_version(&server, "/a", "version 2").await;

@@ -66,7 +66,7 @@ async fn assets(behaviour: &Behaviour) -> FakeHttp {
     .await
 }
 
-/// The site. What lies in `/brief/` is fresh for a millisecond, all else for an hour.
+/// The site. Pages in `/brief/` are fresh for a millisecond, all else for an hour.
 async fn site(php: &FakePhp, http: &FakeHttp) -> RunningServer {
     let configuration = format!(
         "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\

@@ -1,4 +1,4 @@
-//! Zones: which one is used, and what its line may say.
+//! Zones: which one is used, and the arguments of its line.
 
 use super::*;
 

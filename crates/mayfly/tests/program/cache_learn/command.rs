@@ -78,7 +78,7 @@ async fn the_next_request_shows_what_a_command_has_written() {
         assert!(written.stdout.ends_with(b"written"), "{written:?}");
         is_shown(&server, &site).await;
     }
-    // That tables were written is all that is seen of other programs, and later.
+    // The server sees of other programs only that tables were written, and later.
     until_kept(&server.target(), &control, "/index.php").await;
     assert!(output(run(&["php", &script])).await.status.success());
     let part = explained(&server, "/index.php").await.learned;

@@ -1,4 +1,4 @@
-//! `mayfly convert`: what it makes of whole sites loads, files are found and kept, and exit codes say what was lost.
+//! `mayfly convert`: its result for whole sites loads, files are found and kept, and exit codes report losses.
 
 use std::io::Write as _;
 use std::path::PathBuf;

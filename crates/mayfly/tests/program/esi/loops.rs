@@ -11,7 +11,8 @@ use super::ASKS;
 use crate::start;
 
 const INCLUDES: usize = 4;
-/// After so many, PHP makes pages without fragments: a loop without a bound ends there.
+/// The number of runs after which PHP makes pages without fragments: a loop without a bound ends
+/// there.
 const MANY: usize = 200;
 
 /// A site whose pages have fragments at `path`. `/loop` leads to its own pages over the network, and

@@ -30,7 +30,7 @@ fn configuration(php: &FakePhp, location: &str) -> String {
     format!("esi on;\n{pages}")
 }
 
-/// PHP with one page, at `/`, and fragments that say what they were asked for.
+/// PHP with one page, at `/`, and fragments that answer with their request.
 async fn page(page: &'static str) -> FakePhp {
     FakePhp::tcp(move |request| match request.param("REQUEST_URI") {
         "/" => Script::page(ASKS, page),

@@ -1,4 +1,5 @@
-//! Fragments in the line of an upstream: behind visitors' own requests, whoever asked for them.
+//! Fragments in the line of an upstream: they stand behind visitors' own requests, whichever
+//! request needs them.
 
 use std::sync::{Arc, Mutex};
 
@@ -71,7 +72,7 @@ async fn until_said(server: &RunningServer, number: &str, is_so: impl Fn(f64) ->
     in_time.expect("the metrics say so");
 }
 
-/// Waits until so many stand in line.
+/// Waits until this number of requests stands in line.
 async fn until_in_line(server: &RunningServer, requests: usize) {
     let is_so = |waiting| waiting == requests as f64;
     until_said(server, "mayfly_upstream_queued{", is_so).await;

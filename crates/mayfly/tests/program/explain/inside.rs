@@ -352,7 +352,7 @@ async fn cookies_and_values_of_arguments_are_not_told() {
     assert!(!all.contains("secret"), "{all}");
     assert!(all.contains("/search?q=*&page=2&*"), "{all}");
     assert!(all.contains("\"x-hidden\",\"*\""), "{all}");
-    // Nor by trying.
+    // Guesses do not find it either.
     for guess in ["secret", "q=s", "token=s"] {
         assert!(
             search(&server, text(guess)).await.entries.is_empty(),

@@ -56,7 +56,7 @@ async fn what_litespeeds_fields_refuse_is_told_with_what_would_help() {
         ),
         ("/vary", "", "vary-star", "value=ismobile"),
         ("/cookie", "", "set-cookie", "LSC-Cookie"),
-        // Nothing is known yet of visitors with cookies.
+        // The page is not known yet for visitors with cookies.
         ("/new", COOKIE, "cookie", "from the second request on"),
         ("/silent", COOKIE, "cookie", "from the second request on"),
     ] {

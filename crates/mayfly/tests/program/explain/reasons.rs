@@ -228,7 +228,7 @@ impl Case {
         request
     }
 
-    /// Who can say it before the response is there.
+    /// The part of the server that knows the reason before the response is there.
     fn known_by(&self) -> KnownBy {
         match self.why.decided_by() {
             _ if matches!(self.why, Reason::Condition | Reason::Unproven) => KnownBy::Request,

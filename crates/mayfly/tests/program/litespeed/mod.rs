@@ -1,7 +1,7 @@
 //! `cache_litespeed`: LiteSpeed's cache protocol, in front of a scripted PHP that answers as an application
-//! with LiteSpeed's plug-in does. What the plug-in for WordPress sends was recorded from its version 7.9
-//! behind this server (<https://github.com/litespeedtech/lscache_wp>); each constant names the file that
-//! writes it.
+//! with LiteSpeed's plug-in does. The fields of the plug-in for WordPress were recorded from its version
+//! 7.9 behind this server (<https://github.com/litespeedtech/lscache_wp>); each constant names the file
+//! that writes it.
 
 mod attacks;
 mod fragments;
@@ -51,7 +51,7 @@ fn logged_in(name: &str, group: &str) -> String {
     format!("Cookie: wordpress_logged_in_1b8a984d={name}%7C1795607704%7CRFFxSVUz4UJ; {group}\r\n")
 }
 
-/// Who asks, as PHP sees it.
+/// The visitor of a request, as PHP sees it.
 fn visitor(request: &Request) -> &str {
     let mut cookies = request.param("HTTP_COOKIE").split("; ");
     let own = cookies.find_map(|cookie| cookie.strip_prefix("wordpress_logged_in_1b8a984d="));
@@ -59,7 +59,7 @@ fn visitor(request: &Request) -> &str {
         .unwrap_or("nobody")
 }
 
-/// PHP whose pages have these fields, and say for whom and how often they were made.
+/// PHP whose pages have these fields, and in the body for whom and how often they were made.
 async fn pages(fields: &'static str) -> FakePhp {
     let made = AtomicU64::new(0);
     FakePhp::tcp(move |request| {

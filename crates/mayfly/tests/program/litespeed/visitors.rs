@@ -1,4 +1,4 @@
-//! Who shares a page with whom.
+//! The visitors who share a page.
 
 use testkit::fake_php::Script;
 
@@ -65,7 +65,7 @@ async fn a_private_page_is_kept_for_its_visitor() {
     assert_eq!(target.get_with("/first/", &more).await.x_cache(), "MISS");
 }
 
-/// Nothing could purge the copy of a visitor who is known by short cookies only.
+/// A visitor known by short cookies only has no private copy, since no purge could reach it.
 #[tokio::test]
 async fn a_visitor_whom_nothing_tells_from_others_has_no_copy() {
     let php = pages(PRIVATE).await;

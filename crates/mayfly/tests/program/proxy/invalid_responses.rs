@@ -146,7 +146,7 @@ async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
             assert_eq!(seen, (2, wanted.to_owned(), true), "{name}, round {round}");
             assert_eq!(upstream.requests(), round, "{name} was stored");
         }
-        // Nor was the connection used again.
+        // The connection was not used again either.
         assert_eq!(upstream.connections(), 2, "{name}");
         let log = server.error_log();
         assert!(log.contains(words), "{name}: {log}");
@@ -190,7 +190,7 @@ async fn followers_of_an_upstream_that_says_too_much_get_what_was_promised() {
     assert_eq!(upstream.requests(), 2);
 }
 
-/// Neither the body behind it nor what its fields say.
+/// A 304 with more behind it freshens a page neither by the body behind it nor by its fields.
 #[tokio::test]
 async fn a_304_with_more_behind_it_freshens_nothing() {
     let upstream = FakeHttp::start(|request| match request.field("if-none-match") {

@@ -291,8 +291,8 @@ async fn another_server_is_tried_where_the_directive_says_so() {
     assert!(matches!(post.field("x-tried"), "503" | "200"), "{post:?}");
 }
 
-/// Whatever the framing of an error without a body: where `proxy_next_upstream` names
-/// it, its server has failed. What is not there, or not allowed, is no fault of it.
+/// For any framing of an error without a body: if `proxy_next_upstream` names it, its
+/// server has failed. A missing or forbidden page is no fault of the server.
 #[tokio::test]
 async fn an_empty_error_counts_as_a_failure_of_its_server() {
     let framings = [

@@ -51,7 +51,7 @@ async fn a_request_body_is_passed_on_while_it_arrives() {
     client
         .send("POST / HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
         .await;
-    // The upstream hears of it before the rest is there.
+    // The upstream gets the request before the rest is there.
     while upstream.connections() == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }

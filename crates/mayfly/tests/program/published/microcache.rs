@@ -82,7 +82,7 @@ async fn the_microcache_set_up_starts_as_printed_and_does_what_it_says() {
     assert_eq!(target.get("/page").await.x_cache(), "HIT");
     assert_eq!(target.ask("HEAD", "/page", "", "").await.status, 200);
 
-    // Who writes goes past the cache for a while, and leaves nothing there.
+    // A visitor who writes goes past the cache for a while, and leaves nothing there.
     let written = target.ask("POST", "/page", "", "text=1").await;
     assert!(
         written.text().starts_with("POST /page text=1"),

@@ -147,7 +147,7 @@ async fn nobody_waits_after_a_soft_purge() {
     }
 }
 
-/// A second after they were stored, every fourth page is asked for again. Those are made again first,
+/// A second after they were stored, every fourth page is asked for again. These are made again first,
 /// though no visitor asks after the purge.
 #[tokio::test]
 async fn the_most_wanted_pages_are_made_again_first() {

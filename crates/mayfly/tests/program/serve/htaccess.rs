@@ -424,7 +424,7 @@ async fn links_out_of_the_site_and_fifos_close_their_folder() {
     );
 }
 
-/// Whoever gets PHP to write the file opens nothing by it.
+/// A visitor who gets PHP to write the file opens nothing by it.
 #[tokio::test]
 async fn nothing_that_serve_closes_is_opened() {
     if !has_php_fpm() {

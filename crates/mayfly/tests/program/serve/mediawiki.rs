@@ -281,7 +281,7 @@ async fn with_tls_a_purge_in_plain_http_removes_what_visitors_get() {
     assert!(purged.starts_with("http/1.1 200"), "{purged}");
     let made = get();
     assert!(made.contains("x-cache: miss"), "{made}");
-    // Nothing else is served without TLS.
+    // Without TLS, only purges are served.
     let plain = by_proxy(port, &[], &url);
     assert!(plain.starts_with("http/1.1 400"), "{plain}");
 }
@@ -323,7 +323,7 @@ async fn with_a_domain_a_purge_in_plain_http_is_not_redirected_but_carried_out()
     assert!(get().contains("x-cache: hit"), "{}", get());
     let url = "http://a.example/wiki/Page";
     let purge = |more: &[&str]| by_proxy(plain, &[&["--request", "PURGE"], more].concat(), url);
-    // For somebody else.
+    // A purge that came through a proxy for another address is refused.
     let refused = purge(&["--header", "X-Forwarded-For: 192.0.2.7"]);
     assert!(!refused.starts_with("http/1.1 2"), "{refused}");
     assert!(get().contains("x-cache: hit"), "{}", get());

@@ -1,4 +1,4 @@
-//! Which spans a request comes to, and what they say.
+//! The spans of a request, and their content.
 
 use testkit::fake_http::{FakeHttp, Script as HttpScript};
 use testkit::fake_php::{FakePhp, Script};

@@ -1,4 +1,4 @@
-//! Upgrades that fail leave the old program serving, and say why.
+//! Upgrades that fail leave the old program serving, and report the reason.
 
 use super::{BusyClients, ReplacedServer};
 use crate::program;

@@ -166,7 +166,7 @@ impl BusyClients {
         }
     }
 
-    /// Waits until so many more requests were answered.
+    /// Waits until this many more requests were answered.
     pub async fn answered(&self, more: usize) {
         let before = self.answered.load(Ordering::Relaxed);
         let is_so = || self.answered.load(Ordering::Relaxed) >= before + more;

@@ -29,7 +29,7 @@ pub fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Visitors have addresses from 127.0.0.2 on: a neutral address is none of theirs.
+/// Visitors have addresses from 127.0.0.2 on, so that a neutral address belongs to no visitor.
 const FIRST_ADDRESS: u8 = 2;
 const ADDRESSES: usize = 6;
 

@@ -16,7 +16,7 @@ use crate::has_php_fpm;
 
 const HTML: &str = "Content-Type: text/html\r\n";
 
-/// Fields of applications that say who asks, or for whom.
+/// Fields of applications with the visitor, or the audience of the page.
 pub const PERSONAL_FIELDS: [&str; 9] = [
     "X-Tenant",
     "X-Shop-Key",

@@ -60,7 +60,7 @@ async fn asked_after_purge(target: &Target, php: &Php, json: &str, count: usize)
 }
 
 const EVERYTHING: &str = "{\"everything\":true}";
-/// Whom the server asks for.
+/// The address of the server's own requests.
 const NOBODY: &str = "from=192.0.0.8";
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_page_that_is_removed_by_its_key_is_fetched_again() {
     assert_eq!(php.take(), [format!("/a {NOBODY}")]);
 }
 
-/// Nothing is stored under one key that was made for another request, and no visitor's cookie is sent again.
+/// A page stored under one key was made for that key's request, and no visitor's cookie is sent again.
 #[tokio::test]
 async fn what_depends_on_a_visitor_is_left_to_visitors() {
     let php = php().await;

@@ -1,5 +1,5 @@
-//! Files in the folders of real applications: which of them anyone may have, and
-//! which nobody.
+//! Files in the folders of real applications: the public ones, and the private
+//! ones.
 
 /// A real application's files, as far as they matter.
 pub struct Layout {

@@ -1,6 +1,6 @@
 //! Files that lie in a document root and are for no visitor: copies, databases, keys, logs,
-//! archives, and folders that a `.htaccess` closes. Each application's folder is made
-//! from a table; its private files say SECRET, its public ones PUBLIC.
+//! archives, and folders that a `.htaccess` closes. Each application's folder is made from
+//! a table; its private files contain SECRET, its public ones PUBLIC.
 
 mod layouts;
 mod probes;
