@@ -35,7 +35,7 @@ impl Facts {
     /// Reads the first certificate of a PEM text. With the key, it must do for `request`.
     ///
     /// # Errors
-    /// Why it is of no use.
+    /// The reason why it is of no use.
     pub fn of(pem: &[u8], request: &CertificateRequest) -> Result<Facts, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let chain = chain.map_err(|error| error.to_string())?;

@@ -49,7 +49,7 @@ impl Issuance<'_> {
     /// Gets the certificate and stores it. Gives chain and key as PEM.
     ///
     /// # Errors
-    /// Why the issuance failed.
+    /// The reason why the issuance failed.
     pub async fn run(&self) -> Result<(Vec<u8>, Facts), Failure> {
         // A `Retry-After` sent for an earlier attempt is over.
         let _ = self.authority.client.take_retry_after();

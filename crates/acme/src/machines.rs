@@ -17,7 +17,7 @@ pub trait Machines: Send + Sync + 'static {
         request: &'a CertificateRequest,
     ) -> MachinesAnswer<'a, Option<Vec<u8>>>;
 
-    /// May this machine ask the issuer, as the only one for so long?
+    /// Whether this machine may ask the issuer, as the only one for this time.
     fn turn<'a>(
         &'a self,
         request: &'a CertificateRequest,

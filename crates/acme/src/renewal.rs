@@ -196,7 +196,7 @@ impl Renewal {
         }
     }
 
-    /// Says what went wrong and waits.
+    /// Logs the failure and waits.
     async fn pause(&self, failure: &Failure, failures: u32, current: Option<&Facts>) {
         let now = self.clock.now();
         let left = current.and_then(|facts| facts.not_after.duration_since(now).ok());

@@ -55,7 +55,7 @@ pub fn pause(
     pause.max(retry_after.unwrap_or_default().min(MAX_RETRY_AFTER))
 }
 
-/// Is less than a quarter of the lifetime left? Renewals have failed for long then, and the
+/// Whether less than a quarter of the lifetime is left. Renewals have failed for long then, and the
 /// operator has to look.
 pub fn is_late(not_before: SystemTime, not_after: SystemTime, now: SystemTime) -> bool {
     let lifetime = not_after.duration_since(not_before).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use htaccess::item::{Item, Place};
 
-/// Why a line is not in the result.
+/// The reason why a line is not in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Leaving it out changes nothing: it has no effect, or its effect is there

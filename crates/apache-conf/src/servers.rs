@@ -111,7 +111,7 @@ fn server(
     conversion.notes.extend(notes);
 }
 
-/// Is this text the configuration of servers, and no `.htaccess`?
+/// Whether this text is the configuration of servers, and no `.htaccess`.
 pub fn is_of_servers(text: &str) -> bool {
     let names = [
         "virtualhost",

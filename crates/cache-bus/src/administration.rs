@@ -12,7 +12,7 @@ pub struct Administration {
     engine: RedisEngine,
 }
 
-/// Why the engine does not answer.
+/// The reason why the engine does not answer.
 #[derive(Debug)]
 pub struct AdministrationError(BusError);
 
@@ -32,7 +32,7 @@ impl Administration {
     /// Connects to the engine in force.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// The reason why that is not possible.
     pub async fn connect(settings: &BusSettings) -> Result<Administration, AdministrationError> {
         let engine = RedisEngine::connect(settings, 0).await?;
         Ok(Administration { engine })
@@ -56,7 +56,7 @@ impl Administration {
     /// longer. Whether the engine knows the node.
     ///
     /// # Errors
-    /// Why the engine does not do it.
+    /// The reason why the engine does not do it.
     pub async fn expel(&self, instance: u64) -> Result<bool, AdministrationError> {
         Ok(self.engine.expel(instance).await?)
     }

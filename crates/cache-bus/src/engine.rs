@@ -63,13 +63,14 @@ pub struct EngineFacts {
 }
 
 impl EngineFacts {
-    /// May it throw the log of purges away when its memory is full? What lives for a time only is not the log.
+    /// Whether it may throw the log of purges away when its memory is full. Keys that live for a time only are not
+    /// the log.
     #[must_use]
     pub fn may_lose_log(&self) -> bool {
         self.memory_max > 0 && self.eviction.starts_with("allkeys")
     }
 
-    /// May it refuse purges when its memory is full? Pages fill it.
+    /// Whether it may refuse purges when its memory is full. Pages fill it.
     #[must_use]
     pub fn may_refuse_purges(&self) -> bool {
         self.memory_max > 0
@@ -202,7 +203,7 @@ impl RedisEngine {
         })
     }
 
-    /// Does a majority of the Sentinels report this engine as the one in force? Without Sentinels there is no
+    /// Whether a majority of the Sentinels reports this engine as the one in force. Without Sentinels there is no
     /// other.
     pub async fn is_in_force(&self) -> bool {
         match &self.sentinels {

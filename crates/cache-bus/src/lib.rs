@@ -50,14 +50,14 @@ pub trait NodeHost: Send + Sync + 'static {
     /// All that is stored, and all that is under way, is void: purges may have been missed. May block.
     fn void(&self);
 
-    /// All purges up to this position are applied, those of this node too. Told where pages are shared.
+    /// Reports that all purges up to this position are applied, those of this node too. Called if pages are shared.
     fn advanced(&self, epoch: &Epoch, position: u64);
 
-    /// All purges up to there are applied: what is stored may be used by a later life that reads the log from there on.
-    /// Told now and then, and when the node leaves. Must not block.
+    /// Reports that all purges up to there are applied: stored pages may be used by a later life that reads the log
+    /// from there on. Called now and then, and when the node leaves. Must not block.
     fn keep(&self, applied: &AppliedPurges<Epoch>);
 
-    /// Something to be logged.
+    /// Logs an event.
     fn tell(&self, event: BusEvent);
 }
 
@@ -89,7 +89,7 @@ impl Bus {
         Ok(Bus { member })
     }
 
-    /// May stored pages be used by a request that was read before `now`?
+    /// Whether stored pages may be used by a request that was read before `now`.
     #[inline]
     pub fn may_use_stored(&self, now: BootMillis) -> bool {
         now.0 < self.member.lease_until.load(Ordering::Acquire)
@@ -101,7 +101,7 @@ impl Bus {
         (until > 0).then(|| Duration::from_millis(now.0.saturating_sub(until)))
     }
 
-    /// Tells the others of a purge that was applied here. Its number: see [`Bus::confirmed`].
+    /// Publishes a purge that was applied here to the other nodes. Returns its number: see [`Bus::confirmed`].
     pub fn publish(&self, purge: Vec<u8>) -> u64 {
         self.member.publish(purge)
     }
@@ -133,7 +133,7 @@ impl Bus {
         self.member.pages.as_ref()
     }
 
-    /// Up to where all purges are applied to what is stored, also where the engine cannot be reached.
+    /// Returns the position up to which all purges are applied to stored pages, also if the engine cannot be reached.
     pub fn applied_to_stored(&self) -> Option<AppliedPurges<Epoch>> {
         self.member.applied_to_stored()
     }

@@ -60,7 +60,7 @@ const KEEP_EACH: Duration = Duration::from_secs(1);
 /// For taking one's leave.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Why a round of reading, renewing, publishing and confirming ended.
+/// The reason why a round of reading, renewing, publishing and confirming ended.
 enum RoundEnd {
     /// The node is no member any more, or the log is another one.
     JoinAgain,
@@ -201,7 +201,7 @@ impl Member {
         state
     }
 
-    /// Is a node until it leaves.
+    /// Runs as a node until it leaves.
     pub async fn run(&self) {
         let mut leaves = self.leaves.subscribe();
         let left = async {
@@ -604,7 +604,8 @@ impl Member {
         }
     }
 
-    /// Up to where all purges are applied to what is stored, in which epoch; `None` before that is known.
+    /// Returns the epoch and the position up to which all purges are applied to stored pages; `None` before that is
+    /// known.
     pub fn applied_to_stored(&self) -> Option<AppliedPurges<Epoch>> {
         self.node.lock().applied_to_stored().cloned()
     }
@@ -634,7 +635,7 @@ impl Member {
         Ok(())
     }
 
-    /// Tells of leases that are held and lost.
+    /// Reports leases that are held and lost.
     async fn watch_lease(&self) {
         let mut held = false;
         loop {

@@ -28,7 +28,7 @@ struct KeptPurge {
 pub struct Outbox {
     everything: Vec<u8>,
     last: u64,
-    /// Up to which number they were taken to be published.
+    /// The number up to which they were taken to be published.
     taken: u64,
     /// The purges of the outbox: first those with an entry.
     kept: VecDeque<KeptPurge>,
@@ -87,7 +87,7 @@ impl Outbox {
         self.last
     }
 
-    /// Up to which number all are confirmed.
+    /// Returns the number up to which all are confirmed.
     pub fn confirmed(&self) -> u64 {
         self.confirmed_before(self.last + 1)
     }
@@ -101,7 +101,7 @@ impl Outbox {
         self.kept.len()
     }
 
-    /// Is there one that the engine has not got in this epoch?
+    /// Whether there is one that the engine has not got in this epoch.
     pub fn has_unpublished(&self) -> bool {
         self.kept.back().is_some_and(|purge| purge.entry.is_none())
     }

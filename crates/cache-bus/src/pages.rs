@@ -70,7 +70,7 @@ pub struct FetchTurn {
     token: String,
     /// The engine's clock, in milliseconds.
     pub engine_time: u64,
-    /// Has it been asked for a moment ago?
+    /// Whether it was asked for a moment ago.
     pub was_asked: bool,
 }
 

@@ -40,7 +40,7 @@ impl SharedSecrets {
     /// Connects to the engine in force.
     ///
     /// # Errors
-    /// Why that is not possible, or that there is no key file.
+    /// The reason why that is not possible, or that there is no key file.
     pub async fn connect(settings: &BusSettings) -> Result<SharedSecrets, AdministrationError> {
         let no_key = || BusError("cache_nodes has no key= file".to_owned());
         let seal = settings.page_key.as_deref().and_then(NodeSeal::new);
@@ -68,7 +68,7 @@ impl SharedSecrets {
     /// Writes it, for so long.
     ///
     /// # Errors
-    /// Why the engine does not take it.
+    /// The engine does not take it, for this reason.
     pub async fn write(
         &self,
         name: &[&[u8]],
@@ -84,7 +84,7 @@ impl SharedSecrets {
         Ok(self.engine.call(&set).await?)
     }
 
-    /// Is it this process's turn, from now on for so long? `token` is its own.
+    /// Whether it is this process's turn, from now on for `lasts`. `token` is its own.
     ///
     /// # Errors
     /// The engine does not answer, for this reason.
@@ -101,10 +101,11 @@ impl SharedSecrets {
         Ok(taken == 1)
     }
 
-    /// Tells all nodes of a secret, and waits until they have read it or for so long. Whether all have.
+    /// Publishes a secret to all nodes, and waits, for a bounded time, until they have read it. Returns whether all
+    /// have.
     ///
     /// # Errors
-    /// Why the engine does not take it.
+    /// The engine does not take it, for this reason.
     pub async fn tell_all(
         &self,
         secret: &[u8],

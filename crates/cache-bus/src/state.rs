@@ -11,11 +11,11 @@ use crate::engine::{EngineFacts, Epoch};
 pub struct BusState {
     /// The address of the engine.
     pub engine: String,
-    /// Is there a connection to the engine?
+    /// Whether there is a connection to the engine.
     pub is_connected: bool,
     /// For how many milliseconds the lease still runs; negative: it ended so long ago. `None`: there was none yet.
     pub lease_left: Option<i64>,
-    /// Is it a member, as far as it knows?
+    /// Whether it is a member, as far as it knows.
     pub is_member: bool,
     /// The log that it reads.
     pub epoch: Option<Epoch>,
@@ -39,11 +39,11 @@ pub struct BusState {
     pub renewal: Option<Duration>,
     /// The engine's facts about itself.
     pub facts: EngineFacts,
-    /// Why there is no connection.
+    /// The reason why there is no connection.
     pub trouble: Option<String>,
 }
 
-/// Something to be logged.
+/// An event to be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BusEvent {
     /// It is a member, and may use what is stored.

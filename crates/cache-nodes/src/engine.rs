@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub struct JoinCall<E> {
     /// Greater than each beat that the node has sent before.
     pub beat: u64,
-    /// Up to where the node has applied which log.
+    /// The epoch of the log that the node has applied, and the position up to which it has.
     pub applied: Option<(E, u64)>,
 }
 
@@ -71,7 +71,7 @@ pub struct ConfirmCall<E> {
 /// A member that has not come as far as the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MissingNode {
-    /// Which node it is.
+    /// The number of the node.
     pub instance: u64,
     /// Its last beat.
     pub beat: u64,

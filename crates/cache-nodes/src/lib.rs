@@ -14,9 +14,10 @@
 //!    └────── connection lost, or no member any more
 //! ```
 //!
-//! Does no I/O and reads no clock: the time is an argument ([`BootMillis`], of a clock that goes on
-//! while the machine sleeps). Clocks of nodes may differ by any amount, and in speed by less than
-//! 1 %. `tests/model` runs these types against a model of engines, failovers, crashes and pauses.
+//! The crate does no I/O and reads no clock: the time is an argument ([`BootMillis`], of a clock
+//! that goes on while the machine sleeps). Clocks of nodes may differ by any amount, and in speed
+//! by less than 1 %. `tests/model` runs these types against a model of engines, failovers, crashes
+//! and pauses.
 
 mod confirmation;
 mod engine;

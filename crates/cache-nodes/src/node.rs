@@ -4,7 +4,7 @@ use crate::engine::{JoinAnswer, JoinCall, RenewAnswer, RenewCall};
 use crate::rule::{EveryRule, Rule, Rules};
 use crate::time::{BootMillis, LeaseTimes};
 
-/// Up to where a node has applied which log.
+/// The log that a node has applied, and the position up to which it has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AppliedPurges<E> {
     /// The log's epoch.
@@ -118,8 +118,9 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         }
     }
 
-    /// May stored pages, and fetches that have begun, be used? `now` is a reading of the clock made
-    /// after the request was read: a thread that was stopped in between must see that time has passed.
+    /// Whether stored pages, and fetches that have begun, may be used. `now` is a reading of the clock
+    /// made after the request was read: a thread that was stopped in between must see that time has
+    /// passed.
     pub fn may_use(&self, now: BootMillis) -> bool {
         now < self.lease.until || !self.rules.hold(Rule::LeaseRequired)
     }

@@ -57,9 +57,9 @@ impl Rule {
     ];
 }
 
-/// Says which rules hold.
+/// The rules that hold.
 pub trait Rules {
-    /// Does the rule hold?
+    /// Whether the rule holds.
     fn hold(&self, rule: Rule) -> bool;
 }
 

@@ -52,7 +52,7 @@ impl std::fmt::Display for ClientError {
 
 impl std::error::Error for ClientError {}
 
-/// Has something purged by the server whose control socket is at `path`.
+/// Lets the server whose control socket is at `path` purge pages.
 ///
 /// # Errors
 /// [`ClientError`]; a refusal means that nothing was purged.
@@ -60,7 +60,7 @@ pub async fn purge(path: &Path, purge: &PurgeRequest) -> Result<PurgeReport, Cli
     ask(path, Method::POST, "/1/purge", json(purge)?).await
 }
 
-/// Has a page stored by the server whose control socket is at `path`.
+/// Lets the server whose control socket is at `path` store a page.
 ///
 /// # Errors
 /// [`ClientError`]
@@ -107,7 +107,7 @@ pub async fn entry(path: &Path, request: &EntryRequest) -> Result<Entry, ClientE
     ask(path, Method::POST, "/1/entry", json(request)?).await
 }
 
-/// Tells the server itself something.
+/// Sends a command to the server itself.
 ///
 /// # Errors
 /// [`ClientError`]; a refusal of status [`FAILED`](crate::command::FAILED) where it was tried.

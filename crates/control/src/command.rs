@@ -45,7 +45,7 @@ impl Command {
         Command::ALL.into_iter().find(|it| it.path() == path)
     }
 
-    /// Does the command end the server? Then the connection may close without an answer.
+    /// Whether the command ends the server. Then the connection may close without an answer.
     #[must_use]
     pub fn ends(self) -> bool {
         matches!(self, Command::Quit | Command::Stop)

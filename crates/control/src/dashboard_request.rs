@@ -4,7 +4,7 @@ use http_semantics::escape::unescape;
 
 use crate::{EntryRequest, Refusal, SearchRequest};
 
-/// Why there is nothing of that name.
+/// The message for an unknown name.
 pub const UNKNOWN: &str = "the dashboard has nothing of this name";
 
 /// A request to the dashboard.

@@ -44,7 +44,7 @@ pub struct FoundEntries {
     pub looked_at: u64,
 }
 
-/// Which stored response.
+/// The stored response to show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntryRequest {

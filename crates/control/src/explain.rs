@@ -58,7 +58,7 @@ pub struct Explanation {
     pub outcome: Outcome,
     /// Whether a response to this very request is stored.
     pub is_stored: bool,
-    /// Why the cache has no part in the response, or could not keep the last one.
+    /// The reason why the cache has no part in the response, or could not keep the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<ToldReason>,
     /// The stored response for the request, fresh or stale.
@@ -340,7 +340,7 @@ pub struct Variants {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedPart {
     pub state: LearnedState,
-    /// Why the page is not learned, or not kept, in a word.
+    /// The reason why the page is not learned, or not kept, in a word.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// For people.
@@ -378,7 +378,7 @@ pub struct LearnedPart {
 pub enum LearnedState {
     /// No part that it was made of has changed.
     Fresh,
-    /// Something that it was made of may have changed.
+    /// A part that it was made of may have changed.
     Suspect,
     /// The page is not known.
     Unknown,

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why something was not done.
+/// The reason why a request was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The status of the response, 4xx or 5xx.

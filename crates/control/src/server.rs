@@ -47,7 +47,7 @@ pub struct Caller {
     pub pid: Option<i32>,
 }
 
-/// Does what callers ask for.
+/// The part of the server that carries out callers' requests.
 pub trait Handler: Send + Sync + 'static {
     /// `GET /1/version`
     fn version(&self) -> Version;

@@ -18,7 +18,7 @@ const BACKLOG: i32 = 16;
 pub struct ControlSocket {
     path: PathBuf,
     listener: UnixListener,
-    /// Which file is ours: device and number.
+    /// The identity of our file: device and number.
     file: (u64, u64),
     /// Another process goes on with it.
     is_anothers: bool,
@@ -88,13 +88,13 @@ impl ControlSocket {
         }
     }
 
-    /// Which file it is: device and number.
+    /// Returns the identity of its file: device and number.
     #[must_use]
     pub fn file(&self) -> (u64, u64) {
         self.file
     }
 
-    /// Says whether another process goes on with it, and keeps the file.
+    /// Sets whether another process goes on with it, and keeps the file.
     pub fn leave_to_another(&mut self, is_anothers: bool) {
         self.is_anothers = is_anothers;
     }

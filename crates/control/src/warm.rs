@@ -53,7 +53,8 @@ pub struct WarmReport {
     /// The status that visitors get; `None` where no request was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Why it is not stored: a word, or a sentence where it was refused.
+    /// The reason why it is not stored: a word, or a sentence if it was
+    /// refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How long it took, in milliseconds, waiting for visitors included.

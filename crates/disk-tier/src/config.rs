@@ -38,7 +38,7 @@ pub struct TierConfig {
     pub min_free_bytes: u64,
     /// A record that was not used for this long goes with its segment, at the latest after twice as long.
     pub inactive: Duration,
-    /// Which zone the records belong to; segments of another one are skipped and overwritten in turn.
+    /// The zone to which the records belong; segments of another one are skipped and overwritten in turn.
     pub zone: u64,
     /// The meaning of the records: a hash of all rules that make keys and variants. Segments with another one are
     /// skipped and overwritten in turn.

@@ -114,7 +114,7 @@ impl TierFolder {
             let body = move || {
                 work(&works);
                 drop(works);
-                // Told by the end of the sender, which a thread that hangs does not reach.
+                // The end of the sender is the signal, which a thread that hangs does not reach.
                 drop(sender);
             };
             thread
@@ -438,7 +438,7 @@ impl TierFolder {
         self.works.writes.drain_until(self.parts(), until);
     }
 
-    /// Does what is due from time to time.
+    /// Does the periodic work.
     pub fn tick(&self) {
         self.works.writes.writer().lock().tick(self.parts());
     }

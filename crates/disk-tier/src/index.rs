@@ -1,4 +1,4 @@
-//! Which records there are, and where: 16 bytes each in open tables that are half to three quarters full, so at most
+//! The index of records and their places: 16 bytes each in open tables that are half to three quarters full, so at most
 //! 32 bytes a record. Divided into shards, each behind a lock that is held for nanoseconds.
 //!
 //! ```text

@@ -56,7 +56,7 @@ impl SegmentListing {
             .unwrap_or(u64::MAX)
     }
 
-    /// Gives a segment without a footer one, behind all that it has.
+    /// Writes a footer for a segment without one, behind its records.
     pub(crate) fn write_footer(&self, file: &dyn StorageFile, number: u64) -> io::Result<()> {
         let blocks_at = file.byte_len()?.next_multiple_of(BLOCK_BYTES as u64);
         file.write_at(

@@ -61,7 +61,7 @@ fn opening(parts: &TierParts, segment: &Segment) -> io::Result<SegmentOpening> {
     Ok(SegmentHeader::read(&header[..count]))
 }
 
-/// Why a segment with a good header is of no use.
+/// Returns the reason why a segment with a good header is of no use.
 fn refusal(parts: &TierParts, header: &SegmentHeader, segment: &Segment) -> Option<&'static str> {
     if header.number != segment.number {
         Some("its number is not that of its name")

@@ -44,7 +44,7 @@ pub struct StoppedPurge {
     pub target: Bytes,
 }
 
-/// Why a purge is not on the disk. It holds in memory, but not through a restart.
+/// The reason why a purge is not on the disk. It holds in memory, but not through a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PurgeNotWritten {
     /// The target is longer than [`TARGET_BYTES_MAX`].
@@ -92,7 +92,7 @@ impl PurgeTicket {
     /// Waits for the disk; for threads that may.
     ///
     /// # Errors
-    /// Why the purge is not on the disk.
+    /// The reason why the purge is not on the disk.
     pub fn wait(self) -> PurgeOutcome {
         match self.0 {
             TicketState::Ready(outcome) => outcome,

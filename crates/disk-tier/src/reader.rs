@@ -32,7 +32,7 @@ pub(crate) enum ReadMode {
     Waiting,
 }
 
-/// Why there is no record.
+/// The reason why there is no record.
 #[derive(Debug)]
 enum ReadFailure {
     NotInMemory,

@@ -17,8 +17,8 @@ pub const VARIANTS_MAX: usize = 8;
 pub struct NewRecord {
     /// The cache key, at most [`crate::KEY_BYTES_MAX`].
     pub key: Bytes,
-    /// Which of the responses of one key: records with the same number replace each other. Eight bits of it are
-    /// compared.
+    /// The number of the response among those of one key: records with the same number replace each other. Eight bits
+    /// of it are compared.
     pub variant: u64,
     /// The reading of the purge clock when the fetch began.
     pub stamp: u64,
@@ -40,7 +40,7 @@ pub struct RecordPlace {
 }
 
 impl RecordPlace {
-    /// May the record be of this variant?
+    /// Whether the record may be of this variant.
     #[must_use]
     pub fn is_of_variant(&self, variant: u64) -> bool {
         PackedPlace(self.packed).variant() == variant & 0xff

@@ -28,7 +28,7 @@ pub(crate) fn make_room(parts: &TierParts, writer: &mut SegmentWriter) {
     parts.floor.fetch_max(journal.floor(), Relaxed);
 }
 
-/// Gives the room of one segment back, but for what is copied of it.
+/// Frees the room of one segment, and copies some of its records.
 pub(crate) fn drop_one(parts: &TierParts, writer: &mut SegmentWriter) {
     let _ = drop_skipped(parts) || drop_oldest(parts, writer);
 }

@@ -132,7 +132,7 @@ impl FolderStart {
     }
 }
 
-/// Is a file one that a tier makes?
+/// Whether a file is one that a tier makes.
 pub(crate) fn is_ours(file: &ListedFile) -> bool {
     let has_our_name = matches!(&*file.name, LOCK_NAME | UNFINISHED_JOURNAL)
         || segment_number(&file.name).is_some()
@@ -151,7 +151,7 @@ pub(crate) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error
     move |error| TierError::Io { what, path, error }
 }
 
-/// Does a process keep pages in this folder?
+/// Whether a process keeps pages in this folder.
 pub fn is_in_use(folder: &Path, storage: &dyn Storage) -> bool {
     matches!(storage.lock(&folder.join(LOCK_NAME)), Ok(None))
 }

@@ -40,7 +40,7 @@ pub struct TierStats {
     pub segments: u64,
     /// Bytes of memory that the index takes.
     pub index_bytes: u64,
-    /// Are all segments of earlier starts loaded?
+    /// Whether all segments of earlier starts are loaded.
     pub is_loaded: bool,
     pub reads_inline: u64,
     pub reads_by_threads: u64,

@@ -103,7 +103,7 @@ impl FolderReport {
         self.segments.iter().map(of).sum()
     }
 
-    /// Is nothing damaged?
+    /// Whether all is undamaged.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let is_whole = |segment: &SegmentReport| match segment.finding {

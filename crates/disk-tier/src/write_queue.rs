@@ -72,7 +72,7 @@ impl WriteQueue {
             && let Some(record) = self.pop()
         {
             if parts.health.may_write(parts.boot_millis()) {
-                // Why it was refused is in the health of the tier.
+                // The health of the tier has the reason for a refusal.
                 let _ = self.writer.lock().append(parts, &record);
             }
         }

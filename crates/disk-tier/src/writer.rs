@@ -45,7 +45,7 @@ pub(crate) struct SegmentWriter {
     is_making_room: bool,
 }
 
-/// Why a record was not written.
+/// The reason why a record was not written.
 #[derive(Debug)]
 pub(crate) enum NotAppended {
     TooLarge,

@@ -1,4 +1,4 @@
-//! Why a name has no address, in nginx's words.
+//! The reasons why a name has no address, in nginx's words.
 
 use std::fmt;
 

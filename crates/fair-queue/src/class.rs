@@ -100,13 +100,13 @@ impl Class {
         }
     }
 
-    /// Is the request made without a client who waits for the answer?
+    /// Whether the request is made without a client who waits for the answer.
     #[must_use]
     pub fn is_background(self) -> bool {
         matches!(self, Self::Refresh | Self::Mirror)
     }
 
-    /// Does a visitor wait for the answer?
+    /// Whether a visitor waits for the answer.
     #[must_use]
     pub fn is_visitors(self) -> bool {
         self.line() <= Self::Fragment.line()

@@ -1,5 +1,5 @@
-//! Which turn and which class a request has: what is known of its client by what it did, not by what
-//! it is called. A name lowers the class at most, so that a false one gains nothing.
+//! The turn and the class of a request: they follow from its client's past behaviour, not from its
+//! name. A name lowers the class at most, so that a false one gains nothing.
 //!
 //! ```text
 //! names itself a crawler                              crawlers, one turn for each name
@@ -194,7 +194,7 @@ impl Clients {
         self.seed.clone()
     }
 
-    /// Says which turn and class a request has, and notes what it asks for.
+    /// Returns the turn and class of a request, and notes the request.
     pub fn assess(&mut self, visit: &Visit<'_>, assets: &AssetMarks, now: Millis) -> Assessment {
         let client = self.client(visit.address, visit.agent);
         let loads_assets = assets.is_marked(client, now);
@@ -202,7 +202,7 @@ impl Clients {
         self.look(visit, assets, now)
     }
 
-    /// Says which turn and class a request would have.
+    /// Returns the turn and class that a request would have.
     #[must_use]
     pub fn look(&self, visit: &Visit<'_>, assets: &AssetMarks, now: Millis) -> Assessment {
         let Some(address) = visit.address else {

@@ -86,7 +86,7 @@ impl<T> Flow<T> {
         self.minute.value(MINUTE, now)
     }
 
-    /// Has it nothing waiting, nothing under way, and no use worth to be remembered?
+    /// Whether it has nothing waiting, nothing under way, and no use worth to be remembered.
     pub fn is_idle(&self, virtual_time: u64, now: Millis) -> bool {
         self.waiters.is_empty()
             && self.in_flight == 0

@@ -52,7 +52,7 @@ const USUAL_RISES: f64 = 0.01;
 /// And times that are shorter: a single short window does not decide.
 const USUAL_FALLS: f64 = 0.3;
 
-/// Why the limit in force is what it is.
+/// The reason for the limit in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitReason {
     /// `php_concurrency N`

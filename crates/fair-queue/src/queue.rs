@@ -393,7 +393,7 @@ impl<T> FairQueue<T> {
         None
     }
 
-    /// May a request begin that did not wait? Servers with room are not asked for here.
+    /// Whether a request that did not wait may begin. Servers with room are not asked for here.
     #[must_use]
     pub fn has_place(&self, class: Class, turn: &Turn, slots: Slots, now: Millis) -> bool {
         let at = class.line();
@@ -416,7 +416,7 @@ impl<T> FairQueue<T> {
             && self.lines[at].in_flight >= slots.for_crawlers()
     }
 
-    /// Has the turn nothing under way, and used little lately?
+    /// Whether the turn has nothing under way, and used little lately.
     fn is_light(&self, at: usize, flow: &Flow<T>, now: Millis) -> bool {
         let little = (self.used.value(MINUTE, now) * LITTLE_SHARE).max(LITTLE);
         at <= Class::Fragment.line() && flow.in_flight == 0 && flow.used(now) <= little
@@ -436,7 +436,7 @@ impl<T> FairQueue<T> {
         self.in_flight
     }
 
-    /// May a request of this line begin at all, if its turn has used much?
+    /// Whether a request of this line may begin at all, if its turn has used much.
     #[cfg(test)]
     pub(crate) fn is_open(&self, class: Class, slots: Slots) -> bool {
         self.heavy < slots.for_all() && !self.is_shut(class.line(), slots)

@@ -31,7 +31,7 @@ pub struct Decoder {
     state: State,
 }
 
-/// Which part of a record comes next.
+/// The part of a record that comes next.
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
     #[default]

@@ -65,7 +65,7 @@ pub enum RecordFault {
     DataAfterStdoutClosed,
 }
 
-/// Why a response head was refused.
+/// The reason why a response head was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeadFault {
     /// A line that is no field. Holds its start, for the log.

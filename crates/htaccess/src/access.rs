@@ -4,7 +4,7 @@
 use crate::address::Network;
 use crate::names::Methods;
 
-/// Which of the two lists has the last word.
+/// The order of the two lists: the last one decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     DenyAllow,

@@ -97,7 +97,7 @@ fn closes(settings: &Settings) -> bool {
         || settings.scripts.handler == Some(false)
 }
 
-/// Which lines of a conditional section hold.
+/// The lines of a conditional section that hold.
 pub enum SectionUse {
     All,
     None,
@@ -177,7 +177,7 @@ fn is_usual(name: &str) -> bool {
     usual.contains(&name.trim_end_matches("_module"))
 }
 
-/// Does a line let visitors in?
+/// Whether a line lets visitors in.
 pub fn grants(item: &Item) -> bool {
     let is_own = match item.name.as_str() {
         "require" => !item.denies() || item.lower(0) != "all",

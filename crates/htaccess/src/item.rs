@@ -133,7 +133,7 @@ impl Item {
         1 + inner.map(Item::count).sum::<usize>()
     }
 
-    /// Does a line in it, or itself, keep visitors out?
+    /// Whether a line in it, or the item itself, keeps visitors out.
     pub fn denies(&self) -> bool {
         let args = self.all_lower();
         let has = |word: &str| args.iter().any(|it| it == word);

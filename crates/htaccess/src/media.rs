@@ -78,7 +78,7 @@ pub fn by_extension(extensions: &[String], value: Option<&str>) -> Vec<(String, 
     extensions.iter().map(line).collect()
 }
 
-/// Can the text stand in `Content-Type`?
+/// Whether the text can stand in `Content-Type`.
 pub fn is_media_type(text: &str) -> bool {
     let is_token = |part: &str| {
         let of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
@@ -91,7 +91,7 @@ pub fn is_media_type(text: &str) -> bool {
         && parameters.bytes().all(is_plain)
 }
 
-/// Is the text the name of a charset?
+/// Whether the text is the name of a charset.
 pub fn is_charset(text: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(&byte);
     !text.is_empty() && text.bytes().all(is_of_name)

@@ -2,7 +2,7 @@
 
 use crate::item::Item;
 
-/// Does a section hold?
+/// Whether a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SectionVerdict {
     Yes,

@@ -43,8 +43,8 @@ pub enum NameTest {
 }
 
 impl NameTest {
-    /// Does it hold for a file of this name? The name of a folder that is asked for with its slash is empty. A
-    /// pattern that gave up holds where that closes.
+    /// Whether it holds for a file of this name. The name of a folder that is asked for with its slash is
+    /// empty. A pattern that gave up holds if that closes.
     pub fn holds(&self, name: &[u8], closes: bool) -> bool {
         match self {
             NameTest::Glob(glob) => fits_glob(glob.as_bytes(), name, false),

@@ -92,7 +92,7 @@ impl Pattern {
     }
 }
 
-/// Does a shell's pattern (`*`, `?`, `[a-z]`) match the whole of a name?
+/// Whether a shell's pattern (`*`, `?`, `[a-z]`) matches the whole of a name.
 pub fn fits_glob(glob: &[u8], name: &[u8], is_caseless: bool) -> bool {
     let same = |a: u8, b: u8| a == b || is_caseless && a.eq_ignore_ascii_case(&b);
     let (mut at, mut in_name) = (0, 0);

@@ -123,12 +123,12 @@ impl ResponseRules {
 }
 
 impl FieldLine {
-    /// Does it add to the lines of its field, whatever they are?
+    /// Whether it adds to the lines of its field, whatever they are.
     pub fn adds(&self) -> bool {
         matches!(self.change, FieldChange::Add(_))
     }
 
-    /// Does it change or remove what is there?
+    /// Whether it changes or removes the lines that are there.
     pub fn takes_away(&self) -> bool {
         matches!(self.change, FieldChange::Unset | FieldChange::Edit { .. })
     }
@@ -193,7 +193,7 @@ impl FieldLine {
     }
 }
 
-/// Why a line of `Header` does not hold.
+/// The reason why a line of `Header` does not hold.
 pub enum FieldLineError {
     /// Apache answers 500.
     Mistake(&'static str),

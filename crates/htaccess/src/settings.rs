@@ -96,7 +96,7 @@ pub struct FolderAnswers {
     pub hides_names: bool,
 }
 
-/// Which symbolic links may be followed.
+/// The symbolic links that may be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkOptions {
     pub follows: Option<bool>,

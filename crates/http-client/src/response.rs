@@ -406,7 +406,7 @@ impl DecodeResponse for ResponseReader {
     }
 }
 
-/// Up to `most` bytes from the front of `buffer`, without copying.
+/// Takes up to `most` bytes from the front of `buffer`, without copying.
 fn take(buffer: &mut BytesMut, most: usize) -> Bytes {
     buffer.split_to(buffer.len().min(most)).freeze()
 }

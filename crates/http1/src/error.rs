@@ -111,7 +111,8 @@ impl From<TargetError> for RequestError {
     }
 }
 
-/// Why an upstream's response head is refused. `Display` is the log sentence.
+/// The reason why an upstream's response head is refused. `Display` is the log
+/// sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponseError {
     /// The first line is no HTTP/1 status line.

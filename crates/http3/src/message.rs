@@ -118,8 +118,8 @@ impl MessageReader {
         Ok(self.frame)
     }
 
-    /// The stream has ended, and `left` is what no piece was made of. Says whether a whole
-    /// request came.
+    /// Ends the stream; `left` has the bytes that no piece was made of. Returns whether a
+    /// whole request came.
     ///
     /// # Errors
     /// A frame was cut off (§7.1).

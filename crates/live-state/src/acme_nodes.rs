@@ -54,7 +54,7 @@ impl AcmeNodes {
     /// Writes it for all nodes, for so long.
     ///
     /// # Errors
-    /// Why the engine does not take it.
+    /// The engine does not take it, for this reason.
     pub async fn write(
         &self,
         name: NodeSecret,
@@ -66,7 +66,7 @@ impl AcmeNodes {
         written.map_err(|error| error.to_string())
     }
 
-    /// Is it this process's turn, from now on for so long?
+    /// Whether it is this process's turn, from now on for `lasts`.
     ///
     /// # Errors
     /// The engine does not answer, for this reason.
@@ -86,7 +86,7 @@ impl AcmeNodes {
     /// All nodes show issuers these answers as well, for a while. Whether all do after at most so long.
     ///
     /// # Errors
-    /// Why the engine does not take it.
+    /// The engine does not take it, for this reason.
     pub async fn tell_answers(
         &self,
         answers: &AcmeAnswerTexts,

@@ -1,4 +1,4 @@
-//! Why a site cannot be served.
+//! The reasons why a site cannot be served.
 
 /// A site that cannot be served.
 #[derive(Debug)]

@@ -37,12 +37,12 @@ impl ClientTable {
         is_wanted.then(|| previous.cloned().unwrap_or_default())
     }
 
-    /// Says which turn a request has, and notes what it asks for.
+    /// Returns the turn of a request, and notes the request.
     pub fn assess(&self, visit: &Visit<'_>, now: u64) -> Assessment {
         self.clients.lock().assess(visit, &self.assets, now)
     }
 
-    /// Says which turn a request would have.
+    /// Returns the turn that a request would have.
     pub fn look(&self, visit: &Visit<'_>, now: u64) -> Assessment {
         self.clients.lock().look(visit, &self.assets, now)
     }

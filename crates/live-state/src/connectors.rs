@@ -100,7 +100,7 @@ impl UpstreamTls {
     /// With the certificate and the key of a request, whose names are given.
     ///
     /// # Errors
-    /// Why they cannot be used, for the log.
+    /// The reason why they cannot be used, for the log.
     pub fn connector_of(&self, chain: &str, key: &str) -> Result<Connector, String> {
         match &self.of_request {
             Some(of_request) if !chain.is_empty() => of_request.connector(chain, key),

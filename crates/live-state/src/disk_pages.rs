@@ -58,7 +58,7 @@ pub struct DiskPages {
     reads: Arc<Mutex<HashMap<RecordPlace, ReadUnderWay>>>,
 }
 
-/// Tells all who wait for a read what it gave.
+/// The channel on which all that wait for a read get its result.
 type ReadUnderWay = watch::Receiver<Option<Option<Arc<TierPage>>>>;
 
 enum FolderState {
@@ -76,7 +76,7 @@ struct WaitingFolder {
     purges: Vec<(Vec<u8>, PurgeMode)>,
     /// More came than are noted, or it is not known which there were.
     is_overflown: bool,
-    /// Why it is not open, once that was tried.
+    /// The reason why it is not open, once that was tried.
     why: Option<String>,
     /// The disk refuses what may have pages, which the next start would show.
     hides_pages: bool,
@@ -128,7 +128,7 @@ impl DiskPages {
         self.open().map(|open| open.tier.stats())
     }
 
-    /// Is something kept under this key?
+    /// Whether a response is kept under this key.
     pub fn has(&self, key: &[u8]) -> bool {
         self.open()
             .is_some_and(|open| !open.tier.find(stable_hash(key)).is_empty())

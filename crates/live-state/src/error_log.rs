@@ -86,7 +86,7 @@ impl ErrorLogs {
     }
 }
 
-/// Does one of `logs` take lines of `level`?
+/// Whether one of `logs` takes lines of `level`.
 #[inline]
 pub fn are_told(logs: &[ErrorLog], level: LogLevel) -> bool {
     logs.iter().any(|log| is_wanted(log, level))

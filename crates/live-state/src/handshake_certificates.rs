@@ -46,7 +46,7 @@ impl OfHandshake {
     /// The TLS with the certificates of these values; `None` where there is none.
     ///
     /// # Errors
-    /// Why they cannot be used, for the log.
+    /// The reason why they cannot be used, for the log.
     pub fn server(&self, values: Vec<Values>) -> Result<Option<Arc<TlsServer>>, String> {
         let values: Vec<Values> = values
             .into_iter()
@@ -130,7 +130,7 @@ impl KeptServer {
     }
 }
 
-/// May a client's name be a part of a file's name?
+/// Whether a client's name may be a part of a file's name.
 pub fn is_file_name(name: &str) -> bool {
     named_files::is_file_name(name)
 }

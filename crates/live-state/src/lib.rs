@@ -246,7 +246,7 @@ impl LiveState {
         disk_pages::log_events(&self.zones, logs, &self.error_logs);
     }
 
-    /// Does a zone wait for a folder that another process has?
+    /// Whether a zone waits for a folder that another process has.
     pub fn waits_for_disk(&self) -> bool {
         disk_pages::is_any_waiting(&self.zones)
     }
@@ -266,7 +266,7 @@ impl LiveState {
         swept
     }
 
-    /// Gives back what tables have grown to beyond what they hold.
+    /// Frees the memory that tables have grown to beyond their content.
     pub fn shrink(&self) {
         self.zones.iter().for_each(|zone| zone.shrink());
     }
@@ -275,7 +275,7 @@ impl LiveState {
 /// The result of a round of housekeeping.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveSweep {
-    /// Something is left that a later round will remove.
+    /// Entries are left that a later round will remove.
     pub is_left: bool,
     /// Stored responses were removed.
     pub has_removed: bool,

@@ -44,7 +44,7 @@ impl Drop for Guard {
     }
 }
 
-/// Why a connection is not let in.
+/// The reason why a connection is not let in.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConnectionRefusal {
     Limit,

@@ -90,7 +90,7 @@ impl Sink {
         }
     }
 
-    /// Is `handle` still what this target means?
+    /// Whether `handle` is still the one of this target.
     #[inline]
     pub fn is_current(&self, handle: &Handle) -> bool {
         match (&self.kind, handle) {

@@ -16,7 +16,8 @@ const MAX_NAME_BYTES: usize = 253;
 /// Bytes of a file that are read at most: a chain with its key has a few thousand.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// May this be a part of a file's name? There is no slash in it, and it is neither `.` nor `..`.
+/// Whether this may be a part of a file's name. There is no slash in it, and it is neither `.` nor
+/// `..`.
 pub fn is_file_name(name: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (1..=MAX_NAME_BYTES).contains(&name.len())

@@ -19,7 +19,7 @@ const HEAD_BYTES: usize = 9;
 
 /// The exchange of writes with other nodes, in both directions.
 pub struct WriteExchange {
-    /// Tells this node's entries from those of others. It has counted them already.
+    /// The number by which this node's entries are recognized. It has counted them already.
     teller: u64,
     /// The state of learning in all configurations that are in force, or were a moment ago.
     learnings: Mutex<Vec<Weak<Learning>>>,

@@ -138,7 +138,7 @@ impl Nodes {
         self.began_with.get().cloned()
     }
 
-    /// May stored responses be used by a request that has been read? Reads the clock.
+    /// Whether stored responses may be used by a request that has been read. Reads the clock.
     #[inline]
     pub fn may_use_stored(&self) -> bool {
         let now = BootMillis(clock::now());
@@ -146,7 +146,7 @@ impl Nodes {
             || (cfg!(debug_assertions) && self.ignores_lease)
     }
 
-    /// Has this node held a lease until no longer ago than this?
+    /// Whether this node has held a lease until no longer ago than this.
     pub fn has_lost_lease_within(&self, time: Duration) -> bool {
         let now = BootMillis(clock::now());
         let ended = self.bus.get().and_then(|bus| bus.lease_ended(now));
@@ -158,12 +158,12 @@ impl Nodes {
         self.bus.get()?.pages()
     }
 
-    /// Up to where purges are applied to all that is stored; `None`: it is not known.
+    /// Returns the position up to which purges are applied to all stored pages; `None`: it is not known.
     pub fn applied_to_stored(&self) -> Option<AppliedLog> {
         self.bus.get()?.applied_to_stored()
     }
 
-    /// Which purges hold here, while this node is a member.
+    /// Returns the position up to which purges hold here, while this node is a member.
     pub fn applied(&self) -> Option<AppliedLog> {
         self.bus.get()?.applied()
     }
@@ -206,10 +206,10 @@ impl PurgeListener for Nodes {
     }
 }
 
-/// Does an administrator's work at the engine that is configured.
+/// Does an administrator's work at the configured engine.
 ///
 /// # Errors
-/// Why the engine does not answer.
+/// The reason why the engine does not answer.
 pub fn administer<T>(
     terms: &CacheNodes,
     work: impl AsyncFnOnce(&Administration) -> Result<T, AdministrationError>,

@@ -95,7 +95,7 @@ impl ServerTlsInForce {
         self.server.verdict(chain, UnixTime::now())
     }
 
-    /// Why all requests of the connection are refused, if they are.
+    /// Returns the reason why all requests of the connection are refused, if they are.
     pub fn refusal(&self, verdict: &ClientVerdict) -> Option<Refusal> {
         self.server.refusal(verdict)
     }

@@ -33,7 +33,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether the other node has the page: the first pause, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(3), Duration::from_millis(50));
 
-/// Which readings of purge clocks belong to which positions of a log.
+/// Readings of purge clocks, and the positions of a log to which they belong.
 #[derive(Default)]
 pub struct ZonePositions(Mutex<PositionNotes>);
 
@@ -211,7 +211,7 @@ impl PageSharing {
         }
     }
 
-    /// Gives what was fetched to the other nodes, if it lives long and was asked for twice.
+    /// Gives the fetched response to the other nodes, if it lives long and was asked for twice.
     pub async fn give(mut self, stored: &Arc<StoredResponse>, has_followers: bool, now: Millis) {
         let (Some(pages), Some((turn, taken_at))) = (self.nodes.pages(), self.turn.take()) else {
             return;

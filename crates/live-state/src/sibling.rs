@@ -68,12 +68,12 @@ struct Link {
     is_waiting: Condvar,
     /// The number of the last purge that was sent.
     told: AtomicU64,
-    /// Up to which number they are applied there; all, once the other process has ended.
+    /// The number up to which they are applied there; the highest, once the other process has ended.
     applied: watch::Sender<u64>,
     /// How many parcels of pages were taken there.
     parcels_taken: Mutex<u64>,
     is_taken: Condvar,
-    /// Up to where the purges of other machines are applied to the pages that come from there.
+    /// The position up to which the purges of other machines are applied to the pages that come from there.
     applied_to_pages: Mutex<Option<AppliedLog>>,
     /// Counts what came from there.
     heard: AtomicU64,
@@ -90,7 +90,7 @@ struct MessageQueues {
 }
 
 impl Sibling {
-    /// Is there another process?
+    /// Whether there is another process.
     #[inline]
     pub fn is_there(&self) -> bool {
         self.is_there.load(Ordering::Relaxed)
@@ -427,8 +427,8 @@ fn add_message(waiting: &mut VecDeque<Vec<u8>>, message: Vec<u8>, told: u64) {
     waiting.push_back(message);
 }
 
-/// Gives the other process what it needs to end this one and, where it takes this one's place, what it needs to go on
-/// with the sockets of QUIC.
+/// Sends the other process the means to end this one and, if it takes this one's place, the means to go on with the
+/// sockets of QUIC.
 fn introduce(socket: &OwnedFd, quic: Option<&QuicEstate>) -> io::Result<()> {
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
     let mut message = vec![HERE];

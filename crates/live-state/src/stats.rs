@@ -223,7 +223,7 @@ pub struct EndedRequest {
 impl OfThread<'_, EndedRequests> {
     #[inline]
     pub fn note(&self, ended: EndedRequest) {
-        // Which of the two it is is asked once.
+        // The writer's kind is asked for once.
         match self.writer {
             Writer::OneThread => self.counts.note(ended, Writer::OneThread),
             Writer::Several => self.counts.note(ended, Writer::Several),

@@ -31,7 +31,7 @@ pub enum CacheWord {
 }
 
 impl CacheWord {
-    /// Did the application make nothing for this answer alone?
+    /// Whether the application made nothing for this answer alone.
     #[must_use]
     pub fn is_spared(self) -> bool {
         matches!(
@@ -180,7 +180,7 @@ impl Reader {
         std::mem::take(&mut self.cookies)
     }
 
-    /// Has something of an answer arrived, and not all of it?
+    /// Whether a part of an answer has arrived, and not all of it.
     #[must_use]
     pub fn is_within_answer(&self) -> bool {
         !matches!(self.state, State::Head) || !self.line.is_empty()

@@ -13,7 +13,7 @@ const MOST_MICROS: u64 = 3_600_000_000;
 const MOST_INTERVALS: u32 = 200;
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     Connect,
@@ -40,7 +40,8 @@ impl Failure {
         }
     }
 
-    /// Did the visitor wait until the end for nothing? Then the time is at least what was waited.
+    /// Whether the visitor waited until the end for nothing. Then the time is at least that of
+    /// the wait.
     fn has_waited(self) -> bool {
         matches!(self, Failure::Timeout | Failure::NotAsked)
     }

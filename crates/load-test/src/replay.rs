@@ -30,7 +30,7 @@ pub struct ReplayedRequest {
     pub user_agent: Option<String>,
 }
 
-/// Why there is no replay.
+/// The reason why there is no replay.
 #[derive(Debug)]
 pub enum ReplayError {
     Input(InputError),

@@ -291,7 +291,7 @@ impl Turn {
         under_way.len() - 1
     }
 
-    /// Was it answered?
+    /// Sends a request, and returns whether it was answered.
     async fn ask(&self, visitor: &mut Visitor, slot: usize, job: Job) -> bool {
         self.mark(slot, Some(job));
         let outcome = visitor

@@ -17,7 +17,7 @@ pub struct Target {
     pub weight: u32,
 }
 
-/// Why a text is no URL to ask for.
+/// The reason why a text is no URL to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlError(String);
 

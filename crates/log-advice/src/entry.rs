@@ -50,7 +50,7 @@ impl CacheStatus {
         })
     }
 
-    /// Did the visitor get a stored response, without waiting for the application?
+    /// Whether the visitor got a stored response, without waiting for the application.
     #[must_use]
     pub fn is_from_memory(self) -> bool {
         matches!(
@@ -71,7 +71,7 @@ impl Entry<'_> {
     }
 }
 
-/// Why a line is no entry.
+/// The reason why a line is no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// The line does not have the form of `--format`.

@@ -13,7 +13,7 @@ pub struct Format {
     values: Vec<(Value, Vec<u8>)>,
 }
 
-/// Why a text is no format that advice can be given by.
+/// The reason why a text is no format that advice can be given by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatError(&'static str);
 

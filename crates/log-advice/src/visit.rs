@@ -96,7 +96,7 @@ impl Visit {
         }
     }
 
-    /// Does PHP run for it, whatever is stored?
+    /// Whether PHP runs for it, whatever is stored.
     #[must_use]
     pub fn always_runs(self) -> bool {
         matches!(self, Visit::Personal | Visit::Write | Visit::NotStored)

@@ -116,7 +116,7 @@ impl Database {
         of_wordpress().or_else(of_environment).or_else(of_mediawiki)
     }
 
-    /// Is a socket named where none is?
+    /// Whether the settings name a socket that is not there.
     fn lacks_socket(&self, machine: &Machine) -> bool {
         match (self.system, self.host.as_str()) {
             (System::MySql, "localhost") => self.system.socket(machine).is_none(),
@@ -145,7 +145,7 @@ fn has_postgresql(machine: &Machine, folder: &str) -> bool {
     })
 }
 
-/// Is it an address of this machine?
+/// Whether it is an address of this machine.
 fn is_own(machine: &Machine, address: IpAddr) -> bool {
     match address {
         // `|-- 10.0.0.5` and then `/32 host LOCAL`

@@ -1,5 +1,6 @@
-//! Is this machine set up for the server? Reads `/proc`, `/sys` and `/etc` below a root, compares with
-//! the needs of the configuration, and reports each fault, why it matters, and its remedy.
+//! Checks whether this machine is set up for the server: reads `/proc`, `/sys` and `/etc` below a
+//! root, compares with the needs of the configuration, and reports each fault, why it matters, and its
+//! remedy.
 //!
 //! ```text
 //! Subject (what the configuration wants) ─┐

@@ -83,7 +83,7 @@ impl ServiceUnit {
         is_strict.then_some(ServiceUnit { name, writable })
     }
 
-    /// May the service write nothing there?
+    /// Whether the service may write nothing there.
     #[must_use]
     pub fn denies(&self, path: &Path) -> bool {
         let always = ALWAYS.iter().map(Path::new);

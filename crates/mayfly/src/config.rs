@@ -22,7 +22,8 @@ const PRINTS_MADE_CONF: &str = "mayfly serve --print-config";
 const NO_FILE: &str = "with -p, -c begins at that folder, else where you are; \
      mayfly serve DIR needs no file, and mayfly serve DIR --print-config writes one";
 
-/// Tells what was written for a complaint in the place of where: the text is no file.
+/// Puts the written text into a complaint in place of its position: the text is no
+/// file.
 fn without_place(diagnostic: &mut Diagnostic, sources: &Sources) {
     diagnostic.notes.retain(|note| note.span.is_none());
     let Some(span) = diagnostic.span.take() else {

@@ -321,7 +321,7 @@ fn serve_folder(args: &ServeArgs, mut start: Start) -> Exit {
     }
 }
 
-/// Says why there is no start, here and to the program whose place would be taken.
+/// Reports why there is no start, here and to the program whose place would be taken.
 fn refuse(predecessor: Option<(Predecessor, InheritedResources)>, message: String) -> Exit {
     complain(&format!("mayfly: {message}\n"));
     if let Some((predecessor, _)) = predecessor {

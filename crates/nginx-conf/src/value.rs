@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::ast::Word;
 use crate::diagnostic::Diagnostic;
 
-/// Why a text is not such a value.
+/// The reason why a text is not such a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
     /// The mistake, as in `invalid size "12q"`.

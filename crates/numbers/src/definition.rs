@@ -70,7 +70,7 @@ pub struct Label {
     pub values: Values,
 }
 
-/// Which values a label may have. There is no third kind: what clients send is never one.
+/// The values that a label may have. There is no third kind: text of clients is never one.
 #[derive(Debug, Clone, Copy)]
 pub enum Values {
     /// These.

@@ -39,7 +39,7 @@ pub struct HistoryReport {
 }
 
 impl History {
-    /// Is it time for another look?
+    /// Whether it is time for another look.
     #[must_use]
     pub fn is_due(&self, now: u64) -> bool {
         // A clock that was set back begins anew.

@@ -1,4 +1,4 @@
-//! Which connection a request goes over: six to each host with HTTP/1.1, one with HTTP/2.
+//! The connections of requests: six to each host with HTTP/1.1, one with HTTP/2.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ const MAX_INLINE_STYLE_BYTES: usize = 4 << 20;
 /// Sources of one `<picture>` that are looked at.
 const MAX_SOURCES: usize = 32;
 
-/// Something that the page names, in the order of its text.
+/// A resource or fact that the page names, in the order of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     Resource(NamedResource),

@@ -399,7 +399,7 @@ impl<'a> Load<'a> {
         self.fetches.iter().rposition(is_page)
     }
 
-    /// Is there room for `more` bytes? Ends the load where there is not.
+    /// Whether there is room for `more` bytes. Ends the load if there is not.
     pub(crate) fn has_room(&mut self, more: u64) -> bool {
         self.decoded_bytes += more;
         let has_room = self.decoded_bytes <= MAX_LOAD_BYTES;

@@ -51,7 +51,7 @@ pub struct LoadedResource {
     pub blocks_rendering: bool,
     /// The number of the resource that named it.
     pub initiator: Option<usize>,
-    /// Why there is no whole answer.
+    /// The reason why there is no whole answer.
     pub fault: Option<String>,
     /// The facts of the answer; `None` if there was none.
     pub answer: Option<AnswerFacts>,

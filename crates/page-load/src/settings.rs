@@ -22,14 +22,14 @@ pub struct Settings {
     pub user_agent: String,
 }
 
-/// Are both addresses of one server: the same host and port? The usual ports of HTTP and HTTPS count as
-/// one, since most pages lead from one to the other.
+/// Whether both addresses are of one server: the same host and port. The usual ports of HTTP and HTTPS
+/// count as one, since most pages lead from one to the other.
 pub fn is_same_server(one: &Url, other: &Url) -> bool {
     // None: the usual port of its scheme.
     one.host_str() == other.host_str() && one.port() == other.port()
 }
 
-/// Why there is no page.
+/// The reason why there is no page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(pub String);
 

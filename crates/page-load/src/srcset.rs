@@ -1,4 +1,4 @@
-//! Which of an image's sources a browser takes (HTML, "Images", source sets).
+//! The choice of a browser among an image's sources (HTML, "Images", source sets).
 
 use crate::media::{Viewport, length};
 

@@ -1,4 +1,4 @@
-//! Which pictures and fonts of the style sheets a document needs.
+//! The pictures and fonts that a document needs because of its style sheets.
 //!
 //! An address in a sheet is asked for where a rule that names it has an element in the document. A font
 //! is asked for where such a rule, or a variable that it uses, names its family, and the document has a

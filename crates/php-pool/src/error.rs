@@ -1,4 +1,5 @@
-//! Why a master could not be started, for the program that wanted it.
+//! The reasons why a master could not be started, for the program that wanted
+//! it.
 
 use std::fmt;
 use std::io;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use crate::find::FindError;
 use crate::fpm_conf::SpecError;
 
-/// Why a master could not be started.
+/// The reason why a master could not be started.
 #[derive(Debug)]
 pub enum StartError {
     /// There is no php-fpm.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// ones for ordinary users.
 const USUAL_FOLDERS: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];
 
-/// Why no php-fpm was found.
+/// The reason why no php-fpm was found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FindError {
     /// The one that was named is not there or not executable.

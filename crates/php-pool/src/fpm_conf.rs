@@ -25,7 +25,7 @@ pub(crate) const PRIORITY: &str = "process.priority";
 /// A value that php-fpm's configuration cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// Which value, in the words of the `php_pool` block.
+    /// The value, in the words of the `php_pool` block.
     pub setting: String,
     /// The reason for the refusal.
     pub reason: &'static str,

@@ -41,7 +41,7 @@ impl PoolState {
     }
 }
 
-/// Something worth a line in the log.
+/// An event that is worth a line in the log.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A master was started and its workers answer.
@@ -78,7 +78,7 @@ pub enum Event {
     },
     /// A replaced master or the workers of a dead one have ended.
     Retired {
-        /// Which master.
+        /// The number of the master.
         generation: u64,
         /// Whether it was not given, or did not use, the time to end by itself.
         forced: bool,
@@ -94,7 +94,7 @@ pub enum Event {
         /// Measured memory of the largest worker.
         worker_bytes: u64,
     },
-    /// Something optional is missing on this machine.
+    /// An optional part is missing on this machine.
     Degraded {
         /// The problem, and its consequence.
         reason: String,

@@ -33,7 +33,7 @@ const MOST_KEPT: usize = 8;
 /// Readable and executable by all, writable by no account.
 const MODE: u32 = 0o555;
 
-/// Why a program cannot load the library.
+/// The reason why a program cannot load the library.
 #[derive(Debug)]
 pub enum NotPreloaded {
     /// This program carries no library.

@@ -86,14 +86,14 @@ impl Target {
         target(TargetKind::Everything, b"", [OwnedPurgeTarget::Everything])
     }
 
-    /// Is a whole table looked through?
+    /// Whether a whole table is looked through.
     pub fn is_walk(&self) -> bool {
         self.names.iter().any(OwnedPurgeTarget::is_walk)
     }
 }
 
 impl Order {
-    /// Does it take longer than an event loop may stand still?
+    /// Whether it takes longer than an event loop may stand still.
     pub fn is_long(&self) -> bool {
         self.targets.iter().any(Target::is_walk) || self.targets.len() > MAX_SHORT_TARGETS
     }
@@ -160,7 +160,7 @@ impl Order {
     }
 }
 
-/// Does one of the URLs, prefixes and patterns begin with its path?
+/// Whether one of the URLs, prefixes and patterns begins with its path.
 fn has_path_alone(request: &PurgeRequest) -> bool {
     let mut texts = request
         .urls

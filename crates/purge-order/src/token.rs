@@ -39,8 +39,8 @@ pub fn find(file: &Path, given: &[u8]) -> io::Result<Option<String>> {
     Ok(find_in(&read(file)?, given))
 }
 
-/// Why a file lets no request in, or fewer than it seems to: it cannot be read, a line is no token, or
-/// there is no token. `None`: it is as it should be.
+/// Returns the reason why a file lets no request in, or fewer than it seems to: it cannot be read, a
+/// line is no token, or there is no token. `None`: it is as it should be.
 pub fn problem(file: &Path) -> Option<String> {
     match read(file) {
         Err(error) => Some(format!("cannot be read ({error})")),

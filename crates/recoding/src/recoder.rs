@@ -79,7 +79,7 @@ impl Recoder {
         }
     }
 
-    /// Gives out what was held back, so that the client sees all there is.
+    /// Gives out the bytes held back, so that the client sees all there is.
     pub fn flush(&mut self) -> io::Result<Bytes> {
         match self {
             Recoder::Encode { encoder, given, .. } => {

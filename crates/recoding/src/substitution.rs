@@ -105,7 +105,7 @@ impl Substitution {
         text(std::mem::take(&mut self.pending))
     }
 
-    /// Does one of the strings begin where `bytes` do?
+    /// Looks whether one of the strings begins where `bytes` do.
     fn look(&self, bytes: &[u8]) -> StringSearch {
         for (number, string) in self.strings.iter().enumerate() {
             if string.is_done {

@@ -21,7 +21,7 @@ pub(super) struct Rules {
     pub(super) arguments: &'static [&'static str],
     /// Paths that are refused to all: the reason, and the pattern of the path.
     pub(super) refused: &'static [(&'static str, &'static str)],
-    /// Which scripts run.
+    /// The scripts that run.
     pub(super) scripts: Scripts,
     /// An application that is known: its answers 404 to strangers are the same for all of them, whatever their
     /// `Cache-Control` is, and so are its redirects.
@@ -52,7 +52,7 @@ pub(super) struct Cookies {
     pub(super) are_all_known: bool,
 }
 
-/// Which scripts visitors may run.
+/// The scripts that visitors may run.
 #[derive(Clone, Copy)]
 pub(super) enum Scripts {
     /// Every `.php` that is not refused.
@@ -326,7 +326,7 @@ const WORDPRESS: Rules = Rules {
     says_no_cache_alike: false,
 };
 
-/// Says itself what may be kept (`s-maxage`, `Vary: Cookie`).
+/// Declares itself which pages may be kept (`s-maxage`, `Vary: Cookie`).
 const MEDIAWIKI: Rules = Rules {
     cookies: Cookies {
         personal: &[
@@ -402,7 +402,7 @@ const DOKUWIKI: Rules = Rules {
     says_no_cache_alike: false,
 };
 
-/// Says itself what may be kept.
+/// Declares itself which pages may be kept.
 const DRUPAL: Rules = Rules {
     cookies: Cookies {
         personal: &["SESS*", "SSESS*", "NO_CACHE", "Drupal.visitor.*"],

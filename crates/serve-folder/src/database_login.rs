@@ -23,7 +23,7 @@ const PORT: u16 = 3306;
 /// Reads it. `is_socket` knows where sockets are.
 ///
 /// # Errors
-/// Why it is not known.
+/// The reason why it is not known.
 pub fn database_login(
     files: &dyn Files,
     found: &DetectedSite,

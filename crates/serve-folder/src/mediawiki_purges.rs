@@ -31,9 +31,9 @@ impl PurgeSettings {
         }
     }
 
-    /// Are purges sent to where a server with these options listens, in a way that it takes? PHP sends those of a URL
-    /// with `https` through a tunnel, which no server in front of it offers; on a port for TLS the setting must have
-    /// the scheme.
+    /// Whether purges are sent to where a server with these options listens, in a way that it takes. PHP sends those of
+    /// a URL with `https` through a tunnel, which no server in front of it offers; on a port for TLS the setting must
+    /// have the scheme.
     pub fn reach(&self, options: &ServeOptions) -> bool {
         let is_tls = options.https.is_some() || options.local_certificate.is_some();
         let is_plain = match &self.url {
@@ -47,7 +47,7 @@ impl PurgeSettings {
     }
 }
 
-/// Does `server` name a listener of this machine? `listen` is the argument of the directive.
+/// Whether `server` names a listener of this machine. `listen` is the argument of the directive.
 fn is_at(server: &str, listen: &str) -> bool {
     let Some((host, port)) = server.rsplit_once(':') else {
         // PHP takes another port then than that of HTTP.

@@ -96,7 +96,8 @@ fn block<'a>(lines: &mut impl Iterator<Item = &'a str>, head: &str) -> Location 
 }
 
 impl Location {
-    /// Does the path fit the pattern? Those without one are not looked at.
+    /// Whether the path fits the pattern. Locations without one are not looked
+    /// at.
     fn takes(&self, path: &str) -> bool {
         let Some(head) = self.head.strip_prefix("location ~") else {
             return false;
@@ -110,7 +111,7 @@ impl Location {
             .unwrap()
     }
 
-    /// Does the path begin with a prefix that goes before patterns?
+    /// Whether the path begins with a prefix that goes before patterns.
     fn begins(&self, path: &str) -> bool {
         let prefix = self.head.strip_prefix("location ^~ ");
         prefix.is_some_and(|prefix| path.starts_with(prefix.trim_matches('"')))
@@ -454,7 +455,8 @@ fn shared(config: &str) -> Arc<Rules> {
     Arc::clone(for_pages.next().unwrap())
 }
 
-/// Why a request for `target` with this Cookie field goes past the cache.
+/// Returns the reason why a request for `target` with this Cookie field goes
+/// past the cache.
 fn bypass(rules: &Rules, target: &str, cookie: &str) -> Option<Bypass> {
     let text = format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n");
     let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();

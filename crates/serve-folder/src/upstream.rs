@@ -32,13 +32,13 @@ pub struct UpstreamUrl {
 }
 
 impl UpstreamUrl {
-    /// Is `text` meant as a URL rather than a folder?
+    /// Whether `text` is meant as a URL rather than a folder.
     pub fn is_one(text: &str) -> bool {
         text.starts_with("http://") || text.starts_with("https://")
     }
 
     /// # Errors
-    /// Why it cannot be served.
+    /// The reason why it cannot be served.
     pub fn parse(text: &str) -> Result<UpstreamUrl, String> {
         let Some(rest) = text.strip_prefix("http://") else {
             return Err(format!(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Between what goes in and what comes out, in a file that holds both.
 const RULE: &str = "----------------------------------------\n";
 
-/// Are files to be written, not compared?
+/// Whether files are to be written, not compared.
 pub fn is_blessing() -> bool {
     std::env::var_os("MAYFLY_BLESS").is_some_and(|value| value == "1")
 }

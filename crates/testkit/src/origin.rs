@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::fake_http::{self, FakeHttp};
 use crate::fake_php::{self, FakePhp};
 
-/// Which protocol, and so which prefix of directives.
+/// The protocol, and so the prefix of directives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
     FastCgi,
@@ -118,7 +118,7 @@ enum Step {
 enum Length {
     /// The right number of bytes.
     True,
-    /// Something else.
+    /// Another number of bytes.
     Claimed(usize),
     /// No length: chunks over HTTP.
     Open,
@@ -174,7 +174,7 @@ impl OriginAnswer {
         self
     }
 
-    /// Says that the body has `length` bytes, whatever it has.
+    /// Announces a body of `length` bytes, whatever it has.
     pub fn claiming(mut self, length: usize) -> OriginAnswer {
         self.length = Length::Claimed(length);
         self
@@ -186,13 +186,13 @@ impl OriginAnswer {
         self
     }
 
-    /// Is truncated where it should end.
+    /// Truncates the body at its end.
     pub fn cut(mut self) -> OriginAnswer {
         self.ending = BodyEnding::Cut;
         self
     }
 
-    /// Says nothing more, and does not close either.
+    /// Sends nothing more, and does not close either.
     pub fn hang(mut self) -> OriginAnswer {
         self.ending = BodyEnding::Hang;
         self

@@ -63,7 +63,7 @@ pub fn state_and_parent(pid: u32) -> Option<(String, u32)> {
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
-/// Does the process run? A zombie does not.
+/// Whether the process runs. A zombie does not.
 pub fn is_alive(pid: u32) -> bool {
     state_and_parent(pid).is_some_and(|(state, _)| state != "Z")
 }

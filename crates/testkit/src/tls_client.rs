@@ -230,7 +230,7 @@ impl EarlyConnection {
         received.expect("the server's part in time");
     }
 
-    /// Has the server taken what came early?
+    /// Whether the server has taken the early data.
     pub fn is_accepted(&self) -> bool {
         self.session.is_early_data_accepted()
     }

@@ -69,8 +69,8 @@ impl Exporter {
         }
     }
 
-    /// Has all that waits sent, for no longer than `within`, and waits until what was lost is in the
-    /// log. Nothing is taken any more.
+    /// Sends all waiting spans, for no longer than `within`, and waits until losses are in the log.
+    /// No spans are taken any more.
     pub fn finish(&self, within: Duration) {
         let mut is_running = self.inner.is_running.lock();
         if !*is_running {

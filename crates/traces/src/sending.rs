@@ -73,7 +73,7 @@ async fn throw_all_away(exporter: &BatchSender) {
     }
 }
 
-/// Why a batch was not taken, or only a part of it.
+/// The reason why a batch was not taken, or only a part of it.
 struct Trouble {
     /// `None`: all of it.
     rejected: Option<usize>,
@@ -143,7 +143,7 @@ async fn closed(queue: &Queue) {
     }
 }
 
-/// Says what was lost, at once when it begins and then once in a while.
+/// Logs losses, at once when they begin and then once in a while.
 struct Teller<'a> {
     exporter: &'a BatchSender,
     told_at: Option<Instant>,

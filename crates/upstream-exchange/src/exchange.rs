@@ -242,7 +242,7 @@ where
         Err(error.into())
     }
 
-    /// Why the upstream could not be written to, if so.
+    /// Takes the reason why the upstream could not be written to, if so.
     fn take_write_failure(&mut self) -> Option<io::Error> {
         match std::mem::take(&mut self.sending) {
             SendState::Failed(error) => Some(error),

@@ -155,7 +155,7 @@ impl StreamError {
     }
 }
 
-/// Which direction of the stream failed.
+/// The direction of the stream that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// While sending the request.

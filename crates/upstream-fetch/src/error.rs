@@ -1,11 +1,10 @@
-//! Why a fetch came to no response, and how operating-system errors are shown in
-//! log lines.
+//! The reasons why a fetch came to no response, and how operating-system errors are shown in log lines.
 
 use std::io;
 
 use transport::request_body::ClientFault;
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchError {
     /// Could not be reached, or closed the connection.

@@ -55,8 +55,8 @@ pub struct Check {
 /// condition.
 pub type Require = Arc<dyn Fn(&MatchRules, &HealthAnswer) -> Result<(), String> + Send + Sync>;
 
-/// Tells every group by which checks it is watched. `previous`: the groups of
-/// the configuration before, whose health outlives the reload.
+/// Gives every group the checks that watch it. `previous`: the groups of the
+/// configuration before, whose health outlives the reload.
 pub fn watch(site: &Site, groups: &[Arc<Group>], previous: &[Arc<Group>]) {
     for (index, group) in groups.iter().enumerate() {
         let checks = site.http.health_checks.iter();

@@ -59,7 +59,8 @@ pub struct FetchTarget {
 }
 
 impl FetchSpec {
-    /// May the request be sent again once a server may have begun with it?
+    /// Whether the request may be sent again once a server may have begun with
+    /// it.
     pub(super) fn may_repeat(&self) -> bool {
         self.is_idempotent || self.context.pass.exchange.next_upstream.non_idempotent
     }

@@ -197,7 +197,7 @@ impl TagLines {
     }
 }
 
-/// Is what follows `before` at the beginning of a line?
+/// Whether the text behind `before` is at the beginning of a line.
 fn begins_line(before: &[u8], starts_line: bool) -> bool {
     before.last().map_or(starts_line, |byte| *byte == b'\n')
 }

@@ -62,7 +62,7 @@ pub(super) struct ConnectionAge {
     pub born: u64,
 }
 
-/// Has the body come to its end?
+/// Whether the body has come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyEnd {
     Ahead,

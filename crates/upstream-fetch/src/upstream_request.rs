@@ -34,7 +34,7 @@ pub struct HttpRequest {
 }
 
 impl UpstreamRequest {
-    /// May the connection be one that served before, and serve again?
+    /// Whether the connection may be one that served before, and serve again.
     pub fn keeps_connection(&self) -> bool {
         match self {
             UpstreamRequest::FastCgi { keep_conn, .. } => *keep_conn,

@@ -28,7 +28,7 @@ pub(super) async fn wait_for_turn(
 /// A request that waits longer than this for a worker of an own pool is worth a line.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
 
-/// Says so when all workers of an own pool are busy for long.
+/// Logs a line when all workers of an own pool are busy for long.
 async fn report_long_wait<T>(spec: &FetchSpec, mut turn: Pin<&mut impl Future<Output = T>>) -> T {
     if spec.to.own_pool {
         match timeout(BUSY_AFTER, turn.as_mut()).await {

@@ -21,7 +21,7 @@ pub(crate) fn seal(bytes: &mut [u8]) {
     }
 }
 
-/// Is the check sum in the first four bytes that of the others?
+/// Whether the check sum in the first four bytes is that of the others.
 pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
     bytes
         .split_first_chunk::<4>()

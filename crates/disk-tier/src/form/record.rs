@@ -138,7 +138,7 @@ pub(crate) fn checked_header(bytes: &[u8]) -> Option<RecordHeader> {
     is_head_whole(&header, bytes).then_some(header)
 }
 
-/// Are these the bytes of a record, with the right check sums?
+/// Whether these are the bytes of a record, with the right check sums.
 pub(crate) fn is_whole(bytes: &Bytes) -> bool {
     let Some(RecordHead { header, .. }) = RecordHead::read(bytes) else {
         return false;

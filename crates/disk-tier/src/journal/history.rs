@@ -93,7 +93,7 @@ impl JournalHistory {
         history
     }
 
-    /// Are purges missing that may concern any record of earlier starts?
+    /// Whether purges are missing that may concern any record of earlier starts.
     pub(crate) fn is_void(&self) -> bool {
         self.has_open_loss
     }

@@ -64,7 +64,7 @@ struct DiskState {
     folders: HashSet<PathBuf>,
     locks: HashSet<PathBuf>,
     next_file: u64,
-    /// Which process lives: handles of earlier ones are dead.
+    /// The number of the living process: handles of earlier ones are dead.
     life: u64,
     time: TierTime,
     boot: u64,

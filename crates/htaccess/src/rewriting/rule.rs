@@ -45,7 +45,7 @@ pub struct ArgumentFlags {
     pub last_mark: bool,
 }
 
-/// Which rule follows one that holds.
+/// The rule that follows one that holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NextRule {
     #[default]

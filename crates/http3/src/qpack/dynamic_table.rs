@@ -115,7 +115,7 @@ impl DynamicTable {
         self.inserted
     }
 
-    /// Has the client's encoder ever asked for a table?
+    /// Whether the client's encoder has ever asked for a table.
     pub fn is_used(&self) -> bool {
         self.is_used
     }
@@ -233,7 +233,7 @@ impl DynamicTable {
         Ok(true)
     }
 
-    /// Tells the client which insertions have come that it does not know of yet (§4.4.3).
+    /// Reports to the client the insertions that it does not know to have come yet (§4.4.3).
     pub fn acknowledge_insertions(&mut self, out: &mut Vec<u8>) {
         let unknown = self.inserted.saturating_sub(self.acknowledged);
         if unknown > 0 {
@@ -242,8 +242,8 @@ impl DynamicTable {
         }
     }
 
-    /// Tells the client that a field block of this stream was read (§4.4.1), unless it referred to
-    /// nothing here.
+    /// Reports to the client that a field block of this stream was read (§4.4.1), unless it
+    /// referred to nothing here.
     pub fn acknowledge_block(&mut self, block: &[u8], stream: u64, out: &mut Vec<u8>) {
         if let Ok((prefix, _)) = SectionPrefix::read(block, self.inserted)
             && prefix.required > 0
@@ -253,7 +253,7 @@ impl DynamicTable {
         }
     }
 
-    /// Tells the client that nothing more of this stream is read (§4.4.2), if it has a table.
+    /// Reports to the client that nothing more of this stream is read (§4.4.2), if it has a table.
     pub fn cancel_stream(&self, stream: u64, out: &mut Vec<u8>) {
         if self.is_used {
             integer::write(out, 0x40, 6, usize::try_from(stream).unwrap_or(0));

@@ -28,7 +28,7 @@ impl PurgesOfOthers {
         }
     }
 
-    /// May the pages be used by a node that has read the log from `begin` on?
+    /// Whether the pages may be used by a node that has read the log from `begin` on.
     pub(super) fn reach(&self, begin: Option<&AppliedLog>) -> bool {
         match (self, begin) {
             (PurgesOfOthers::NoPages, _) => true,
@@ -54,9 +54,9 @@ pub fn note_position(zones: &[Arc<Zone>], applied: &AppliedLog) {
     }
 }
 
-/// Up to where all that is stored has seen the purges of other machines: the pages on disk of zones whose folder is
-/// open, and `others`, which came with their own position. `None`: this is not known of
-/// some of them, or no page is stored.
+/// Returns the position up to which all stored pages have seen the purges of other machines: the pages on disk of
+/// zones whose folder is open, and `others`, which came with their own position. `None`: this is not known of some of
+/// them, or no page is stored.
 pub fn applied_to_stored(zones: &[Arc<Zone>], others: Option<AppliedLog>) -> Option<AppliedLog> {
     let mut least = others;
     for open in zones.iter().filter_map(|zone| DiskPages::of(zone)?.open()) {

@@ -57,7 +57,7 @@ pub fn open_all(
     lines
 }
 
-/// Does one of the zones wait for its folder?
+/// Whether one of the zones waits for its folder.
 pub fn is_any_waiting(zones: &[Arc<Zone>]) -> bool {
     let mut pages = zones.iter().filter_map(|zone| DiskPages::of(zone));
     pages.any(DiskPages::is_waiting)
@@ -148,7 +148,7 @@ impl DiskPages {
         format!("cache \"{}\", {folder}: {message}", self.zone_name)
     }
 
-    /// Gives the folder up. Nothing is kept there from now on.
+    /// Gives the folder up. No page is kept there from now on.
     fn close(&self) {
         let state = std::mem::replace(&mut *self.state.write(), FolderState::GivenUp);
         if let FolderState::Open(open) = state {

@@ -48,8 +48,8 @@ impl LineBudget {
         }
     }
 
-    /// May a line be written at `now` (milliseconds)? If so: how many were left out
-    /// since the last one.
+    /// Takes a line out of the budget at `now` (milliseconds). If it may be written, returns how
+    /// many were left out since the last one.
     pub fn take(&self, now: u64) -> Option<u64> {
         let mut state = self.state.lock();
         let whole_at = state.whole_at.max(now) + self.millis_per_line;

@@ -49,7 +49,8 @@ const FRAME_BYTES: usize = 4 * 8;
 pub(super) const PARCEL: u8 = b'S';
 /// The other process has taken a parcel.
 pub(super) const TAKEN: u8 = b'T';
-/// Up to where the purges of other machines are applied to all pages: this letter, the number of the entry, the epoch.
+/// The position up to which the purges of other machines are applied to all pages: this letter, the number of the
+/// entry, the epoch.
 pub(super) const APPLIED: u8 = b'N';
 /// There are no more parcels.
 pub(super) const END: u8 = b'E';

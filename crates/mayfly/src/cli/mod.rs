@@ -59,7 +59,7 @@ pub enum Command {
     Successor(Box<Command>),
 }
 
-/// Why the arguments make no command.
+/// The reason why the arguments make no command.
 #[derive(Debug, PartialEq)]
 pub enum Refusal {
     /// nginx's flags: the message, as nginx words it.

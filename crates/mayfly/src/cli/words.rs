@@ -223,7 +223,7 @@ pub struct ExplainArgs {
     pub audit: AuditArgs,
 }
 
-/// Which running server is meant.
+/// The running server that is meant.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct ServerArgs {
     /// The configuration of the running server [default: that of mayfly -c, or the server that
@@ -359,8 +359,8 @@ pub struct BenchArgs {
     pub page: PageArgs,
 }
 
-/// Says of each fault what it is, why it matters and what mends it. Exit codes: 0 no faults, or only notes;
-/// 3 warnings; 4 errors.
+/// For each fault, names what it is, why it matters and its remedy. Exit codes: 0 no faults, or only notes; 3
+/// warnings; 4 errors.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct DoctorArgs {
     /// The configuration [default: that of mayfly -c, if there is one]

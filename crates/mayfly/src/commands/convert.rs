@@ -25,7 +25,7 @@ struct ReadFile {
     text: String,
 }
 
-/// Does what was typed.
+/// Carries out the command.
 pub fn run(args: &ConvertArgs) -> Exit {
     let files: Result<Vec<ReadFile>, String> = args.files.iter().map(|it| read(it)).collect();
     let conversion = files.and_then(|files| converted(args, &files));
@@ -141,7 +141,7 @@ fn write(output: Option<&Path>, text: &str) -> Result<(), String> {
     })
 }
 
-/// Says what became of the lines.
+/// Prints a summary of the lines, and returns the exit code.
 fn summarize(conversion: &Conversion) -> Exit {
     let mut stderr = io::stderr().lock();
     for mistake in &conversion.mistakes {

@@ -56,7 +56,7 @@ const SIGNALS: [(Signal, bool); 7] = [
     (Signal::QUIT, true),
 ];
 
-/// Does what was typed.
+/// Carries out the command.
 pub fn run(args: &RunArgs, inherited: InheritedFiles) -> Exit {
     // They are the command's.
     inherited.pass_on();

@@ -79,7 +79,8 @@ pub async fn find(args: &ServerArgs, urls: &[String]) -> Result<PathBuf, (Exit, 
     }
 }
 
-/// Does a server listen there? One that does not answer in time counts: the command may still be for it.
+/// Whether a server listens there. One that does not answer in time counts: the command may still be for
+/// it.
 async fn lives(path: &Path) -> bool {
     let asked = tokio::time::timeout(ANSWERS_WITHIN, control::client::version(path)).await;
     !matches!(asked, Ok(Err(ClientError::NoServer(error))) if error.kind() != io::ErrorKind::PermissionDenied)
@@ -172,7 +173,7 @@ fn shown(paths: &[PathBuf]) -> String {
     paths.join(", ")
 }
 
-/// Is one server meant, whether it runs or not?
+/// Whether the arguments name one server, whether it runs or not.
 pub fn is_named(args: &ServerArgs) -> bool {
     args.conf.is_some() || args.prefix_folder.is_some() || args.socket.is_some()
 }
@@ -236,7 +237,7 @@ pub fn printable(letter: char) -> char {
     if letter.is_control() { '?' } else { letter }
 }
 
-/// Says why the command does nothing, or no more.
+/// Prints why the command does nothing, or no more.
 pub fn complain(exit: Exit, message: &str) -> Exit {
     let _ = io::stderr().write_all(format!("mayfly: {message}\n").as_bytes());
     exit

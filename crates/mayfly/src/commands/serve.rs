@@ -60,7 +60,7 @@ const LOCAL_PORT: &str = "8443";
 /// Looks at the folder and writes the configuration.
 ///
 /// # Errors
-/// Why there is nothing to serve.
+/// The reason why there is nothing to serve.
 pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let shown = args.dir.display().to_string();
     if UpstreamUrl::is_one(&shown) {
@@ -189,7 +189,7 @@ struct LearnedSite {
     is_default: bool,
 }
 
-/// Is a part of the path a link, so that it may lead elsewhere tomorrow?
+/// Whether a part of the path is a link, so that it may lead elsewhere tomorrow.
 fn leads_through_a_link(path: &Path) -> bool {
     let mut above = path.ancestors();
     above.any(|part| part.symlink_metadata().is_ok_and(|it| it.is_symlink()))
@@ -477,7 +477,7 @@ fn urls(args: &ServeArgs, listen: &[String], https: Option<&Https>) -> Vec<Strin
         .collect()
 }
 
-/// Which applications were found, in which folder, and by what.
+/// Describes the applications that were found, their folders, and the files by which they were recognized.
 fn what_and_where(found: &DetectedSite, document_root: &Path) -> String {
     let mut text = format!("{} from {}", found.kind.name(), document_root.display());
     if !found.signs.is_empty() {
@@ -633,7 +633,7 @@ impl Serve {
         Invocation::from_text(Path::new(MADE_CONF), self.text.clone())
     }
 
-    /// Said when everything listens.
+    /// Prints the announcement when everything listens.
     pub fn announce(&self) {
         // The reader may be gone.
         let _ = io::stdout().write_all(self.announcement().as_bytes());

@@ -185,7 +185,7 @@ fn is_missing(error: &std::io::Error) -> bool {
     )
 }
 
-/// Is a name one that `serve` gives to the folder of a site?
+/// Whether a name is one that `serve` gives to the folder of a site.
 fn is_digest(name: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     name.len() == 16 && name.bytes().all(is_digit)

@@ -52,11 +52,11 @@ pub fn prepare(typed: &str, listen: &[String]) -> Result<Dashboard, String> {
     })
 }
 
-/// Is the place free, or `inherited` from the server whose place is taken? Said before anything starts, in words that
-/// name a way out.
+/// Checks that the place is free, or `inherited` from the server whose place is taken. The error comes before
+/// anything starts, and names a way out.
 ///
 /// # Errors
-/// Who is there.
+/// The process that listens there.
 pub fn expect_free(
     dashboard: &Dashboard,
     inherited: &HashSet<ListenAddress>,
@@ -160,7 +160,7 @@ impl Token {
     }
 }
 
-/// Says where the dashboard is: with the token if no one else reads it.
+/// Prints the address of the dashboard: with the token if no one else reads it.
 pub fn announce(dashboard: &Dashboard, token: &Result<Token, String>) {
     let stderr = io::stderr();
     let line = match token {
@@ -181,8 +181,8 @@ pub fn announce(dashboard: &Dashboard, token: &Result<Token, String>) {
     let _ = stderr.lock().write_all(line.as_bytes());
 }
 
-/// Is what is written there seen by the operator alone? On a terminal it is, and in a file of
-/// one's own. A pipe or a socket may lead to a log, such as systemd's.
+/// Whether the operator alone reads the output. On a terminal that is so, and in a file of one's own. A pipe or a
+/// socket may lead to a log, such as systemd's.
 fn is_for_one_reader(output: &(impl IsTerminal + AsFd)) -> bool {
     let is_own_file = || {
         let facts = rustix::fs::fstat(output)?;

@@ -48,7 +48,7 @@ pub fn send(flags: &Flags, name: SignalName) -> Exit {
     }
 }
 
-/// Was the socket made by this account, or by root? Another account could report false success.
+/// Whether the socket was made by this account, or by root. Another account could report false success.
 fn is_trusted(socket: &Path) -> bool {
     let owner = std::fs::symlink_metadata(socket).map(|facts| facts.uid());
     owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())

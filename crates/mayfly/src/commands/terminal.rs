@@ -3,15 +3,15 @@
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 
-/// Are colours wanted there? `NO_COLOR` (<https://no-color.org>) and `TERM=dumb` switch
-/// them off.
+/// Whether colours are wanted there. `NO_COLOR` (<https://no-color.org>) and
+/// `TERM=dumb` switch them off.
 pub fn wants_colours(output: &impl IsTerminal) -> bool {
     let variable = |name: &str| std::env::var_os(name);
     output.is_terminal()
         && !forbids_colours(variable("NO_COLOR").as_deref(), variable("TERM").as_deref())
 }
 
-/// May the cursor be moved there?
+/// Whether the cursor may be moved there.
 pub fn moves_cursor(output: &impl IsTerminal) -> bool {
     output.is_terminal() && !is_dumb(std::env::var_os("TERM").as_deref())
 }

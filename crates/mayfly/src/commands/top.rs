@@ -27,7 +27,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 const ONCE_WIDTH: usize = 100;
 const ONCE_HEIGHT: usize = 60;
 
-/// Does what was typed.
+/// Carries out the command.
 pub fn run(args: &TopArgs) -> Exit {
     let event_loop = match crate::processes::event_loop::build() {
         Ok(event_loop) => event_loop,

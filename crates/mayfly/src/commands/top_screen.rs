@@ -12,7 +12,7 @@ pub struct Choice {
     pub order: Order,
 }
 
-/// Which pages are listed.
+/// The list of pages that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageList {
     #[default]

@@ -131,7 +131,7 @@ impl LogsOpen {
     /// the transaction is over.
     ///
     /// # Errors
-    /// Why it is not in force; nothing of it is left.
+    /// The reason why it is not in force; nothing of it is left.
     pub async fn activate<Workers>(
         self,
         surroundings: Surroundings<'_>,

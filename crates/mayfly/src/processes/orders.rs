@@ -54,7 +54,7 @@ impl Orders {
     /// Gives an order of a caller of this process; over when it is carried out.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why it is not.
     pub async fn give(&self, command: Command, caller: Caller) -> Result<(), Refusal> {
         let (sender, outcome) = oneshot::channel();
         let order = Order {
@@ -87,7 +87,7 @@ fn ends() -> Refusal {
 }
 
 impl Order {
-    /// Tells the caller what came of it.
+    /// Sends the outcome to the caller.
     pub fn tell(self, outcome: Outcome) {
         // The caller may have gone away.
         match self.asker {
@@ -131,7 +131,7 @@ impl WaitingOrders {
 }
 
 impl Order {
-    /// Did the caller go away?
+    /// Whether the caller went away.
     fn is_forgotten(&self) -> bool {
         matches!(&self.asker, Asker::Here(asker) if asker.is_closed())
     }

@@ -56,7 +56,7 @@ pub fn take(inherited: &mut InheritedFiles, journal: &Journal) -> Vec<PassedSock
     passed.collect()
 }
 
-/// Says which of them the configuration does not have.
+/// Logs the passed sockets that the configuration does not have.
 pub fn name_unwanted(
     passed: &[PassedSocket],
     is_wanted: impl Fn(&ListenAddress) -> bool,

@@ -123,7 +123,7 @@ impl Pools {
     /// are new start, pools that changed get a new master.
     ///
     /// # Errors
-    /// Why a pool could not start; everything is as before then.
+    /// The reason why a pool could not start; everything is as before then.
     pub async fn change(&mut self, specs: Vec<PoolSpec>) -> Result<PoolChange, String> {
         let mut change = PoolChange::default();
         for spec in specs {
@@ -316,7 +316,7 @@ fn status(name: &str, pool: &Pool, state: PoolState) -> Option<PoolStatus> {
     })
 }
 
-/// Tells of each new master until the pool ends.
+/// Reports each new master until the pool ends.
 fn watch(
     name: String,
     pool: &Pool,

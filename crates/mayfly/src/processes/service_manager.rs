@@ -29,7 +29,7 @@ pub struct ServiceManager {
     next_sign: Option<Instant>,
 }
 
-/// Was this program started by a service manager that wants to hear of it?
+/// Whether this program was started by a service manager that wants notices.
 pub fn is_there() -> bool {
     std::env::var_os(SOCKET).is_some_and(|name| !name.is_empty())
 }

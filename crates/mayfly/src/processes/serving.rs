@@ -346,7 +346,8 @@ fn begin_with_others(
     begun.map_err(|error| format!("purges cannot be shared with other nodes: {error}"))
 }
 
-/// Goes on beside another process. Up to where the purges of other machines are applied to the pages that came from it.
+/// Goes on beside another process. Returns the position up to which the purges of other machines are applied to the
+/// pages that came from it.
 fn begin_beside(
     configuration: &Arc<ActiveConfiguration>,
     sibling: Option<SiblingSocket>,

@@ -38,12 +38,12 @@ pub struct ReceivedInstruction {
 }
 
 impl ReceivedInstruction {
-    /// Does a caller wait for what comes of it?
+    /// Whether a caller waits for the outcome.
     pub fn is_order(&self) -> bool {
         self.order.is_some()
     }
 
-    /// Tells the caller that waits for it what came of it.
+    /// Sends the outcome to the caller that waits for it.
     pub fn tell(self, outcome: Outcome) {
         if let Some(order) = self.order {
             order.tell(outcome);

@@ -137,7 +137,7 @@ impl WantedFolder {
         }
     }
 
-    /// Says that the folder is there now; `false`, as it needs no further try.
+    /// Logs that the folder is there now; returns `false`, as it needs no further try.
     fn say(&self, journal: &Journal) -> bool {
         journal.notice(format_args!(
             "\"{}\" could be made now",

@@ -107,7 +107,7 @@ struct Supervisor {
     service_manager: ServiceManager,
 }
 
-/// Does this program serve?
+/// Whether this program serves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Service {
     Serving,
@@ -751,14 +751,14 @@ fn default_memory_notice(site: &Site) -> Option<String> {
     ))
 }
 
-/// Says which zones may take more memory than there is.
+/// Logs the zones that may take more memory than there is.
 fn warn_of_memory(site: &Site, journal: &Journal) {
     if let Some(excess) = ExcessiveMemory::of(site) {
         journal.warn(format_args!("{excess}; {}", excess.advice()));
     }
 }
 
-/// Says which pools run as the account that serves.
+/// Logs the pools that run as the account that serves.
 fn warn_of_shared_accounts(process: &Process, journal: &Journal) {
     if account::is_root() {
         for message in account::shared_with_php(process) {

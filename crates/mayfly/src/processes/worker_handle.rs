@@ -126,7 +126,7 @@ impl WorkerProcess {
     /// Puts a configuration in force there.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why it is not.
     pub async fn serve(&mut self, sent: SentConfiguration<'_>) -> Result<(), String> {
         let gone =
             |error: io::Error| format!("the worker process does not take a configuration: {error}");
@@ -134,10 +134,10 @@ impl WorkerProcess {
         self.answer().await
     }
 
-    /// Tells it what issuers of certificates look for; over when that is in force.
+    /// Sends it the answers for issuers of certificates; over when they are in force.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why they are not.
     pub async fn answer_issuers(&mut self, answers: &AcmeAnswerTexts) -> Result<(), String> {
         let gone = |error: io::Error| format!("the worker process does not listen: {error}");
         messages::send_answers(self.channel.as_fd(), answers).map_err(gone)?;

@@ -156,7 +156,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
     }
 }
 
-/// Tells the parent that all workers serve, once they have answered.
+/// Reports to the parent that all workers serve, once they have answered.
 fn give_life_sign(channel: &Arc<OwnedFd>, serving: &RunningWorkers) {
     let (answered, channel) = (serving.all_answer(), channel.clone());
     tokio::spawn(async move {

@@ -92,7 +92,7 @@ impl MustUse {
     /// Puts the plug-in there, or this version of it in the place of another. Other files there stay.
     ///
     /// # Errors
-    /// Why it is not there now.
+    /// The reason why it is not there now.
     pub fn install(&self) -> Result<(), String> {
         match self.state() {
             State::Current => return Ok(()),

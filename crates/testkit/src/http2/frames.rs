@@ -51,7 +51,7 @@ pub struct FrameClient {
 pub struct Outcome {
     /// `None` where there was no head.
     pub reply: Option<Reply>,
-    /// Why the server reset it, or ended the connection.
+    /// The error with which the server reset it, or ended the connection.
     pub error: Option<ErrorCode>,
 }
 

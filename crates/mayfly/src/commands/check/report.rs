@@ -182,7 +182,7 @@ pub fn missing(line: &ExplainedDirective) -> Option<String> {
     }
 }
 
-/// Why a line may stay and does nothing.
+/// Returns the reason why a line may stay and does nothing.
 pub fn without_meaning(line: &ExplainedDirective) -> Option<String> {
     match &line.verdict {
         Verdict::Ignored(why) => Some(format!("because: {why}")),

@@ -50,7 +50,7 @@ fn of_location(location: &Location) -> FileTreatment {
     }
 }
 
-/// Does a request for a file that is there end in `return`?
+/// Whether a request for a file that is there ends in `return`.
 fn returns(program: &[RewriteOp]) -> bool {
     for step in program {
         match step {

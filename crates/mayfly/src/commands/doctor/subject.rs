@@ -63,7 +63,7 @@ pub fn of(site: &Site, root: &Path) -> Subject {
     }
 }
 
-/// Does it pass requests to PHP?
+/// Whether it passes requests to PHP.
 pub fn is_php(settings: &Settings) -> bool {
     matches!(&settings.content, Content::Pass(pass) if pass.fastcgi().is_some())
 }
@@ -109,7 +109,7 @@ fn auto_workers(root: &Path) -> Workers {
     }
 }
 
-/// Is the process that the pid file names alive?
+/// Whether the process that the pid file names is alive.
 fn is_running(process: &Process, root: &Path) -> bool {
     let pid = std::fs::read_to_string(&process.pid_file).ok();
     let pid = pid.and_then(|text| text.trim().parse::<u32>().ok());

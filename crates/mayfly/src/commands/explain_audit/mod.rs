@@ -42,7 +42,7 @@ const MAX_REQUESTS: u32 = 60_000;
 /// Sitemaps of one call.
 const MAX_SITEMAPS: usize = 20;
 
-/// Does what was typed.
+/// Carries out the command.
 pub fn run(args: &ExplainArgs, fields: Vec<(String, String)>) -> Exit {
     if fields
         .iter()

@@ -43,7 +43,7 @@ pub struct PageAudit<'a> {
     failures: u32,
 }
 
-/// Why an audit ends before its end.
+/// The reason why an audit stops early.
 enum EarlyEnd {
     Stopped,
     NotAudited(String),

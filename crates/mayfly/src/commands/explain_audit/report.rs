@@ -34,7 +34,7 @@ impl Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PageReport {
     pub url: String,
-    /// Why not all variations were tried, if so.
+    /// The reason why not all variations were tried, if so.
     pub incomplete: Option<String>,
     /// A usual visitor was answered from memory.
     pub is_stored: bool,

@@ -69,7 +69,7 @@ pub struct Budget {
     pub timeout: Duration,
 }
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AskError {
     /// The budget is used up.

@@ -92,7 +92,7 @@ impl ToldServers {
         paths.collect::<Vec<_>>().join(":".as_ref())
     }
 
-    /// Is one of them gone?
+    /// Whether one of them is gone.
     pub fn has_gone(&self) -> bool {
         self.0.iter().any(|server| !server.path.exists())
     }

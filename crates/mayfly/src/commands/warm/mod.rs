@@ -31,7 +31,7 @@ use shown::ProgressView;
 /// seconds each time.
 const MAX_BUSY: u32 = 60;
 
-/// Does what was typed.
+/// Carries out the command.
 pub fn run(args: &WarmArgs) -> Exit {
     let event_loop = match crate::processes::event_loop::build() {
         Ok(event_loop) => event_loop,
@@ -96,7 +96,7 @@ impl Sum {
     }
 }
 
-/// Is it a page that visitors do not get, or that no request could name?
+/// Whether it is a page that visitors do not get, or that no request could name.
 fn is_failed(report: &WarmReport) -> bool {
     let is_error = report.status.is_some_and(|status| status >= 400);
     is_error || matches!(report.result, WarmResult::Busy | WarmResult::Refused)

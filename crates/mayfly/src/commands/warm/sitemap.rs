@@ -20,7 +20,7 @@ pub struct Sitemap {
 /// Reads a sitemap.
 ///
 /// # Errors
-/// Why it is no sitemap, one clause for people.
+/// The reason why it is no sitemap, one clause for people.
 pub fn parse(xml: &[u8]) -> Result<Sitemap, String> {
     let mut reader = Reader::from_reader(xml);
     let mut sitemap = Sitemap::default();

@@ -1,4 +1,4 @@
-//! Which pages are meant: URLs, sitemaps by their URLs, files and standard input.
+//! Sources of the pages to warm: URLs, sitemaps by their URLs, files and standard input.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
@@ -137,7 +137,7 @@ fn is_url(source: &str) -> bool {
     is("http://") || is("https://")
 }
 
-/// Does the path of the URL end as those of sitemaps do?
+/// Whether the path of the URL ends as those of sitemaps do.
 fn is_sitemap(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let path = path.to_ascii_lowercase();

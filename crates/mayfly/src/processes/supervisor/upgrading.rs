@@ -236,8 +236,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Gives away what only one of the two may have. Answers the pid file of this one
-    /// from now on, and the socket on which those who serve hear of purges.
+    /// Gives away the things that only one of the two may have. Returns the pid file of this one from now on, and the
+    /// socket on which the workers get purges.
     async fn let_go(&mut self) -> Result<(Option<PidFile>, OwnedFd), String> {
         let pid_file = match &self.pid_file {
             Some(file) => Some(PidFile::write(&pid_file::of_predecessor(&file.path))?),

@@ -66,8 +66,8 @@ impl Predecessor {
         Ok((predecessor, inherited))
     }
 
-    /// Says that everything is there, and waits until it is our own. Answers the way to those who serve
-    /// there.
+    /// Reports that everything is ready, and waits until it is our own. Returns the connection to the
+    /// workers there.
     ///
     /// # Errors
     /// A message for the operator.
@@ -79,7 +79,7 @@ impl Predecessor {
         }
     }
 
-    /// Says that we serve, and what we go on with.
+    /// Reports that we serve, and the sockets and pools that we go on with.
     ///
     /// # Errors
     /// A message for the operator.
@@ -87,7 +87,7 @@ impl Predecessor {
         self.tell(&ToPredecessor::Ready(taken_over))
     }
 
-    /// Says why we do not serve.
+    /// Reports why we do not serve.
     pub fn refuse(&self, reasons: &[String]) {
         // It may have given up.
         let _ = self.tell(&ToPredecessor::Refused(reasons.to_vec()));

@@ -55,7 +55,7 @@ impl Successor {
     /// Starts it, and waits for its message that it can do this.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub async fn start(program: &StartedProgram) -> Result<Successor, String> {
         let shown = program.path.display();
         let failed = |error: std::io::Error| format!("could not start {shown}: {error}");
@@ -104,7 +104,7 @@ impl Successor {
     /// Gives it what it needs, and waits until it can serve.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub async fn prepare(&mut self, estate: &Estate<'_>) -> Result<(), String> {
         let (message, fds) = estate.message();
         self.peer
@@ -116,10 +116,10 @@ impl Successor {
         }
     }
 
-    /// Tells it that all is its own now, and waits until it serves.
+    /// Announces that all is its own now, and waits until it serves.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why it does not.
     pub async fn take_over(&mut self, sibling: &OwnedFd) -> Result<(), String> {
         self.peer
             .tell(&ToSuccessor::TakeOver, &[sibling.as_fd()])
@@ -197,7 +197,7 @@ impl Successor {
     }
 }
 
-/// Why a step was not taken.
+/// Returns the reason why a step was not taken.
 fn unexpected(said: Result<ToPredecessor, String>) -> String {
     match said {
         Ok(_) => "the new program does not say what is expected".to_owned(),
