@@ -79,7 +79,7 @@ fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static
     let (_, authority) = certificate
         .get_extension::<AuthorityKeyIdentifier>()
         .ok()??;
-    // Its bytes, without what DER puts in front.
+    // Its bytes, without DER's tag and length.
     let key = authority.key_identifier?;
     let serial = certificate.serial_number().to_der().ok()?;
     let serial = serial.get(2..)?;

@@ -47,7 +47,7 @@ struct Record {
 }
 
 impl PresentedChallenge {
-    /// Presents what `challenge` wants to see for `name`, and waits until it is there.
+    /// Presents the answer to `challenge` for `name`, and waits until it is there.
     pub async fn new(
         host: &Arc<dyn Host>,
         challenge: &Challenge,

@@ -22,7 +22,7 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 /// The time for which only one of several machines asks: an attempt, and a while to give the result to the
 /// others.
 const TURN: Duration = Duration::from_secs(25 * 60);
-/// How often the others look for what has come of it.
+/// How often the others look for the result.
 const LOOK_EACH: Duration = Duration::from_secs(10);
 /// How many issuances run at the same time: issuers have limits.
 const CONCURRENT: usize = 4;

@@ -22,7 +22,7 @@ pub struct Note {
     pub place: Place,
     /// The line as it was written.
     pub text: String,
-    /// Why, and what to do.
+    /// The reason, and the remedy.
     pub why: String,
     pub kind: Kind,
 }

@@ -6,7 +6,7 @@ pub enum LineOutcome {
     /// The server evaluates it.
     Rule,
     LeftOut(String),
-    /// Why, and what to do.
+    /// The reason, and the remedy.
     Not(String),
 }
 

@@ -136,7 +136,7 @@ fn plain(server: &mut Server, line: &str, value: &str) -> LineOutcome {
     LineOutcome::Taken
 }
 
-/// A name of a server without what stands around it.
+/// A name of a server without the text around it.
 fn host(text: &str) -> Option<String> {
     let name = text.rsplit_once("://").map_or(text, |it| it.1);
     let name = name
@@ -233,7 +233,7 @@ fn log(server: &mut Server, item: &Item, path: &str) -> LineOutcome {
     {
         return LineOutcome::Not("write a log_format, and access_log with its name".to_owned());
     }
-    // It holds what common does, and more.
+    // It has the fields of `common`, and more.
     server.lines.push(format!("access_log {path} combined;"));
     LineOutcome::Taken
 }

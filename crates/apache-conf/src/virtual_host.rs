@@ -7,7 +7,7 @@ use crate::rules::RulesText;
 pub struct Server {
     pub address: ServerAddress,
     pub root: Option<String>,
-    /// Logs, certificates and what TLS is made of.
+    /// Logs, certificates and settings of TLS.
     pub lines: Vec<String>,
     pub log_level: Option<String>,
     /// Paths of addresses that another folder or another server answers for.

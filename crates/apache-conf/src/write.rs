@@ -9,7 +9,8 @@ use crate::words::{argument, text};
 /// Names that begin with a dot, but for proofs of ownership.
 const DOT: &str = r"/\.(?!well-known(?:/|$))";
 
-/// The inside of a whole server. Whether scripts are refused, since it is not known what runs them.
+/// The inside of a whole server. Returns whether scripts are refused, because it is not known which
+/// program runs them.
 pub fn server(conf: &mut Conf, server: &Server, addresses: &[String]) -> bool {
     listeners(conf, server, addresses);
     if let Some(root) = &server.root {

@@ -54,7 +54,7 @@ pub enum ReadEntries {
 pub struct EngineFacts {
     /// `redis_version`, which Valkey has as well.
     pub version: String,
-    /// `maxmemory_policy`: what it throws away when its memory is full.
+    /// `maxmemory_policy`: the keys it throws away when its memory is full.
     pub eviction: String,
     /// `maxmemory`; 0: no bound.
     pub memory_max: u64,
@@ -285,7 +285,8 @@ impl RedisEngine {
         })
     }
 
-    /// `publish`, whatever the epoch is: for what is no purge. The entry's number; `None` where there is no log.
+    /// `publish` in any epoch, for entries that are no purges. Returns the entry's number; `None` if there is no
+    /// log.
     pub async fn publish_in_any_epoch(&self, entry: &[u8]) -> Result<Option<u64>, BusError> {
         loop {
             let now = self.scripts.epoch_now.key(&self.keys);
@@ -316,7 +317,7 @@ impl RedisEngine {
         Ok(entries_of(answer, &mark(epoch)).unwrap_or_default())
     }
 
-    /// Reads what follows `position`.
+    /// Reads the entries behind `position`.
     pub async fn read(&self, epoch: &Epoch, position: u64) -> Result<ReadEntries, BusError> {
         let answer: Vec<Value> = self
             .scripts
@@ -463,7 +464,7 @@ fn entries_of(answer: Value, mark: &str) -> Option<Vec<LogEntry>> {
     entries.into_iter().map(entry).collect()
 }
 
-/// Asks the engine what it is.
+/// Asks the engine for its facts.
 async fn facts(calls: &mut MultiplexedConnection) -> Result<EngineFacts, BusError> {
     let info: String = redis::cmd("INFO").query_async(calls).await?;
     let fact = |name: &str| {

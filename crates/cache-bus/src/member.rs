@@ -326,8 +326,8 @@ impl Member {
         Ok(())
     }
 
-    /// Applies what is still in the log: pages of others are compared with it, so that those can be used whose fetch
-    /// began before this node joined. Whether all up to `tip` was there.
+    /// Applies the entries that are still in the log: pages of others are compared with it, so that those can be used
+    /// whose fetch began before this node joined. Whether all up to `tip` was there.
     async fn replay(&self, engine: &RedisEngine, tip: u64) -> Result<bool, BusError> {
         let Some(AppliedPurges { epoch, .. }) = self.applied() else {
             return Ok(false);
@@ -357,8 +357,8 @@ impl Member {
         Ok(true)
     }
 
-    /// Reads the log and applies what the others have purged: first with a script until there is nothing more, then
-    /// as entries come.
+    /// Reads the log and applies the others' purges: first with a script until there is nothing more, then as entries
+    /// come.
     async fn read(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         loop {
             let Some(AppliedPurges { epoch, position }) = self.applied() else {
@@ -484,7 +484,7 @@ impl Member {
         }
     }
 
-    /// Publishes what is purged here.
+    /// Publishes the purges of this node.
     async fn send(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         let mut earliest = Instant::now();
         let mut timer = FineTimer::new()?;
@@ -511,7 +511,7 @@ impl Member {
         }
     }
 
-    /// Asks whether what was published holds on all nodes: for all of it at once, so that no purge waits for the
+    /// Asks whether the published purges hold on all nodes: for all of them at once, so that no purge waits for the
     /// confirmation of one before it.
     async fn confirm(&self, engine: &RedisEngine) -> Result<RoundEnd, BusError> {
         let Some(AppliedPurges { epoch, .. }) = self.applied() else {

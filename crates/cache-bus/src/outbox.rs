@@ -35,7 +35,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Stands `everything` for what is too much.
+    /// Makes an outbox in which `everything` stands for purges that are too many.
     pub fn new(everything: Vec<u8>) -> Outbox {
         Outbox {
             everything,
@@ -106,7 +106,7 @@ impl Outbox {
         self.kept.back().is_some_and(|purge| purge.entry.is_none())
     }
 
-    /// Takes what is published next: the number of the last one, and all of them.
+    /// Takes the purges to be published next: the number of the last one, and all of them.
     pub fn take_to_publish(&mut self) -> Option<(u64, Vec<Vec<u8>>)> {
         let mut bytes = 0;
         let mut last = None;

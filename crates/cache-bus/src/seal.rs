@@ -127,7 +127,7 @@ mod tests {
         for (secret, name, epoch) in [(2, "a", "e"), (1, "b", "e"), (1, "a", "f")] {
             assert_eq!(open(secret, name, epoch, &sealed), None);
         }
-        // Each byte counts: the form, the position, the nonce and what is sealed.
+        // Each byte counts: the form, the position, the nonce and the sealed bytes.
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
             changed[at] ^= 1;

@@ -23,7 +23,7 @@ use crate::settings::BusSettings;
 
 /// An entry of the log begins so that is a secret.
 pub const SECRET_ENTRY: u8 = b'S';
-/// To what secrets of the log are bound.
+/// The name to which secrets of the log are bound.
 const ENTRY_NAME: &str = "entry";
 /// How often it is looked whether all nodes have read an entry.
 const LOOK_EACH: Duration = Duration::from_millis(20);

@@ -46,7 +46,7 @@ pub struct BusState {
 /// An event to be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BusEvent {
-    /// It is a member, and may use what is stored.
+    /// It is a member, and may use stored pages.
     LeaseHeld,
     /// Stored pages are not used for the time being.
     LeaseLost(Option<String>),

@@ -1,4 +1,4 @@
-//! A node on the bus: what it has applied, and until when it may use what it has stored.
+//! A node on the bus: the purges it has applied, and until when it may use its stored pages.
 
 use crate::engine::{JoinAnswer, JoinCall, RenewAnswer, RenewCall};
 use crate::rule::{EveryRule, Rule, Rules};
@@ -245,7 +245,7 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         }
     }
 
-    /// All entries up to this one have been applied, or what was stored before is void.
+    /// All entries up to this one have been applied, or pages stored before are void.
     pub fn has_applied(&mut self, number: u64) {
         if let Some(applied) = &mut self.applied {
             applied.position = applied.position.max(number);

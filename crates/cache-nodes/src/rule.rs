@@ -1,5 +1,5 @@
 //! The rules that keep the promise, each with a name, so that a model can leave one out and show
-//! what happens then.
+//! the effect.
 
 /// A rule of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -107,7 +107,7 @@ pub struct Entry {
 /// A form of a stored body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Form {
-    /// Its content coding, or what it is for.
+    /// Its content coding, or its purpose.
     pub name: String,
     /// None: the coding saves nothing, so none is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]

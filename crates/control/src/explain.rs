@@ -1,5 +1,4 @@
-//! The request for an explanation, and the answer: what the server would do with a request, and
-//! why.
+//! The request for an explanation, and the answer: how the server would answer a request, and why.
 
 use std::net::IpAddr;
 
@@ -28,7 +27,8 @@ pub struct ExplainRequest {
     /// The address of the client; `None`: an unassigned address, to which no rule gives rights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<IpAddr>,
-    /// The page is made several times with one thing altered, to find out what it depends on.
+    /// The page is made several times with one thing altered, to find the parts of a request that it depends
+    /// on.
     #[serde(default, rename = "try", skip_serializing_if = "std::ops::Not::not")]
     pub tries: bool,
 }
@@ -112,7 +112,7 @@ pub struct EvidencePart {
     /// The page differs each time it is made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs_each_time: bool,
-    /// With `cache_guest_sessions`: what is known of the session that the page begins.
+    /// With `cache_guest_sessions`: the facts about the session that the page begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPart>,
 }
@@ -247,7 +247,7 @@ pub enum LimitVerdict {
 pub struct CachePart {
     /// Its zone.
     pub zone: String,
-    /// The cache key; what no text has is escaped. Empty where none is made.
+    /// The cache key; bytes that are no text are escaped. Empty if none is made.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// The address by which it can be purged.
@@ -317,7 +317,7 @@ pub struct ToldReason {
 pub enum KnownBy {
     /// By the request and the configuration: it holds for each request like this.
     Request,
-    /// By what the cache holds at this moment.
+    /// By the content of the cache at this moment.
     Moment,
     /// By the last response for the key, perhaps to another visitor's request.
     LastResponse,
@@ -385,7 +385,7 @@ pub enum LearnedState {
     NotLearned,
 }
 
-/// A part of a request, and what it does.
+/// A part of a request, and its effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The part, such as `cookie lang`, `argument page` or `field Accept-Language`.

@@ -20,7 +20,7 @@
 //! answers may gain fields: clients skip fields that they do not know.
 //!
 //! [`socket`] makes the socket, [`server`] answers on it, [`client`] asks. A [`server::Handler`]
-//! carries out what is asked: nothing here knows the cache.
+//! carries out the requests: nothing here knows the cache.
 
 pub mod client;
 pub mod command;

@@ -81,13 +81,13 @@ pub trait Handler: Send + Sync + 'static {
         request: WarmRequest,
     ) -> impl Future<Output = Result<WarmReport, Refusal>> + Send;
 
-    /// `POST /1/explain`: what would become of a request.
+    /// `POST /1/explain`: how a request would be answered, and why.
     fn explain(
         &self,
         request: ExplainRequest,
     ) -> impl Future<Output = Result<Explanation, Refusal>> + Send;
 
-    /// `POST /1/search`: what is stored that has a text or a tag.
+    /// `POST /1/search`: stored responses that have a text or a tag.
     fn search(
         &self,
         request: SearchRequest,

@@ -76,8 +76,8 @@ impl ControlSocket {
         }
     }
 
-    /// A socket that another process has made, and has still: `file` is what its
-    /// [`ControlSocket::file`] was.
+    /// A socket that another process has made, and has still: `file` is the value of its
+    /// [`ControlSocket::file`].
     #[must_use]
     pub fn inherited(path: PathBuf, listener: UnixListener, file: (u64, u64)) -> ControlSocket {
         ControlSocket {

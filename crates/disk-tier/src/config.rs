@@ -45,7 +45,7 @@ pub struct TierConfig {
     pub fingerprint: u64,
     /// The size of a segment; a power of two between [`SEGMENT_BYTES_MIN`] and [`SEGMENT_BYTES`].
     pub segment_bytes: u64,
-    /// Threads that read what is not in the page cache, 1 to 4.
+    /// Threads that read records outside of the page cache, 1 to 4.
     pub reading_threads: usize,
 }
 

@@ -103,7 +103,7 @@ impl TierFolder {
         let reading_threads = config.reading_threads.clamp(1, READING_THREADS_MAX);
         let (works, recovery) = TierWorks::open(path, config, storage, JournalSizes::default())?;
         let (sender, ended) = mpsc::channel();
-        // From here on an error closes what was begun.
+        // From here on, an error closes the begun parts.
         let tier = TierFolder {
             works,
             ended: Mutex::new(ended),
@@ -217,7 +217,8 @@ impl TierFolder {
         self.parts().index.remove(place.key_hash, packed);
     }
 
-    /// Writes what waits, then what memory alone has, in the order given, until the time is over. Blocks.
+    /// Writes the waiting records, then those that memory alone has, in the order given, until the time is over.
+    /// Blocks.
     pub fn flush_for_stop(
         &self,
         records: &mut dyn Iterator<Item = NewRecord>,
@@ -448,7 +449,7 @@ impl TierFolder {
         self.works.load();
     }
 
-    /// Reads what was asked for and waits for the disk.
+    /// Reads the requested record and waits for the disk.
     #[must_use]
     pub fn read_waiting(
         &self,

@@ -328,7 +328,7 @@ impl IndexShard {
         }
     }
 
-    /// The slots of a hash, with what they lead to.
+    /// The slots of a hash, with their places.
     fn places_of(&self, key_hash: u64) -> impl Iterator<Item = (usize, PackedPlace)> {
         let mut at = self.home(key_hash);
         std::iter::from_fn(move || {

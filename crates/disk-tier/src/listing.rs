@@ -28,7 +28,7 @@ pub(crate) struct SegmentListing {
 }
 
 impl SegmentListing {
-    /// Reads what lies in a segment.
+    /// Reads the list of a segment's records.
     pub(crate) fn read(file: &dyn StorageFile, number: u64) -> io::Result<SegmentListing> {
         let len = file.byte_len()?;
         let mut trailer = [0; TRAILER_BYTES];

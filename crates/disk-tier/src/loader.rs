@@ -1,5 +1,5 @@
-//! Fills the index from the segments of earlier starts, newest first. Lookups and writes go on meanwhile: what is newer
-//! is in the index before what is older.
+//! Fills the index from the segments of earlier starts, newest first. Lookups and writes go on meanwhile: newer records
+//! are in the index before older ones.
 
 use crate::form::footer::FooterEntry;
 use crate::form::segment::{HEADER_BYTES, SegmentHeader, SegmentOpening, segment_name};

@@ -28,8 +28,8 @@ pub struct WrittenPurge {
     pub target: Bytes,
 }
 
-/// How far the purges of a log that several machines share are written down: all up to `number`, and whatever else had
-/// to be purged for what this machine has missed before.
+/// How far the purges of a log that several machines share are written down: all up to `number`, and any other purges
+/// that make up for those missed before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPosition {
     /// The log's name; at most [`TARGET_BYTES_MAX`].

@@ -171,7 +171,7 @@ fn body(
         }
         false => source.bytes(at, len)?,
     };
-    // Compared each time: the page cache may have lost what was right once, and 4 KB cost 0.3 us.
+    // Compared each time: the page cache may have dropped bytes that were right once, and 4 KB cost 0.3 us.
     match crc32fast::hash(&body) == header.body_sum {
         true => Ok(RecordBody::Inline(body)),
         false => Err(ReadFailure::Damaged),

@@ -1,4 +1,4 @@
-//! Records as callers see them: what is handed over to be kept, and what is read.
+//! Records as callers see them: those handed over to be kept, and those read.
 
 use crate::index::PackedPlace;
 use crate::times::{RecordAge, TierTime};

@@ -1,7 +1,7 @@
 //! The oldest segments go when there is no room, or when they were not used for long. Records that were used since they
 //! were written are copied into the segment under way.
 //!
-//! A segment is never written over: its file is removed, so that those who send from it keep what they have.
+//! A segment is never written over: its file is removed, so that senders keep their open file.
 
 use crate::config::LIFETIME_MIN;
 use crate::form::footer::FooterEntry;
@@ -34,7 +34,7 @@ pub(crate) fn drop_one(parts: &TierParts, writer: &mut SegmentWriter) {
 }
 
 fn has_too_much(parts: &TierParts) -> bool {
-    // One segment stays free: survivors are copied before what they were in goes.
+    // One segment stays free: survivors are copied before their segment goes.
     if parts.bytes() + parts.config.segment_bytes > parts.config.max_bytes {
         return true;
     }

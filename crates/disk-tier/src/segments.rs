@@ -21,7 +21,7 @@ pub(crate) enum LoadState {
     Dropped,
 }
 
-/// A segment's file, and what is known of it.
+/// A segment's file, and the facts known of it.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) number: u64,

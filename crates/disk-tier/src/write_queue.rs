@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const WAITING_MAX: usize = 8192;
 const WAITING_BYTES_MAX: usize = 64 << 20;
-/// How often the writer looks at what is due, while nothing is written.
+/// How often the writer does its periodic work, while nothing is written.
 const TICK: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl WriteQueue {
         Some(record)
     }
 
-    /// Writes what waits until a time.
+    /// Writes the waiting records until a time.
     pub(crate) fn drain_until(&self, parts: &TierParts, until: Instant) {
         while Instant::now() < until
             && let Some(record) = self.pop()

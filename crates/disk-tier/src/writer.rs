@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// A record is at most this share of a segment.
 const SHARE_OF_SEGMENT: u64 = 4;
-/// How often the journal hears what the wall clock shows, while records are written.
+/// How often the journal notes the wall clock, while records are written.
 const TIME_NOTE_MILLIS: u64 = 60_000;
 /// The capacity that the buffer for one record keeps between records.
 const BUFFER_KEPT: usize = 256 << 10;
@@ -191,7 +191,7 @@ impl SegmentWriter {
                 .remove(&parts.folder.join(segment_name(number)));
             return Err(error);
         }
-        // It counts as full from its begin, so that what it will take is there when it takes it.
+        // It counts with its full size from the start, so that its room is there when it needs it.
         let bytes = parts.config.segment_bytes;
         let segment = Arc::new(Segment::made(number, file, bytes, now.boot_millis));
         parts.segments.push(Arc::clone(&segment));

@@ -80,7 +80,8 @@ impl Cache {
         }
     }
 
-    /// Forgets, if it must, what is past its time, or else all that is known.
+    /// Makes room for a name, if it must by forgetting outdated answers, or else
+    /// all answers.
     fn has_room(&mut self, now: Millis) -> bool {
         if self.entries.len() < MAX_NAMES {
             return true;
@@ -99,7 +100,7 @@ impl Cache {
         self.entries.insert(key, Entry::UnderWay(flight));
     }
 
-    /// Ends `flight`, keeping what it found if that is worth it.
+    /// Ends `flight`, and keeps its answer if that is worth it.
     pub fn land(&mut self, key: &Key, flight: &Flight, found: Option<TimedAnswer>) {
         let is_this = matches!(
             self.entries.get(key),

@@ -27,10 +27,10 @@ pub enum Class {
     StaleVisitor,
     /// A part of a visitor's page. One page has many: they do not keep other visitors from their pages.
     Fragment,
-    /// A stored page is made anew, and visitors see the stored one meanwhile. Also what fetches
-    /// pages ahead of visitors (warming) belongs here.
+    /// A stored page is made anew, and visitors see the stored one meanwhile. Requests that fetch pages ahead of
+    /// visitors (warming) belong here too.
     Refresh,
-    /// A program that reads the site, by its name or by what it does.
+    /// A program that reads the site, by its name or by its behaviour.
     Crawler,
     /// A copy of a request (`mirror`): its answer is discarded.
     Mirror,

@@ -39,7 +39,7 @@ const KNOWN_WEIGHT: f64 = 3.0;
 /// Sessions of one address that are turns of their own, within an hour.
 const SESSIONS_OF_ADDRESS: f64 = 1024.0;
 const HOUR: f64 = 3_600_000.0;
-/// Half of what each table holds.
+/// Half of the entries of each table.
 const HALF: usize = 32_768;
 /// A value of a cookie that is shorter is no session's.
 const MIN_SESSION_BYTES: usize = 16;
@@ -103,7 +103,8 @@ pub struct Turn {
     pub(crate) id: u64,
     /// The owner of the turn.
     pub kind: TurnKind,
-    /// Its client has a session, has loaded assets or asks for what others ask for: not a newcomer.
+    /// Its client has a session, has loaded assets or asks for pages that others ask for: not a
+    /// newcomer.
     pub is_known: bool,
 }
 

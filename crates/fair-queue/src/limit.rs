@@ -82,7 +82,7 @@ impl LimitReason {
     }
 }
 
-/// The limit, and what it was found from.
+/// The limit, and the measurements behind it.
 #[derive(Debug)]
 pub struct ConcurrencyLimit {
     concurrency: Concurrency,
@@ -263,7 +263,7 @@ impl ConcurrencyLimit {
     /// A limit was tried: it stays if it brought more, or no less.
     fn end_trial(&mut self, trial: Trial, mean: f64, rate: f64) {
         let change = rate / trial.rate;
-        // Half of what a higher limit would bring, if all requests under way were at work.
+        // Half of the gain of a higher limit, if all requests under way were at work.
         let expected = self.limit as f64 / trial.before as f64;
         let is_higher = self.limit > trial.before;
         let is_good = match is_higher {

@@ -75,7 +75,7 @@ impl<T> Default for Line<T> {
     }
 }
 
-/// A request under way: what [`FairQueue::end`] needs to know of it.
+/// A request under way, with the facts that [`FairQueue::end`] needs.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "its turn is charged when it ends"]
 pub struct StartedRequest {
@@ -520,7 +520,7 @@ impl<T> Line<T> {
         self.place(id, now);
     }
 
-    /// A request has cost so much, and not what was expected.
+    /// Corrects the turn by the real cost of a request.
     fn settle(&mut self, started: &StartedRequest, cost: u64, now: Millis) {
         let Some(flow) = self.turns.get_mut(&started.turn) else {
             return;
@@ -529,7 +529,7 @@ impl<T> Line<T> {
         flow.note_cost(cost, now);
         let settled = (flow.finish + cost).saturating_sub(started.expected);
         let settled = settled.min(self.virtual_time + MAX_LEAD);
-        // Never back to where it was served: that is what the bound of waiting rests on.
+        // Never back to where it was served: the bound of waiting rests on that.
         flow.finish = settled.max(started.tag + 1);
         if flow.place.is_some() {
             self.place(started.turn, now);

@@ -1,7 +1,7 @@
 //! The CGI response head that PHP writes to STDOUT before the body.
 //!
-//! [`HeadParser`] gathers STDOUT until the empty line and makes a [`ResponseHead`]; what follows
-//! the empty line is handed back untouched. A head that lies in one piece, the usual case, is
+//! [`HeadParser`] gathers STDOUT until the empty line and makes a [`ResponseHead`]; bytes behind
+//! the empty line are handed back untouched. A head that lies in one piece, the usual case, is
 //! parsed where it lies: names and values are slices of it, so callers that keep them for long
 //! should copy them. A bare LF ends a line, a line `HTTP/...` is ignored, and a name without a
 //! colon is a field without a value, as in nginx. Other rules are stricter than nginx 1.22, since

@@ -20,11 +20,11 @@ use crate::head::{HeadParser, ResponseHead};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Head(ResponseHead),
-    /// A part of the body; never empty. A slice of the read buffer: copy
-    /// what is kept for long.
+    /// A part of the body; never empty. A slice of the read buffer: copy a part that is kept for
+    /// long.
     Data(Bytes),
-    /// A part of what PHP wrote to its error stream; never empty. Cut where
-    /// records and reads are cut, not at lines.
+    /// A part of PHP's error stream; never empty. Cut where records and reads are cut, not at
+    /// lines.
     Stderr(Bytes),
     /// The response is complete.
     End {
@@ -98,7 +98,7 @@ struct Body {
     received_bytes: u64,
     /// More came than was promised.
     has_excess_data: bool,
-    /// No content belongs to the response, so that what comes is no lie about it.
+    /// No content belongs to the response: data for it is dropped, and not reported as excess.
     is_bodyless: bool,
     /// Body bytes that came with the end of the head.
     first: Bytes,
@@ -253,7 +253,7 @@ impl DecodeResponse for ResponseReader {
 }
 
 impl Body {
-    /// Counts `data`, cut to what was promised; `None` when nothing is left.
+    /// Counts `data`, cut to the promised length; `None` when nothing is left.
     fn take(&mut self, mut data: Bytes) -> Option<Bytes> {
         if let Some(expected) = self.expected_bytes {
             let room = expected.saturating_sub(self.received_bytes);
@@ -606,7 +606,7 @@ mod tests {
             }
             let whole = format!("{:?}", read(&wire, false, 1_000_000));
             let cut = format!("{:?}", read(&wire, false, in_pieces_of));
-            // Only what follows the end is seen or not seen, by chance.
+            // Only bytes behind the end are seen or not seen, by chance.
             let without_text = |text: String| {
                 text.replace("), true))", "), _))")
                     .replace("), false))", "), _))")

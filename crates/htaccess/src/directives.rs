@@ -1,4 +1,4 @@
-//! Single lines of a `.htaccess`, and what the sections around them mean.
+//! Single lines of a `.htaccess`, and the meaning of the sections around them.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Place {
     pub methods: Methods,
     /// In `<Files>` or `<If>`.
     pub is_inner: bool,
-    /// It is not known whether Apache would read the lines: only what closes holds.
+    /// It is not known whether Apache would read the lines: only lines that close hold.
     pub is_doubtful: bool,
 }
 
@@ -382,7 +382,7 @@ pub fn by_extension(settings: &mut Settings, extensions: Option<&[String]>, runs
     }
 }
 
-/// `Header`, `ErrorDocument`, `Expires*` and what the types of files are.
+/// `Header`, `ErrorDocument`, `Expires*` and the types of files.
 pub fn response(item: &Item, settings: &mut ResponseSettings) -> LineOutcome {
     let args = &item.args[..];
     let first = item.lower(0);
@@ -546,7 +546,7 @@ pub fn rewrite_options(item: &Item, rewriting: &mut Rewriting) {
     }
 }
 
-/// How many patterns a line, and what is in it, compares for each request.
+/// Returns how many patterns a line and its block compare for each request.
 pub fn patterns(item: &Item) -> usize {
     let names = [
         "rewriterule",

@@ -231,7 +231,7 @@ impl<'a> Evaluator<'a> {
         self.fix_up(round, &mut settings)
     }
 
-    /// Rewriting, redirects, the index of a folder: what stands between access and the content.
+    /// Rewriting, redirects, the index of a folder: the steps between access and the content.
     fn fix_up(&mut self, mut round: Round<'_>, settings: &mut Settings) -> Step {
         let mut led = None;
         let mut handler = None;
@@ -396,7 +396,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Looks at what would answer in the place of a folder or of a path without a file.
+    /// Looks at the file that would answer in the place of a folder or of a path without a file.
     fn lookup(&mut self, round: &Round<'_>, path: &[u8]) -> Lookup {
         let Some(path) = resolved(path) else {
             return Lookup::Missing;
@@ -451,7 +451,7 @@ impl<'a> Evaluator<'a> {
         if is_file && !may_run(&round.file.name, settings) {
             return Verdict::refused(403);
         }
-        // Only scripts take what is behind a file.
+        // Only scripts take the path behind a file.
         if is_file && !round.file.path_info.is_empty() && !is_script(&round.file.name) {
             return Verdict::refused(404);
         }

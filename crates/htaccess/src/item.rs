@@ -1,4 +1,4 @@
-//! The tree of a text: directives, and sections with what is in them. No directive means anything here.
+//! The tree of a text: directives, and sections with their content. No directive means anything here.
 
 use std::sync::Arc;
 
@@ -35,14 +35,14 @@ pub struct Mistake {
     pub message: String,
 }
 
-/// A text as a tree. The mistakes are those of sections: what belongs together is not known then.
+/// A text as a tree. The mistakes are those of sections: the nesting of lines is not known then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParsedText {
     pub items: Vec<Item>,
     pub mistakes: Vec<Mistake>,
 }
 
-/// Reads a text; `file` is what messages call it.
+/// Reads a text; `file` is its name in messages.
 pub fn parse(text: &str, file: &str) -> ParsedText {
     let file: Arc<str> = Arc::from(file);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -1,4 +1,4 @@
-//! `<IfModule>`, `<IfVersion>` and `<IfDefine>`: what of them holds for an Apache 2.4 as distributions build it.
+//! `<IfModule>`, `<IfVersion>` and `<IfDefine>`: whether they hold for an Apache 2.4 as distributions build it.
 
 use crate::item::Item;
 

@@ -1,6 +1,6 @@
 //! Paths of addresses: escapes, dots, and prefixes.
 
-/// Writes what may not stand in a path of an address as `%XX`.
+/// Writes bytes that may not stand in a path of an address as `%XX`.
 pub fn escaped(path: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len());
     for &byte in path {

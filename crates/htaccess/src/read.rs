@@ -16,7 +16,7 @@ use crate::rewriting::{Condition, Rewriting, Rule};
 use crate::server_rules::{PlaceTest, ServerRules, ServerSection};
 use crate::settings::{Conditional, FilesSection, FolderRules, Note, Settings};
 
-/// A longer file closes its folder: what stands behind this is not read.
+/// A longer file closes its folder: lines beyond it are not read.
 pub const MAX_BYTES: usize = 1 << 20;
 /// Lines of a file.
 const MAX_LINES: usize = 20_000;
@@ -143,7 +143,7 @@ impl Reader {
     }
 
     fn items(&mut self, items: &[Item], settings: &mut Settings, place: &Place) {
-        // An `<If>` with what belongs to it.
+        // An `<If>` with its `<ElseIf>` and `<Else>`.
         let mut chain: Vec<Branch> = Vec::new();
         for item in items {
             let is_branch = matches!(item.name.as_str(), "if" | "elseif" | "else");

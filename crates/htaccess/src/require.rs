@@ -27,7 +27,7 @@ pub enum Question {
     Variables(Vec<String>),
     Methods(Vec<String>),
     Expression(Arc<Expression>),
-    /// Names of hosts, and what no module here answers.
+    /// Names of hosts, and conditions that no module here evaluates.
     Unknown,
 }
 

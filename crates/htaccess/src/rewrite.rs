@@ -381,8 +381,8 @@ impl Way<'_, '_> {
     }
 }
 
-/// The value of `Set-Cookie` for what `[CO]` has behind its `=`: name, value, domain, minutes, path, and what begins with
-/// `secure`, `httponly` and the value of `SameSite`.
+/// The value of `Set-Cookie` for the text behind the `=` of `[CO]`: name, value, domain, minutes, path, and texts that
+/// begin with `secure`, `httponly` and the value of `SameSite`.
 fn set_cookie(flag: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(flag);
     let (separator, text) = match text.strip_prefix(';') {

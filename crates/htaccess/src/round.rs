@@ -23,7 +23,7 @@ pub struct Round<'a> {
     pub args: Option<Vec<u8>>,
     pub file: MappedFile,
     pub variables: Variables,
-    /// It is not what the client has asked for, but where rules have led it.
+    /// The path is not the client's, but one to which rules have led.
     pub is_redirected: bool,
     /// An index is looked at.
     pub is_lookup: bool,

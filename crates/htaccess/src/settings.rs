@@ -37,7 +37,7 @@ pub struct FilesSection {
 pub struct Note {
     pub line: usize,
     pub text: String,
-    /// The line closes what it stands in.
+    /// The line closes its section or folder.
     pub closes: bool,
 }
 

@@ -24,7 +24,7 @@ pub enum FileKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     pub kind: FileKind,
-    /// The path itself is a symbolic link; whether it has the owner of what it leads to.
+    /// The path itself is a symbolic link; whether it has the owner of its target.
     pub link_of_owner: Option<bool>,
     pub length: u64,
     pub is_executable: bool,

@@ -91,7 +91,7 @@ pub enum Verdict {
     Target(Target),
     Refused {
         status: u16,
-        /// With 401: what a browser shows while it asks for a name.
+        /// With 401: the text that a browser shows while it asks for a name.
         realm: Option<String>,
     },
     Redirect {

@@ -184,7 +184,7 @@ impl WalkedFolders {
     }
 }
 
-/// `Options FollowSymLinks` is what a site begins with.
+/// A site begins with `Options FollowSymLinks`.
 pub fn follows(links: Option<LinkOptions>, is_of_owner: bool) -> bool {
     let Some(links) = links else {
         return true;

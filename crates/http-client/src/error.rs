@@ -26,7 +26,7 @@ pub enum Error {
     /// A response head, interim or final, above the limit that the caller gave.
     HeadTooLarge { limit_bytes: usize },
     /// A 101 that the request did not ask for, or that came before all of it was sent. Passed on,
-    /// it would make the client take what follows for a tunnel (RFC 9110 §15.2.2).
+    /// it would make the client take the rest for a tunnel (RFC 9110 §15.2.2).
     UnaskedUpgrade,
     /// More than [`crate::MAX_INTERIM_RESPONSES`] before the final one.
     TooManyInterimResponses,
@@ -63,8 +63,8 @@ impl Error {
         matches!(self, Error::InvalidHead(ResponseError::InvalidStatusLine))
     }
 
-    /// Whether the upstream answered with what is no valid response head
-    /// (`invalid_header` of `proxy_next_upstream`).
+    /// Whether the upstream answered without a valid response head (`invalid_header` of
+    /// `proxy_next_upstream`).
     pub fn is_invalid_head(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! An HTTP/1 request in terms of an exchange: what is sent, and what the response is read
-//! against. Both directions are driven by `upstream-exchange`.
+//! An HTTP/1 request in terms of an exchange: the bytes that are sent, and the bounds of its
+//! response. Both directions are driven by `upstream-exchange`.
 //!
 //! ```text
 //! start ─ next ─ next ─ ... ─ End ─ into_stream

@@ -1,8 +1,8 @@
 //! Writes a request: its head, then its body as it comes.
 //!
-//! One part of the body is held at a time, between the head of its chunk and what ends that; head
-//! and first part leave in one write. The body is counted: a part beyond the length that the head
-//! promises is not sent, since the upstream would take the rest for another request.
+//! One part of the body is held at a time, between the head of its chunk and the chunk's end;
+//! head and first part leave in one write. The body is counted: a part beyond the length that the
+//! head promises is not sent, since the upstream would take the rest for another request.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub enum BodyFraming {
     None,
     /// `Content-Length`: exactly as many bytes come from the source.
     Length(u64),
-    /// `Transfer-Encoding: chunked`; the chunks are made of what comes from the source.
+    /// `Transfer-Encoding: chunked`; the chunks are made of the source's parts.
     Chunked,
 }
 

@@ -43,7 +43,7 @@ pub enum Event {
     Interim(ResponseHead),
     /// The final response's head, or that of a 101.
     Head(ResponseHead),
-    /// A part of the body; never empty. A slice of the read buffer: copy what
+    /// A part of the body; never empty. A slice of the read buffer: copy a part that
     /// is kept for long.
     Data(Bytes),
     /// The trailer fields behind the last chunk; never empty.
@@ -66,8 +66,8 @@ pub struct ResponseHead {
     pub status: u16,
     /// The reason phrase behind the status; may be empty.
     pub reason: Bytes,
-    /// All fields, in order and as spelled, those of the connection included:
-    /// the server hides them by name. Slices of the read buffer: copy what is
+    /// All fields, in order and as spelled, those of the connection included: the
+    /// server hides them by name. Slices of the read buffer: copy a field that is
     /// kept for long.
     pub fields: Vec<(Bytes, Bytes)>,
     /// The value of `Content-Length`, also where no body follows (HEAD, 304).

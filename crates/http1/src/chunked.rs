@@ -34,7 +34,7 @@ pub enum DecodedChunk {
     },
     /// The whole input is dealt with and the body is not over.
     NeedMore,
-    /// The body is over; what follows `input[..consumed]` is the next message.
+    /// The body is over; the bytes behind `input[..consumed]` are the next message.
     Done {
         /// How much of the input belonged to this body.
         consumed: usize,
@@ -190,7 +190,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// One byte of what surrounds the data.
+    /// Takes one byte of the framing around the data.
     fn control_byte(&mut self, byte: u8) -> Result<State, ChunkedError> {
         match (self.state, byte) {
             (State::Size { size, digits }, _) => self.size_byte(size, digits, byte),
@@ -313,7 +313,7 @@ mod tests {
 
     type BodyAndRest = Option<(Vec<u8>, Vec<u8>)>;
 
-    /// The body and what was left over; in steps of `step` bytes.
+    /// Decodes in steps of `step` bytes; returns the body and the rest.
     fn decode(input: &[u8], step: usize) -> Result<BodyAndRest, ChunkedError> {
         let mut decoder = ChunkedDecoder::keeping_trailers();
         let mut body = Vec::new();

@@ -151,7 +151,7 @@ pub(crate) fn read_any(buf: &[u8]) -> Line {
     })
 }
 
-/// The name at the start of `buf`; what the line is where it has none.
+/// The name at the start of `buf`; the kind of line if it has none.
 fn read_name(buf: &[u8]) -> Result<(usize, NameKind), Line> {
     let mut kind = 0;
     for (at, &byte) in buf.iter().enumerate() {

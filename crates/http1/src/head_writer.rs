@@ -127,7 +127,7 @@ impl<'a> HeadWriter<'a> {
 
 fn put_status(out: &mut Vec<u8>, status: u16) {
     out.extend_from_slice(b"HTTP/1.1 ");
-    // Three digits always; nginx writes `000` for what is below 100.
+    // Three digits always; nginx writes `000` for a status below 100.
     let digit = |value: u16| b'0' + (value % 10) as u8;
     out.extend_from_slice(&[digit(status / 100), digit(status / 10), digit(status), b' ']);
 }

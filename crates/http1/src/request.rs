@@ -1,9 +1,9 @@
 //! A request head: from bytes to spans (`http_semantics::RequestHead`).
 //!
-//! `parse_request` is on the path of every cache hit. It allocates nothing but
-//! what the caller's reused vector of fields may need to grow, and it looks at
-//! each byte about once. It is called again with more bytes after
-//! [`ParsedHead::Partial`]; [`worth_parsing`] keeps that linear for slow clients.
+//! `parse_request` is on the path of every cache hit. It allocates nothing but the
+//! growth of the caller's reused vector of fields, and it looks at each byte about
+//! once. It is called again with more bytes after [`ParsedHead::Partial`];
+//! [`worth_parsing`] keeps that linear for slow clients.
 //!
 //! Invariant: for any way of cutting a head in pieces, the verdict on the whole
 //! is the same, and a piece is refused only if the whole would be (fuzzed).
@@ -70,8 +70,8 @@ fn find_lf(buf: &[u8], from: usize) -> Option<usize> {
     scan::find_far(buf, from, |byte| byte == b'\n', scan::equal::<b'\n'>)
 }
 
-/// Refuses early what can no longer become a request: a TLS hello on a plain
-/// port has no reason to end in LF.
+/// Refuses early bytes that can no longer become a request: a TLS hello on a plain port
+/// has no reason to end in LF.
 fn check_unfinished_request_line(
     buf: &[u8],
     start: usize,

@@ -109,7 +109,7 @@ fn is_delimited_target(method: &[u8], target: &[u8]) -> bool {
     }
 }
 
-/// Reads what follows the target: nothing (HTTP/0.9), or spaces, a version and
+/// Reads the rest behind the target: nothing (HTTP/0.9), or spaces, a version and
 /// perhaps more spaces.
 fn parse_version(rest: &[u8]) -> Result<Version, RequestError> {
     // The one text nearly every client sends.

@@ -1,5 +1,5 @@
-//! The head of an upstream's response, as an HTTP client reads it. Bare LF and
-//! a missing reason phrase are harmless and taken; what two readers could read
+//! The head of an upstream's response, as an HTTP client reads it. Bare LF and a
+//! missing reason phrase are harmless and taken; a head that two readers could read
 //! differently is refused. Framing is asked afterwards (`response_framing`).
 
 use std::ops::Range;
@@ -31,7 +31,7 @@ const MAX_FIELDS: usize = 1000;
 const USUAL_FIELDS: usize = 16;
 
 /// Takes the response head at the start of `buffer` off it; the body begins with
-/// what is left. Only the first `limit_bytes` are looked at (nginx:
+/// the rest. Only the first `limit_bytes` are looked at (nginx:
 /// `proxy_buffer_size`). `None` when there is no whole head in them yet; the caller
 /// treats a buffer that is full to the limit as [`ResponseError::TooLarge`].
 ///

@@ -8,7 +8,7 @@ use crate::{frame, varint};
 
 /// A control frame's payload at most: far more than all settings that there are.
 const MAX_CONTROL_BYTES: u64 = 4096;
-/// Control frames of one connection: more than one SETTINGS, a GOAWAY and what is greased.
+/// Control frames of one connection: more than one SETTINGS, a GOAWAY and greased frames.
 const MAX_CONTROL_FRAMES: u32 = 1000;
 
 /// The type of a unidirectional stream.

@@ -31,7 +31,7 @@ pub enum Piece {
     Body(Bytes),
     /// The field block of its trailers.
     Trailers(Bytes),
-    /// A field block beyond the limit. Nothing of what follows can be used.
+    /// A field block beyond the limit. The rest of the stream cannot be used.
     TooLarge,
 }
 

@@ -1,5 +1,5 @@
-//! The engine of `cache_nodes` as it is used to get certificates for all nodes: what they show issuers, whose turn it is to
-//! ask one, and the certificates, sealed.
+//! The engine of `cache_nodes` as it is used to get certificates for all nodes: their challenge answers, the turn to
+//! ask an issuer, and the certificates, sealed.
 
 use std::sync::OnceLock;
 use std::time::Duration;

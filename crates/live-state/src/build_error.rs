@@ -7,7 +7,7 @@ pub enum BuildError {
     Group { name: String, reason: String },
     /// A file of `ssl_*`, `proxy_ssl_*` or `otel_exporter` cannot be used.
     Tls(String),
-    /// There is no room for the thread that hears what PHP reads.
+    /// There is no room for the thread that takes PHP's reports of its reads.
     Learning(std::io::Error),
 }
 

@@ -116,7 +116,7 @@ impl DefaultMemory {
 
 /// The memory of the server beside its zones: itself, and connections.
 const OWN_BYTES: u64 = 32 << 20;
-/// This part of the memory is left to what works beside it, such as PHP.
+/// This part of the memory is left to programs beside it, such as PHP.
 const SHARE_OF_OTHERS: u64 = 8;
 
 /// Zones that may take more memory than there is. The kernel would end the server before they are

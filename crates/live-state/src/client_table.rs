@@ -9,7 +9,8 @@ use fair_queue::{Assessment, AssetMarks, Clients, Turn, Visit, client};
 use parking_lot::Mutex;
 use upstream::Group;
 
-/// Clients by what they did. Asked for requests that an upstream answers; files only mark their client.
+/// Clients by their past requests. Asked for requests that an upstream answers; files only mark their
+/// client.
 pub struct ClientTable {
     clients: Mutex<Clients>,
     seed: RandomState,
@@ -28,7 +29,7 @@ impl Default for ClientTable {
 }
 
 impl ClientTable {
-    /// The table of a configuration with these groups, with what the one before knows.
+    /// The table of a configuration with these groups, with the clients that the one before knows.
     pub(crate) fn renew(
         groups: &[Arc<Group>],
         previous: Option<&Arc<ClientTable>>,

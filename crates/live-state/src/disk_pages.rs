@@ -78,7 +78,7 @@ struct WaitingFolder {
     is_overflown: bool,
     /// The reason why it is not open, once that was tried.
     why: Option<String>,
-    /// The disk refuses what may have pages, which the next start would show.
+    /// The disk refuses a folder that may have pages, which the next start would show.
     hides_pages: bool,
 }
 

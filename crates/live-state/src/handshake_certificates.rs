@@ -82,7 +82,7 @@ impl OfHandshake {
         Ok(Some(server))
     }
 
-    /// A file, or what `data:` gives. `failure` begins the message if there is none.
+    /// Reads a file, or the text behind `data:`. `failure` begins the message if there is none.
     fn read(&self, value: &str, failure: &str) -> Result<PemFile, String> {
         if let Some(pem) = value.strip_prefix("data:") {
             return Ok(PemFile {

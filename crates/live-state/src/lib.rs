@@ -231,7 +231,7 @@ impl LiveState {
         }
     }
 
-    /// Writes what only memory has, for a bounded time, and closes the folders. Blocks.
+    /// Writes pages that only memory has, for a bounded time, and closes the folders. Blocks.
     pub fn close_disk_pages(&self, logs: &[ErrorLog]) {
         let now = http_cache::Millis(clock::now());
         for line in disk_pages::close_all(&self.zones, now) {
@@ -241,7 +241,7 @@ impl LiveState {
         }
     }
 
-    /// Writes what has happened to the folders of zones.
+    /// Logs events of the zones' folders.
     pub fn log_disk_events(&self, logs: &[ErrorLog]) {
         disk_pages::log_events(&self.zones, logs, &self.error_logs);
     }
@@ -251,7 +251,7 @@ impl LiveState {
         disk_pages::is_any_waiting(&self.zones)
     }
 
-    /// Housekeeping, about once a second: removes what was not used for a while.
+    /// Housekeeping, about once a second: removes entries that were not used for a while.
     pub fn sweep(&self, now: u64) -> LiveSweep {
         let mut swept = LiveSweep::default();
         for zone in self.zones.iter() {

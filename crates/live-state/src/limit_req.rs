@@ -1,10 +1,9 @@
 //! The leaky buckets of `limit_req_zone`, one for each key, with nginx's arithmetic
 //! (<https://nginx.org/en/docs/http/ngx_http_limit_req_module.html>).
 //!
-//! A bucket holds the excess over the rate, in thousandths of a request. It
-//! rises by 1000 with each request and leaks at the rate. The time is an
-//! argument; memory is bounded by the zone's size, and what was used longest
-//! ago makes room.
+//! A bucket holds the excess over the rate, in thousandths of a request. It rises by 1000 with each request
+//! and leaks at the rate. The time is an argument; memory is bounded by the zone's size, and the least
+//! recently used bucket makes room.
 
 use parking_lot::Mutex;
 use site::{LimitReq, LimitReqZone};
@@ -149,8 +148,7 @@ impl Zone {
         (elapsed, excess)
     }
 
-    /// How long a request with `excess` waits: until what it is over `delay_after`
-    /// has leaked.
+    /// How long a request with `excess` waits: until the part above `delay_after` has leaked.
     fn delay(&self, excess: u64, delay_after: u64) -> u64 {
         excess
             .saturating_sub(delay_after.saturating_mul(1000))

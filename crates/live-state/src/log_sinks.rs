@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use rustix::fs::{Mode, OFlags};
 use site::LogTarget;
 
-/// Longest message to syslog: what RFC 3164 receivers of today take.
+/// Longest message to syslog: the size that RFC 3164 receivers of today take.
 const MAX_SYSLOG_BYTES: usize = 8192;
 /// Severity `info` of RFC 3164 §4.1.1: that of access logs.
 const SEVERITY_INFO: u8 = 6;

@@ -37,7 +37,7 @@ pub struct SrvTarget {
 }
 
 impl Names {
-    /// Resolvers that stay the same keep what they know.
+    /// Resolvers that stay the same keep their answers.
     pub fn build(site: &Site, previous: Option<&Names>) -> Names {
         let resolvers = site.http.resolvers.iter().map(|settings| {
             let spec = resolver_spec(settings);

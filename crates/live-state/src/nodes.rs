@@ -1,5 +1,5 @@
-//! Other machines that share purges (`cache_nodes`): this node's connection to them, and what it does with what they
-//! purge.
+//! Other machines that share purges (`cache_nodes`): this node's connection to them, and the handling of their
+//! purges.
 //!
 //! ```text
 //! Zone::purge ─► Nodes (a PurgeListener) ─► Bus::publish ─► Nodes::confirmed       purges of this node
@@ -31,7 +31,7 @@ use crate::shared_pages::ZonePositions;
 use crate::sibling;
 use crate::tls_files::TlsFiles;
 
-/// How long a node may use what is stored after it has last asked the engine.
+/// How long a node may use stored pages after it has last asked the engine.
 const LEASE: Duration = Duration::from_secs(2);
 
 /// A server with debug assertions that finds this in its environment does not check its lease.
@@ -48,7 +48,7 @@ pub struct Nodes {
     began_with: OnceLock<Option<AppliedLog>>,
     /// Zones whose purges are published, or were.
     known: Mutex<Vec<Weak<Zone>>>,
-    /// A fault for a test: `scripts/promise/nodes.py` must find what comes of it.
+    /// A fault for a test: `scripts/promise/nodes.py` must find its effect.
     ignores_lease: bool,
 }
 
@@ -61,7 +61,7 @@ struct Host {
     /// The seal of challenge answers from other nodes, made from a key file that they have in common.
     seal: Option<NodeSeal>,
     acme_answers: Arc<AcmeAnswers>,
-    /// Pages that what the others write concerns.
+    /// The writes of other nodes, and the pages that they concern.
     writes: WriteExchange,
 }
 

@@ -1,6 +1,6 @@
-//! The one rule for reloads: what a new configuration asks for in the same terms (its *spec*) as
-//! the one before stays the same thing (its *handle*), with all that it holds. Everything else is
-//! made anew, and what the configuration no longer asks for goes.
+//! The one rule for reloads: a part that a new configuration asks for in the same terms (its
+//! *spec*) as the one before stays the same thing (its *handle*), with all that it holds.
+//! Everything else is made anew, and parts that the configuration no longer asks for go.
 
 use std::convert::Infallible;
 use std::ops::Deref;

@@ -110,7 +110,7 @@ pub struct WantedPage {
 }
 
 impl WantedPage {
-    /// `varies_on`: what responses for the key are known to vary on.
+    /// `varies_on`: the fields that responses for the key are known to vary on.
     pub fn variant_of(varies_on: Option<&VarySpec>, request: &dyn RequestFields) -> u64 {
         varies_on.map_or(0, |spec| variant_for(spec, request))
     }
@@ -192,7 +192,7 @@ impl PageSharing {
         request: &dyn RequestFields,
         now: Millis,
     ) -> Option<Arc<StoredResponse>> {
-        // Read after the page came: what other nodes have purged is known until now.
+        // Read after the page came: purges of other nodes are known until now.
         if !self.nodes.may_use_stored() {
             return None;
         }

@@ -75,7 +75,7 @@ struct Link {
     is_taken: Condvar,
     /// The position up to which the purges of other machines are applied to the pages that come from there.
     applied_to_pages: Mutex<Option<AppliedLog>>,
-    /// Counts what came from there.
+    /// Counts the messages from there.
     heard: AtomicU64,
     /// The process.
     process: Mutex<Option<OwnedFd>>,
@@ -154,7 +154,7 @@ impl Sibling {
         let heard = link.clone();
         thread("sibling-hear").spawn(move || {
             heard.read(&alive, &listening, arrived);
-            // The folders of the other process are free: what was purged is written down there before it is answered.
+            // The folders of the other process are free: purges are written down there before they are answered.
             on_end();
             on_disk::wait(&alive);
             sibling.ended(&heard, &alive);
@@ -225,7 +225,7 @@ impl Link {
         self.is_waiting.notify_one();
     }
 
-    /// Sends what waits, until the end.
+    /// Sends waiting messages, until the end.
     fn write(&self) {
         while !self.is_over.load(Ordering::Relaxed) {
             let message = {

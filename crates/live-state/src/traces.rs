@@ -63,7 +63,7 @@ impl Traces {
         self.exporter.send(spans);
     }
 
-    /// Sends what waits. The thread that calls this waits for it.
+    /// Sends the waiting spans. The thread that calls this waits for it.
     pub fn finish(&self, within: Duration) {
         self.exporter.finish(within);
     }

@@ -1,4 +1,4 @@
-//! Counts what becomes of requests, in bounded memory.
+//! Counts the results of requests, in bounded memory.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -37,7 +37,7 @@ pub struct Report {
     pub hit_ratio: Option<f64>,
     /// From when a request was due; in the closed model from when it was sent.
     pub latency: Latency,
-    /// From when it was sent: what a client that waits for the server would have measured.
+    /// Counted from the sending of a request, as a client that waits for the server would measure it.
     pub service: Latency,
     /// How late the client itself was, in the open model.
     pub lateness_p99_ms: Option<f64>,

@@ -25,7 +25,7 @@ use crate::record::{Failure, Live, Outcome, Recorder};
 use crate::schedule;
 use crate::visitor::{Job, Visitor};
 
-/// Requests that are due and not yet asked; what comes on top counts as never asked.
+/// Requests that are due and not yet asked; further ones count as never asked.
 const MOST_WAITING: usize = 1 << 20;
 /// The pause between two reports of progress.
 const SHOWN_EVERY: Duration = Duration::from_millis(250);
@@ -54,8 +54,8 @@ impl Stop {
     }
 }
 
-/// Runs the plan for `duration` of it, which may be a turn of several, and adds what becomes of it.
-/// Needs a tokio runtime of one thread, with timers.
+/// Runs the plan for `duration` of it, which may be a turn of several, and adds the results. Needs a
+/// tokio runtime of one thread, with timers.
 pub async fn run(
     plan: Rc<Plan>,
     duration: Duration,
@@ -196,7 +196,7 @@ async fn open(shared: &Rc<Turn>, stop: &Stop, visitors: &mut JoinSet<()>) {
         .for_each(|idle| idle.notify_one());
 }
 
-/// A visitor who takes what is due, until nothing will be any more.
+/// A visitor who takes due requests, until no more will come.
 async fn serve_queue(shared: Rc<Turn>) {
     let mut visitor = Visitor::new(&shared.plan);
     let slot = shared.slot();
@@ -308,7 +308,7 @@ impl Turn {
         }
     }
 
-    /// Counts what was due and is waited for no longer.
+    /// Counts due requests that are waited for no longer.
     fn give_up(&self) {
         let now = Instant::now();
         let waiting: Vec<Job> = self.waiting.borrow_mut().drain(..).collect();

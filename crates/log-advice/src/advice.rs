@@ -1,4 +1,5 @@
-//! The results of the simulation, as values: what `--json` prints and [`Advice::to_text`] shows.
+//! The results of the simulation, as values: `--json` prints them and [`Advice::to_text`] shows
+//! them.
 
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::study::{SPLIT_LIFETIMES_MS, Study, Totals};
 const LEAST_SHARE: f64 = 0.01;
 const MOST_PATTERNS: usize = 12;
 const MOST_NAMES: usize = 12;
-/// The suggested lifetime spares at least this share of what one minute spares.
+/// The suggested lifetime spares at least this share of the runs that one minute spares.
 const WELL_SPARED: f64 = 0.9;
 const MINUTE_INDEX: usize = 8;
 /// Arguments with fewer requests show nothing.
@@ -35,7 +36,7 @@ pub struct Advice {
     /// that have one.
     pub logged_hit_ratio: Option<f64>,
     pub lifetimes: Vec<Lifetime>,
-    /// The shortest lifetime that spares nine tenths of what a minute spares.
+    /// The shortest lifetime that spares nine tenths of the runs that a minute spares.
     pub suggested_lifetime_ms: Option<u32>,
     pub patterns: Vec<Pattern>,
     pub arguments: Vec<Name>,
@@ -56,7 +57,7 @@ pub struct BadLines {
     pub first: String,
 }
 
-/// How many requests were what.
+/// The number of requests of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Requests {
     pub all: u64,
@@ -331,7 +332,8 @@ fn split(study: &Study, sum: &Totals) -> Vec<Split> {
     .collect()
 }
 
-/// A zone holds what is fresh, and as much again that is kept for the time when PHP fails.
+/// The size of a zone is that of the fresh pages, and as much again for pages kept for the time
+/// when PHP fails.
 fn directives(advice: &Advice, suggested: Option<usize>) -> Vec<String> {
     let Some(lifetime) = suggested.and_then(|it| advice.lifetimes.get(it)) else {
         return Vec::new();

@@ -62,7 +62,7 @@ impl Value {
 }
 
 impl Format {
-    /// Reads what stands behind the name in a `log_format` directive, without its quotes.
+    /// Reads the text behind the name in a `log_format` directive, without its quotes.
     ///
     /// # Errors
     /// It has no time, no request or no status, or two values with nothing between them.
@@ -114,7 +114,8 @@ impl Format {
         for (value, behind) in &self.values {
             let end = match &behind[..] {
                 [] => rest.len(),
-                // A value in quotes may hold what is behind the quote; `\x22` is no quote.
+                // A value in quotes may hold the text that follows the quote; `\x22` is no
+                // quote.
                 text => memchr::memmem::find(rest, text).ok_or(Fault::OtherFormat)?,
             };
             let (text, after) = rest.split_at_checked(end).ok_or(Fault::OtherFormat)?;

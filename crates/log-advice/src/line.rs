@@ -1,5 +1,5 @@
 //! Reads a line without knowing its format: combined, combined with more behind it, and other formats of
-//! nginx whose values show what they are.
+//! nginx whose values show their kind.
 //!
 //! ```text
 //! 192.0.2.1 - - [23/Nov/2026:11:22:38 +0100] "GET / HTTP/1.1" 200 5120 "-" "Mozilla/5.0" HIT rt=0.012
@@ -144,7 +144,7 @@ fn named(word: &[u8]) -> Option<(&[u8], &[u8])> {
         .then(|| (name, value.get(1..).unwrap_or_default()))
 }
 
-/// The text up to the closing quote, and what is behind that.
+/// The text up to the closing quote, and the rest behind it.
 fn quoted(text: &[u8]) -> (&[u8], &[u8]) {
     let mut from = 0;
     while let Some(found) = text

@@ -41,7 +41,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Counts what was sent in the form `a=b&c=d`, with this separator.
+    /// Counts the names and values in the form `a=b&c=d`, with this separator.
     pub fn count(&mut self, text: &[u8], separator: u8, ignored: &NameSet) {
         for pair in text.split(|&byte| byte == separator) {
             let pair = pair.trim_ascii();

@@ -1,4 +1,4 @@
-//! Takes entries one after the other and simulates what each lifetime would have made of them.
+//! Takes entries one after the other and simulates each lifetime for them.
 
 use shared_request::{Class, NameSet, arguments};
 
@@ -88,7 +88,7 @@ struct Request {
     run_ms: Option<u32>,
 }
 
-/// How many requests were what.
+/// The number of requests of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub entries: u64,
@@ -197,7 +197,7 @@ impl Study {
         }
     }
 
-    /// Simulates what is left.
+    /// Simulates the remaining requests.
     pub(crate) fn finish(&mut self) {
         while let Some((at_ms, request)) = self.timeline.any() {
             self.simulate(at_ms, &request);

@@ -1,4 +1,4 @@
-//! One finding: what is wrong, why it matters, and what mends it.
+//! One finding: the fault, why it matters, and its remedy.
 
 use serde::Serialize;
 

@@ -1,4 +1,5 @@
-//! Memory: what zones and PHP want against what there is; swap, control group, tmpfs.
+//! Memory: the need of zones and PHP against the memory there is; swap, control group,
+//! tmpfs.
 
 use std::path::Path;
 
@@ -44,7 +45,7 @@ fn groups(machine: &Machine) -> Vec<String> {
     own.ancestors().map(folder).collect()
 }
 
-/// The smallest `memory.max`, or what it is called in the first version of control groups.
+/// The smallest `memory.max`, or its equivalent in the first version of control groups.
 fn group_limit(machine: &Machine) -> Option<u64> {
     let groups = groups(machine).into_iter();
     let files = groups.map(|group| format!("{}/memory.max", group.trim_end_matches('/')));

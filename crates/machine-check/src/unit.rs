@@ -10,7 +10,7 @@ const PLACES: [&str; 3] = [
     "lib/systemd/system",
     "etc/systemd/system",
 ];
-/// Directives that make folders writable, and what their values are below.
+/// Directives that make folders writable, and the folder to which their values are relative.
 const FOLDERS: [(&str, &str); 5] = [
     ("ReadWritePaths", "/"),
     ("RuntimeDirectory", "/run"),
@@ -21,7 +21,7 @@ const FOLDERS: [(&str, &str); 5] = [
 /// Writable in each service; temporary files are in folders of its own.
 const ALWAYS: [&str; 5] = ["/dev", "/proc", "/sys", "/tmp", "/var/tmp"];
 
-/// An installed unit that restricts what its service writes.
+/// An installed unit that restricts the writes of its service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceUnit {
     pub name: String,

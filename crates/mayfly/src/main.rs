@@ -1,5 +1,5 @@
-//! The program: what was typed becomes a [`cli::Command`], and each command is
-//! one function of [`commands`]. A start goes on in [`processes::supervisor`].
+//! The program: the command line becomes a [`cli::Command`], and each command is one function of [`commands`]. A
+//! start goes on in [`processes::supervisor`].
 //!
 //! ```text
 //! cli -> config (read, judge) -> supervisor: signals, pid file
@@ -39,13 +39,13 @@ use processes::upgrade::predecessor::Predecessor;
 use processes::upgrade::program::StartedProgram;
 use processes::upgrade::wire::InheritedResources;
 
-/// jemalloc: under many connections it keeps less than the system's allocator,
-/// and gives back what it does not need (settings in `.cargo/config.toml`).
+/// jemalloc: under many connections it keeps less than the system's allocator, and gives back the memory that it
+/// does not need (settings in `.cargo/config.toml`).
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // First of all: what is allocated before lies in huge pages.
+    // This comes first: memory allocated before it lies in huge pages.
     huge_pages::begin_without();
     let inherited = inherited_files::keep_from_others();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 /// The facts of a start for the commands that serve.
 struct Start {
     program: StartedProgram,
-    /// They close what they inherited.
+    /// The inherited descriptors, which they close.
     inherited: InheritedFiles,
     /// They take the place of another program.
     predecessor: Option<(Predecessor, InheritedResources)>,

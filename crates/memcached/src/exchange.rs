@@ -1,5 +1,5 @@
-//! One `get` in terms of an exchange: the command that is sent, and what the answer is read
-//! against. Both directions are driven by `upstream-exchange`.
+//! One `get` in terms of an exchange: the command that is sent, and the bounds of its
+//! answer. Both directions are driven by `upstream-exchange`.
 
 use std::io;
 

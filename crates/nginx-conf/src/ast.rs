@@ -61,7 +61,7 @@ fn all_say_the_same(one: &[Directive], two: &[Directive]) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     /// The value: without quotes, and with `\"` `\'` `\\` `\t` `\r` `\n`
-    /// replaced by what they stand for. Any other backslash is kept, as are
+    /// replaced by their characters. Any other backslash is kept, as are
     /// variables.
     pub text: String,
     /// With the quotes.

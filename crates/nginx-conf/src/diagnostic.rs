@@ -49,7 +49,7 @@ impl Diagnostic {
         Self::new(Severity::Warning, Some(span), message)
     }
 
-    /// For what is not in a text.
+    /// Makes an error about no text.
     pub fn error_without_span(message: impl Into<String>) -> Self {
         Self::new(Severity::Error, None, message)
     }

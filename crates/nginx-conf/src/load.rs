@@ -20,8 +20,8 @@ use crate::source::{Origin, SourceId, Sources};
 /// How deep files may include each other; real configurations reach about four.
 pub const MAX_INCLUDE_DEPTH: usize = 16;
 
-/// How many files may be put in place of `include`, counted each time: a
-/// hundred times what hosting panels write.
+/// How many files may be put in place of `include`, counted each time: a hundred
+/// times the number that hosting panels write.
 pub const MAX_INCLUDES: usize = 100_000;
 
 /// How many bytes all texts may have, counted each time they are included:

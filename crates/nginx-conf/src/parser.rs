@@ -13,8 +13,8 @@ use crate::source::{Origin, Source, SourceId, Span};
 /// keeps every walk over the tree within a small stack.
 pub const MAX_BLOCK_DEPTH: usize = 64;
 
-/// After this many diagnostics of the grammar parsing stops: what follows is
-/// most likely no configuration at all.
+/// After this many diagnostics of the grammar parsing stops: the rest is most
+/// likely no configuration at all.
 pub const MAX_DIAGNOSTICS: usize = 100;
 
 /// Errors and warnings so far.

@@ -54,7 +54,7 @@ pub struct Distribution {
     pub count: u64,
     /// The sum of all values.
     pub sum: f64,
-    /// One for each bound, and one for what is above the last.
+    /// One for each bound, and one for values above the last.
     pub buckets: Vec<u64>,
 }
 

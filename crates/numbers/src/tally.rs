@@ -1,5 +1,5 @@
-//! A histogram that several threads count in at the same time, for what is no hit: each value is two
-//! atomic additions.
+//! A histogram that several threads count in at the same time, for requests that are no hits: each
+//! value is two atomic additions.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The most frequent names, of more than can be kept, by the "space saving" algorithm of Metwally,
-//! Agrawal and El Abbadi (2005): a new name takes the room of the least frequent one and inherits
-//! its weight, so that what is truly frequent stays.
+//! Agrawal and El Abbadi (2005): a new name takes the room of the least frequent one and inherits its
+//! weight, so that truly frequent names stay.
 //!
 //! Two halves of an hour are kept, so that old counts are forgotten.
 
@@ -32,7 +32,7 @@ pub struct Top {
     began_at: u64,
 }
 
-/// The names of half an hour. Both lists have the order of a heap: what weighs least is the first, and
+/// The names of half an hour. Both lists have the order of a heap: the lightest is the first, and
 /// nothing weighs less than its parent, which stands at an eighth of its place. The hashes stand side
 /// by side: a name is looked for in these.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ struct Half {
     kept: Vec<KeptName>,
 }
 
-/// A name, and what it weighs.
+/// A name, and its weight.
 #[derive(Debug, PartialEq)]
 struct KeptName {
     name: Vec<u8>,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use http_cache::Encoding;
 
-/// A command with many long values; what is longer is text that only looks like one.
+/// A command with many long values; a longer text only looks like one.
 pub const MAX_COMMAND_BYTES: usize = 16 * 1024;
 
 /// The encoding under which the places of SSI commands are kept beside a stored body. Content
@@ -32,6 +32,6 @@ pub trait Language: Send + Sync + 'static {
     /// The first command in `bytes`. Nothing after it has been looked at.
     fn find(bytes: &[u8], inside: &mut Self::CommandContext) -> CommandSearch;
 
-    /// Reads what [`find`](Language::find) has found.
+    /// Parses a command that [`find`](Language::find) has found.
     fn parse(command: &[u8]) -> Self::Command;
 }

@@ -35,7 +35,7 @@ pub struct KeptBody {
 pub enum CacheVerdict {
     /// There is no fitting response.
     Ask,
-    /// To be asked with these fields, which name what is kept.
+    /// To be asked with these fields, which name the kept response.
     Validate(http::HeaderMap),
     /// The stored response is used.
     Use(Box<response::Parts>, KeptBody),

@@ -1,7 +1,8 @@
-//! A style sheet becomes what of it can cause requests: imports, font faces, and rules that name addresses,
-//! fonts or variables.
+//! Reads the parts of a style sheet that can cause requests: imports, font faces, and rules that name
+//! addresses, fonts or variables.
 //!
-//! Blocks whose media query does not ask for the stated screen are left out, and so is what cannot be read.
+//! Blocks whose media query does not ask for the stated screen are left out, and so are rules that cannot
+//! be read.
 
 use cssparser::{Delimiter, ParseError, Parser, Token};
 
@@ -389,7 +390,7 @@ pub fn families(value: &str) -> Vec<String> {
             match token {
                 Token::QuotedString(name) => words = vec![name.to_ascii_lowercase()],
                 Token::Ident(word) => words.push(word.to_ascii_lowercase()),
-                // `font: bold 12px/1.5 Some Name`: what is before the size is not the name.
+                // `font: bold 12px/1.5 Some Name`: words before the size are not the name.
                 _ => words.clear(),
             }
         }

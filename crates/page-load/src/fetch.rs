@@ -358,7 +358,7 @@ impl Load<'_> {
         self.keep(id);
     }
 
-    /// A whole answer goes into the browser's cache; after a 304, what is there is used.
+    /// A whole answer goes into the browser's cache; after a 304, the kept response is used.
     fn keep(&mut self, id: usize) {
         let now = SystemTime::now();
         let Some(fetch) = self.fetches.get_mut(id) else {
@@ -404,7 +404,7 @@ impl Load<'_> {
         self.whole(id);
     }
 
-    /// A resource is there: what it names is found.
+    /// A resource is there: finds the resources that it names.
     fn whole(&mut self, id: usize) {
         let Some(fetch) = self.fetches.get_mut(id) else {
             return;

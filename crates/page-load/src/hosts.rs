@@ -11,7 +11,7 @@ use crate::network::{Connecting, Connection, Origin, Traffic, Way};
 const MAX_CONNECTIONS_PER_HOST: usize = 6;
 /// Chromium's bound for all hosts together.
 const MAX_CONNECTIONS: usize = 256;
-/// Requests at once over a connection of HTTP/2: what most servers allow.
+/// Requests at once over a connection of HTTP/2: the number that most servers allow.
 const MAX_STREAMS: usize = 100;
 
 /// All hosts of a load.

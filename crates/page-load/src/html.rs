@@ -1,4 +1,4 @@
-//! HTML as it arrives becomes what a browser's preload scanner finds in it.
+//! Finds in arriving HTML the resources that a browser's preload scanner finds.
 //!
 //! Tokens alone are looked at, so that a resource is found with the bytes that name it. Resources
 //! that scripts add are not known. Content of `<template>` and `<noscript>` is not part of the page.
@@ -32,7 +32,7 @@ pub enum Finding {
     StyleAttribute(String),
     /// An image or a frame that a browser loads when it comes into view.
     Lazy(Url),
-    /// A script in the page, or one that it names: what they load is not known.
+    /// A script in the page, or one that it names: the resources that they load are not known.
     Script,
 }
 

@@ -1,4 +1,4 @@
-//! The field `Link` (RFC 8288): what a page's head names before its text.
+//! The field `Link` (RFC 8288): resources that a page's head names before its text.
 
 use url::Url;
 

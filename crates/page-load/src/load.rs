@@ -1,4 +1,4 @@
-//! One load: what is asked for next, and what comes of it.
+//! One load: the order of its requests, and their results.
 //!
 //! ```text
 //! found ─► queue, by priority ─► a connection is free: exchange ─► answer ─► what it names is found
@@ -38,7 +38,7 @@ const MAX_LOAD_BYTES: u64 = 512 << 20;
 /// The bound of waiting events: a task that is this far ahead of us waits.
 const MAX_EVENTS: usize = 64;
 
-/// A browser of one visitor: what it has kept, and its cookies. The first load is cold, later ones are warm.
+/// A browser of one visitor: its cache, and its cookies. The first load is cold, later ones are warm.
 pub struct Browser {
     settings: Settings,
     tls: Connector,
@@ -154,7 +154,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Ends what is under way.
+    /// Ends the requests under way.
     pub(crate) fn stop(&mut self, why: &str) {
         self.tasks.abort_all();
         self.queue.clear();
@@ -199,7 +199,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// A resource is named again, perhaps for more: what was preloaded is now used.
+    /// A resource is named again, perhaps for more: a preloaded resource is now used.
     fn want_more(&mut self, id: Option<usize>, wanted: &NamedResource) {
         let Some(fetch) = id.and_then(|it| self.fetches.get_mut(it)) else {
             return;
@@ -312,7 +312,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Asks for what can be asked for now: the most wanted first, of equals the one found first.
+    /// Sends the requests that can be sent now: the most wanted first, of equals the one found first.
     fn ask(&mut self) {
         let fetches = &self.fetches;
         self.queue

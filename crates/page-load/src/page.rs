@@ -1,4 +1,4 @@
-//! A page that was loaded: each resource with its times, and what was left out.
+//! A page that was loaded: each resource with its times, and the resources left out.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -20,7 +20,7 @@ pub struct PageLoad {
     pub left_out: LeftOut,
     pub traffic: TrafficBytes,
     pub connections: usize,
-    /// Scripts in the page: what they would have loaded is not known.
+    /// Scripts in the page: the resources they would have loaded are not known.
     pub scripts: usize,
 }
 

@@ -1,4 +1,4 @@
-//! All that is read of what a page's server sends, in one call: for fuzzing.
+//! Reads all parts of a page server's answers in one call: for fuzzing.
 
 use url::Url;
 

@@ -35,7 +35,7 @@ impl MeasuredPage {
     }
 }
 
-/// The loads, and what was asked for.
+/// The loads, and their addresses.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub viewport: Viewport,
@@ -68,7 +68,8 @@ impl Report {
         cold.chain(warm).collect()
     }
 
-    /// The waterfalls of cold loads, the figures of all, and what was left out.
+    /// The waterfalls of cold loads, the figures of all, and the resources left
+    /// out.
     #[must_use]
     pub fn to_text(&self, width: usize) -> String {
         let mut out = String::new();

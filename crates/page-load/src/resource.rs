@@ -102,7 +102,7 @@ pub struct NamedResource {
 }
 
 /// The address that a text names, as seen from `base`: `http` and `https` alone, without fragment.
-/// `None` as well for what names the same document (`#part`), and for nothing.
+/// `None` as well for a text that names the same document (`#part`), and for an empty one.
 #[must_use]
 pub fn address(base: &Url, text: &str) -> Option<Url> {
     let text = text.trim_matches(|it: char| it.is_ascii_whitespace());

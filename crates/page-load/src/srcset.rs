@@ -54,7 +54,7 @@ fn nearest<'a>(known: &[(f32, &'a str)]) -> Option<&'a str> {
 fn slot(viewport: Viewport, sizes: &str) -> f32 {
     for size in split_outside_brackets(sizes) {
         let size = size.trim();
-        // The length is the last word; what is before it is a media condition.
+        // The length is the last word; the words before it are a media condition.
         let at = last_word(size);
         let (condition, text) = size.split_at(at);
         if viewport.is_asked_by(condition)
@@ -155,7 +155,7 @@ fn size(descriptor: &str) -> Option<Size> {
 mod tests {
     use super::*;
 
-    /// Name, `srcset`, `sizes`, `src`, and what is chosen.
+    /// Name, `srcset`, `sizes`, `src`, and the chosen source.
     type Case<'a> = (
         &'a str,
         Option<&'a str>,

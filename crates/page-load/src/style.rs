@@ -2,8 +2,8 @@
 //!
 //! An address in a sheet is asked for where a rule that names it has an element in the document. A font
 //! is asked for where such a rule, or a variable that it uses, names its family, and the document has a
-//! character of its range. This is an estimate: which of two rules wins is not decided, nor what is
-//! hidden, so that a page may be given a little more than a browser would ask for.
+//! character of its range. This is an estimate: it does not decide which of two rules wins, nor which
+//! elements are hidden, so that a page may be given a little more than a browser would ask for.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Instant;

@@ -14,7 +14,7 @@ use crate::fpm_conf::SpecError;
 pub enum StartError {
     /// There is no php-fpm.
     Find(FindError),
-    /// The administrator wrote what php-fpm cannot carry.
+    /// The administrator set a value that php-fpm cannot take.
     Spec(SpecError),
     /// The system did not let us.
     Io {

@@ -122,7 +122,7 @@ fn choose(found: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
 enum Rank {
     /// `php-fpm8.2` or `php-fpm82`.
     Version(u32, u32),
-    /// `php-fpm`: what the machine's administrator made the default.
+    /// `php-fpm`: the default of the machine's administrator.
     Plain,
 }
 

@@ -1,7 +1,6 @@
-//! `PoolSpec` in, text of php-fpm's configuration file out; pure. The file is
-//! read by PHP's ini scanner, so values are quoted such that the scanner gives
-//! back exactly what the administrator wrote, and whatever it cannot give back
-//! is refused by name instead of changed silently.
+//! `PoolSpec` in, text of php-fpm's configuration file out; pure. The file is read by PHP's ini
+//! scanner, so values are quoted such that the scanner gives back exactly the administrator's
+//! text; a value that it cannot give back is refused by name instead of changed silently.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -318,8 +317,8 @@ fn on_off(value: bool) -> &'static str {
     if value { "on" } else { "off" }
 }
 
-/// Whole seconds, rounded up: php-fpm knows no fractions, and a limit that
-/// comes early would break what worked.
+/// Whole seconds, rounded up: php-fpm knows no fractions, and a limit that comes early would break
+/// requests that worked.
 fn seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }

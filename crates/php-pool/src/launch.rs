@@ -17,12 +17,11 @@
 //! does it (util-linux, essential on Debian). The master is the shell's child:
 //! we and our successor alike see its end through a descriptor of the process.
 //!
-//! **No php-fpm is root.** Started by root, `setpriv` changes to the pool's account before it
-//! becomes php-fpm. A master with root's rights would share memory with its workers, read what they
-//! can reach, and choose the account of the next ones by its configuration; one without has nothing
-//! that a script does not have. The work that needs root is done before: the socket is bound, limits and
-//! priority are set. The configuration and the socket lie in a folder that only the account of this process
-//! may write.
+//! **No php-fpm is root.** Started by root, `setpriv` changes to the pool's account before it becomes
+//! php-fpm. A master with root's rights would share memory with its workers, read all that they can reach,
+//! and choose the account of the next ones by its configuration; one without has nothing that a script does
+//! not have. The work that needs root is done before: the socket is bound, limits and priority are set. The
+//! configuration and the socket lie in a folder that only the account of this process may write.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -255,8 +254,8 @@ fn make_own_folder(parent: &Path, pool: &str) -> io::Result<(PathBuf, OwnFolder)
 /// Entries of the parent that are looked at: other programs have theirs there as well.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Removes what killed processes of this account have left: folders with our name whose process is
-/// gone, that no process has open, and that hold nothing but what we put there.
+/// Removes the remains of killed processes of this account: folders with our name whose process is gone,
+/// that no process has open, and that hold nothing but what we put there.
 fn remove_abandoned(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().take(ENTRIES_MAX);
     for entry in entries.flatten() {
@@ -387,7 +386,7 @@ fn make_slow_log(spec: &PoolSpec) {
     }
 }
 
-/// Another descriptor for what php-fpm logs.
+/// Another descriptor for php-fpm's log.
 fn copy(stderr: &pipe::Receiver) -> io::Result<OwnedFd> {
     std::os::fd::AsFd::as_fd(stderr).try_clone_to_owned()
 }
@@ -474,8 +473,8 @@ fn spawn(
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(socket)));
     command.stdout(Stdio::from(std::os::fd::OwnedFd::from(lifeline)));
     command.stderr(Stdio::piped());
-    // A group of its own: a Ctrl-C in the terminal is ours to handle, and what
-    // is left of a dead master can be ended together.
+    // A group of its own: a Ctrl-C in the terminal is ours to handle, and the remains of a dead master can
+    // be ended together.
     command.process_group(0);
     let spawned = huge_pages::as_given(|| Child::spawn(&mut command));
     spawned.map_err(|source| StartError::io(format!("start {}", binary.display()), source))

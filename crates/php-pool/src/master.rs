@@ -96,7 +96,7 @@ impl Master {
         })
     }
 
-    /// Descriptors for another process: of the master's process, of the lifeline, and of what it logs.
+    /// Descriptors for another process: of the master's process, of the lifeline, and of its log.
     pub(crate) fn descriptors(&self) -> io::Result<[OwnedFd; 3]> {
         let lifeline = self.lifeline.as_ref().ok_or(io::ErrorKind::NotFound)?;
         Ok([
@@ -119,7 +119,7 @@ impl Master {
         has_ended(&self.process, Some(&Timespec::default()))
     }
 
-    /// The process groups in which it and what it started are.
+    /// The process groups of the master and of its children.
     pub(crate) fn groups(&self) -> [u32; 2] {
         [self.pid, self.group]
     }
@@ -130,7 +130,7 @@ impl Master {
     }
 }
 
-/// Waits for the end of a process in a thread of its own; what it gives is closed then.
+/// Waits for the end of a process in a thread of its own; the returned channel is closed then.
 fn watched(process: &Arc<OwnedFd>) -> io::Result<watch::Receiver<()>> {
     let (sender, running) = watch::channel(());
     let process = process.clone();

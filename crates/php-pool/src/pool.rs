@@ -41,7 +41,7 @@ pub struct Pool {
     commands: mpsc::Sender<Command>,
     master: Arc<AtomicU32>,
     stopping: watch::Sender<bool>,
-    /// Whether what php-fpm logs is read here.
+    /// Whether php-fpm's log is read here.
     is_relayed: watch::Sender<bool>,
     learning: Arc<OnceLock<OwnedFd>>,
     task: JoinHandle<()>,
@@ -166,7 +166,7 @@ impl Pool {
         estate.await.ok()?
     }
 
-    /// Whether what php-fpm logs is read by this process.
+    /// Sets whether php-fpm's log is read by this process.
     pub fn relay(&self, is_relayed: bool) {
         self.is_relayed.send_replace(is_relayed);
     }
@@ -223,10 +223,9 @@ impl Pool {
         }
     }
 
-    /// Replaces the master by one with the new spec: the new one is ready
-    /// before the old one is asked to leave, so no request waits. The old
-    /// workers finish what they have. The name and the folder of the socket
-    /// stay as they were.
+    /// Replaces the master by one with the new spec: the new one is ready before the old one is asked to leave, so
+    /// no request waits. The old workers finish their requests. The name and the folder of the socket stay as they
+    /// were.
     ///
     /// # Errors
     /// [`StartError`]; the pool goes on as it was.

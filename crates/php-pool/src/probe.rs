@@ -1,7 +1,6 @@
-//! Looks at running processes through `/proc`: which ones belong to a master's
-//! process group, and how much memory its workers take. Proportional set size
-//! is what a further worker would cost: PHP's code and the shared opcode cache
-//! are counted once, spread over the workers.
+//! Looks at running processes through `/proc`: which ones belong to a master's process group, and how
+//! much memory its workers take. Proportional set size is the cost of a further worker: PHP's code
+//! and the shared opcode cache are counted once, spread over the workers.
 //!
 //! Processes come and go while we look; whatever cannot be read any more is
 //! left out.

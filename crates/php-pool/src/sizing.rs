@@ -76,8 +76,8 @@ pub(crate) fn is_worth_resizing(from: u32, to: u32) -> bool {
 /// Reads a whole small file; `None` where it cannot be read.
 type FileReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
-/// The tightest of what the machine has and what each control group above
-/// this process leaves.
+/// The least of the machine's free memory and the memory that each control group above this
+/// process leaves.
 fn available_bytes(read: FileReader<'_>) -> Option<u64> {
     let machine = meminfo_available(&read(Path::new("/proc/meminfo"))?);
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();

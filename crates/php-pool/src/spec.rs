@@ -49,10 +49,9 @@ pub struct PoolSpec {
     /// The file that it was when this was written, so that the same words mean another pool after an
     /// upgrade of PHP. It starts nothing by itself.
     pub program: Option<ProgramFile>,
-    /// An existing directory in which the pool makes one of its own (removed
-    /// at stop) for its socket and php-fpm's configuration; `None` takes
-    /// `$RUNTIME_DIRECTORY`, `/run`, `$XDG_RUNTIME_DIR` or the directory for temporary files. Started
-    /// by root, it must be one where only root decides what is in it.
+    /// An existing directory in which the pool makes one of its own (removed at stop) for its socket and
+    /// php-fpm's configuration; `None` takes `$RUNTIME_DIRECTORY`, `/run`, `$XDG_RUNTIME_DIR` or the
+    /// directory for temporary files. Started by root, it must be one whose content only root decides.
     pub runtime_parent: Option<PathBuf>,
     /// The owner of the socket, which may connect: user and group id. `None` leaves it with the starting
     /// process; set it when a privileged process starts pools for an unprivileged one. The directory
@@ -72,8 +71,8 @@ pub struct PoolSpec {
     /// The account that runs PHP, php-fpm's master included. Only a pool started by root may choose, and
     /// it must.
     pub run_as: Option<RunAs>,
-    /// Whether set-id programs are without effect for PHP and what it starts,
-    /// and no capability can be gained. Only root can take away capabilities.
+    /// Whether set-id programs are without effect for PHP and its children, and no capability can be
+    /// gained. Only root can take away capabilities.
     pub no_new_privs: bool,
     /// Working directory of the workers, absolute.
     pub chdir: Option<PathBuf>,
@@ -89,7 +88,7 @@ pub struct PoolSpec {
     pub php_admin_value: Vec<(String, String)>,
     /// Boolean php.ini settings that scripts may not change.
     pub php_admin_flag: Vec<(String, bool)>,
-    /// Whether what workers write to stdout and stderr becomes events.
+    /// Whether the output of workers to stdout and stderr becomes events.
     pub catch_workers_output: bool,
     /// Files each worker may have open.
     pub rlimit_files: Option<u32>,
@@ -100,7 +99,7 @@ pub struct PoolSpec {
     /// How long workers may go on with their requests when the pool stops or
     /// is replaced, before they are ended.
     pub drain_timeout: Duration,
-    /// Further lines of php-fpm's pool section, for what has no field here.
+    /// Further lines of php-fpm's pool section, for settings that have no field here.
     pub extra: Vec<(String, String)>,
     /// PHP reports its reads over a socket of the pool, whose path is in the environment variable
     /// [`PoolSpec::LEARNING_SOCKET`].
@@ -219,7 +218,7 @@ pub struct SlowLog {
 /// php-fpm's own log levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Everything, also what helps only php-fpm's developers.
+    /// Everything, also lines for php-fpm's developers alone.
     Debug,
     /// Events of normal operation.
     Notice,

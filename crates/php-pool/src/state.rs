@@ -27,7 +27,7 @@ pub enum PoolState {
         /// Wait before the next start, from the moment this state began.
         retry_in: Duration,
     },
-    /// No new requests: workers finish what they have.
+    /// No new requests: workers finish theirs.
     Draining,
     /// All processes have ended, the socket is gone.
     Stopped,

@@ -31,8 +31,8 @@ use crate::state::{Backoff, Event, PoolState};
 /// How often `workers auto` looks at its workers: memory grows over minutes.
 const MEASURE_EVERY: Duration = Duration::from_secs(60);
 
-/// More workers are not wanted more often than this: what looks like spare
-/// memory may be the database not yet awake.
+/// More workers are not wanted more often than this: memory that looks spare may be for a
+/// database that is not yet awake.
 const GROW_EVERY: Duration = Duration::from_secs(600);
 
 /// An order of the handle.
@@ -188,8 +188,7 @@ impl Supervisor {
         }
     }
 
-    /// The master is gone; its workers finish what they have while the next
-    /// master comes up.
+    /// The master is gone; its workers finish their requests while the next master comes up.
     fn died(&mut self, master: Master, status: Option<ExitStatus>) -> Life {
         let (attempt, retry_in) = self.backoff.died_after(master.since.elapsed());
         self.master.store(0, Ordering::Relaxed);
@@ -398,8 +397,8 @@ fn answer(reply: Option<oneshot::Sender<Result<(), StartError>>>, result: Result
     }
 }
 
-/// How many workers the spec means, given what its present ones take: their
-/// memory is available to their successors.
+/// How many workers the spec means, given the memory of its present ones: their memory is
+/// available to their successors.
 pub(crate) fn workers_of(spec: &PoolSpec, memory: WorkerMemory) -> u32 {
     match spec.workers {
         Workers::Count(count) => count,

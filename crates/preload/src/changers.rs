@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// An account or a group that may change what a path leads to. Root always may and is not named.
+/// An account or a group that may change the target of a path. Root always may and is not named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changer {
     Account(u32),

@@ -98,7 +98,7 @@ impl Order {
         self.targets.iter().any(Target::is_walk) || self.targets.len() > MAX_SHORT_TARGETS
     }
 
-    /// Reads what a program asks for.
+    /// Reads a program's request.
     ///
     /// # Errors
     /// A refusal of status 400 that names the field.

@@ -20,7 +20,7 @@ const ZSTD_LARGE_WINDOW_LEVEL: u8 = 20;
 /// own head are not worth a chunk.
 const LEAST_GIVEN_BYTES: usize = 64;
 
-/// A compressor and what it has given out so far.
+/// A compressor and its output so far.
 pub enum Encoder {
     Gzip(Box<GzEncoder<Vec<u8>>>),
     /// `None` once it has finished.

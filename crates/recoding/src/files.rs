@@ -1,9 +1,9 @@
-//! Files that are sent compressed: their bytes are kept like a stored response, so that the
-//! forms made of them (`stored`) are kept beside them. One store for the process, bounded; what
-//! was not asked for the longest leaves first.
+//! Files that are sent compressed: their bytes are kept like a stored response, so that the forms
+//! made of them (`stored`) are kept beside them. One store for the process, bounded; the least
+//! recently requested file leaves first.
 //!
-//! A file is known by its device and inode, and its bytes hold while its length and times are
-//! the same: a file that was written to takes the place of what was kept of it.
+//! A file is known by its device and inode, and its bytes hold while its length and times are the
+//! same: a file that was written to takes the place of its kept form.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,5 +1,5 @@
-//! Stored responses in a content coding: sent from what is kept beside them, made
-//! once where nothing is.
+//! Stored responses in a content coding: sent from the form kept beside them, which is made once
+//! if it is missing.
 //!
 //! A form is made by a thread of its own, never by one that serves. Requests that ask meanwhile
 //! wait for it, as followers wait for a fetch: the work takes about as long as it would on their

@@ -79,7 +79,7 @@ impl Substitution {
         };
     }
 
-    /// The body has ended: what has begun stays as it is.
+    /// The body has ended: a string that has begun stays as it is.
     pub fn end(&mut self) {
         self.has_ended = true;
     }

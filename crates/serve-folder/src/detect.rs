@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Name, files, and what they make of the folder: the kind and the document root.
+    /// Name, files, and the expected kind and document root.
     const KINDS: &[(&str, &[&str], Kind, &str)] = &[
         ("nothing", &[], Static, ""),
         ("pages", &["index.html", "a.css"], Static, ""),

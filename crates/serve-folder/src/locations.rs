@@ -11,9 +11,9 @@ use super::nested_applications;
 use super::php_params::HIDE_NOSNIFF;
 use super::refused::{LIFETIMES, REFUSED_NAMES, handed_out, refused_files};
 
-/// The order decides. A path is refused for what it leads through (a dot, a private
-/// folder, a script that is not to be run), then run for the script that it names, then
-/// looked at as a file: no later location can take back an earlier one's refusal.
+/// The order decides. A path is refused for its parts (a dot, a private folder, a
+/// script that is not to be run), then run for the script that it names, then looked at
+/// as a file: no later location can take back an earlier one's refusal.
 pub(super) fn locations(
     conf: &mut Conf,
     found: &DetectedSite,

@@ -11,7 +11,7 @@ pub const DEFAULT_TTL: Duration = Duration::from_secs(1);
 /// `--learn`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LearnMode {
-    /// Pages are kept by what is known of them.
+    /// Pages are kept.
     On,
     /// It is reported.
     Watch,
@@ -55,9 +55,9 @@ pub struct ServeOptions {
     pub ttl: Duration,
     /// How long a page is kept that WordPress's plug-in vouches for, if that is another time.
     pub vouched_ttl: Option<Duration>,
-    /// `--learn`: what pages are made of is found out.
+    /// `--learn`: the statements and files that pages are made of are found out.
     pub learn: Option<LearnMode>,
-    /// By which account the database is asked of what pages were made, if that is known.
+    /// The account with which Mayfly asks the database, if that is known.
     pub learn_database: Option<DatabaseLogin>,
     /// `--guest-sessions`
     pub guest_sessions: GuestSessions,
@@ -77,13 +77,13 @@ pub struct ServeOptions {
     pub access_log: Option<AccessLogPlace>,
     /// Addresses of proxies in front, whose word on visitors counts.
     pub behind: Vec<String>,
-    /// `--domain` and what belongs to it.
+    /// `--domain` and its options.
     pub https: Option<Https>,
     /// `--tls`: the certificate for this machine's own names, with its key in the same file.
     pub local_certificate: Option<PathBuf>,
     /// `--dashboard`
     pub dashboard: Option<Dashboard>,
-    /// For the configuration file of the package's service: its logs and what it includes.
+    /// For the configuration file of the package's service: its logs and includes.
     pub service: bool,
 }
 

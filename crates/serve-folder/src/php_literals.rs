@@ -102,7 +102,7 @@ fn statement_end(text: &str) -> Option<usize> {
     }
 }
 
-/// The value of a string at the beginning of the text, and what follows it.
+/// The value of a string at the beginning of the text, and the text behind it.
 fn literal(text: &str) -> Option<(String, &str)> {
     let (string, rest) = text.split_at_checked(string_length(text))?;
     let quote = string
@@ -154,7 +154,7 @@ fn string_length(text: &str) -> usize {
     text.len()
 }
 
-/// The text less what PHP takes for comments.
+/// Returns the text without PHP's comments.
 pub(super) fn without_comments(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut rest = text;

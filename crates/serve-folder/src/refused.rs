@@ -161,7 +161,7 @@ pub(super) fn handed_out(kind: Kind) -> Option<HandedOut> {
         Kind::WordPress => Some("/(?:wp-content|app)/(?:uploads|files|blogs\\.dir)/"),
         Kind::MediaWiki => Some("^/images/"),
         Kind::Drupal => Some("^/(?:sites/[^/]+/)?files/"),
-        // The folder is made for publishing, but for what was forgotten there.
+        // The folder is made for publishing, but files are forgotten there.
         Kind::Laravel | Kind::Symfony => {
             Some("^/(?:storage|uploads?|files|media|downloads?|documents?|docs|assets|images?)/")
         }

@@ -62,8 +62,8 @@ impl Files for Folder {
     }
 }
 
-/// The first bytes of a regular file as text. It never waits: root reads here what
-/// others may have put there, a FIFO for instance. Root follows the links of root only.
+/// The first bytes of a regular file as text. It never waits: root reads here files that others may have put
+/// there, a FIFO for instance. Root follows the links of root only.
 ///
 /// # Errors
 /// The file cannot be read, or is no regular file.

@@ -23,8 +23,7 @@ use super::nested_applications;
 use super::options::{LearnMode, ServeOptions};
 use super::php_params::php_params;
 
-/// The configuration that serves what was `found` in the folder `dir` (an
-/// absolute path).
+/// The configuration that serves the site `found` in the folder `dir` (an absolute path).
 ///
 /// # Errors
 /// A path or word that the syntax cannot carry.

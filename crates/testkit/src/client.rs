@@ -89,7 +89,7 @@ impl Client {
         self.try_send(bytes).await.expect("the server reads");
     }
 
-    /// Sends what the server takes, and does not mind if it takes no more.
+    /// Sends bytes as far as the server takes them, and does not mind if it takes no more.
     pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref()).await?;
         self.stream.flush().await

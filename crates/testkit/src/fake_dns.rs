@@ -153,7 +153,7 @@ impl Server {
                 return;
             }
             if let Ok(stream) = stream {
-                // A client that closes early has what it wanted.
+                // A client that closes early has its answer.
                 drop(self.serve_stream(stream));
             }
         }

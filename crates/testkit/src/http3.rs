@@ -44,7 +44,7 @@ impl Drop for Http3Client {
 /// A request that was begun, and its response.
 pub struct Exchange(RequestStream<BidiStream<Bytes>, Bytes>);
 
-/// A response whose body has ended, and what came behind it.
+/// A response whose body has ended, and the data behind it.
 pub struct WholeReply {
     pub reply: Reply,
     pub trailers: Vec<(String, String)>,
@@ -398,7 +398,7 @@ pub enum Outcome {
     Closed(u64),
 }
 
-/// Opens a stream, sends these bytes and its end, and reads what comes of it.
+/// Opens a stream, sends these bytes and its end, and reads the result.
 ///
 /// # Panics
 /// When nothing does.

@@ -89,7 +89,7 @@ impl MariaDb {
         }
     }
 
-    /// Kills the server in the middle of what it does.
+    /// Kills the server in the middle of its work.
     ///
     /// # Panics
     /// When it does not run.

@@ -1,7 +1,7 @@
-//! One origin in two protocols: what a test writes once holds for PHP behind
-//! FastCGI and for an HTTP server alike. Directives are written as the table of
-//! directives names families (`*_cache_valid`), and [`Spelling::spell`] gives
-//! them the prefix.
+//! One origin in two protocols: a test that is written once holds for PHP
+//! behind FastCGI and for an HTTP server alike. Directives are written as the
+//! table of directives names families (`*_cache_valid`), and
+//! [`Spelling::spell`] gives them the prefix.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ pub enum Spelling {
 impl Spelling {
     pub const BOTH: [Spelling; 2] = [Spelling::FastCgi, Spelling::Proxy];
 
-    /// `*_` becomes the prefix, and `PASS;` what hands requests to `origin`.
+    /// `*_` becomes the prefix, and `PASS;` the directive that hands requests
+    /// to `origin`.
     pub fn spell(self, directives: &str, origin: &Origin) -> String {
         let address = origin.address();
         let (prefix, pass) = match self {

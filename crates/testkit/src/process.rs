@@ -149,8 +149,8 @@ pub fn free_port() -> u16 {
     free.expect("a free port")
 }
 
-/// Copies a program that the test runs next. `cp` writes the copy: a child that another test starts inherits what this
-/// process has open for writing, and the kernel does not run such a file (`ETXTBSY`).
+/// Copies a program that the test runs next. `cp` writes the copy: a child that another test starts inherits the files
+/// that this process has open for writing, and the kernel does not run such a file (`ETXTBSY`).
 ///
 /// # Panics
 /// When `cp` fails.

@@ -1,5 +1,5 @@
-//! A process under test with a folder that it writes to: what [`RunningServer`](crate::running)
-//! and [`FolderServer`](crate::serving) have in common.
+//! A process under test with a folder that it writes to: the common part of
+//! [`RunningServer`](crate::running) and [`FolderServer`](crate::serving).
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -120,7 +120,7 @@ impl StartedProcess {
         }
     }
 
-    /// Waits for the end outside of a runtime, and kills what has not ended in time.
+    /// Waits for the end outside of a runtime, and kills processes that have not ended in time.
     pub(crate) fn stop(&mut self, time: Duration) {
         let start = std::time::Instant::now();
         while start.elapsed() < time && !matches!(self.child.try_wait(), Ok(Some(_))) {

@@ -235,7 +235,7 @@ impl EarlyConnection {
         self.session.is_early_data_accepted()
     }
 
-    /// Reads what there is; false at the end.
+    /// Reads the bytes that are there; false at the end.
     async fn fill(&mut self) -> bool {
         let mut buffer = [0; 4096];
         let read = self.stream.read(&mut buffer).await.unwrap_or(0);

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes on a busy machine: what takes this long does not come.
+/// Longer than anything takes on a busy machine: an event that takes this long does
+/// not come.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two looks.
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);

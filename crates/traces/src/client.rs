@@ -23,7 +23,7 @@ use crate::settings::Settings;
 
 /// For one address of the collector, with its handshakes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// For a batch with its answer: what OTLP's own exporters wait.
+/// For a batch with its answer: the wait of OTLP's own exporters.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of an answer that are read at most.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
@@ -173,7 +173,7 @@ impl Connection {
     }
 }
 
-/// An error with what caused it.
+/// An error with its causes.
 fn told(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),

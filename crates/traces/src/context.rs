@@ -233,7 +233,7 @@ fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
 /// For the fuzz target: the first line is `traceparent`, the others are `tracestate`.
 ///
 /// # Panics
-/// When something that was read is not read again the same from what is sent on.
+/// When a field that was read is not read equally from the field that is sent on.
 #[doc(hidden)]
 pub fn fuzz_parent(bytes: &[u8]) {
     let mut lines = bytes.split(|&byte| byte == b'\n');

@@ -12,12 +12,12 @@ use crate::sending::{BatchSender, Report};
 use crate::settings::Settings;
 use crate::span::Span;
 
-/// An exporter that a reload has replaced has so long to send what waits.
+/// An exporter that a reload has replaced has this time to send waiting spans.
 const LEAVE_WITHIN: Duration = Duration::from_secs(10);
 /// The time within which losses are logged, also on a busy machine: it is one line.
 const REPORT_WITHIN: Duration = Duration::from_secs(2);
 
-/// Sends spans to a collector. When the last handle is gone, what waits is still sent.
+/// Sends spans to a collector. When the last handle is gone, waiting spans are still sent.
 pub struct Exporter {
     inner: Arc<Inner>,
     started: Once,
@@ -77,7 +77,7 @@ impl Exporter {
             return;
         }
         self.inner.sending.queue.close(Instant::now() + within);
-        // The thread keeps to the deadline by itself, and then reports what was lost.
+        // The thread keeps to the deadline by itself, and then reports losses.
         let deadline = std::time::Instant::now() + within + REPORT_WITHIN;
         while *is_running {
             let waited = self.inner.stopped.wait_until(&mut is_running, deadline);

@@ -1,5 +1,5 @@
 //! Batches in the terms of OTLP: the messages of opentelemetry-proto 1.x that traces need
-//! (`opentelemetry/proto/collector/trace/v1/trace_service.proto` and what it is made of), with the
+//! (`opentelemetry/proto/collector/trace/v1/trace_service.proto` and the messages in it), with the
 //! numbers of fields that are written or read here. A test reads them with the project's own.
 
 use prost::Message;

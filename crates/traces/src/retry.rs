@@ -29,7 +29,7 @@ const LONGEST_ASKED: Duration = Duration::from_secs(120);
 const GRPC_LATER: [u32; 6] = [1, 4, 10, 11, 14, 15];
 const GRPC_EXHAUSTED: u32 = 8;
 
-/// The pause after `tries` tries. `asked`: what the collector asks for.
+/// The pause after `tries` tries. `asked`: the pause that the collector asks for.
 pub fn pause(tries: u32, asked: Option<Duration>) -> Duration {
     let own = FIRST_PAUSE
         .saturating_mul(1 << tries.saturating_sub(1).min(8))

@@ -19,7 +19,7 @@ use crate::settings::Settings;
 /// A batch that the collector has not taken for this long is dropped: newer ones are wanted more.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
-/// Between two lines about what was lost.
+/// The pause between two lines about losses.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// The receiver of reports about failures. Called rarely, from the exporter's thread.

@@ -1,5 +1,5 @@
 //! Drives both directions of an exchange at once: whenever it waits for the response it also sends
-//! what is left of the request, so that the upstream may answer before it has read the body.
+//! the rest of the request, so that the upstream may answer before it has read the body.
 //!
 //! It waits in one task, keeps all state in the [`Exchange`] and may therefore be dropped and called
 //! again (cancel-safe). Nothing moves between calls, so the caller's pace is the upstream's pace. One
@@ -187,7 +187,7 @@ where
         Ok(())
     }
 
-    /// Hands the request what it wants of its body, as far as that is there.
+    /// Hands the request the wanted parts of its body, as far as they are there.
     fn fill(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         while self.request.wants_body() {
             match self.body.poll_data(cx) {
@@ -295,7 +295,7 @@ where
         self.response.is_reusable().then_some(self.stream)
     }
 
-    /// The connection and what was read beyond the head, once the head of an upgrade was seen.
+    /// The connection and the bytes read beyond the head, once the head of an upgrade was seen.
     pub fn into_tunnel(self) -> Option<(S, Bytes)> {
         let ahead = self.response.into_tunnel()?;
         Some((self.stream, ahead))

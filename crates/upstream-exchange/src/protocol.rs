@@ -28,13 +28,13 @@ pub trait EncodeRequest {
     /// and [`EncodeRequest::end_body`] need not come.
     ///
     /// # Errors
-    /// The body is not what the head promises.
+    /// The body has another length than the head promises.
     fn add_body(&mut self, part: Bytes, is_last: bool) -> io::Result<()>;
 
     /// The body has ended.
     ///
     /// # Errors
-    /// The body is not what the head promises.
+    /// The body has another length than the head promises.
     fn end_body(&mut self) -> io::Result<()>;
 
     /// Gives the next bytes to write, in order.
@@ -66,7 +66,7 @@ pub trait DecodeResponse {
     /// Records whether all of the request has been written; called before each call of `next_event`.
     fn set_request_sent(&mut self, is_sent: bool);
 
-    /// The next event in what was received, or `None` when more bytes are needed.
+    /// The next event in the received bytes, or `None` when more bytes are needed.
     ///
     /// # Errors
     /// The received bytes are no response of this protocol.
@@ -116,8 +116,8 @@ pub trait DecodeResponse {
 /// Failures of the stream or the body, whatever the protocol.
 #[derive(Debug)]
 pub enum StreamError {
-    /// The caller's body source failed, or its body is not what the request's head promises: the
-    /// client's doing, not the upstream's.
+    /// The caller's body source failed, or its body has another length than the request's head
+    /// promises: the client's doing, not the upstream's.
     RequestBody(io::Error),
     /// The stream failed before the response head was complete.
     Io {

@@ -76,7 +76,8 @@ pub enum Event {
     /// Bytes that a script wrote to its error stream.
     Stderr(Bytes),
     Trailers(Vec<(Bytes, Bytes)>),
-    /// The response is complete; what came beyond it, for the log.
+    /// The response is complete; the value is the data that came beyond it, for
+    /// the log.
     End(Option<ExcessData>),
 }
 
@@ -197,7 +198,7 @@ impl Exchange {
         }
     }
 
-    /// The connection and what was read ahead, after the head of an upgrade.
+    /// The connection and the bytes read ahead, after the head of an upgrade.
     pub fn into_tunnel(self) -> Option<(Stream, Bytes)> {
         match self {
             Exchange::FastCgi(_) | Exchange::Memcached(..) => None,

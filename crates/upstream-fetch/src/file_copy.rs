@@ -1,6 +1,5 @@
-//! Responses kept as files (`*_store`): a copy of what the client gets goes into
-//! a temporary file, which takes its place by one rename when the response is
-//! whole.
+//! Responses kept as files (`*_store`): a copy of the client's response goes into a temporary
+//! file, which takes its place by one rename when the response is whole.
 //!
 //! Invariant: under the final name there is a complete response or none at all.
 
@@ -26,7 +25,7 @@ pub struct FileCopy {
 
 impl FileCopy {
     /// Begins the copy that `rules` ask for, to be called `path` once it is whole. `length` is
-    /// what the upstream declared.
+    /// the length that the upstream declared.
     pub fn new(
         rules: site::FileCopy,
         temp_folder: PathBuf,

@@ -308,8 +308,8 @@ impl Streak {
         }
     }
 
-    /// Counts an outcome; what it changes, if anything. The first check alone
-    /// decides where nothing is known: `mandatory` waits for one check.
+    /// Counts an outcome, and returns the new health if that changes. The first
+    /// check alone decides where nothing is known: `mandatory` waits for one check.
     fn count(&mut self, passed: bool) -> Option<Health> {
         if self.is_failing == passed {
             self.count = 0;

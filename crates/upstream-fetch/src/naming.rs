@@ -215,7 +215,7 @@ pub struct FollowedName {
 }
 
 impl FollowedName {
-    /// Puts what was found before a reload into a group that is new.
+    /// Puts the servers found before a reload into a group that is new.
     pub fn recall(&self) {
         let known = self.answers.lock().get(&self.key()).cloned();
         if let Some(found) = known {

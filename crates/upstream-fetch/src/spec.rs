@@ -15,8 +15,8 @@ use super::outgoing_body::StreamedBody;
 use super::upstream_request::UpstreamRequest;
 use crate::naming::Lookup;
 
-/// Everything that a fetch needs of its request; owns what it holds, so that
-/// it outlives the client.
+/// Everything that a fetch needs of its request; owns its parts, so that it
+/// outlives the client.
 pub struct FetchSpec {
     pub context: Arc<FetchContext>,
     pub to: FetchTarget,

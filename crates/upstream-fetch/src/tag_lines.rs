@@ -74,7 +74,7 @@ impl TagLines {
         }
     }
 
-    /// Reads on; returns what of the text is for the error log.
+    /// Reads on; returns the text for the error log.
     pub fn read(&mut self, text: &[u8]) -> Vec<u8> {
         self.rest.extend_from_slice(text);
         let mut others = Vec::new();
@@ -82,7 +82,7 @@ impl TagLines {
         others
     }
 
-    /// The stream has ended: returns what is left for the error log.
+    /// The stream has ended: returns the rest for the error log.
     pub fn end(&mut self) -> Vec<u8> {
         if let Position::WithinTags { .. } = self.position {
             self.end_tags(self.rest.len(), TagsEnd::Message);
@@ -95,7 +95,7 @@ impl TagLines {
         &self.tags
     }
 
-    /// Decides a part of what was received; returns whether there may be more to decide.
+    /// Decides a part of the received bytes; returns whether there may be more to decide.
     fn step(&mut self, others: &mut Vec<u8>) -> bool {
         match self.position {
             Position::WithinTags { searched } => self.step_in_tags(searched, others),

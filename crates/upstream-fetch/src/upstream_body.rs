@@ -381,7 +381,7 @@ impl UpstreamBody {
         self.context.log.write(level, Some(&self.address), message);
     }
 
-    /// Logs what came in the error stream, less the messages that name tags.
+    /// Logs the text of the error stream, without the messages that name tags.
     pub(super) fn log_stderr(&mut self, text: &[u8], doing: &str) {
         let others = match &mut self.tag_lines {
             None => Cow::Borrowed(text),
@@ -421,7 +421,7 @@ impl UpstreamBody {
         lease.report(Outcome::Success, now);
     }
 
-    /// Logs what was held back because it could have been a mark.
+    /// Logs the text held back because it could have been a mark.
     fn end_tag_lines(&mut self) {
         let left = self.tag_lines.as_mut().map(|lines| lines.end());
         if let Some(left) = left {
@@ -438,7 +438,7 @@ impl UpstreamBody {
         }
     }
 
-    /// The connection and what was read ahead of it, after an upgrade.
+    /// The connection and the bytes read ahead of it, after an upgrade.
     pub fn into_tunnel(mut self) -> Option<(Stream, Bytes, TunnelEnd)> {
         let (stream, received) = self.exchange.take().and_then(Exchange::into_tunnel)?;
         let mut lease = self.lease.take();

@@ -89,7 +89,7 @@ async fn wait_in_line(
     let granted = loop {
         tokio::select! {
             biased;
-            // Before a lease: what is deserted is not sent, however late it learns of that.
+            // Before a lease: a deserted request is not sent, however late it learns of that.
             () = progress.deserted() => return None,
             granted = ticket.wait() => break granted,
             risen = progress.awaited_beyond(urgency) => {

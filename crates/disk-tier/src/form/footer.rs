@@ -1,4 +1,4 @@
-//! The footer of a finished segment: what lies where, so that a start need not read the records.
+//! The footer of a finished segment: the places of its records, so that a start need not read the records.
 //!
 //! ```text
 //! block, 4,096 bytes             entry, 32 bytes                  trailer, the last 64 bytes

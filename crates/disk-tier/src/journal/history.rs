@@ -9,7 +9,7 @@ use crate::purge::{LogPosition, WrittenPurge};
 use crate::storage::{ListedFile, Storage};
 use std::path::Path;
 
-/// No file of ours is larger: what is, is not read.
+/// No file of ours is larger: a larger one is not read.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
 /// A journal file that is kept.
@@ -214,7 +214,7 @@ impl JournalHistory {
         }
     }
 
-    /// A unit with a bound for what was lost before it.
+    /// Takes a unit, which bounds the losses before it.
     fn meet(&mut self, scan: &mut FileScan, purge: &PurgeUnit) {
         self.newest_wall_millis = self.newest_wall_millis.max(purge.wall_millis);
         if std::mem::take(&mut scan.is_damaged) {

@@ -143,7 +143,7 @@ impl JournalQueue {
         done.map(|()| batch.purges.len())
     }
 
-    /// Waits until what the disk has refused may be tried again.
+    /// Waits until refused purges may be tried again.
     pub(crate) fn wait_to_retry(&self) {
         let until = Instant::now() + JOURNAL_RETRY;
         let mut waiting = self.waiting.lock();

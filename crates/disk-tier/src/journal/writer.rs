@@ -34,7 +34,7 @@ impl Default for JournalSizes {
     }
 }
 
-/// Files are this many at most; a server that starts more often forgets what is stored from before.
+/// Files are this many at most; a server that starts more often forgets the records stored before.
 pub(crate) const FILES_MAX: usize = 1024;
 /// The name under which a file is made before it is whole.
 const UNFINISHED: &str = "journal.new";
@@ -53,7 +53,7 @@ pub(crate) struct JournalWriter {
     start: u16,
     highest: u64,
     sizes: JournalSizes,
-    /// A write failed: what lies in the file is not known. The next one begins another file.
+    /// A write failed: the content of the file is not known. The next one begins another file.
     is_broken: bool,
     pub(crate) syncs: u64,
 }
@@ -110,8 +110,8 @@ impl JournalWriter {
         self.files.front().map_or(0, |file| file.begins_at)
     }
 
-    /// Writes purges and a position behind them, and syncs them. Purges up to `lost` may be nowhere (0: all are there): what is older than they are
-    /// must not come back.
+    /// Writes purges and a position behind them, and syncs them. Purges up to `lost` may be nowhere (0: all are there):
+    /// records older than these must not come back.
     ///
     /// # Errors
     /// None of them is sure to be on the disk. Write them again: that begins another file.
@@ -189,7 +189,7 @@ impl JournalWriter {
         done
     }
 
-    /// Writes down what the wall clock shows; it is synced with the next batch.
+    /// Writes the wall clock down; it is synced with the next batch.
     pub(crate) fn note_time(&mut self, wall_millis: u64) -> io::Result<()> {
         if self.is_broken || self.position + 1 >= self.units {
             return Ok(());

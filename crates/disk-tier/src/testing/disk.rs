@@ -132,13 +132,13 @@ impl SimulatedDisk {
         })
     }
 
-    /// `kill -9`: what was written is there, the process does nothing more.
+    /// `kill -9`: written bytes are there, the process does nothing more.
     pub fn kill(&self) {
         self.state.lock().kill();
         self.changed.notify_all();
     }
 
-    /// The power goes: of what was not synced, each sector and each name is there or not.
+    /// The power goes: each sector and each name that was not synced is there or not.
     pub fn cut_power(&self, mut seed: u64) {
         let mut state = self.state.lock();
         state.kill();
@@ -193,7 +193,7 @@ impl SimulatedDisk {
         self.state.lock().free_bytes = Some(bytes);
     }
 
-    /// Whether what is read is not in memory.
+    /// Sets whether reads find nothing in memory.
     pub fn let_reads_wait(&self, wait: bool) {
         self.state.lock().reads_wait = wait;
     }

@@ -1,4 +1,4 @@
-//! A tier on a disk in memory, without threads: what it promises, a test each.
+//! A tier on a disk in memory, without threads: a test for each promise.
 
 mod admission;
 mod clocks;

@@ -1,4 +1,5 @@
-//! The oldest goes, what was used stays, and the terms of size, free space and time hold.
+//! The oldest segment goes, used records stay, and the terms of size, free space and time
+//! hold.
 
 use super::*;
 use crate::UseVerdict;

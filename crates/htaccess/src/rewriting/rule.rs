@@ -31,7 +31,7 @@ pub struct Flags {
     pub allows_escaped_mark: bool,
     /// `[E=name:value]`; without a value the variable is removed.
     pub variables: Vec<(String, Option<String>)>,
-    /// `[CO]`: what is behind the `=`.
+    /// `[CO]`: the text behind the `=`.
     pub cookies: Vec<String>,
     /// `[H]` or `[T]`: whether it names PHP.
     pub handler: Option<bool>,

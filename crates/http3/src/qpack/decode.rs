@@ -1,4 +1,4 @@
-//! Field blocks, decoded (RFC 9204 §4.5), with what the client's encoder has inserted.
+//! Field blocks, decoded (RFC 9204 §4.5), with the insertions of the client's encoder.
 
 use http_semantics::Version;
 use http2::hpack::{DecodedField, TABLE_BYTES, huffman, integer};
@@ -48,7 +48,7 @@ pub(super) struct SectionPrefix {
 }
 
 impl SectionPrefix {
-    /// Reads it, and gives what follows.
+    /// Reads it, and returns the rest.
     pub fn read(block: &[u8], inserted: u64) -> Result<(SectionPrefix, &[u8]), Error> {
         let mut rest = block;
         let mut next = |prefix_bits| {
@@ -276,9 +276,9 @@ mod tests {
             (b"\x04\x00\x40\x01x", field("c", "x")),
             (b"\x04\x00\x61\x01x", field("b", "x")),
             (b"\x03\x00\x80", field("b", "2")),
-            // The base is beyond what is required.
+            // The base is beyond the required insertions.
             (b"\x04\x02\x82", field("c", "3")),
-            // Behind the base, which is before what is required.
+            // Behind the base, which is before the required insertions.
             (b"\x04\x80\x10", field("c", "3")),
             (b"\x04\x81\x11", field("c", "3")),
             (b"\x04\x80\x00\x01x", field("c", "x")),
@@ -297,7 +297,7 @@ mod tests {
             b"\xff\x02\x00",
             // A base below zero.
             b"\x04\x83",
-            // Evicted; not announced by what is required; beyond the newest.
+            // Evicted; not among the required insertions; beyond the newest.
             b"\x04\x00\x82",
             b"\x03\x00\x10",
             b"\x00\x00\x80",

@@ -1,5 +1,5 @@
 //! How far the pages on disk have seen the purges of other machines (`cache_nodes`). A node that comes back reads the
-//! log from there on, and uses what it has kept.
+//! log from there on, and uses the pages it has kept.
 
 use std::sync::Arc;
 

@@ -21,8 +21,8 @@ const MOST_DEFAULT_BYTES: u64 = 8 << 30;
 /// Less than this is not worth a folder.
 const LEAST_BYTES: u64 = 4 << 20;
 
-/// The form of cache keys. Whoever changes how a key is made of the same request counts this up: what is kept
-/// under other keys is not read then.
+/// The form of cache keys. A change of how a key is made of the same request must count this up: pages under other keys
+/// are not read then.
 const KEY_FORM: u32 = 1;
 
 /// Responses that are looked at when the server stops.
@@ -63,7 +63,7 @@ pub fn is_any_waiting(zones: &[Arc<Zone>]) -> bool {
     pages.any(DiskPages::is_waiting)
 }
 
-/// Writes what only memory has, as far as time allows, and closes all folders. Blocks.
+/// Writes pages that only memory has, as far as time allows, and closes all folders. Blocks.
 pub fn close_all(zones: &[Arc<Zone>], now: Millis) -> Vec<String> {
     let _one = OPENING.lock();
     zones
@@ -176,7 +176,7 @@ impl DiskPages {
 }
 
 impl OpenFolder {
-    /// Writes down what was purged while the folder was not open.
+    /// Writes down the purges made while the folder was not open.
     fn append_noted(&self, waiting: WaitingFolder, zone: &Zone) {
         let everything = http_cache::PurgeTarget::Everything.written();
         let mut purges = waiting.purges;

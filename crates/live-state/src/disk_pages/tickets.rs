@@ -59,8 +59,8 @@ impl Tickets {
         })
     }
 
-    /// Adds what `append` hands to the journal. How many wait is bounded by the journal, whose tickets of what
-    /// it cannot take are settled at once.
+    /// Adds the purge that `append` hands to the journal. The journal bounds how many wait: the tickets of
+    /// purges that it cannot take are settled at once.
     pub fn add(&self, append: impl FnOnce() -> PurgeTicket) {
         let mut added = self.added.lock();
         *added += 1;

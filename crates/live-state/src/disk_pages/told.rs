@@ -95,7 +95,7 @@ pub(super) fn level_of(event: &TierEvent) -> LogLevel {
     }
 }
 
-/// Writes lines about what has happened to the folders of zones.
+/// Logs events of the zones' folders.
 pub fn log_events(zones: &[Arc<Zone>], logs: &[ErrorLog], error_logs: &ErrorLogs) {
     for pages in zones.iter().filter_map(|zone| DiskPages::of(zone)) {
         for (level, line) in pages.news() {

@@ -67,7 +67,8 @@ pub(super) fn listening(zones: &AliveZones) -> ListeningZones {
     zones.zones().into_iter().map(stamped).collect()
 }
 
-/// Sends what memory has, most wanted first, as far as time allows. `applied` is from before the first page is chosen.
+/// Sends the pages in memory, most wanted first, as far as time allows. `applied` is from before the first page is
+/// chosen.
 pub(super) fn send_all(link: &Link, zones: &AliveZones, applied: Option<&AppliedLog>) {
     let (until, mut sent) = (Instant::now() + WITHIN, 0);
     if let Some(applied) = applied {
@@ -143,7 +144,7 @@ fn pack(records: &mut impl Iterator<Item = NewRecord>) -> io::Result<File> {
     out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// Stores the pages of a parcel; what makes no sense is left.
+/// Stores the pages of a parcel; pages that make no sense are left out.
 pub(super) fn take(message: &[u8], parcel: OwnedFd, zones: &ListeningZones) {
     let name = message.get(1..).unwrap_or_default();
     let mut zones = zones.iter();
@@ -194,7 +195,7 @@ fn next_page(rest: &mut Bytes) -> Option<SentPage> {
     })
 }
 
-/// The page is what a fetch has brought that began at this stamp.
+/// Stores the page as the result of a fetch that began at this stamp.
 fn store(zone: &Zone, page: &SentPage, begin: Stamp) {
     let now = Millis(clock::now());
     let boot_millis = SystemStorage::new().now().boot_millis;

@@ -9,7 +9,7 @@ use crate::cli::values::time;
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Auditing pages")]
 pub struct AuditArgs {
-    /// Find out whether one visitor's request can change what other visitors are shown
+    /// Find out whether one visitor's request can change the pages of other visitors
     ///
     /// Each page is requested over HTTP with a hundred variations: fields, cookies, arguments, hosts and paths
     /// that a cache key may leave out. Then it is requested as by another visitor. A random argument keeps this

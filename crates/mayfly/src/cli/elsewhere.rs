@@ -8,7 +8,7 @@ pub const WORDS: [&str; 16] = [
     "upgrade", "nodes", "run", "cache", "help", "version",
 ];
 
-/// Words that other programs have, and what does the same here.
+/// Words of other programs, and their equivalents here.
 const ELSEWHERE: [(&[&str], &str); 6] = [
     (
         &["start", "up"],
@@ -55,7 +55,7 @@ const LISTEN_ELSEWHERE: [&str; 9] = [
     "-l",
 ];
 
-/// The complaint, with what does the same where another program's option was typed.
+/// The complaint, with the equivalent if another program's option was typed.
 pub fn with_tip(message: String, arguments: &[OsString]) -> String {
     let typed = |option: &str| {
         arguments.iter().any(|argument| {

@@ -19,7 +19,7 @@ pub enum Action {
     Signal(SignalName),
     /// `-v`.
     Version,
-    /// `-V`: with what it was built.
+    /// `-V`: the parts it was built with.
     Build,
     /// `-h`, `-?`.
     Help,

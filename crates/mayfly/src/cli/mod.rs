@@ -1,6 +1,6 @@
-//! The command line: what was typed in, a [`Command`] out. nginx's flags are
-//! read by nginx's own rules ([`flags`]); words beside them by clap
-//! ([`words`]). Nothing here touches files or starts anything.
+//! The command line: turns the arguments into a [`Command`]. nginx's flags are read by nginx's own
+//! rules ([`flags`]); words beside them by clap ([`words`]). Nothing here touches files or starts
+//! anything.
 
 mod audit_args;
 mod elsewhere;

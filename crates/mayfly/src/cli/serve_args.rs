@@ -126,12 +126,12 @@ pub struct ServeArgs {
     pub behind: Vec<String>,
     /// Log requests to this file, or to stderr [default: no log]
     ///
-    /// A line has the client, the time, the request, the status, the bytes sent, how long it took, what the
-    /// cache did (HIT, MISS, ...) and the browser. Lines are written once a second. SIGUSR1 makes the server
-    /// open the file anew, after logrotate moved it.
+    /// A line has the client, the time, the request, the status, the bytes sent, how long it took, the cache status
+    /// (HIT, MISS, ...) and the browser. Lines are written once a second. SIGUSR1 makes the server open the file anew,
+    /// after logrotate moved it.
     #[arg(long, value_name = "FILE|stderr")]
     pub access_log: Option<PathBuf>,
-    /// Show the server's numbers and what is stored in a browser on this machine [default: 127.0.0.1:8090]
+    /// Show the server's numbers and its stored pages in a browser on this machine [default: 127.0.0.1:8090]
     ///
     /// The server prints the address at its start. If it prints on a terminal, the address has a token in it, which
     /// allows purges and is new at each start. /metrics is for Prometheus. Addresses that the network reaches are

@@ -34,7 +34,7 @@ struct Line {
 pub enum Word {
     /// Serve the site in a folder or behind an HTTP server, without a configuration
     Serve(Box<ServeArgs>),
-    /// Check a configuration: what runs as it is, what has no meaning, what is missing, and what is unsafe
+    /// Check a configuration: report lines that run, lines without a meaning, missing directives and unsafe parts
     ///
     /// Exit codes: 0 the configuration is accepted and has no hazards; 1 it is refused; 3 it has hazards that
     /// are warnings; 4 it has hazards that are errors.
@@ -45,8 +45,8 @@ pub enum Word {
     /// obeyed or translated, or nothing is lost without them; 1 a file cannot be read or written, or its sections do
     /// not fit together; 3 some lines are not translated; 4 some of these keep visitors out.
     Convert(ConvertArgs),
-    /// Say what a running server would do with a request and why, or show what it has stored; audit pages for
-    /// cache poisoning
+    /// Explain how a running server would answer a request and why, or show its stored pages; audit pages for cache
+    /// poisoning
     ///
     /// Exit codes with --audit: 0 nothing is found; 1 there are findings; 2 nothing is found, and not all pages
     /// were audited to the end.
@@ -61,14 +61,14 @@ pub enum Word {
     Advise(AdviseArgs),
     /// Put load on a server of this machine and measure what visitors feel, or load a page as a browser does
     Bench(Box<BenchArgs>),
-    /// Find what is wrong with this machine, PHP and the configuration; changes nothing
+    /// Find faults of this machine, PHP and the configuration; changes nothing
     Doctor(DoctorArgs),
     /// Have a running server replaced by the program that lies at its path now; no connection is lost
     ///
     /// The server starts the program file that it was started from, which may be another version by now. The new
     /// program reads the configuration and gets the sockets, PHP and the stored pages. Once it serves, the old one
-    /// takes no more connections, finishes what is under way, and ends. If the new one refuses to serve, ends or does
-    /// not answer, the old one goes on, and this command prints the reason and ends with 1.
+    /// takes no more connections, finishes its requests, and ends. If the new one refuses to serve, ends or does not
+    /// answer, the old one goes on, and this command prints the reason and ends with 1.
     Upgrade(ServerArgs),
     /// Show the servers that share purges (cache_nodes), or expel one that hangs
     Nodes(NodesArgs),
@@ -100,7 +100,7 @@ pub enum ReportFormat {
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct CheckArgs {
-    /// Say what becomes of each directive
+    /// Explain the effect of each directive
     #[arg(long)]
     pub explain: bool,
     /// Write changed copies, FILE.fixed, in which the hazards are mended that have one right answer
@@ -133,7 +133,7 @@ pub struct ConvertArgs {
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct PurgeArgs {
-    /// Purge what is stored for this URL; a URL without a host, such as /news/5, needs --host
+    /// Purge the responses stored for this URL; a URL without a host, such as /news/5, needs --host
     #[arg(value_name = "URL", group = "what")]
     pub urls: Vec<String>,
     /// Purge all pages with this tag; may be given more than once, like --prefix, --pattern and --host
@@ -155,7 +155,7 @@ pub struct PurgeArgs {
     /// Show the stale page while one request fetches the new one
     #[arg(long)]
     pub soft: bool,
-    /// Only count what would be purged
+    /// Only count the responses that would be purged
     #[arg(long)]
     pub dry_run: bool,
     /// Print the answer as JSON
@@ -187,11 +187,11 @@ pub struct ExplainArgs {
     /// Its method [default: GET]
     #[arg(short = 'X', long, value_name = "METHOD", conflicts_with_all = ["search", "tag", "entry"])]
     pub method: Option<String>,
-    /// Send the request to the application as well, and show what it answers
+    /// Send the request to the application as well, and show its answer
     #[arg(long, conflicts_with_all = ["search", "tag", "entry"])]
     pub ask: bool,
     /// Have the application make the page some thirty times with one thing altered (language, browser, Referer,
-    /// cookies, address), past the cache, and show what it depends on
+    /// cookies, address), past the cache, and show the parts of a request that it depends on
     #[arg(long = "try", conflicts_with_all = ["search", "tag", "entry"])]
     pub tries: bool,
     /// The client's address, as `allow`, `geo`, limits and the rights to purge see it [default: 127.0.0.1, as for
@@ -359,8 +359,7 @@ pub struct BenchArgs {
     pub page: PageArgs,
 }
 
-/// For each fault, names what it is, why it matters and its remedy. Exit codes: 0 no faults, or only notes; 3
-/// warnings; 4 errors.
+/// Names each fault, why it matters, and its remedy. Exit codes: 0 no faults, or only notes; 3 warnings; 4 errors.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct DoctorArgs {
     /// The configuration [default: that of mayfly -c, if there is one]

@@ -1,5 +1,5 @@
-//! `mayfly explain`: asks the running server what it would do with a request, and why; or what it has
-//! stored. `--audit` is `explain_audit/`.
+//! `mayfly explain`: asks the running server how it would answer a request, and why; or for its
+//! stored responses. `--audit` is `explain_audit/`.
 
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
@@ -110,7 +110,7 @@ fn shown<T: Serialize>(args: &ExplainArgs, value: &T, text: impl Fn(&T) -> Strin
     }
 }
 
-/// A label, and what belongs to it.
+/// A label, and its text.
 type Line = (&'static str, String);
 
 fn lines(all: &[Line]) -> String {

@@ -232,7 +232,7 @@ pub fn explained(path: &Path, error: &ClientError) -> (Exit, String) {
     }
 }
 
-/// A terminal is not sent what moves its cursor.
+/// Replaces characters that would move a terminal's cursor.
 pub fn printable(letter: char) -> char {
     if letter.is_control() { '?' } else { letter }
 }

@@ -1,6 +1,5 @@
-//! `mayfly serve DIR | URL`: from a folder or an HTTP server to a configuration, which is then run like
-//! any other; in the foreground, with a word on what was found and how to see
-//! it work.
+//! `mayfly serve DIR | URL`: from a folder or an HTTP server to a configuration, which is then run like any other;
+//! in the foreground, with a line about the found site and how to see it work.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -75,7 +74,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     if !dir.is_dir() {
         return Err(format!("{shown} is not a folder"));
     }
-    // By its names and by what they stand for.
+    // Looks at the names and at their targets.
     std::fs::read_dir(&dir)
         .and_then(|_| std::fs::metadata(dir.join(".")))
         .map_err(|error| format!("{shown} cannot be read ({})", SystemError(&error)))?;

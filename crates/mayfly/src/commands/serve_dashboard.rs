@@ -56,7 +56,7 @@ pub fn prepare(typed: &str, listen: &[String]) -> Result<Dashboard, String> {
 /// anything starts, and names a way out.
 ///
 /// # Errors
-/// The process that listens there.
+/// The place is taken; the message names the process that listens there.
 pub fn expect_free(
     dashboard: &Dashboard,
     inherited: &HashSet<ListenAddress>,

@@ -59,7 +59,7 @@ pub fn prepare(typed: &str, url: Option<&str>, found: &DetectedSite) -> Result<H
 }
 
 impl Home {
-    /// Writes the file; it is removed with what this returns.
+    /// Writes the file; it is removed when the returned value is dropped.
     ///
     /// # Errors
     /// A message for the operator.

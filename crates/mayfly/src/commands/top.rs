@@ -1,7 +1,7 @@
 //! `mayfly top`: the numbers of a running server, in a terminal.
 //!
 //! The server is asked once a second over its control socket. One that does not answer is asked
-//! again, and what was last seen stays on the screen.
+//! again, and the last numbers stay on the screen.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -27,7 +27,7 @@ const OF_APPLICATIONS: [&str; 6] = [
     "storage",
 ];
 
-/// Folders that the unit denies, with what the site has in them.
+/// Folders that the unit denies, with the site's files in them.
 pub struct UnitDenial {
     unit: String,
     folders: BTreeSet<(PathBuf, &'static str)>,
@@ -154,7 +154,7 @@ fn of_php(site: &Site, root: &Path) -> BTreeSet<PathBuf> {
         for inner in OF_APPLICATIONS {
             let inner = Path::new(&path).join(inner);
             let there = root.join(inner.strip_prefix("/").unwrap_or(&inner));
-            // Debian's WordPress has links to what it writes.
+            // Debian's WordPress has links to the folders that it writes.
             let there = there.canonicalize().unwrap_or(there);
             let owned = std::fs::metadata(&there)
                 .is_ok_and(|it| it.is_dir() && accounts.contains(&it.uid()));

@@ -71,8 +71,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether capabilities can be taken away from what is started. In a container, root may
-/// lack the right to.
+/// Whether capabilities can be taken away from started programs. In a container, root may lack the right to.
 pub fn may_drop_capabilities() -> bool {
     rustix::thread::capabilities(None)
         .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SETPCAP))

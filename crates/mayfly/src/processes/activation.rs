@@ -6,11 +6,11 @@
 //!          logs        sockets          PHP            served
 //! ```
 //!
-//! Each state owns what was acquired so far, and each step consumes the state before it. A
-//! step that fails gives everything back: logs close, new sockets close and lose their
-//! files, new pools stop and changed ones return to their former settings. The configuration in
-//! force is not touched meanwhile. On disk, empty log files and folders for temporary files
-//! stay, as with nginx.
+//! Each state owns the resources acquired so far, and each step consumes the state before it. A
+//! step that fails gives everything back: logs close, new sockets close and lose their files,
+//! new pools stop and changed ones return to their former settings. The configuration in force
+//! is not touched meanwhile. On disk, empty log files and folders for temporary files stay, as
+//! with nginx.
 
 use std::path::Path;
 use std::sync::Arc;

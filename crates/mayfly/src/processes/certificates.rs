@@ -1,6 +1,6 @@
-//! Certificates that come by themselves, as the program has them: who asks for them, what is
-//! served until they are there, and how they come to those who serve. All of it is done by the
-//! process that reads key files.
+//! Certificates that come by themselves, as the program has them: who asks for them, the
+//! certificate that is served until they are there, and how they reach the workers. All of it is
+//! done by the process that reads key files.
 //!
 //! ```text
 //! acme::Renewal, one task each ──► Change ──► supervisor ──► Backend

@@ -23,7 +23,7 @@ use rustix::net::{
 
 /// Descriptors in one packet: the kernel takes 253.
 const FDS_PER_PACKET: usize = 200;
-/// A message's own bytes; what is longer travels as a file.
+/// A message's own bytes; a longer message travels as a file.
 const PACKET_BYTES: usize = 4096;
 
 /// The bounds of one message.
@@ -33,8 +33,8 @@ pub struct Limits {
     body_bytes: u64,
 }
 
-/// From the parent: a configuration with all its texts (twice what may be read),
-/// and far more sockets and logs than a process may have open by default.
+/// From the parent: a configuration with all its texts (twice the readable size), and far more
+/// sockets and logs than a process may have open by default.
 pub const FROM_PARENT: Limits = Limits {
     fds: 100_000,
     body_bytes: 64 << 20,

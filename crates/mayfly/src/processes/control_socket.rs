@@ -1,5 +1,5 @@
-//! The control socket: where it is, who makes it, and what is answered on it. It is made by the
-//! process that was started, with its rights, and answered on by the one that serves.
+//! The control socket: its place, its maker, and the answers on it. It is made by the process that was started, with
+//! its rights, and answered on by the one that serves.
 
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ pub fn bind(
 }
 
 /// The folder of the socket of `mayfly serve` and of its other files, for this account alone. In root's, the account
-/// that serves finds what it knows by name, and cannot list it.
+/// that serves finds files that it knows by name, and cannot list it.
 pub fn make_folder(path: &Path) {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     let Some(folder) = path.parent() else {

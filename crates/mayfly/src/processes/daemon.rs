@@ -1,9 +1,8 @@
-//! `daemon on`: the program leaves the terminal without forking itself, which
-//! safe Rust has no function for and threads do not survive. It starts its own
-//! image again from the same file, which begins a session of its own and then starts as
-//! usual; what goes wrong is shown on the terminal it still has. The first
-//! process waits on the other's standard input for the word that everything
-//! listens, and ends with the same exit code as if it had started itself.
+//! `daemon on`: the program leaves the terminal without forking itself, which safe Rust has no
+//! function for and threads do not survive. It starts its own image again from the same file, which
+//! begins a session of its own and then starts as usual; failures are shown on the terminal it still
+//! has. The first process waits on the other's standard input for the word that everything listens,
+//! and ends with the same exit code as if it had started itself.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};

@@ -1,6 +1,6 @@
 //! The messages between parent and worker process, as values. serde writes them in the form of
 //! `postcard`; [`channel`] carries the bytes, and beside them the descriptors in the order in which
-//! the message names what they are.
+//! the message names them.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ use crate::processes::pools::{LearningSockets, PoolStatus};
 use crate::processes::sibling_socket::SiblingSocket;
 use crate::processes::socket_name::{SocketName, listening};
 
-/// A configuration with what belongs to it, as the worker gets it.
+/// A configuration with its descriptors, as the worker gets it.
 #[derive(Debug)]
 pub struct ReceivedConfiguration {
     /// Reads from texts.

@@ -1,5 +1,5 @@
 //! Certificates that several machines have in common (`cache_nodes` with a key file): one of them asks the issuer, all
-//! show the issuer what it wants to see, and all get the certificate. The engine keeps it sealed.
+//! give the issuer the challenge answers, and all get the certificate. The engine keeps it sealed.
 
 use std::time::{Duration, SystemTime};
 

@@ -99,7 +99,7 @@ impl Order {
     }
 }
 
-/// Callers of the worker, which wait for what its parent does.
+/// Callers of the worker, which wait for the outcome at its parent.
 #[derive(Default)]
 pub struct WaitingOrders {
     by_number: HashMap<u64, Order>,

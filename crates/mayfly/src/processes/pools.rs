@@ -92,7 +92,7 @@ impl Pools {
         estates
     }
 
-    /// Whether what php-fpm logs is read here.
+    /// Sets whether php-fpm's log is read here.
     pub fn relay(&self, is_relayed: bool) {
         for running in self.running.values() {
             running.pool.relay(is_relayed);
@@ -119,8 +119,8 @@ impl Pools {
         inherited.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Brings what runs in line with `specs`, except for stopping: pools that
-    /// are new start, pools that changed get a new master.
+    /// Brings the running pools in line with `specs`, except for stopping: pools that are new start, pools
+    /// that changed get a new master.
     ///
     /// # Errors
     /// The reason why a pool could not start; everything is as before then.
@@ -169,7 +169,7 @@ impl Pools {
         Ok(())
     }
 
-    /// The pool of the program whose place we take, if it is what we want. Any other goes on there for as
+    /// The pool of the program whose place we take, if it has the same spec. Any other goes on there for as
     /// long as that program needs it.
     fn goes_on_with(&mut self, spec: &PoolSpec) -> Option<Pool> {
         let estate = self.inherited.remove(&spec.name)?;
@@ -391,8 +391,8 @@ fn report(journal: &Journal, name: &str, event: &Event) {
     journal.line(level, format_args!("php_pool \"{name}\": {message}"));
 }
 
-/// php-fpm's levels in ours. Its `alert` is what made it give up; our log keeps
-/// that word for what is wrong with the server itself.
+/// php-fpm's levels in ours. Its `alert` is the reason why it gave up; our log keeps that word for faults
+/// of the server itself.
 fn php_level(level: php_pool::LogLevel) -> LogLevel {
     match level {
         php_pool::LogLevel::Debug => LogLevel::Debug,

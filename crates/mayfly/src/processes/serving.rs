@@ -256,7 +256,7 @@ impl RunningWorkers {
         }
     }
 
-    /// Writes what only memory has to the disk, for a bounded time. Nothing more is kept there.
+    /// Writes pages that only memory has to the disk, for a bounded time. Nothing more is kept there.
     pub async fn close_disk_pages(&self) {
         let configuration = self.shared.configuration();
         let close = move || {

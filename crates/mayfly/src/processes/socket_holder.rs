@@ -48,7 +48,7 @@ fn inodes_of(table: &str, wanted: SocketAddr, wanted_state: &str) -> Vec<String>
         .collect()
 }
 
-/// Do both want what comes to one address?
+/// Whether both take connections to one address.
 fn meets(held: IpAddr, wanted: IpAddr) -> bool {
     held == wanted || held.is_unspecified() || wanted.is_unspecified()
 }

@@ -75,10 +75,10 @@ impl BoundSockets {
         self.open.iter().map(group).collect()
     }
 
-    /// Binds what is wanted; what is open already stays the same socket.
+    /// Binds the wanted sockets; one that is open already stays as it is.
     ///
     /// # Errors
-    /// nginx's messages; what was newly bound is closed again.
+    /// nginx's messages; newly bound sockets are closed again.
     pub async fn bind(
         &self,
         wanted: &WantedSockets,
@@ -234,8 +234,8 @@ impl Drop for NewSockets {
     }
 }
 
-/// `listen *:80` takes what comes to `listen 10.0.0.1:80`: one socket, as in
-/// nginx; the server is chosen by the address the connection came to.
+/// `listen *:80` takes connections to `listen 10.0.0.1:80`: one socket, as in nginx; the server is
+/// chosen by the address the connection came to.
 fn is_covered(address: &ListenAddress, wanted: &WantedSockets) -> bool {
     wanted.iter().any(|(other, _)| match (address, other) {
         (ListenAddress::Tcp(address), ListenAddress::Tcp(other))

@@ -65,7 +65,7 @@ pub struct Plan {
     pub when_ready: ReadyCallback,
     /// How it was started.
     pub program: StartedProgram,
-    /// The program whose place it takes, and what that one gives.
+    /// The program whose place it takes, and the resources that one gives.
     pub predecessor: Option<(Predecessor, InheritedResources)>,
     /// Sockets that the service manager has bound.
     pub passed: Vec<PassedSocket>,
@@ -77,7 +77,7 @@ type LogLine = (LogLevel, String);
 /// [`Plan::when_ready`]
 pub type ReadyCallback = Box<dyn FnOnce(Option<&Account>)>;
 
-/// The configuration that is served, and what belongs to it.
+/// The configuration that is served, and its resources.
 struct Supervisor {
     invocation: Invocation,
     journal: Arc<Journal>,
@@ -531,7 +531,7 @@ impl Supervisor {
         told.tell(opened.map(drop).map_err(|messages| messages.join("\n")));
     }
 
-    /// Starts the worker process again, with what is in force.
+    /// Starts the worker process again, with the configuration in force.
     async fn worker_ended(&mut self, how: &str) -> Result<(), ()> {
         self.journal.error(format_args!(
             "worker process ended ({how}), starting another"
@@ -599,7 +599,7 @@ impl Supervisor {
         }
     }
 
-    /// The configuration in force goes on with the certificates there are now, and with what it has of the
+    /// The configuration in force goes on with the certificates there are now, and with its part of the
     /// control socket.
     async fn serve_current(&mut self, sibling: Option<&SiblingSocket>) -> Result<(), String> {
         let (site, invocation) = self.current()?;
@@ -639,7 +639,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends what runs, in the order in which one needs the other.
+    /// Ends the running parts, in the order in which one needs the other.
     async fn end(mut self, shutdown: Shutdown, signals: &mut Signals) -> Exit {
         let mut shutdown = shutdown;
         match &self.role {

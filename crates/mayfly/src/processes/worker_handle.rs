@@ -210,7 +210,8 @@ impl WorkerProcess {
         }
     }
 
-    /// Ends it now, once it has written what pages on disk need. It may have ended already.
+    /// Ends it now, once it has written the data of pages on disk. It may have ended
+    /// already.
     pub async fn end(mut self) {
         let _ = rustix::net::shutdown(&*self.channel, rustix::net::Shutdown::Both);
         if tokio::time::timeout(END_WITHIN, self.child.wait())

@@ -1,4 +1,4 @@
-//! The WordPress plug-in (`php/wordpress`), which this program carries with it, and what is of it in a site:
+//! The WordPress plug-in (`php/wordpress`), which this program carries with it, and its installation in a site:
 //! `serve --wordpress-plugin` puts it into the folder of must-use plug-ins.
 //!
 //! ```text
@@ -162,7 +162,7 @@ enum PluginFile {
     Unreadable,
 }
 
-/// A file's text. Root follows a link that root made; another account's may lead to what is not its own.
+/// A file's text. Root follows a link that root made; another account's may lead to a file that is not its own.
 fn text_of(path: &Path) -> PluginFile {
     match begin_of_text(path, TEXT_BYTES_MAX) {
         Ok(text) => PluginFile::Text(text),

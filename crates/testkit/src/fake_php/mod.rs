@@ -62,8 +62,8 @@ struct FakePhpState {
 }
 
 impl FakePhp {
-    /// The http block of a site with one location, cached in front of this PHP. It
-    /// listens on `unix:%%/http`; what a request came to is in the field `X-Cache`.
+    /// The http block of a site with one location, cached in front of this PHP. It listens on
+    /// `unix:%%/http`; the field `X-Cache` has the cache status.
     pub fn cached_site(&self, directives: &str) -> String {
         format!(
             "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\

@@ -92,7 +92,7 @@ impl Script {
         self
     }
 
-    /// Reads what is left of the request body and drops it.
+    /// Reads the rest of the request body and drops it.
     pub fn read_body(mut self) -> Script {
         self.steps.push(Step::ReadBody);
         self

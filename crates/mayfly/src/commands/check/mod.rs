@@ -1,5 +1,5 @@
 //! `-t`, `-T`, `check`: reads a configuration as a start would, reports all its mistakes, and starts
-//! nothing. `check` also reports what is unsafe.
+//! nothing. `check` also reports unsafe parts.
 
 mod json;
 mod mend;

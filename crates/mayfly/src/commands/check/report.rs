@@ -1,5 +1,5 @@
-//! The report of `check`: what runs as it is, what has no meaning here, what is missing and what to write
-//! instead, and what is unsafe.
+//! The report of `check`: lines that run as they are, lines without a meaning here, missing directives
+//! with their replacements, and unsafe parts.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

@@ -8,8 +8,8 @@
 //!                              └ response, baseline, judge   the responses, and what they mean
 //! ```
 //!
-//! Pages are requested with an argument of a random value, so that other visitors do not meet what an audit
-//! leaves in the cache.
+//! Pages are requested with an argument of a random value, so that other visitors do not meet pages that an
+//! audit leaves in the cache.
 
 mod baseline;
 mod judge;

@@ -30,7 +30,7 @@ impl Finding {
     }
 }
 
-/// A page, and what was found.
+/// A page, and the findings about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PageReport {
     pub url: String,

@@ -69,7 +69,7 @@ pub struct AuditRequest {
     pub is_head: bool,
 }
 
-/// A request of a variation, with what it may leave behind.
+/// A request of a variation, with the evidence that it may leave behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlteredRequest {
     pub request: AuditRequest,

@@ -12,7 +12,7 @@ pub struct PageResponse {
     pub body: Vec<u8>,
 }
 
-/// Bytes of a body that are compared. Pages are smaller; what follows is not read.
+/// Bytes of a body that are compared. Pages are smaller; the rest is not read.
 pub const MAX_BODY_BYTES: usize = 2 << 20;
 
 impl PageResponse {

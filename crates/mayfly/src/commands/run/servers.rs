@@ -101,7 +101,7 @@ impl ToldServers {
     pub fn tell_doubt(&mut self) {
         for server in &mut self.0 {
             let told = doubt(&server.connection);
-            // Another process may serve now; one that does not listen any more shows no page by what it knew.
+            // Another process may serve now; one that does not listen any more shows no page by its old knowledge.
             if told.is_err()
                 && let Ok(connection) = greet(&server.path)
                 && doubt(&connection).is_ok()

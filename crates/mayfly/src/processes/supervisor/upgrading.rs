@@ -59,7 +59,7 @@ const WAITS_FOR_PREDECESSOR: Duration = Duration::from_secs(45);
 
 /// An event from the other program.
 pub(super) enum RoleEvent {
-    /// The successor is about to end: it waits until we have what it had.
+    /// The successor is about to end: it waits until we have its resources.
     GivesBack,
     SuccessorGone,
     PredecessorGone,
@@ -254,7 +254,7 @@ impl Supervisor {
         Ok((pid_file, theirs))
     }
 
-    /// Takes back what [`Supervisor::let_go`] gave away.
+    /// Takes back the resources that [`Supervisor::let_go`] gave away.
     async fn take_back(&mut self) {
         self.pools.reclaim(&[]).await;
         self.answers_commands = true;
@@ -361,8 +361,8 @@ impl Supervisor {
         None
     }
 
-    /// WINCH: no new connections; what is under way ends. HUP and the end of the new program undo it. Without
-    /// a successor it means nothing, since a terminal sends it when its window changes.
+    /// WINCH: no new connections; requests under way end. HUP and the end of the new program undo it. Without a
+    /// successor it means nothing, since a terminal sends it when its window changes.
     pub(super) fn drain_for_successor(&mut self, told: &ReceivedInstruction) {
         if matches!(self.role, Role::Outgoing { .. }) && self.service == Service::Serving {
             self.journal

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Until `Ready`, the end of the new program, a refusal or a deadline leaves the first one as it was. Later
-//! the end of the new one, and its `GivesBack`, make the first one take back what it gave.
+//! the end of the new one, and its `GivesBack`, make the first one take its resources back.
 //!
 //! The messages are JSON: the two programs may be of different versions.
 

@@ -1,5 +1,5 @@
-//! The program that this one takes the place of, as this one sees it: what is inherited, and when it is our
-//! own. Its end makes this one an ordinary server.
+//! The program that this one takes the place of, as this one sees it: the inherited resources, and when
+//! they are our own. Its end makes this one an ordinary server.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,7 +28,7 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// Takes what the program has for us that started us, over the channel that is our standard input.
+    /// Takes the inheritance from the program that started us, over the channel that is our standard input.
     ///
     /// # Errors
     /// A message for the operator.

@@ -43,7 +43,7 @@ pub struct Successor {
 
 /// An event from it once it serves.
 pub enum SuccessorEvent {
-    /// It is about to end, and needs to hear that what it had was taken back.
+    /// It is about to end, and needs a confirmation that its resources were taken back.
     GivesBack,
     /// This program must not answer any more.
     EndAtOnce,
@@ -101,7 +101,7 @@ impl Successor {
         }
     }
 
-    /// Gives it what it needs, and waits until it can serve.
+    /// Gives it the inheritance, and waits until it can serve.
     ///
     /// # Errors
     /// The reason why it cannot.
@@ -163,7 +163,7 @@ impl Successor {
         }
     }
 
-    /// Confirms that what it gave back was taken.
+    /// Confirms that its resources were taken back.
     pub fn taken_back(&self) {
         // It may have ended already.
         let _ = self.peer.tell(&ToSuccessor::TakenBack, &[]);

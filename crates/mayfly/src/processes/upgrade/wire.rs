@@ -1,5 +1,5 @@
 //! The messages between the supervisors of two programs, of which one takes the other's place. Descriptors
-//! follow in the order in which a message names what they are.
+//! follow in the order in which a message names them.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -30,7 +30,7 @@ pub enum ToSuccessor {
     TakeOver,
     /// Another process serves here; a socket to it.
     Sibling,
-    /// This program has taken back what the new one gave.
+    /// This program has taken back the resources that the new one gave.
     TakenBack,
 }
 
