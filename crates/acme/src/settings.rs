@@ -21,7 +21,6 @@ pub struct Issuer {
     pub trusted: Option<Vec<u8>>,
 }
 
-/// The key of the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountKey {
     /// Made at first use, and kept in the store.

@@ -15,7 +15,6 @@ pub struct Options {
     pub php: Option<String>,
 }
 
-/// A `.htaccess`.
 #[derive(Clone, Copy, Debug)]
 pub struct HtaccessFile<'a> {
     /// The name of the file in messages.

@@ -1,6 +1,5 @@
 //! The outcome of a line, and its place.
 
-/// The outcome of a line.
 pub enum LineOutcome {
     Taken,
     /// The server evaluates it.

@@ -33,7 +33,6 @@ const READ_AT_ONCE: u32 = 256;
 /// The engine holds a reader for so long that has nothing to read: less than it may take to answer.
 const BELL: Duration = Duration::from_millis(500);
 
-/// An entry of the log.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LogEntry {
     pub number: u64,
@@ -348,7 +347,6 @@ impl RedisEngine {
         Ok(ReadEntries::Entries(entries?, tip))
     }
 
-    /// `confirm`
     pub async fn confirm(&self, call: &ConfirmCall<Epoch>) -> Result<ConfirmAnswer, BusError> {
         let mut script = self.scripts.confirm.key(&self.keys);
         script.arg(self.instance).arg(&*call.epoch).arg(call.entry);

@@ -92,7 +92,6 @@ impl NodeSeal {
         Some((place.position, bytes))
     }
 
-    /// The key of an epoch.
     fn key(&self, epoch: &str) -> Option<LessSafeKey> {
         let derived = hmac::sign(&self.0, format!("seal {epoch}").as_bytes());
         let key = UnboundKey::new(&AES_256_GCM, derived.as_ref()).ok()?;

@@ -8,7 +8,6 @@ use std::time::Duration;
 /// How to become a node.
 #[derive(Clone)]
 pub struct BusSettings {
-    /// The address of the engine.
     pub engine: EngineAddress,
     /// `Some`: over TLS.
     pub tls: Option<Arc<rustls::ClientConfig>>,
@@ -24,7 +23,6 @@ pub struct BusSettings {
     pub everything: Vec<u8>,
 }
 
-/// The address of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineAddress {
     /// One server.
@@ -40,12 +38,10 @@ pub enum EngineAddress {
     },
 }
 
-/// A host with a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPort {
     /// A name or an address, IPv6 without brackets.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 

@@ -92,7 +92,6 @@ impl<E: Clone + PartialEq, R: Rules> Node<E, R> {
         self.times
     }
 
-    /// Returns the purges that the node has applied.
     pub fn applied(&self) -> Option<&AppliedPurges<E>> {
         self.applied.as_ref()
     }

@@ -59,7 +59,6 @@ impl Rule {
 
 /// The rules that hold.
 pub trait Rules {
-    /// Whether the rule holds.
     fn hold(&self, rule: Rule) -> bool;
 }
 

@@ -39,7 +39,6 @@ impl Command {
         }
     }
 
-    /// The command of a path.
     #[must_use]
     pub fn of_path(path: &str) -> Option<Command> {
         Command::ALL.into_iter().find(|it| it.path() == path)

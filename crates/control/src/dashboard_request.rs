@@ -7,7 +7,6 @@ use crate::{EntryRequest, Refusal, SearchRequest};
 /// The message for an unknown name.
 pub const UNKNOWN: &str = "the dashboard has nothing of this name";
 
-/// A request to the dashboard.
 #[derive(Debug, PartialEq, Eq)]
 pub enum DashboardRequest {
     Page,

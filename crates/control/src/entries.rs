@@ -84,7 +84,6 @@ pub struct Entry {
     /// The stored fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
-    /// Bytes of the body.
     pub body_bytes: u64,
     /// Bytes that it takes of the zone's memory, all forms included.
     pub memory_bytes: u64,

@@ -9,7 +9,6 @@ use crate::entries::Entry;
 /// The most fields that a request to be explained may have.
 pub const MAX_FIELDS: usize = 64;
 
-/// The request to explain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainRequest {
@@ -245,7 +244,6 @@ pub enum LimitVerdict {
 /// The part of the cache in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachePart {
-    /// Its zone.
     pub zone: String,
     /// The cache key; bytes that are no text are escaped. Empty if none is made.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -278,7 +276,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -175,7 +175,6 @@ fn shortened(name: &str) -> String {
     name.chars().take(64).collect()
 }
 
-/// The kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetKind {

@@ -99,7 +99,6 @@ impl ControlSocket {
         self.is_anothers = is_anothers;
     }
 
-    /// Returns the path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -69,7 +69,6 @@ pub enum LimitReason {
 }
 
 impl LimitReason {
-    /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

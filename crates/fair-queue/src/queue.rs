@@ -81,7 +81,6 @@ impl<T> Default for Line<T> {
 pub struct StartedRequest {
     line: usize,
     turn: u64,
-    /// Its start tag.
     tag: u64,
     expected: u64,
     is_heavy: bool,

@@ -19,7 +19,6 @@ use crate::error::{Error, HeadFault};
 /// Bytes of an offending line that go into the log.
 const LOGGED_LINE_BYTES: usize = 200;
 
-/// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// From `Status`; else 302 with `Location`, else 200. From 200 to 999.

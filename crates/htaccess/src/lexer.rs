@@ -31,7 +31,6 @@ pub fn lines(text: &str) -> Vec<Line> {
     all
 }
 
-/// The words of a line.
 pub fn words(line: &str) -> Vec<String> {
     split(line, false)
 }

@@ -11,7 +11,6 @@ const MATCH_LIMIT: u32 = 50_000;
 const MAX_REPLACED: usize = 1000;
 const MAX_REPLACED_BYTES: usize = 64 << 10;
 
-/// A pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 

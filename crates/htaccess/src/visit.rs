@@ -22,7 +22,6 @@ pub struct Visit<'a> {
     pub client: Option<IpAddr>,
     /// The values of a field, joined by commas.
     pub field: &'a dyn Fn(&str) -> Option<Vec<u8>>,
-    /// The names of all fields.
     pub field_names: &'a dyn Fn() -> Vec<String>,
     /// The time in seconds since 1970, and the local time as year, month, day, hour, minute, second, weekday.
     pub time: (i64, [u32; 7]),

@@ -57,7 +57,6 @@ pub enum Event {
     },
 }
 
-/// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// HTTP/1.0 or HTTP/1.1.
@@ -81,7 +80,6 @@ pub struct ResponseHead {
 pub enum ExcessData {
     /// After the `Content-Length` bytes of the body.
     AfterLength,
-    /// After the last chunk.
     AfterLastChunk,
     /// After a head that no body follows.
     AfterHead,

@@ -16,13 +16,11 @@ use http_semantics::{FieldSpan, Span};
 /// The next line of a head. Offsets count from the line's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A field.
     Field(FieldLine),
     /// The empty line, this long, at which a head ends.
     Empty(usize),
     /// Not whole yet, and not wrong yet.
     Partial,
-    /// To be refused.
     Refused,
 }
 

@@ -28,7 +28,6 @@ pub enum ResponseFraming {
     None,
     /// This many bytes.
     Length(u64),
-    /// Chunks.
     Chunked,
     /// Everything until the upstream closes. A complete body and a cut one look the
     /// same.

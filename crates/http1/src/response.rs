@@ -10,7 +10,6 @@ use http_semantics::{Excerpt, Fields, Version};
 use crate::error::ResponseError;
 use crate::field_line::{self, FieldLine, Line};
 
-/// A response head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// HTTP/1.0 or HTTP/1.1.
@@ -19,7 +18,6 @@ pub struct ResponseHead {
     pub status: u16,
     /// The reason phrase, if the status line has one.
     pub reason: Option<Bytes>,
-    /// The fields.
     pub fields: Fields,
 }
 

@@ -113,7 +113,6 @@ impl DiskPages {
         *self.zone.write() = Arc::downgrade(zone);
     }
 
-    /// Returns the folder of the pages.
     pub fn folder(&self) -> &Path {
         &self.terms.folder
     }

@@ -42,7 +42,6 @@ struct Bucket {
     pins: u32,
 }
 
-/// The state of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LimitState {
     /// Over the burst.

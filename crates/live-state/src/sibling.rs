@@ -77,7 +77,6 @@ struct Link {
     applied_to_pages: Mutex<Option<AppliedLog>>,
     /// Counts the messages from there.
     heard: AtomicU64,
-    /// The process.
     process: Mutex<Option<OwnedFd>>,
     is_over: AtomicBool,
 }

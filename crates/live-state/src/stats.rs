@@ -22,7 +22,6 @@ pub struct Stats {
     pub handled: AtomicU64,
     /// Requests that have come.
     pub requests: Tally,
-    /// Requests that have ended.
     pub ended: PerThread<EndedRequests>,
     /// By [`PROTOCOLS`].
     pub connections: [AtomicU64; PROTOCOLS.len()],

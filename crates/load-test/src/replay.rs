@@ -20,7 +20,6 @@ pub struct Replay {
     pub left_out: u64,
 }
 
-/// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedRequest {
     /// After the first.

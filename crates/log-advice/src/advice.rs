@@ -133,7 +133,6 @@ pub struct Split {
 }
 
 impl Fault {
-    /// Lines with this fault.
     #[must_use]
     pub fn lines(self, lines: u64, first: String) -> BadLines {
         BadLines {

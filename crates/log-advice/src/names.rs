@@ -11,7 +11,6 @@ const MOST_NAME_BYTES: usize = 64;
 /// Distinct values of one name that are counted at most.
 const MOST_VALUES: usize = 1000;
 
-/// Statistics of one name.
 #[derive(Debug, Default)]
 pub struct NameStatistics {
     pub requests: u64,

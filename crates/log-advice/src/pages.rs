@@ -35,7 +35,6 @@ pub struct VisitResult {
     pub body_bytes: u32,
 }
 
-/// One visit of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageVisit {
     /// The hash of its key.

@@ -145,7 +145,6 @@ fn has_postgresql(machine: &Machine, folder: &str) -> bool {
     })
 }
 
-/// Whether it is an address of this machine.
 fn is_own(machine: &Machine, address: IpAddr) -> bool {
     match address {
         // `|-- 10.0.0.5` and then `/32 host LOCAL`

@@ -15,7 +15,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Its word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -12,7 +12,6 @@
 
 use std::ops::Range;
 
-/// The kinds of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// A word, unescaped.

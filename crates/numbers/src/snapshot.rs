@@ -187,7 +187,6 @@ impl Snapshot {
         &mut all[at].value
     }
 
-    /// The series of a number.
     #[must_use]
     pub fn all(&self, number: Number) -> &[Series] {
         self.numbers

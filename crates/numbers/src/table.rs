@@ -790,7 +790,6 @@ pub const TABLE: &[Definition] = &[
 ];
 
 impl Number {
-    /// Its definition.
     #[must_use]
     pub fn definition(self) -> &'static Definition {
         // A test compares the order of the two.

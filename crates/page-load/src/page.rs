@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::resource::{Kind, Priority};
 
-/// One load of a page.
 #[derive(Clone, Debug, Serialize)]
 pub struct PageLoad {
     /// The URL as the user gave it.
@@ -42,7 +41,6 @@ pub struct LeftOut {
     pub bounds: Vec<String>,
 }
 
-/// One resource.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadedResource {
     pub url: String,

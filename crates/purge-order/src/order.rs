@@ -21,7 +21,6 @@ pub struct Order {
     pub dry_run: bool,
 }
 
-/// One target.
 #[derive(Clone)]
 pub struct Target {
     pub kind: TargetKind,

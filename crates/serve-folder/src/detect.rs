@@ -62,7 +62,6 @@ impl DetectedSite {
 /// An application in a folder of the document root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NestedApplication {
-    /// The application.
     pub kind: Kind,
     /// The path that visitors see, without a slash at the end: `/blog`.
     pub path: String,

@@ -11,9 +11,7 @@ pub enum Kind {
     DokuWiki,
     /// Drupal 7 and later.
     Drupal,
-    /// Laravel.
     Laravel,
-    /// Symfony.
     Symfony,
     /// One `index.php` answers every path that is not a file.
     FrontController,

@@ -59,7 +59,6 @@ pub struct ServeOptions {
     pub learn: Option<LearnMode>,
     /// The account with which Mayfly asks the database, if that is known.
     pub learn_database: Option<DatabaseLogin>,
-    /// `--guest-sessions`
     pub guest_sessions: GuestSessions,
     /// Pages are kept below this folder.
     pub cache_folder: PathBuf,
@@ -81,7 +80,6 @@ pub struct ServeOptions {
     pub https: Option<Https>,
     /// `--tls`: the certificate for this machine's own names, with its key in the same file.
     pub local_certificate: Option<PathBuf>,
-    /// `--dashboard`
     pub dashboard: Option<Dashboard>,
     /// For the configuration file of the package's service: its logs and includes.
     pub service: bool,

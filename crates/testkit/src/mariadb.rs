@@ -118,7 +118,6 @@ impl MariaDb {
         self.until_it_answers();
     }
 
-    /// Returns the path of its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("sock")
     }

@@ -44,7 +44,6 @@ impl RedisServer {
         server
     }
 
-    /// Returns the path of its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.join("redis")
     }

@@ -12,7 +12,6 @@ use crate::process::{has_pid_file, is_root};
 use crate::serving::FolderServer;
 use crate::started::StartedProcess;
 
-/// A running server.
 pub struct RunningServer {
     started: StartedProcess,
     /// `user`, where root starts it; `None`: the account that the program chooses.

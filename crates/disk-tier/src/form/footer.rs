@@ -154,7 +154,6 @@ impl Trailer {
         (trailer.number == number && end == file_len).then_some(trailer)
     }
 
-    /// The bytes of all blocks.
     pub(crate) fn blocks_bytes(&self) -> usize {
         blocks_of(self.entries as usize) * BLOCK_BYTES
     }

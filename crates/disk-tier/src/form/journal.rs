@@ -53,7 +53,6 @@ pub(crate) struct JournalHeader {
     pub(crate) units: u32,
 }
 
-/// The position of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitPosition {
     /// The first unit of the batch that was written together.
@@ -77,7 +76,6 @@ pub(crate) enum EntryKind {
     Position,
 }
 
-/// The content of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UnitContent<'a> {
     /// Never written.
@@ -216,7 +214,6 @@ pub(crate) fn end_unit(next: u64, at: UnitPosition) -> JournalUnit {
     sealed(&rest)
 }
 
-/// Reads the unit with a number.
 pub(crate) fn read_unit(bytes: &JournalUnit, number: u32) -> (UnitContent<'_>, UnitPosition) {
     let mut rest = &bytes[4..];
     let (kind, mode) = (rest.get_u8(), rest.get_u8());

@@ -8,7 +8,6 @@ use crate::expression::{Expression, Scope};
 use crate::pattern::{Groups, Pattern};
 use crate::values::{FileKind, Values};
 
-/// A condition.
 #[derive(Clone, Debug)]
 pub struct Condition {
     pub subject: String,

@@ -3,7 +3,6 @@
 use super::condition::Condition;
 use crate::pattern::Pattern;
 
-/// A rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub pattern: Pattern,

@@ -21,7 +21,6 @@ pub enum DiskState {
 }
 
 impl DiskState {
-    /// One word for it.
     pub fn word(&self) -> &'static str {
         match self {
             DiskState::Serving => "serving",

@@ -12,7 +12,6 @@ use crate::exit::Exit;
 /// How the name of a zone's folder begins.
 const OF_ZONE: &[u8] = b"mayfly-";
 
-/// Carries out the command.
 pub fn run(word: &CacheWord) -> Exit {
     let CacheWord::Verify { folder } = word;
     let zones = zones_below(folder);

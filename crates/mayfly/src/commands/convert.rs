@@ -25,7 +25,6 @@ struct ReadFile {
     text: String,
 }
 
-/// Carries out the command.
 pub fn run(args: &ConvertArgs) -> Exit {
     let files: Result<Vec<ReadFile>, String> = args.files.iter().map(|it| read(it)).collect();
     let conversion = files.and_then(|files| converted(args, &files));

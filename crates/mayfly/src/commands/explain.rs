@@ -19,7 +19,6 @@ use crate::commands::explain_audit;
 use crate::commands::running_server::{self, complain, explained, find, printable};
 use crate::exit::Exit;
 
-/// Carries out the command.
 pub fn run(args: &ExplainArgs) -> Exit {
     let fields = match fields(&args.fields) {
         Ok(fields) => fields,

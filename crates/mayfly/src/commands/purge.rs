@@ -18,7 +18,6 @@ use crate::paths;
 /// Folders that a message names.
 const SHOWN_FOLDERS: usize = 3;
 
-/// Carries out the command.
 pub fn run(args: &PurgeArgs) -> Exit {
     if let Some(name) = &args.new_token {
         return new_token(name);

@@ -56,7 +56,6 @@ const SIGNALS: [(Signal, bool); 7] = [
     (Signal::QUIT, true),
 ];
 
-/// Carries out the command.
 pub fn run(args: &RunArgs, inherited: InheritedFiles) -> Exit {
     // They are the command's.
     inherited.pass_on();

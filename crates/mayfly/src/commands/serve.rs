@@ -38,9 +38,7 @@ pub struct Serve {
     is_cached: bool,
     notes: Vec<String>,
     access_log: Option<AccessLogPlace>,
-    /// `--dashboard`
     pub dashboard: Option<Dashboard>,
-    /// `--home`
     pub home: Option<Home>,
     /// It may lead visitors to another address.
     is_wordpress: bool,
@@ -492,7 +490,6 @@ fn what_and_where(found: &DetectedSite, document_root: &Path) -> String {
     text
 }
 
-/// Returns the log of `--access-log`.
 fn access_log(args: &ServeArgs) -> Option<AccessLogPlace> {
     let typed = args.access_log.as_ref()?;
     Some(match typed.to_str() {
@@ -501,7 +498,6 @@ fn access_log(args: &ServeArgs) -> Option<AccessLogPlace> {
     })
 }
 
-/// Returns the dashboard of `--dashboard`.
 fn dashboard(args: &ServeArgs, listen: &[String]) -> Result<Option<Dashboard>, String> {
     let Some(typed) = &args.dashboard else {
         return Ok(None);

@@ -27,7 +27,6 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 const ONCE_WIDTH: usize = 100;
 const ONCE_HEIGHT: usize = 60;
 
-/// Carries out the command.
 pub fn run(args: &TopArgs) -> Exit {
     let event_loop = match crate::processes::event_loop::build() {
         Ok(event_loop) => event_loop,

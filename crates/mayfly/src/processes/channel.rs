@@ -46,7 +46,6 @@ pub const FROM_WORKER: Limits = Limits {
     body_bytes: 1 << 20,
 };
 
-/// One message.
 #[derive(Debug)]
 pub struct Message {
     pub body: Vec<u8>,

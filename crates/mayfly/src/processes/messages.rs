@@ -62,7 +62,6 @@ pub enum ToWorker {
     Stop(Patience),
 }
 
-/// From the worker.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The last configuration is in force, or the last answers are.

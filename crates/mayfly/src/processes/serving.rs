@@ -40,7 +40,6 @@ pub struct ServedSite {
     pub sibling: Option<SiblingSocket>,
 }
 
-/// Running workers.
 pub struct RunningWorkers {
     shared: Arc<WorkersState>,
     pools: Vec<PoolStatus>,

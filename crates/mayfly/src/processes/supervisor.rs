@@ -71,7 +71,6 @@ pub struct Plan {
     pub passed: Vec<PassedSocket>,
 }
 
-/// A line for the log, and its level.
 type LogLine = (LogLevel, String);
 
 /// [`Plan::when_ready`]

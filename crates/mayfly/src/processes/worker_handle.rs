@@ -43,7 +43,6 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// Replies that wait for the parent: one for each configuration.
 const WAITING_REPLIES: usize = 64;
 
-/// The worker process.
 pub struct WorkerProcess {
     channel: Arc<OwnedFd>,
     replies: mpsc::Receiver<FromWorker>,

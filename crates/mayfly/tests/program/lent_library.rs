@@ -50,7 +50,6 @@ impl LentLibrary {
         self.folder.path().join("mayfly").display().to_string()
     }
 
-    /// Sets the number.
     pub fn set(&self, number: i64) {
         // In its place: a program that has mapped the file must not find it empty meanwhile.
         let file = File::options()

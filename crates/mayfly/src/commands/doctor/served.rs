@@ -6,7 +6,6 @@
 
 use site::{Condition, Content, FileTest, Location, LocationId, Locations, RewriteOp, Server};
 
-/// The treatment of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileTreatment {
     /// PHP runs it.

@@ -42,7 +42,6 @@ const MAX_REQUESTS: u32 = 60_000;
 /// Sitemaps of one call.
 const MAX_SITEMAPS: usize = 20;
 
-/// Carries out the command.
 pub fn run(args: &ExplainArgs, fields: Vec<(String, String)>) -> Exit {
     if fields
         .iter()

@@ -28,7 +28,6 @@ const CONTROLS: usize = 5;
 /// Requests without a response after which a page is given up.
 const MAX_FAILURES: u32 = 5;
 
-/// The audit of one page.
 pub struct PageAudit<'a> {
     page: &'a Page,
     stranger: Visitor,

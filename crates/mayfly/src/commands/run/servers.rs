@@ -31,7 +31,6 @@ struct ToldServer {
     connection: Socket,
 }
 
-/// The socket of a pool.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PoolSocket {
     /// The process of its server.

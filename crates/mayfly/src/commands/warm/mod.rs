@@ -31,7 +31,6 @@ use shown::ProgressView;
 /// seconds each time.
 const MAX_BUSY: u32 = 60;
 
-/// Carries out the command.
 pub fn run(args: &WarmArgs) -> Exit {
     let event_loop = match crate::processes::event_loop::build() {
         Ok(event_loop) => event_loop,

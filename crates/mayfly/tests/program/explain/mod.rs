@@ -17,7 +17,6 @@ async fn explain(server: &RunningServer, request: &ExplainRequest) -> Explanatio
     told.unwrap_or_else(|error| panic!("{request:?}: {error}"))
 }
 
-/// A GET of a path.
 fn get(path: &str) -> ExplainRequest {
     ExplainRequest {
         url: format!("http://site.test{path}"),
