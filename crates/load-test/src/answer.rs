@@ -19,7 +19,7 @@ pub struct Response {
     pub closes: bool,
 }
 
-/// The verdict of a cache in `Cache-Status` (RFC 9211), `X-Cache` or a field of this kind.
+/// What `Cache-Status` (RFC 9211), `X-Cache` or a field of this kind says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheWord {
     Hit,
@@ -31,7 +31,7 @@ pub enum CacheWord {
 }
 
 impl CacheWord {
-    /// Whether the application made nothing for this answer alone.
+    /// Did the application make nothing for this answer alone?
     #[must_use]
     pub fn is_spared(self) -> bool {
         matches!(
@@ -40,7 +40,7 @@ impl CacheWord {
         )
     }
 
-    /// Returns the word of logs and reports.
+    /// As logs and reports write it.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl CacheWord {
         }
     }
 
-    /// Returns the cache status in the fields of an answer: `Cache-Status` before the others.
+    /// What the fields of an answer say: `Cache-Status` before the others.
     #[must_use]
     pub fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Option<CacheWord> {
         let mut word = None;
@@ -62,7 +62,7 @@ impl CacheWord {
         word
     }
 
-    /// Returns the cache status after one more field.
+    /// What is known after one more field.
     fn after_field(known: Option<CacheWord>, name: &str, value: &str) -> Option<CacheWord> {
         if name.eq_ignore_ascii_case("cache-status") {
             return CacheWord::of_cache_status(value).or(known);

@@ -223,14 +223,14 @@ pub struct ExplainArgs {
     pub audit: AuditArgs,
 }
 
-/// The running server that is meant.
+/// Which running server is meant.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct ServerArgs {
     /// The configuration of the running server [default: that of mayfly -c, or the server that
     /// mayfly serve runs]
     #[arg(short = 'c', value_name = "FILE", conflicts_with = "socket")]
     pub conf: Option<PathBuf>,
-    /// Folder in which relative paths of the configuration begin
+    /// Where relative paths of the configuration begin
     #[arg(short = 'p', value_name = "FOLDER", conflicts_with = "socket")]
     pub prefix_folder: Option<PathBuf>,
     /// The control socket of the running server, instead of its configuration
@@ -359,7 +359,8 @@ pub struct BenchArgs {
     pub page: PageArgs,
 }
 
-/// Names each fault, why it matters, and its remedy. Exit codes: 0 no faults, or only notes; 3 warnings; 4 errors.
+/// Says of each fault what it is, why it matters and what mends it. Exit codes: 0 no faults, or only notes;
+/// 3 warnings; 4 errors.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct DoctorArgs {
     /// The configuration [default: that of mayfly -c, if there is one]

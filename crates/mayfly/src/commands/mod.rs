@@ -1,5 +1,5 @@
-//! The commands of the command line: a file each, or a folder, and the parts that several of them need.
-//! Each ends in an [`Exit`](crate::exit::Exit).
+//! The commands that are typed: a file each, or a folder, and what several of them need. Each ends in an
+//! [`Exit`](crate::exit::Exit).
 
 pub mod advise;
 pub mod bench;

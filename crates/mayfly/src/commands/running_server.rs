@@ -232,12 +232,12 @@ pub fn explained(path: &Path, error: &ClientError) -> (Exit, String) {
     }
 }
 
-/// Replaces characters that would move a terminal's cursor.
+/// A terminal is not sent what moves its cursor.
 pub fn printable(letter: char) -> char {
     if letter.is_control() { '?' } else { letter }
 }
 
-/// Prints why the command does nothing, or no more.
+/// Says why the command does nothing, or no more.
 pub fn complain(exit: Exit, message: &str) -> Exit {
     let _ = io::stderr().write_all(format!("mayfly: {message}\n").as_bytes());
     exit

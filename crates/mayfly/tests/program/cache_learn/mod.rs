@@ -29,7 +29,7 @@ use crate::{has_php_fpm, program};
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A site whose pages have the number of their fetch and the environment that PHP was started with.
+/// A site whose pages say the number of their fetch and what PHP was started with.
 async fn start(folder: &Path, learn: &str) -> Option<RunningServer> {
     if !has_php_fpm() {
         return None;
