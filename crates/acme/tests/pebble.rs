@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// A server of certificates: answers on a port of its own what the issuer wants to see.
+/// A server of certificates: gives the challenge answers on a port of its own.
 #[derive(Default)]
 struct Site {
     tokens: Mutex<HashMap<String, String>>,
@@ -388,7 +388,7 @@ async fn an_account_is_bound_to_one_that_the_operator_has() {
         ..scene.issuer()
     };
     scene.until_installed(bound(key), &["example.org"], 1).await;
-    // With what is stored, the key is not needed again.
+    // With the stored certificate, the key is not needed again.
     std::fs::remove_file(scene.state().join("certificate.pem")).unwrap();
     scene
         .until_installed(bound("AAAA"), &["example.org"], 2)

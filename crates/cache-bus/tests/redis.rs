@@ -1,4 +1,4 @@
-//! Nodes in one process, at Debian's redis-server: what a purge that returned holds against.
+//! Nodes in one process, at Debian's redis-server: faults against which a returned purge holds.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl TestNode {
     /// After a purge has returned: this node has applied it or let go of all it had, unless it may use nothing that is
     /// stored, as after a pause that was longer than a lease.
     fn keeps_the_promise(&self, text: &str, voids_before: usize) -> bool {
-        // Asked first: what holds then holds for what it may use.
+        // Asked first: the state at that time holds for the pages it may use.
         let may_use_stored = self.may_use_stored();
         !may_use_stored || self.has(text) || self.voids() > voids_before
     }
@@ -379,7 +379,7 @@ async fn a_trimmed_log_voids_what_a_node_has_that_missed_entries() {
     let late = TestNode::start(&redis, Some(applied));
     until("a lease", || late.may_use_stored()).await;
     assert_eq!(late.voids(), 1);
-    // The log is gone, and what all agree on is there.
+    // The log is gone, and the hash that all agree on is there.
     redis.say(&["DEL", "test:log"]);
     node.purge("four").await;
     assert!(late.keeps_the_promise("four", 1));

@@ -72,7 +72,7 @@ fn child_process_changes_pages_until_it_is_killed() {
     }
 }
 
-/// Lets a process run until it has confirmed some purges, and kills it; what it confirmed.
+/// Lets a process run until it has confirmed some purges, and kills it; returns the confirmed purges.
 fn run_and_kill(folder: &Path, round: u64) -> Vec<(u64, u64)> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([

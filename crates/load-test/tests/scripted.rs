@@ -1,4 +1,4 @@
-//! Load on a scripted server: what it does is known, so what is reported can be checked.
+//! Load on a scripted server: its behaviour is known, so that the report can be checked.
 
 use std::cell::Cell;
 use std::net::SocketAddr;

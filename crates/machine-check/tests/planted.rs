@@ -209,7 +209,7 @@ fn each_fault_of_the_machine_is_found() {
     ];
     for (path, text, name, severity) in cases {
         let all = found(&[(path, text)], &subject());
-        // A small machine cannot hold what is asked for either.
+        // A small machine cannot hold the configured memory either.
         let all: Vec<Finding> = all.into_iter().filter(|it| it.name != "memory").collect();
         let Some(finding) = all.first() else {
             assert_eq!(name, "", "{path}: nothing was found");

@@ -16,7 +16,7 @@ use php_pool::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// Far beyond what anything here takes; only a hang meets it.
+/// Far longer than any step here takes; only a hang meets it.
 const HANG: Duration = Duration::from_secs(30);
 /// An end that waited for php-fpm to come up would take longer: 20 s.
 const HELD_UP: Duration = Duration::from_secs(15);
@@ -492,7 +492,7 @@ fn huge_pages_word(process: &str) -> String {
     word.expect("Linux 5.0 or later").to_owned()
 }
 
-/// A server at rest goes without huge pages, and what it starts would inherit that.
+/// A server at rest goes without huge pages, and its children would inherit that.
 #[test]
 fn php_fpm_may_have_the_huge_pages_that_its_owner_does_without() {
     // The inherited setting: the process above has it for the whole test.

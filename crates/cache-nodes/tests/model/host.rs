@@ -89,7 +89,7 @@ pub struct Host {
     /// The version of the page in memory.
     pub stored: Option<u8>,
     pub fetch: Option<Fetch>,
-    /// Counts what was purged here.
+    /// Counts the purges here.
     pub purge_clock: u8,
     pub disk: Disk,
     /// The time on its clock.
@@ -126,7 +126,7 @@ impl Host {
         BootMillis(u64::from(self.clock))
     }
 
-    /// A purge of the page: what is stored is gone, and fetches that have begun are outdated.
+    /// A purge of the page: the stored page is gone, and fetches that have begun are outdated.
     pub fn apply_purge(&mut self) {
         self.stored = None;
         self.purge_clock += 1;
@@ -174,7 +174,7 @@ impl Host {
         fetch.began != self.purge_clock && self.holds(Rule::FetchOutdated)
     }
 
-    /// The fetch ends: what it brought is stored, in memory and perhaps on the disk.
+    /// The fetch ends: its page is stored, in memory and perhaps on the disk.
     pub fn end_fetch(&mut self, to_disk: bool) {
         let Some(fetch) = self.fetch.take() else {
             return;

@@ -72,7 +72,7 @@ pub fn run(bounds: Bounds, left_out: Option<Rule>, seed: u64) -> Result<u64, Fou
     let mut weights = Weights::draw(&mut random);
     let mut history = Vec::new();
     let mut events = Vec::new();
-    // Histories end by themselves: what is bounded runs out. Some events can repeat for ever.
+    // Histories end by themselves: bounded events run out. Some events can repeat for ever.
     for steps in 0..STEPS {
         events.clear();
         world.events(&mut events);
@@ -174,8 +174,8 @@ pub struct ClosedSearch {
     pub steps: usize,
 }
 
-/// Goes through all states that can be reached from a settled world, depth first: what may happen is bounded, so that each
-/// history ends. `Err`: an old answer, or `None` where there are more states than `limit`.
+/// Goes through all states that can be reached from a settled world, depth first: the possible events are bounded, so
+/// that each history ends. `Err`: an old answer, or `None` where there are more states than `limit`.
 pub fn all_states(
     bounds: Bounds,
     left_out: Option<Rule>,

@@ -1,4 +1,4 @@
-//! The state of the model's world, and what may happen next.
+//! The state of the model's world, and the possible next events.
 
 use crate::host::{CallStage, CallUnderWay, Epoch, Host, OwnPurge, PurgeStage};
 use cache_nodes::{
@@ -506,7 +506,7 @@ impl World {
         }
     }
 
-    /// `confirm` is executed; what comes of it is judged later.
+    /// `confirm` is executed; its result is judged later.
     fn confirm(&mut self, at: usize) {
         let host = &mut self.hosts[at];
         let (Some(engine), Some(purge)) = (host.engine, &mut host.purge) else {
@@ -557,8 +557,8 @@ impl World {
     }
 }
 
-/// Every other node asks for an entry after the one of its purge, as if it had published another since: what it asked
-/// for is confirmed by the way.
+/// Every other node asks for an entry after the one of its purge, as if it had published another since: its own entry
+/// is confirmed by the way.
 fn published_later(at: usize) -> u64 {
     at as u64 % 2
 }

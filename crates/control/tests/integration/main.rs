@@ -16,7 +16,7 @@ use numbers::{History, HistoryReport, Number, Pages, Snapshot};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// Remembers what it was asked for, and purges 3 responses of each tag.
+/// Remembers its requests, and purges 3 responses of each tag.
 #[derive(Default)]
 struct Recorder {
     asked: Mutex<Vec<(PurgeRequest, Caller)>>,

@@ -114,7 +114,8 @@ impl Scene {
             .collect()
     }
 
-    /// Makes a handshake, trusting what is stored only; gives the response to a request.
+    /// Makes a handshake, trusting only the stored certificate; returns the response to a
+    /// request.
     async fn visit(&self) -> std::io::Result<String> {
         let mut roots = RootCertStore::empty();
         for pem in self.stored() {

@@ -1,4 +1,4 @@
-//! `mayfly advise`, and whether its predictions are what happens.
+//! `mayfly advise`, and whether its predictions come true.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

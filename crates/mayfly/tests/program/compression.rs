@@ -345,7 +345,7 @@ async fn a_stored_page_with_commands_is_compressed_after_they_ran() {
     assert_eq!(php.requests(), 1);
 }
 
-/// Asks for `/page.html` until its form in this coding is stored: that has a length, what is
+/// Asks for `/page.html` until its form in this coding is stored: that one has a length, one
 /// compressed on its way has none.
 async fn stored_form(target: &Target, coding: &str, run: usize) -> Reply {
     let fields = format!("Accept-Encoding: {coding}\r\n");

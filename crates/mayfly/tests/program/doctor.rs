@@ -1,4 +1,4 @@
-//! `mayfly doctor`: what it finds in a configuration and in a document root. Faults of machines are
+//! `mayfly doctor`: its findings in a configuration and in a document root. Faults of machines are
 //! tested where they are looked for, in `machine-check`.
 
 use std::path::Path;

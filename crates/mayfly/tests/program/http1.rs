@@ -289,7 +289,7 @@ async fn broken_chunks_are_refused_where_no_handler_reads_the_body() {
     }
 }
 
-/// Sends a POST with these framing fields and body; what PHP has measured of it.
+/// Sends a POST with these framing fields and body; returns PHP's measurements.
 async fn measured(client: &mut Client, fields: &str, body: &str) -> String {
     let head = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
     client.send(format!("{head}{body}")).await;

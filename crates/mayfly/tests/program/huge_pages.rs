@@ -7,7 +7,7 @@ use testkit::wait::TIMEOUT;
 
 use crate::program;
 
-/// Pages of 1 MB that are more than what counts as a small store.
+/// Pages of 1 MB that are more than a small store.
 const PAGES: usize = 33;
 
 /// Reads in `/proc` whether a process may have huge pages.

@@ -120,7 +120,7 @@ fn has_php_fpm() -> bool {
     found
 }
 
-/// The names of what lies in a folder, sorted.
+/// Returns the names of a folder's files, sorted.
 fn file_names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut names: Vec<String> = entries

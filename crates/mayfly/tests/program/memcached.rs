@@ -282,7 +282,7 @@ async fn invalid_answers_are_an_error_or_truncated() {
     let reply = server.target().get("/?peer=short").await;
     assert_eq!((reply.status, reply.is_complete), (200, false));
     assert!(server.error_log().contains("after 3 of 8 bytes"));
-    // All of the value is there: what stands behind it concerns the connection.
+    // All of the value is there: bytes behind it concern the connection.
     invalid(
         &server,
         "extra",

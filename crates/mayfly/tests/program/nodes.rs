@@ -280,7 +280,7 @@ async fn an_engine_that_lost_its_data_or_its_log_makes_nothing_old_appear() {
         }
         let purged = cluster.purge(0).await;
         if purged.status == 503 {
-            // Its connection was lost; what is not confirmed is asked for again.
+            // Its connection was lost; unconfirmed purges are asked for again.
             assert_eq!(cluster.purge(0).await.status, 200, "{fault}");
         }
         assert!(number(&cluster.get(1, "/warm").await) > old, "{fault}");

@@ -187,7 +187,7 @@ async fn a_reload_that_fails_leaves_no_log_socket_or_php_behind() {
     assert_eq!(Target(server.path("new")).get("/").await.text(), "two");
 }
 
-/// Until it listens no process removes what a start has made.
+/// Until it listens no process removes the files that a start has made.
 #[tokio::test]
 async fn a_start_that_fails_leaves_no_socket() {
     let folder = folder(&[(

@@ -51,7 +51,7 @@ const HTTP: &str = "fastcgi_cache_path %%/cache keys_zone=zone:1m;\n\
 async fn a_server_without_visitors_does_not_wake_up() {
     let server = RunningServer::start(program(), "worker_processes 2;", HTTP).await;
     assert_eq!(server.target().get("/").await.status, 204);
-    // One is for what a busy machine may delay.
+    // One is for work that a busy machine may delay.
     assert!(wake_ups(server.pid()).await <= 1);
     // And it is awake at once when a client comes.
     assert_eq!(server.target().get("/").await.status, 204);
@@ -87,7 +87,7 @@ async fn nor_does_the_thread_that_learns() {
     assert_eq!(server.target().get("/").await.status, 200);
 }
 
-/// The parent has nothing to do with what the worker does.
+/// The parent has no part in the worker's requests.
 #[tokio::test]
 async fn nor_do_a_parent_and_its_worker() {
     if !is_root() {

@@ -45,7 +45,7 @@ fn open(process: &Path) -> BTreeMap<String, PathBuf> {
     open.collect()
 }
 
-/// A server, what it had open before its clients came, and these.
+/// A server, its open files before its clients came, and its clients.
 struct Scene {
     server: RunningServer,
     before: BTreeSet<PathBuf>,

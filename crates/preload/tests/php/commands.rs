@@ -111,7 +111,7 @@ fn descriptors_that_are_to_be_closed_at_exec_are_still_followed() {
     is_told(&format!("{mark} {UPDATE} {mark} {UPDATE}"), 2);
 }
 
-/// Python's subprocess and others close in such a child what is not the child's.
+/// Python's subprocess and others close in such a child the files that are not the child's.
 #[test]
 fn what_a_child_closes_in_the_memory_of_its_parent_stays_open_in_the_parent() {
     let close = "

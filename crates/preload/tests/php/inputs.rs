@@ -236,7 +236,8 @@ fn each_of_many_files_is_told_once_as_it_was_first() {
     );
 }
 
-/// PHP asks next what it has opened, and the library takes its answer. This program does not ask.
+/// PHP asks next about the file it has opened, and the library takes its answer. This program
+/// does not ask.
 #[test]
 fn file_that_is_opened_and_not_looked_at_is_told() {
     let mayfly = Mayfly::listen(Manner::Acknowledges);

@@ -160,7 +160,7 @@ pub struct ToldRecord {
     pub settings: Vec<Vec<String>>,
     /// `kind detail`.
     pub inputs: Vec<String>,
-    /// `use path`, with `-` before what is not there.
+    /// `use path`, with `-` before a file that is not there.
     pub files: Vec<String>,
     /// SQLite databases that were open, with `before` after those that an earlier request opened.
     pub sqlite: Vec<String>,

@@ -69,7 +69,7 @@ impl Issuer {
         Ok(())
     }
 
-    /// A server of its own, and what stands between it and the issuer.
+    /// A server of its own, and the relay between it and the issuer.
     async fn scene(&self, nth: usize) -> (Scene, TlsRelay) {
         let relay = TlsRelay::start(self.pebble.port(), &self.pebble.authority_file()).await;
         let name = format!("a{nth}.example");

@@ -1,5 +1,5 @@
-//! A field of the request that chooses the location: what is made there is stored for those
-//! who did not send it.
+//! A field of the request that chooses the location: the page made there is stored for visitors who
+//! did not send the field.
 
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::RunningServer;

@@ -22,7 +22,7 @@ struct ConfiguredServer {
     child: KilledOnDrop,
 }
 
-/// A stop that ends what is under way, PHP included, on a busy machine.
+/// A stop that ends requests under way, PHP included, on a busy machine.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The owner of the folder `theirs`: the account of Debian's sites.
 const SITE_ACCOUNT: &str = "www-data";
@@ -102,7 +102,7 @@ impl ConfiguredServer {
     }
 }
 
-/// The file itself, not what a link points to.
+/// Changes the file itself, not the target of a link.
 fn give_to_site(path: &Path) {
     let done = Command::new("chown")
         .args(["-h", SITE_ACCOUNT])

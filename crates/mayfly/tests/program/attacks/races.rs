@@ -9,7 +9,7 @@ use testkit::serving::FolderServer;
 use testkit::wait::until;
 use tokio::sync::Semaphore;
 
-/// Marks what a visitor sent.
+/// Marks text of a visitor.
 const MARK: &str = "of-one-visitor";
 
 async fn serve(upstream: &FakeHttp, lifetime: &str) -> FolderServer {

@@ -1,6 +1,6 @@
-//! Random requests, many alike in what the key holds and each with values of its own in
-//! everything else. The application shows all that it is sent; no visitor may find in a page
-//! what another visitor sent.
+//! Random requests, many alike in the parts of the key and each with values of its own in
+//! everything else. The application shows all that it is sent; no visitor may find another
+//! visitor's values in a page.
 //!
 //! `MAYFLY_PAIRS=200000` asks for as many pairs; `MAYFLY_SEED` repeats a run.
 
@@ -191,7 +191,7 @@ fn fault(visit: &Visit, reply: &Reply) -> Option<&'static str> {
     }
 }
 
-/// Answers from memory, and what was wrong with answers.
+/// Answers from memory, and the faults of answers.
 struct PairResults {
     hits: u64,
     faults: Vec<(&'static str, String)>,

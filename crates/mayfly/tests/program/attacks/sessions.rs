@@ -1,5 +1,5 @@
-//! Configurations that switch off what protects sessions, in the ways that tutorials print:
-//! they start, warn, and no visitor sees another's page or cookie.
+//! Configurations that switch off the protection of sessions, in the ways that tutorials print: they start, warn, and
+//! no visitor sees another's page or cookie.
 
 use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Request, Script};

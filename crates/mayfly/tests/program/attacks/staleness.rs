@@ -1,6 +1,6 @@
-//! Pages that are older than visitors expect: what was not asked for in the meantime must not
-//! be handed out as if it had just been renewed, and what is shown while the application
-//! fails is bounded too.
+//! Pages that are older than visitors expect: a page that was not asked for in the meantime must
+//! not be handed out as if it had just been renewed, and the age of pages shown while the
+//! application fails is bounded too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -261,7 +261,7 @@ async fn nobody_waits_long_for_an_application_that_hangs() {
         let reply = visitor.await.expect("a visitor");
         assert_eq!(seen(&reply), ("STALE", "page 1".to_owned()));
     }
-    // Their one request goes on, and what comes of it is stored.
+    // Their one request goes on, and its response is stored.
     assert_eq!(application.http.requests(), 2);
     gate.add_permits(1);
     let renewed = async {

@@ -1,11 +1,11 @@
-//! Parts of a request that shape the answer without being in the key: one visitor sends
-//! them, and the next is shown what came of them.
+//! Parts of a request that shape the answer without being in the key: one visitor sends them, and the
+//! next is shown the resulting page.
 
 use testkit::fake_http::{FakeHttp, Request, Script};
 
 use super::{showing_requests, start_before};
 
-/// Marks what an attacker sent.
+/// Marks text of an attacker.
 const MARK: &str = "chosen-by-the-attacker";
 
 const BROWSER: &str = "User-Agent: Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0\r\n\
@@ -182,7 +182,7 @@ async fn who_does_not_take_html_goes_past_the_cache() {
     assert_eq!(target.get_with("/", json).await.text(), "json");
     assert_eq!(target.get("/").await.text(), "html");
     assert_eq!(target.get_with("/", json).await.text(), "json");
-    // It takes anything, and what the application gives to it is for its like alone.
+    // It takes anything, and the application's answer to it is for its like alone.
     let any = "Accept: application/json, */*\r\n";
     for _ in 0..3 {
         assert_eq!(target.get_with("/", any).await.text(), "json");

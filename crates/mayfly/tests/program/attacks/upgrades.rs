@@ -15,7 +15,7 @@ const ASKS: &str = "Upgrade: websocket\r\nConnection: Upgrade\r\n\
 const SWITCHES: &str =
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
 
-/// Says 101 to everybody, and repeats what follows.
+/// Answers everybody with 101, and repeats the bytes that follow.
 async fn switches_always() -> FakeHttp {
     FakeHttp::start(|_| Script::new().raw(SWITCHES).raw("hello ").echo()).await
 }

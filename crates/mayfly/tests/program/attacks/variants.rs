@@ -1,5 +1,4 @@
-//! Variants of a page: preferences that applications ask for in `Vary`, and what one visitor
-//! can do with them to the pages of others.
+//! Variants of a page: preferences that applications ask for in `Vary`, and their effect on the pages of others.
 
 use testkit::fake_http::{FakeHttp, Request, Script};
 use testkit::serving::FolderServer;

@@ -1,5 +1,5 @@
 //! Answers that turn out to be for one visitor, although the request looked like everybody's
-//! (`cache_shared`): they are made of what that visitor sent.
+//! (`cache_shared`): they depend on that visitor's fields.
 
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::serving::FolderServer;

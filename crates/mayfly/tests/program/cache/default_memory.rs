@@ -1,5 +1,5 @@
-//! A zone without `memory=` takes a quarter of what the process's control group allows, and
-//! junk does not take more.
+//! A zone without `memory=` takes a quarter of the memory that the process's control group
+//! allows, and junk does not take more.
 
 use std::path::{Path, PathBuf};
 
@@ -94,7 +94,7 @@ async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
     let is_said = || server.error_log().contains(&said);
     until_or(is_said, || server.error_log()).await;
 
-    // More than twice what may be kept, in junk keys.
+    // More than twice the bytes that may be kept, in junk keys.
     let pages = 2 * quarter / PAGE as u64;
     let mut askers = tokio::task::JoinSet::new();
     const ASKERS: u64 = 8;

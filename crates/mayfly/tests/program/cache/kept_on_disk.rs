@@ -225,7 +225,7 @@ async fn a_purge_that_was_answered_holds_through_a_kill() {
     start_with(&mut server, 3.0).await;
     assert!(is(&shown(&server, "/a").await, "version 2", "php"));
     assert!(is(&shown(&server, "/b").await, "version 1", "disk"));
-    // A purge of what is on the disk alone, after the restart.
+    // A purge of a page that is on the disk alone, after the restart.
     let purged = server.target().ask("PURGE", "/c", "", "").await;
     assert_eq!(purged.status, 404, "memory has nothing of it");
     assert!(is(&shown(&server, "/c").await, "version 2", "php"));

@@ -28,7 +28,7 @@ async fn expect_new_page(site: &Site, target: &str) {
     assert_eq!(reply.text(), "new", "{:?}", site.spelling);
 }
 
-/// `target` is what visitors ask for where the origin has the page at `path`.
+/// Visitors ask for `target`, and the origin has the page at `path`.
 async fn expect_refresh_behind(site: &Site, path: &str, target: &str) {
     site.page(path, WHILE_REVALIDATE, "old");
     site.get(target).await;

@@ -29,7 +29,7 @@ const PAGES: u32 = 6;
 struct KeptPages {
     site: DatabaseSite,
     server: RunningServer,
-    /// Their paths, and what they showed.
+    /// Their paths, and their content.
     pages: Vec<(String, String)>,
     main: String,
     http: String,

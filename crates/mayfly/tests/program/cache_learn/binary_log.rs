@@ -1,4 +1,4 @@
-//! `cache_learn_binary_log`: what other programs write is read from the binary log of MariaDB.
+//! `cache_learn_binary_log`: writes of other programs are read from the binary log of MariaDB.
 
 use testkit::client::Target;
 use testkit::running::RunningServer;
@@ -48,7 +48,7 @@ async fn follow() -> Option<(DatabaseSite, RunningServer)> {
     Some((site, server))
 }
 
-/// Until a request shows what the database has.
+/// Waits until a request shows the database's version.
 async fn until_shown(server: &RunningServer, site: &DatabaseSite) {
     let started = std::time::Instant::now();
     while server.target().get("/index.php").await.text() != site.version() {

@@ -12,7 +12,7 @@ use testkit::wait::TIMEOUT;
 use super::{PAUSE, explained_by};
 use crate::has_php_fpm;
 
-/// It has what means something in a configuration.
+/// A password with characters that mean something in a configuration.
 pub const PASSWORD: &str = "se$cret \"x\\y;";
 
 const CONNECT: &str = "<?php
@@ -184,7 +184,7 @@ pub fn make_old(path: &Path) {
     file.set_modified(long_ago).expect("a time");
 }
 
-/// Asks for the page until it comes from memory by what is known of it.
+/// Asks for the page until it comes from memory because it is known to be current.
 pub async fn until_kept(target: &Target, control: &Path, path: &str) {
     until_one_is_kept(target, control, |_| path.to_owned()).await;
 }

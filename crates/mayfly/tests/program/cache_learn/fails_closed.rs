@@ -24,14 +24,14 @@ async fn part(server: &RunningServer, page: &str) -> LearnedPart {
     explained(server, page).await.learned.expect("a part")
 }
 
-/// The very next answer has what the database has.
+/// Asserts that the very next answer has the database's version.
 async fn is_shown(server: &RunningServer, site: &DatabaseSite, when: &str) {
     let reply = server.target().get("/index.php").await;
     let log = server.error_log();
     assert_eq!(reply.text(), site.version(), "{when}: {log}");
 }
 
-/// Until a request shows what the database has.
+/// Waits until a request shows the database's version.
 async fn until_shown(server: &RunningServer, site: &DatabaseSite, when: &str) {
     let started = Instant::now();
     while server.target().get("/index.php").await.text() != site.version() {
@@ -177,7 +177,7 @@ async fn definition_ends_all_pages_and_they_are_learned_again() {
     site.run_by_php(&target, column).await;
     let shown = target.get("/all.php").await.text();
     assert_eq!(shown, "[[\"1\",\"1\",\"2\",\"1\"]]", "by PHP");
-    // Each attempt defines something else: what is defined as before is no change.
+    // Each attempt defines something else: an equal definition is no change.
     let column = |attempt: u32| match attempt.checked_sub(1) {
         None => "ALTER TABLE blog.post ADD COLUMN three_0 INT DEFAULT 3".to_owned(),
         Some(last) => format!(
@@ -327,7 +327,7 @@ async fn pages_of_which_it_is_not_known_when_they_are_old_say_why() {
     for (name, _, (reason, detail)) in NOT_KEPT {
         let page = format!("/{name}.php");
         let started = Instant::now();
-        // At first, a table may be unknown, and what a page before has written may keep it from being learned.
+        // At first, a table may be unknown, and the write of a page before may keep it from being learned.
         let mut as_expected = 0;
         while as_expected < 5 {
             assert_eq!(target.get(&page).await.text(), "done");

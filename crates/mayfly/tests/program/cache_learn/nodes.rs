@@ -1,4 +1,4 @@
-//! Kept pages on several machines (`cache_nodes`): what PHP writes at one of them is shown by all of them as soon as PHP
+//! Kept pages on several machines (`cache_nodes`): a write of PHP at one of them is shown by all of them as soon as PHP
 //! knows that it has written, and without the other's look at the database, which comes once a second.
 
 use std::path::PathBuf;
@@ -153,7 +153,7 @@ impl Cluster {
         (before + 1).to_string()
     }
 
-    /// The very next answer has what PHP has written.
+    /// Asserts that the very next answer has PHP's version.
     async fn is_shown(&self, server: usize, version: &str, when: &str) {
         let reply = self.servers[server].target().get("/index.php").await;
         let log = self.servers[server].error_log();
@@ -170,7 +170,7 @@ impl Cluster {
     }
 }
 
-/// In short steps: what comes after it has to come soon.
+/// Waits in short steps: the next event has to come soon.
 async fn until_flag(site: &DatabaseSite, name: &str) {
     let started = Instant::now();
     while !site.is_raised(name) {

@@ -38,7 +38,7 @@ const PLANTED: [(&str, &str); 20] = [
     ("status-open", "location /a/ { stub_status; }"),
 ];
 
-/// Servers that do what published set-ups recommend; each is a tree.
+/// Servers as published set-ups recommend them; each is a tree.
 #[rustfmt::skip]
 const CLEAN: [&str; 10] = [
     r"location / { try_files $uri =404; } location ~* \.(?:css|js|png)$ { expires 30d; access_log off; }",

@@ -13,7 +13,7 @@ fn path(path: &Path) -> &str {
     path.to_str().expect("a plain path")
 }
 
-/// Does `mayfly check` accept what was made? `what` stands in `http`.
+/// Asserts that `mayfly check` accepts the result. `what` stands in `http`.
 fn check(folder: &Path, what: &str) {
     let logs = what.replace("/var/log/apache2", path(folder));
     std::fs::write(

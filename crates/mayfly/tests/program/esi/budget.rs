@@ -349,7 +349,7 @@ async fn a_response_has_no_worker_while_it_waits_for_its_addition() {
 async fn random_pages_of_php_stay_within_their_budget() {
     const PAGES: usize = 40;
     const FETCHES: usize = 12;
-    // By page, whose number stands in the addresses of its fragments as well. So what is made for a
+    // By page, whose number stands in the addresses of its fragments as well. So a run for a
     // visitor who has left does not count for the next one.
     let runs = Arc::new([const { AtomicUsize::new(0) }; PAGES]);
     let counted = runs.clone();

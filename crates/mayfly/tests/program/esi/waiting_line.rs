@@ -19,7 +19,7 @@ const WORKERS: usize = 4;
 const PARTS: usize = 3;
 
 /// PHP with four workers and a line for 20. The page's fragments wait for the gate, unless the
-/// visitor is called 0. `asked` is what PHP was asked for.
+/// visitor is called 0. `asked` has PHP's requests.
 async fn site(gate: &Arc<Semaphore>, asked: &Arc<Mutex<Vec<String>>>) -> (FakePhp, RunningServer) {
     let (gate, asked) = (gate.clone(), asked.clone());
     let includes: String = (0..PARTS)

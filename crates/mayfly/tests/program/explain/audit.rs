@@ -1,5 +1,5 @@
 //! `mayfly explain --audit`: an application with planted faults behind a configuration that lets one visitor
-//! shape what others get, and the same application behind one that does not.
+//! shape the pages of others, and the same application behind one that does not.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -690,7 +690,7 @@ async fn audit_finds_nothing_behind_cache_shared() {
     assert_eq!(exit, 0, "{lines:?}");
 }
 
-/// A key without arguments: strangers would be shown what the audit provokes.
+/// A key without arguments: strangers would be shown pages that the audit provokes.
 const UNKEYED: &str = "location / { proxy_pass http://UP; proxy_cache zone; proxy_cache_valid 1h;\n\
     proxy_cache_key $scheme$host$uri; proxy_cache_bypass $http_x_forwarded_host; }";
 

@@ -11,7 +11,7 @@ use testkit::running::RunningServer;
 
 use super::{GET, POST, frames, site, with};
 
-/// Two upstreams behind one site, and what they were asked.
+/// Two upstreams behind one site, and their requests.
 pub struct UpstreamPair<S> {
     pub site: S,
     http: FakeHttp,

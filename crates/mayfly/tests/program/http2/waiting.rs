@@ -1,4 +1,4 @@
-//! Streams whose clients take nothing, or next to nothing: what they hold, and for how long.
+//! Streams whose clients take nothing, or next to nothing: the memory they hold, and for how long.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn files(server: &RunningServer) -> u64 {
     largest(server.pid(), |pid| open_files(pid) as u64)
 }
 
-/// A connection with this number of streams that may send a byte each, and have: `path` names what each asks for.
+/// A connection with this number of streams that may send a byte each, and have: `path` returns the path of each.
 async fn waiting(server: &RunningServer, path: impl Fn(u32) -> String) -> FrameClient {
     let mut client = FrameClient::with_window(&server.path("http"), 1).await;
     for nth in 0..STREAMS {

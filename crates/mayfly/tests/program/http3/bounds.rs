@@ -167,8 +167,8 @@ async fn control_frames_are_bounded() {
         assert!(sent < 1_000_000);
     }
     let closed = connection.closed().await;
-    // The packet with the code may be lost among those that the client goes on to send; what follows is a
-    // reset then (RFC 9000 §10.3).
+    // The packet with the code may be lost among those that the client goes on to send; the next packet
+    // is a reset then (RFC 9000 §10.3).
     let is_reset = matches!(closed, quinn::ConnectionError::Reset);
     assert!(
         is_reset || code_of(&closed) == Some(0x107),

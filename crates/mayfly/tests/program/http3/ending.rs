@@ -1,4 +1,4 @@
-//! How connections end, and what a reload leaves as it is.
+//! The end of connections, and the parts that a reload leaves as they are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

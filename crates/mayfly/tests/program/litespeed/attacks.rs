@@ -71,7 +71,7 @@ async fn a_page_with_a_cookie_of_its_own_is_not_kept() {
 }
 
 /// Values of `_lscache_vary` are the client's to choose: the copies of a page are bounded, and those that are
-/// used stay, though the zone has forgotten what was noted of their group.
+/// used stay, though the zone has forgotten the note about their group.
 #[tokio::test]
 async fn invented_groups_do_not_drive_out_real_ones() {
     let php = pages(OF_GROUP).await;
@@ -100,7 +100,7 @@ async fn invented_groups_do_not_drive_out_real_ones() {
     assert!(kept <= 16, "{kept}");
 }
 
-/// No copy is found by parts of what makes its key: other cookies, other names, other order of them.
+/// No copy is found by parts of its key: other cookies, other names, other order of them.
 #[tokio::test]
 async fn a_private_copy_is_found_by_nobody_else() {
     let php = FakePhp::tcp(|request| Script::page(PRIVATE, request.param("HTTP_COOKIE"))).await;
@@ -125,7 +125,7 @@ async fn a_private_copy_is_found_by_nobody_else() {
             assert_eq!(page.text(), cookies);
         }
     }
-    // Two lines are what one is to PHP.
+    // Two lines are one to PHP.
     let page = target.get_with(
         "/cart",
         "Cookie: session=0123456789abcdef; cart=1\r\nCookie: _lscache_vary=x\r\n",

@@ -29,7 +29,7 @@ const PRIVATE: &str = "Content-Type: text/html\r\nX-LiteSpeed-Cache-Control: pri
 const OF_GROUP: &str = "Content-Type: text/html\r\n\
     X-LiteSpeed-Cache-Control: public,max-age=604800,esi=on\r\n\
     X-LiteSpeed-Tag: 7c8_post,7c8_URL.c2640972ae3761a1b1ef658ef9c68216,7c8_Po.4,7c8_\r\n";
-/// src/core.cls.php, `send_headers`: what is never kept.
+/// src/core.cls.php, `send_headers`: fields of a page that is never kept.
 const NOT_KEPT: &str = "Content-Type: text/html\r\nX-LiteSpeed-Cache-Control: no-cache\r\n\
     Cache-Control: no-cache, must-revalidate, max-age=0, no-store, private\r\n";
 

@@ -129,7 +129,7 @@ async fn groups_share_what_does_not_vary() {
     assert_eq!(target.get_with("/widget", &ellen).await.text(), "carl 1");
 }
 
-/// A page that is not stored costs PHP what it costs without a cache, and PHP sees the visitor's request.
+/// A page that is not stored costs PHP as much as without a cache, and PHP sees the visitor's request.
 #[tokio::test]
 async fn what_is_not_kept_is_asked_for_once_as_the_visitor_asked() {
     let php = php(|request| Script::page(NOT_KEPT, request.param("HTTP_REFERER"))).await;

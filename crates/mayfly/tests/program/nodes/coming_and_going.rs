@@ -52,7 +52,7 @@ async fn a_node_that_comes_back_with_its_pages_on_disk_uses_those_that_no_other_
     let purged = number(&cluster.get(1, "/purged").await);
     cluster.until_hit(1, "/kept").await;
     cluster.until_hit(1, "/purged").await;
-    // A stop writes what memory alone has to the disk.
+    // A stop writes pages that memory alone has to the disk.
     cluster.servers[1].signal(Signal::QUIT);
     cluster.servers[1].ended().await;
     let answer = cluster.at(0).ask("PURGE", "/purged", "", "").await;

@@ -154,7 +154,7 @@ async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
     }
 }
 
-/// They share the one fetch all the same: no client is cut off for what only its end
+/// They share the one fetch all the same: no client is cut off for a fault that only the end
 /// brought to light.
 #[tokio::test]
 async fn followers_of_an_upstream_that_says_too_much_get_what_was_promised() {
@@ -269,8 +269,8 @@ async fn a_hundred_megabytes_of_header_cost_no_memory() {
     }
 }
 
-/// It has as long as `proxy_read_timeout` for each byte. One that takes longer
-/// never gets to a response that looks whole, and what came of it is not stored.
+/// It has as long as `proxy_read_timeout` for each byte. One that takes longer never gets to a
+/// response that looks whole, and its bytes are not stored.
 #[tokio::test]
 async fn an_upstream_that_dribbles_is_waited_for_byte_by_byte() {
     let page =

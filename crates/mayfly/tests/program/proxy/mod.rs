@@ -1,5 +1,5 @@
-//! HTTP upstreams as a client and a scripted upstream see them: what is asked,
-//! what comes back, and what becomes of an invalid response.
+//! HTTP upstreams as a client and a scripted upstream see them: the requests, the
+//! responses, and the treatment of an invalid response.
 
 use crate::start;
 
@@ -157,8 +157,8 @@ async fn connections_are_kept_for_the_next_request() {
     assert!(upstream.connections() >= 2);
 }
 
-/// Bytes behind the end of a response are no answer to the next request; what may be
-/// asked twice is asked again on another connection.
+/// Bytes behind the end of a response are no answer to the next request; a request
+/// that may be sent twice is sent again on another connection.
 #[tokio::test]
 async fn leftovers_on_a_kept_connection_are_not_taken_for_an_answer() {
     for (method, wanted) in [("GET", 200), ("POST", 502)] {

@@ -117,7 +117,7 @@ async fn the_microcache_set_up_starts_as_printed_and_does_what_it_says() {
     let admin = target.get("/admin").await.text();
     assert_ne!(target.get("/admin").await.text(), admin);
 
-    // A purge finds what GET stored, although the key holds the method.
+    // A purge finds the response that GET stored, although the key holds the method.
     assert_eq!(target.ask("PURGE", "/other", "", "").await.status, 200);
     assert_eq!(target.get("/other").await.x_cache(), "MISS");
     assert_eq!(target.ask("PURGE", "/never", "", "").await.status, 404);

@@ -145,7 +145,7 @@ async fn what_is_refused_and_who_is_not_there_is_told_by_the_exit_code() {
     server.signal(Signal::QUIT);
     server.ended().await;
     assert!(!socket.exists());
-    // Pages on disk are purged by the next start; what memory would have is not known.
+    // Pages on disk are purged by the next start; pages in memory are not known.
     for (arguments, code) in [
         (&["-c", &conf, "--all"][..], 0),
         (&["-c", &conf, "--all", "--dry-run"], 2),

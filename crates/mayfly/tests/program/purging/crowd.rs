@@ -1,4 +1,4 @@
-//! After a purge: what a crowd meets, and what the application does.
+//! After a purge: the answers to a crowd, and the work of the application.
 //!
 //! `MAYFLY_PAGES` and `MAYFLY_READERS` ask for more pages and readers than the test takes otherwise.
 

@@ -125,7 +125,7 @@ async fn tags_may_come_in_the_error_stream_and_no_visitor_can_forge_them() {
     assert!(log.contains("forged") && !log.contains("news:5"), "{log}");
 }
 
-/// Names tags with and without the mark of the end, and logs what a visitor sent.
+/// Names tags with and without the mark of the end, and logs text of a visitor.
 const NAMES_AND_LOGS: &str = r#"<?php
     $mark = $_SERVER['MAYFLY_TAG_MARK'];
     error_log("$mark news:5 news:6");

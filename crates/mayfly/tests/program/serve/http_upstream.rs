@@ -98,7 +98,8 @@ async fn serve_stands_in_front_of_an_http_server_without_a_configuration() {
     );
 }
 
-/// The configuration of `serve` is no file: an explanation names what prints it.
+/// The configuration of `serve` is no file: an explanation names the command that
+/// prints it.
 #[tokio::test]
 async fn an_explanation_points_to_a_line_that_can_be_printed() {
     let http = FakeHttp::start(|_| Script::page("Cache-Control: max-age=3600\r\n", "page")).await;

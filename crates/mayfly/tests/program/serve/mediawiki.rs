@@ -1,4 +1,4 @@
-//! `serve` in front of a MediaWiki: how long its pages are kept, and what its purges and edits have to do with it.
+//! `serve` in front of a MediaWiki: how long its pages are kept, and the effect of its purges and edits.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -75,7 +75,7 @@ async fn page_that_a_command_makes_is_shown_once_the_lifetime_of_the_404_is_over
     let has = |text: &'static str| move |reply: &Reply| reply.text() == text;
     until_shown(&target, "/new", has("a page")).await;
     until_shown(&target, "/missing", has("another theme")).await;
-    // Crawlers may get what is as old as one of their pages.
+    // Crawlers may get an answer as old as one of their pages.
     let reply = target.get_with("/new", CRAWLER).await;
     assert_eq!((reply.status, reply.x_cache()), (404, "HIT"));
 }

@@ -30,7 +30,7 @@ async fn serve(workers: &str) -> (tempfile::TempDir, FolderServer) {
     (site, server)
 }
 
-/// The page's own part, and what its fragments are.
+/// The page's own part, and its fragments.
 fn parts(text: &str) -> Vec<String> {
     text.split(['[', ']'])
         .filter(|part| !part.is_empty())

@@ -10,7 +10,7 @@ use super::{Certificates, connect};
 /// Much more than the kernel keeps for a server that does not read.
 const MUCH_BYTES: usize = 8 << 20;
 
-/// Asks for what is refused.
+/// Sends a request that is refused.
 async fn be_refused(client: &mut Client) {
     let head = "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100000000000\r\n\r\n";
     client.send(head).await;

@@ -1,4 +1,4 @@
-//! A collector: OTLP over HTTP, or over gRPC. It keeps what it took.
+//! A collector: OTLP over HTTP, or over gRPC. It keeps the spans that it took.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

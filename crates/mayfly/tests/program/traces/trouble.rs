@@ -1,4 +1,4 @@
-//! Collectors that are away, slow or full: visitors never notice, and what is lost is counted.
+//! Collectors that are away, slow or full: visitors never notice, and lost spans are counted.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -62,7 +62,7 @@ impl Crowd {
         .await
     }
 
-    /// Asks for one page after the other; what was wrong.
+    /// Asks for one page after the other, and returns the faults.
     async fn visit(&self, first: usize, mut connection: Connection) -> Vec<String> {
         let (mut wrong, mut page) = (Vec::new(), first % PAGES);
         while !self.is_over.load(SeqCst) && !connection.waits_in_vain(self) {
@@ -246,7 +246,7 @@ async fn upgrades_fail_no_request_and_show_nothing_old() {
         );
         replaced.gone(old).await;
     }
-    // The old program is stopped in the middle: what it would show, were it not killed, is old.
+    // The old program is stopped in the middle: its pages, were it not killed, would be old.
     crowd.may_fail.store(true, SeqCst);
     let mut wrong = Vec::new();
     for task in of_http3 {

@@ -142,7 +142,7 @@ impl Drop for ReplacedServer {
     }
 }
 
-/// Clients that ask all the time, and what they saw.
+/// Clients that ask all the time, and the answers they saw.
 pub struct BusyClients {
     is_over: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -173,7 +173,7 @@ impl BusyClients {
         until_or(is_so, || "no answers".to_owned()).await;
     }
 
-    /// Ends them; what failed.
+    /// Ends them, and returns the failures.
     pub async fn end(self) -> Vec<String> {
         self.is_over.store(true, Ordering::Relaxed);
         let mut failures = Vec::new();
@@ -184,7 +184,7 @@ impl BusyClients {
     }
 }
 
-/// Asks on one connection after the other; what failed.
+/// Asks on one connection after the other, and returns the failures.
 async fn ask_http1(
     path: PathBuf,
     is_over: Arc<AtomicBool>,

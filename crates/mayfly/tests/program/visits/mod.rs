@@ -1,5 +1,5 @@
-//! Visits of pages that visitors may share: the runs of the application that each visit costs, and
-//! whether each visitor gets what the application gives to their own request.
+//! Visits of pages that visitors may share: the runs of the application that each visit costs, and whether each
+//! visitor gets the application's answer to their own request.
 //!
 //! An *own run* is a run of the application for a visitor's own request. A *shared run* is one for a
 //! request that the server writes for many visitors. Each visit has a mark, a number within its
@@ -107,7 +107,8 @@ pub fn answer_text(line: &str, fields: &str, body: &str) -> String {
     format!("HTTP/1.1 {line}\r\n{fields}Content-Length: {length}\r\n\r\n{body}")
 }
 
-/// A visitor who is given a session has pages of their own: what is shared in spite of a session is in `guests`.
+/// A visitor who is given a session has pages of their own: pages shared in spite of a session are tested in
+/// `guests`.
 const OWN_SESSIONS: &str = "--guest-sessions=off";
 const SHARED_SESSIONS: &str = "--guest-sessions=on";
 
@@ -219,8 +220,7 @@ pub fn is_from_memory(reply: &Reply) -> bool {
     ["HIT", "STALE", "UPDATING", "REVALIDATED"].contains(&reply.x_cache())
 }
 
-/// Lets the server work in the background. No test relies on its end: what is checked afterwards
-/// are bounds from above.
+/// Lets the server work in the background. No test relies on its end: later checks are bounds from above.
 pub async fn settle() {
     tokio::time::sleep(Duration::from_millis(30)).await;
 }

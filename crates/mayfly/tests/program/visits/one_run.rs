@@ -138,7 +138,7 @@ fn plain(body: &[u8], fields: &str) -> Vec<u8> {
 
 const HTML: &str = "Content-Type: text/html\r\n";
 
-/// Counts runs, and collects what was wrong.
+/// Counts runs, and collects faults.
 struct CheckedVisits<'a> {
     application: &'a Application,
     site: &'a Site,
@@ -516,7 +516,7 @@ async fn visits_at_once(fields: &'static str, most: usize) {
     assert!(shared <= most, "{shared} shared runs, {fields}");
 }
 
-/// A connection that ends without an answer: the application may have done what it was asked for. Only where a
+/// A connection that ends without an answer: the application may have carried the request out. Only where a
 /// connection was kept, and ends before any byte of an answer, is a GET sent again on another, as nginx does: an
 /// application may close a kept connection at any time.
 #[tokio::test]

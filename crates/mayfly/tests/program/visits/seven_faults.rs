@@ -35,7 +35,7 @@ fn answer(line: &str, fields: &str, body: &str) -> Script {
 
 // One-time links.
 
-/// The first run for an address uses up what it names.
+/// The first run for an address uses up the link it names.
 async fn one_time_links(line: &'static str, fields: &'static str) -> Application {
     let used = Mutex::new(HashSet::new());
     Application::start(move |request| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use testkit::fake_php::{FakePhp, Request, Script};
 
-/// PHP that remembers each request: its target, and what came along of the visitor.
+/// PHP that remembers each request: its target, and the visitor's fields in it.
 struct Php {
     fake: FakePhp,
     asked: Arc<Mutex<Vec<String>>>,

@@ -1,4 +1,4 @@
-//! `cache_refill`: what a purge has hit is fetched again, if a visitor without a history can ask for it.
+//! `cache_refill`: a purged page is fetched again, if a visitor without a history can ask for it.
 
 use testkit::client::Target;
 use testkit::fake_php::Script;
@@ -45,7 +45,7 @@ async fn store(target: &Target, pages: &[(&str, &str)]) {
     }
 }
 
-/// Purges, and gives what PHP was asked for after that, once it was asked so often.
+/// Purges, and returns PHP's requests after that, once there are `count` of them.
 async fn asked_after_purge(target: &Target, php: &Php, json: &str, count: usize) -> Vec<String> {
     php.take();
     let fields = "Content-Type: application/json\r\n";
